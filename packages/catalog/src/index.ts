@@ -1,1 +1,13 @@
-export {};
+export * from './api-version.js';
+export * from './buckets.js';
+export * from './decimal.js';
+export * from './default-price-book.js';
+export * from './dimensions.js';
+export * from './event.js';
+export * from './event-schema.js';
+export * from './group-by.js';
+export * from './price-book.js';
+export * from './queue.js';
+export * from './rejection.js';
+export * from './resolution.js';
+export * from './timestamp.js';

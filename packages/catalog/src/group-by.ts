@@ -1,0 +1,56 @@
+/**
+ * The five groupBy dimensions, their canonical order, and which fields of an answer each fills.
+ * Source: the API specification, section "Billing API", parameter `groupBy` and table AccountMetricsDataEntry.
+ */
+
+/** In canonical order. */
+export const GROUP_BY_DIMENSIONS = [
+  'workspace',
+  'resource_type',
+  'resource_name',
+  'resource_uuid',
+  'billing_dimension',
+] as const;
+export type GroupByDimension = (typeof GROUP_BY_DIMENSIONS)[number];
+
+export const MAX_GROUP_BY_DIMENSIONS = 3;
+
+/** The member of a data entry that carries a dimension. */
+export const ENTRY_FIELD = {
+  workspace: 'workspace',
+  resource_type: 'resourceType',
+  resource_name: 'resourceName',
+  resource_uuid: 'resourceUuid',
+  billing_dimension: 'billingDimension',
+} as const satisfies Record<GroupByDimension, string>;
+export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
+
+/** What else an entry shows when it is grouped by a dimension. */
+const ENRICHED_BY = {
+  workspace: [],
+  resource_type: [],
+  resource_name: ['workspace', 'resource_type'],
+  resource_uuid: ['workspace', 'resource_type', 'resource_name'],
+  billing_dimension: ['resource_type'],
+} as const satisfies Record<GroupByDimension, readonly GroupByDimension[]>;
+
+export function isGroupByDimension(value: string): value is GroupByDimension {
+  return (GROUP_BY_DIMENSIONS as readonly string[]).includes(value);
+}
+
+/** The dimensions in canonical order, whatever order they came in. */
+export function canonicalGroupBy(dimensions: Iterable<GroupByDimension>): GroupByDimension[] {
+  const wanted = new Set(dimensions);
+  return GROUP_BY_DIMENSIONS.filter((dimension) => wanted.has(dimension));
+}
+
+/** Dimensions that entries show without being grouped by them, in canonical order. */
+export function enrichedDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension[] {
+  const enriched = new Set<GroupByDimension>(groupBy.flatMap((dimension) => ENRICHED_BY[dimension]));
+  return GROUP_BY_DIMENSIONS.filter((dimension) => enriched.has(dimension) && !groupBy.includes(dimension));
+}
+
+/** Usage is shown only where a group has a single unit, that is, when grouped by billing dimension. */
+export function showsUsage(groupBy: readonly GroupByDimension[]): boolean {
+  return groupBy.includes('billing_dimension');
+}

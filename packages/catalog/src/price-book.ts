@@ -1,0 +1,175 @@
+/**
+ * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
+ */
+import { z } from 'zod';
+import { COST_SCALE, divideHalfEven, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
+import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
+import { isName } from './event-schema.js';
+import { type EpochMs, parseTimestamp } from './timestamp.js';
+
+export const MAX_PRICE_BOOK_VERSION = 65_535;
+
+/** Amounts and per have up to 12 integer and 18 fraction digits. */
+const PRICE_SCALE = 18;
+/** Above this a sum of costs could outgrow Decimal(38,12). */
+const MAX_UNIT_PRICE = 1_000_000n;
+
+const decimalText = z
+  .string('must be a decimal string such as "0.0000115", not a number')
+  .regex(/^\d{1,12}(\.\d{1,18})?$/, 'must be a decimal string with at most 12 integer and 18 fraction digits');
+
+const priceSchema = z.strictObject({
+  billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
+  effectiveFrom: z
+    .string('must be an RFC 3339 timestamp in UTC')
+    .refine((text) => parseTimestamp(text) !== undefined, 'must be an RFC 3339 timestamp in UTC'),
+  /** USD for `per` units of usage. */
+  amount: decimalText,
+  per: decimalText.default('1'),
+});
+
+const overrideSchema = priceSchema.extend({
+  accountId: z.string('must be an account').refine(isName, 'must be 1 to 256 characters without control characters'),
+});
+
+export const priceBookSchema = z.strictObject({
+  /** Raised with every change: of two prices for the same event, the one of the older version stays. */
+  version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
+  currency: z.literal('USD', 'must be "USD"'),
+  prices: z.array(priceSchema),
+  overrides: z.array(overrideSchema).default([]),
+});
+/** A price book as it stands in its file. */
+export type PriceBookFile = z.input<typeof priceBookSchema>;
+
+export interface Price {
+  readonly effectiveFrom: EpochMs;
+  /** USD, as written in the book. */
+  readonly amount: string;
+  readonly per: string;
+  /** cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator, in lowest terms. */
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+}
+
+/** The file is not a usable price book; the message lists every fault with its place. */
+export class PriceBookError extends Error {
+  override readonly name = 'PriceBookError';
+}
+
+export class PriceBook {
+  readonly version: number;
+  /** The same text for the same prices, whatever their order or layout in the file. */
+  readonly canonicalText: string;
+  readonly #prices: PriceLists;
+  readonly #overrides: ReadonlyMap<string, PriceLists>;
+
+  /** @throws PriceBookError when the input is no price book or leaves a dimension without a price */
+  constructor(input: unknown) {
+    const book = priceBookSchema.safeParse(input);
+    if (!book.success) throw new PriceBookError(book.error.issues.map(describeIssue).join('; '));
+    const { version, currency, prices, overrides } = book.data;
+    this.version = version;
+    this.#prices = priceLists('prices', prices);
+    const accounts = new Set(overrides.map(({ accountId }) => accountId));
+    this.#overrides = new Map(
+      [...accounts].map((account) => [
+        account,
+        priceLists(
+          `overrides of ${account}`,
+          overrides.filter(({ accountId }) => accountId === account),
+        ),
+      ]),
+    );
+    const missing = BILLING_DIMENSIONS.filter((dimension) => !this.#prices.has(dimension));
+    if (missing.length > 0) throw new PriceBookError(`no price for ${missing.join(', ')}`);
+    this.canonicalText = JSON.stringify([
+      currency,
+      prices.map(canonicalRow).sort(),
+      overrides.map(canonicalRow).sort(),
+    ]);
+  }
+
+  /** The price in force at the instant, the account's own before the general one; undefined before the first. */
+  priceAt(accountId: string, dimension: BillingDimension, instant: EpochMs): Price | undefined {
+    const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
+    return override ?? inForce(this.#prices.get(dimension), instant);
+  }
+}
+
+/**
+ * What a usage costs: usage × amount ÷ per in USD, rounded half-even, once, to 12 decimals.
+ * @param usage scaled by 10^9
+ * @returns USD scaled by 10^12
+ */
+export function costOf(usage: bigint, { numerator, denominator }: Price): bigint {
+  return divideHalfEven(usage * numerator, denominator);
+}
+
+/** For each dimension its prices, the latest first. */
+type PriceLists = ReadonlyMap<BillingDimension, readonly Price[]>;
+type PriceRow = z.output<typeof priceSchema> & { readonly accountId?: string };
+
+function inForce(prices: readonly Price[] | undefined, instant: EpochMs): Price | undefined {
+  return prices?.find(({ effectiveFrom }) => effectiveFrom <= instant);
+}
+
+function priceLists(place: string, rows: readonly PriceRow[]): PriceLists {
+  const dimensions = new Set(rows.map(({ billingDimension }) => billingDimension));
+  return new Map(
+    [...dimensions].map((dimension) => [
+      dimension,
+      datedPrices(
+        `${place}: ${dimension}`,
+        rows.filter(({ billingDimension }) => billingDimension === dimension),
+      ),
+    ]),
+  );
+}
+
+function datedPrices(place: string, rows: readonly PriceRow[]): readonly Price[] {
+  const prices = rows.map((row) => toPrice(place, row)).sort((a, b) => b.effectiveFrom - a.effectiveFrom);
+  const twice = prices.find((price, index) => price.effectiveFrom === prices[index + 1]?.effectiveFrom);
+  if (twice) {
+    throw new PriceBookError(`${place} has two prices from ${new Date(twice.effectiveFrom).toISOString()}; keep one`);
+  }
+  return prices;
+}
+
+function toPrice(place: string, { amount, per, effectiveFrom }: PriceRow): Price {
+  const instant = parseTimestamp(effectiveFrom);
+  if (instant === undefined) throw new PriceBookError(`${place}: effectiveFrom must be an RFC 3339 timestamp in UTC`);
+  const scaledAmount = scaledPrice(amount);
+  const scaledPer = scaledPrice(per);
+  if (scaledPer === 0n) throw new PriceBookError(`${place}: per must be above 0`);
+  if (scaledAmount > scaledPer * MAX_UNIT_PRICE) {
+    throw new PriceBookError(`${place}: a unit may cost at most ${MAX_UNIT_PRICE} USD`);
+  }
+  const numerator = scaledAmount * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
+  const divisor = greatestCommonDivisor(numerator, scaledPer);
+  return {
+    effectiveFrom: instant,
+    amount,
+    per,
+    numerator: numerator / divisor,
+    denominator: scaledPer / divisor,
+  };
+}
+
+function scaledPrice(text: string): bigint {
+  const digits = parseDecimalText(text);
+  if (!digits) throw new PriceBookError(`${text} is not a decimal`);
+  return toScaled(digits, PRICE_SCALE);
+}
+
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestCommonDivisor(b, a % b);
+}
+
+function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount, per }: PriceRow): string {
+  return [accountId, billingDimension, parseTimestamp(effectiveFrom), scaledPrice(amount), scaledPrice(per)].join('|');
+}
+
+function describeIssue({ path, message }: z.core.$ZodIssue): string {
+  return path.length > 0 ? `${path.join('.')} ${message}` : message;
+}
