@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import { LocalStackError } from './errors.js';
+
+export const LOOPBACK = '127.0.0.1';
+
+/** A port that was free a moment ago; another process may take it before it is used, so callers retry. */
+export function findFreePort(): Promise<number> {
+  return listenBriefly(0);
+}
+
+export async function isPortFree(port: number): Promise<boolean> {
+  return listenBriefly(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** @throws LocalStackError `port_in_use` */
+export async function requireFreePort(port: number, user: string): Promise<void> {
+  if (await isPortFree(port)) return;
+  throw new LocalStackError(
+    'port_in_use',
+    `Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`,
+  );
+}
+
+function listenBriefly(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, LOOPBACK, () => {
+      const address = server.address();
+      server.close(() => {
+        if (address === null || typeof address === 'string') reject(new Error('A TCP server has no TCP address'));
+        else resolve(address.port);
+      });
+    });
+  });
+}
