@@ -1,1 +1,6 @@
-export {};
+export { type Account, AccountDirectory } from './account-directory.js';
+export { parseToken } from './api-key.js';
+export { type ApiKey, ApiKeyStore, type CreatedApiKey, type NewApiKey, ROLES, type Role } from './api-key-store.js';
+
+/** What Meterline's own keys in Redis begin with; BullMQ's begin with `bull`. */
+export const REDIS_PREFIX = 'meterline';

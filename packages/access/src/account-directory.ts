@@ -1,0 +1,39 @@
+/**
+ * What Meterline knows of accounts beside their events: a name and since when. The platform owns accounts; one is
+ * registered here with its first API key, or when a token first names it.
+ */
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  /** RFC 3339: when Meterline first heard of the account. */
+  readonly createdAt: string;
+}
+
+const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
+
+export class AccountDirectory {
+  readonly #redis: Redis;
+  readonly #prefix: string;
+
+  constructor(redis: Redis, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** The account as registered; the first call for an id registers it under its id as its name. */
+  async register(id: string, now: Date): Promise<Account> {
+    const key = `${this.#prefix}:account:${id}`;
+    const results = await this.#redis
+      .multi()
+      .hsetnx(key, 'name', id)
+      .hsetnx(key, 'createdAt', now.toISOString())
+      .hgetall(key)
+      .exec();
+    const [error, fields] = results?.[2] ?? [new Error('the transaction was aborted')];
+    if (error) throw error;
+    return { id, ...accountRecord.parse(fields) };
+  }
+}
