@@ -82,7 +82,7 @@ export class ApiKeyStore {
 
   /** Every key, valid or revoked, the oldest first. */
   async list(): Promise<ApiKey[]> {
-    const keyIds = await this.#redis.zrange(this.#index(), 0, -1);
+    const keyIds = await this.#redis.zrange(this.#index(), 0, '-1');
     const keys = await Promise.all(keyIds.map((keyId) => this.find(keyId)));
     return keys.filter((key) => key !== undefined);
   }
