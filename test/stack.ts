@@ -1,0 +1,45 @@
+/** A database and a queue of its own for each test file, on the servers that the run's global set-up started. */
+import { randomUUID } from 'node:crypto';
+import { createWarehouse, migrate, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+
+export interface TestDatabase {
+  readonly options: WarehouseOptions;
+  readonly warehouse: Warehouse;
+  drop(): Promise<void>;
+}
+
+export function testRedisUrl(): string {
+  return required('METERLINE_TEST_REDIS_URL');
+}
+
+/** A prefix that no other test file uses; Redis is shared. */
+export function uniquePrefix(): string {
+  return `test-${randomUUID()}`;
+}
+
+/** A migrated database, dropped by `drop`. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const options: WarehouseOptions = {
+    url: required('METERLINE_TEST_CLICKHOUSE_URL'),
+    user: 'default',
+    password: '',
+    database: `test_${randomUUID().replaceAll('-', '')}`,
+    application: 'meterline-test',
+  };
+  await migrate(options);
+  const warehouse = createWarehouse(options);
+  return {
+    options,
+    warehouse,
+    drop: async () => {
+      await warehouse.command({ query: `DROP DATABASE ${options.database} SYNC` });
+      await warehouse.close();
+    },
+  };
+}
+
+function required(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run the tests with npm test or npm run jest`);
+  return value;
+}
