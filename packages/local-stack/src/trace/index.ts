@@ -1,0 +1,1 @@
+export * from './azure-llm-trace.js';
