@@ -1,10 +1,17 @@
 /** From what a producer sent to a usage event that can be priced and stored. Source: DESIGN section 3. */
 import type { z } from 'zod';
-import { type DecimalDigits, decimalOfNumber, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
+import {
+  type DecimalDigits,
+  decimalOfNumber,
+  formatScaled,
+  parseDecimalText,
+  toScaled,
+  USAGE_SCALE,
+} from './decimal.js';
 import { type BillingDimension, DIMENSIONS, type ResourceType } from './dimensions.js';
-import { type UsageEventField, usageEventSchema } from './event-schema.js';
+import { type UsageEventField, type UsageEventInput, usageEventSchema } from './event-schema.js';
 import { type Checked, type RejectionReason, rejected } from './rejection.js';
-import { type EpochMs, parseTimestamp } from './timestamp.js';
+import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 export interface UsageEvent {
   /** UUID in lower case. With accountId and the UTC hour of timestamp it identifies the event. */
@@ -90,6 +97,23 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
       revision: event.revision ?? 0,
       voided: event.void ?? false,
     },
+  };
+}
+
+/** The event in the form that a producer sends: what parseUsageEvent reads back as the same event. */
+export function toUsageEventInput(event: UsageEvent): UsageEventInput {
+  return {
+    eventId: event.eventId,
+    accountId: event.accountId,
+    workspace: event.workspace,
+    resourceType: event.resourceType,
+    resourceName: event.resourceName,
+    ...(event.resourceUuid !== '' && { resourceUuid: event.resourceUuid }),
+    billingDimension: event.billingDimension,
+    usage: formatScaled(event.usage, USAGE_SCALE),
+    timestamp: formatTimestamp(event.timestamp),
+    revision: event.revision,
+    void: event.voided,
   };
 }
 

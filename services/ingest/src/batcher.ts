@@ -1,0 +1,96 @@
+/**
+ * Collects the intakes of many jobs into one insert.
+ *
+ * States of an intake: pending (collected, not yet in an insert) → in flight (in the one insert under way) → done (its
+ * promise resolves). Invariants:
+ * - at most one batch is in flight, so rows held in memory are pending + in flight;
+ * - an intake's promise resolves only after the insert that holds all its rows is durable;
+ * - pending is never empty without either a timer or a batch in flight, so nothing waits for ever.
+ */
+import type { Intake } from './intake.js';
+
+export interface BatcherOptions {
+  readonly maxRows: number;
+  readonly flushMs: number;
+  /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
+  readonly maxIntakes: number;
+  readonly store: (batch: readonly Intake[]) => Promise<void>;
+}
+
+interface Waiting {
+  readonly intake: Intake;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Batcher {
+  readonly #options: BatcherOptions;
+  #pending: Waiting[] = [];
+  #pendingRows = 0;
+  #inFlightRows = 0;
+  #inFlight = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: BatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Rows in memory that are not yet durable. */
+  get bufferedRows(): number {
+    return this.#pendingRows + this.#inFlightRows;
+  }
+
+  /** Resolves when all rows of the intake are durable; rejects when the store gives up, which only a shutdown makes it do. */
+  add(intake: Intake): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ intake, resolve, reject });
+      this.#pendingRows += rowsOf(intake);
+      this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushMs);
+      if (this.#isBatchFull()) this.#flush();
+    });
+  }
+
+  #isBatchFull(): boolean {
+    return this.#pendingRows >= this.#options.maxRows || this.#pending.length >= this.#options.maxIntakes;
+  }
+
+  /** Sends what is pending on its way; while a batch is in flight, its end does so instead. */
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#inFlight || this.#pending.length === 0) return;
+    const batch = this.#takeBatch();
+    this.#inFlight = true;
+    this.#inFlightRows = batch.reduce((rows, { intake }) => rows + rowsOf(intake), 0);
+    this.#pendingRows -= this.#inFlightRows;
+    void this.#store(batch);
+  }
+
+  /** Whole intakes up to maxRows, and at least one. */
+  #takeBatch(): Waiting[] {
+    let rows = 0;
+    const end = this.#pending.findIndex(({ intake }, index) => {
+      rows += rowsOf(intake);
+      return index > 0 && rows > this.#options.maxRows;
+    });
+    return this.#pending.splice(0, end === -1 ? this.#pending.length : end);
+  }
+
+  async #store(batch: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#options.store(batch.map(({ intake }) => intake));
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      this.#inFlight = false;
+      this.#inFlightRows = 0;
+      // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
+      if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
+    }
+  }
+}
+
+function rowsOf({ accepted, rejected }: Intake): number {
+  return accepted.length + rejected.length;
+}

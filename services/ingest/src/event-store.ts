@@ -1,0 +1,95 @@
+/** Makes a batch of intakes durable, whatever it takes. */
+import {
+  insertRejectedEvents,
+  insertUsageEvents,
+  isContentError,
+  type RejectedEvent,
+  type Warehouse,
+} from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { type AcceptedEvent, type Intake, refusedByStorage } from './intake.js';
+import { Outage } from './outage.js';
+import { retryUntilDone } from './retry.js';
+
+const BACKOFF = { firstMs: 200, maxMs: 10_000 };
+
+interface Row {
+  readonly job: Intake['job'];
+  readonly event: AcceptedEvent;
+}
+
+export class EventStore {
+  readonly #warehouse: Warehouse;
+  readonly #log: Logger;
+  readonly #outage: Outage;
+  readonly #signal: AbortSignal;
+
+  /** @param signal ends the retries; what is not durable by then stays in the queue */
+  constructor(warehouse: Warehouse, log: Logger, signal: AbortSignal) {
+    this.#warehouse = warehouse;
+    this.#log = log;
+    this.#outage = new Outage(log, 'ClickHouse');
+    this.#signal = signal;
+  }
+
+  /** Whether ClickHouse is away and rows wait for its return. */
+  get isWaiting(): boolean {
+    return this.#outage.isOn;
+  }
+
+  /**
+   * Resolves when every row of the batch is durable. Crash order: a crash anywhere in here leaves jobs unacknowledged;
+   * their redelivery inserts the same rows again, and both tables keep one of each.
+   * @throws only when the signal is aborted
+   */
+  async store(batch: readonly Intake[]): Promise<void> {
+    await this.#keepRejected(batch.flatMap((intake) => intake.rejected));
+    const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
+    await this.#insert(rows);
+  }
+
+  /** A batch that is refused for its content is halved until the culprits stand alone; their neighbours go in. */
+  async #insert(rows: readonly Row[]): Promise<void> {
+    try {
+      const events = rows.map(({ event }) => event.priced);
+      await this.#untilDone(
+        () => insertUsageEvents(this.#warehouse, events),
+        (error) => !isContentError(error),
+      );
+    } catch (error) {
+      if (!isContentError(error)) throw error;
+      const [only, ...others] = rows;
+      if (only && others.length === 0) return this.#refuse(only, error.message);
+      const middle = rows.length >> 1;
+      await this.#insert(rows.slice(0, middle));
+      await this.#insert(rows.slice(middle));
+    }
+  }
+
+  async #refuse({ job, event }: Row, message: string): Promise<void> {
+    const { accountId, eventId } = event.priced;
+    this.#log.error(
+      { event: 'refused_by_storage', jobId: job.id, accountId, eventId, message },
+      'ClickHouse refused an event',
+    );
+    await this.#keepRejected([refusedByStorage(job, event, message)]);
+  }
+
+  /** Has no culprit to look for: any text fits the table, so every failure is an outage. */
+  #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
+    return this.#untilDone(
+      () => insertRejectedEvents(this.#warehouse, events),
+      () => true,
+    );
+  }
+
+  async #untilDone(insert: () => Promise<void>, worthwhile: (error: unknown) => boolean): Promise<void> {
+    await retryUntilDone(insert, {
+      backoff: BACKOFF,
+      signal: this.#signal,
+      worthwhile,
+      onFailure: (error) => this.#outage.failed(error),
+    });
+    this.#outage.recovered();
+  }
+}

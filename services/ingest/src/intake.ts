@@ -1,0 +1,94 @@
+/** From the data of a job to the rows it leaves behind: priced events and refused ones. Pure. */
+import {
+  type Checked,
+  costOf,
+  type EpochMs,
+  eventsOfJob,
+  type PriceBook,
+  parseUsageEvent,
+  type Rejection,
+  rejected,
+  toUsageEventInput,
+} from '@meterline/catalog';
+import type { PricedEvent, RejectedEvent } from '@meterline/warehouse';
+
+/** What is known of a job when it is taken from the queue. */
+export interface QueuedJob {
+  readonly id: string;
+  /** When the queue took the job; a redelivery does not change it. */
+  readonly receivedAt: EpochMs;
+  readonly data: unknown;
+}
+
+/** A priced event together with where it came from, so that storage can still refuse it. */
+export interface AcceptedEvent {
+  readonly priced: PricedEvent;
+  readonly position: number;
+}
+
+export interface Intake {
+  readonly job: Omit<QueuedJob, 'data'>;
+  readonly accepted: readonly AcceptedEvent[];
+  readonly rejected: readonly RejectedEvent[];
+}
+
+/** Checks and prices every event of a job. A bad one never spoils its neighbours. */
+export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
+  const events = eventsOfJob(data);
+  if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, data, events)] };
+
+  const accepted: AcceptedEvent[] = [];
+  const refused: RejectedEvent[] = [];
+  for (const [position, input] of events.value.entries()) {
+    const priced = price(input, book, now);
+    if (priced.ok) accepted.push({ priced: priced.value, position });
+    else refused.push(rejectedEvent(job, position, input, priced));
+  }
+  return { job, accepted, rejected: refused };
+}
+
+function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
+  const checked = parseUsageEvent(input, now);
+  if (!checked.ok) return checked;
+  const event = checked.value;
+  const inForce = book.priceAt(event.accountId, event.billingDimension, event.timestamp);
+  if (!inForce) {
+    return rejected('no_price', `the price book has no price for ${event.billingDimension} at the event's timestamp`);
+  }
+  return {
+    ok: true,
+    value: { ...event, cost: costOf(event.usage, inForce), priceRevision: 0, priceBook: book.version },
+  };
+}
+
+function rejectedEvent(
+  job: Intake['job'],
+  position: number,
+  input: unknown,
+  { reason, message }: Rejection,
+): RejectedEvent {
+  return {
+    receivedAt: job.receivedAt,
+    jobId: job.id,
+    position,
+    accountId: claimedAccount(input),
+    reason,
+    message,
+    payload: JSON.stringify(input, nonFiniteAsText),
+  };
+}
+
+/** Storage refused an event that had passed every check. The payload is the event in the form a producer may send. */
+export function refusedByStorage(job: Intake['job'], event: AcceptedEvent, message: string): RejectedEvent {
+  return rejectedEvent(job, event.position, toUsageEventInput(event.priced), { reason: 'refused_by_storage', message });
+}
+
+function claimedAccount(input: unknown): string {
+  const claimed = typeof input === 'object' && input !== null && 'accountId' in input ? input.accountId : undefined;
+  return typeof claimed === 'string' ? claimed : '';
+}
+
+/** JSON has no word for the Infinity that 1e999 becomes, and null would hide what was sent. */
+function nonFiniteAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+}
