@@ -1,6 +1,6 @@
 export interface RedisBinaryOptions {
-  /** Where to look, in the form of PATH. Default: this process's PATH. */
-  path?: string | undefined;
+  /** Whose PATH to search and what to run a package manager with. Default: this process's environment. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Told, one line each, what takes long or changes the machine. Default: silence. */
   say?: ((line: string) => void) | undefined;
 }

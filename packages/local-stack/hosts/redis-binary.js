@@ -36,16 +36,16 @@ export class RedisUnavailableError extends Error {
   name = 'RedisUnavailableError';
 }
 
-export async function ensureRedisServer({ path = process.env.PATH ?? '', say = () => {} } = {}) {
-  const present = await findExecutable('redis-server', path);
+export async function ensureRedisServer({ env = process.env, say = () => {} } = {}) {
+  const present = await findExecutable('redis-server', env);
   if (present) return requireUsable(present);
 
-  const installation = await planInstallation(path);
+  const installation = await planInstallation(env);
   if (!installation) throw new RedisUnavailableError(`redis-server is not on PATH: ${WAY_OUT}.`);
   say(`Installing redis-server with ${installation.tool}…`);
-  await install(installation);
+  await install(installation, env);
 
-  const installed = await findExecutable('redis-server', path);
+  const installed = await findExecutable('redis-server', env);
   if (!installed) {
     throw new RedisUnavailableError(`${installation.tool} put no redis-server on PATH: ${WAY_OUT}.`);
   }
@@ -53,19 +53,19 @@ export async function ensureRedisServer({ path = process.env.PATH ?? '', say = (
 }
 
 /** The commands that would install Redis without a prompt, or undefined if there is no such way. */
-async function planInstallation(path) {
+async function planInstallation(env) {
   for (const { tool, asRoot, commands } of PACKAGE_MANAGERS) {
-    if (!(await findExecutable(tool, path))) continue;
+    if (!(await findExecutable(tool, env))) continue;
     if (!asRoot || process.getuid?.() === 0) return { tool, commands };
-    if (await maySudo(path)) return { tool, commands: commands.map((command) => ['sudo', '-n', ...command]) };
+    if (await maySudo(env)) return { tool, commands: commands.map((command) => ['sudo', '-n', ...command]) };
   }
   return undefined;
 }
 
-async function install({ tool, commands }) {
+async function install({ tool, commands }, env) {
   for (const [command, ...args] of commands) {
     try {
-      await run(command, args, { maxBuffer: 64 * 1024 * 1024 });
+      await run(command, args, { env, maxBuffer: 64 * 1024 * 1024 });
     } catch (error) {
       // A stale mirror may fail `update` and still serve `install`; only the last command decides.
       if (args.includes('update')) continue;
@@ -80,9 +80,9 @@ async function install({ tool, commands }) {
   }
 }
 
-async function maySudo(path) {
-  if (!(await findExecutable('sudo', path))) return false;
-  return run('sudo', ['-n', 'true']).then(
+async function maySudo(env) {
+  if (!(await findExecutable('sudo', env))) return false;
+  return run('sudo', ['-n', 'true'], { env }).then(
     () => true,
     () => false,
   );
@@ -97,8 +97,8 @@ async function requireUsable(binary) {
   return binary;
 }
 
-async function findExecutable(name, path) {
-  for (const directory of path.split(delimiter).filter(Boolean)) {
+async function findExecutable(name, env) {
+  for (const directory of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
     const candidate = join(directory, name);
     const executable = await access(candidate, constants.X_OK).then(
       () => true,

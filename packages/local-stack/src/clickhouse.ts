@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openServerDirectory } from './data-directory.js';
 import { findEngineLibrary } from './engine-library.js';
@@ -28,6 +29,8 @@ export interface ClickHouseOptions {
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
+  // The engine would silently go without a file that it cannot find.
+  if (options.configFile !== undefined) await access(options.configFile);
   if (options.httpPort !== undefined) await requireFreePort(options.httpPort, 'ClickHouse (HTTP)');
   if (options.tcpPort !== undefined) await requireFreePort(options.tcpPort, 'ClickHouse (TCP)');
 
@@ -87,7 +90,11 @@ async function launch(
  */
 export async function pingClickHouse(url: string): Promise<void> {
   for (const path of ['/ping', '/?query=SELECT%201']) {
-    const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const response = await fetch(new URL(path, url), {
+      // ClickHouse shuts down in milliseconds, but waits for seconds while an idle connection is kept alive.
+      headers: { connection: 'close' },
+      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+    });
     const body = await response.text();
     if (!response.ok) {
       throw new LocalStackError('not_answering', `ClickHouse answers ${response.status}: ${body.slice(0, 200)}`);

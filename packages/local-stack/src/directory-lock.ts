@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { LocalStackError } from './errors.js';
 import { identifyProcess, isRunning, type ProcessIdentity, processIdentitySchema } from './process-identity.js';
+import { hasErrorCode } from './system-error.js';
 
 const holderSchema = z.object({ owner: processIdentitySchema, servers: z.array(processIdentitySchema) });
 type Holder = z.infer<typeof holderSchema>;
@@ -78,7 +79,7 @@ async function createExclusively(path: string, holder: Holder): Promise<boolean>
     await link(draft, path);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    if (hasErrorCode(error, 'EEXIST')) return false;
     throw error;
   } finally {
     await rm(draft, { force: true });

@@ -6,6 +6,7 @@ import type { DirectoryLock } from './directory-lock.js';
 import { LocalStackError, type LocalStackErrorCode } from './errors.js';
 import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
 import type { RunningServer, ServerExit } from './running-server.js';
+import { hasErrorCode } from './system-error.js';
 
 const STOP_DEADLINE_MS = 15_000;
 const POLL_MS = 25;
@@ -164,8 +165,7 @@ function signalIfPresent(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
-    if (!gone) throw error;
+    if (!hasErrorCode(error, 'ESRCH')) throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { hasErrorCode } from './system-error.js';
 
 /**
  * A process, told apart from a later one with the same pid. `born` is the kernel's start time in clock ticks since
@@ -17,8 +18,8 @@ export async function isRunning({ pid, born }: ProcessIdentity): Promise<boolean
   try {
     process.kill(pid, 0);
   } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EPERM';
-    if (!exists) return false;
+    // Not permitted to signal it: it exists.
+    if (!hasErrorCode(error, 'EPERM')) return false;
   }
   const stat = await readProcStat(pid);
   if (!stat) return true;
