@@ -7,7 +7,7 @@ import { HostProcess } from './host-process.js';
 import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from './ports.js';
 import type { RunningClickHouse } from './running-server.js';
 
-const READY_DEADLINE_MS = 60_000;
+const READY_DEADLINE_MS = 30_000;
 const PROBE_TIMEOUT_MS = 5_000;
 const PORT_ATTEMPTS = 5;
 

@@ -124,12 +124,12 @@ describe('startClickHouse', () => {
   });
 
   it('reports, when it cannot start, the end of its log', async () => {
-    const configFile = join(dataDir, 'broken.xml');
-    await writeFile(configFile, '<clickhouse>');
+    const configFile = join(dataDir, 'config.xml');
+    await writeFile(configFile, '<clickhouse><users_config>missing.xml</users_config></clickhouse>');
     const attempt = startClickHouse({ dataDir, configFile });
     await expect(attempt).rejects.toMatchObject({
       code: 'exited_early',
-      message: expect.stringMatching(/clickhouse\.log:[\s\S]*broken\.xml/),
+      message: expect.stringMatching(/clickhouse\.log:[\s\S]*missing\.xml/),
     });
   });
 });
