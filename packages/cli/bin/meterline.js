@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+/**
+ * The `meterline` command. A fresh checkout has no build yet, so the first call makes it; plain JavaScript, because
+ * nothing is compiled when it runs.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const main = new URL('../dist/main.js', import.meta.url);
+const project = fileURLToPath(new URL('..', import.meta.url));
+
+if (!existsSync(main)) {
+  process.stderr.write('meterline: not built yet, building it first …\n');
+  // A removed dist/ may have left the record of an earlier build behind, which makes tsc think that there is nothing to do.
+  if (!build() || !(existsSync(main) || (build('--force') && existsSync(main)))) {
+    process.stderr.write('meterline: the build failed; run "npm install", then "npm run build"\n');
+    process.exit(1);
+  }
+}
+await import(main.href);
+
+/** Whether `tsc -b` of this package and what it builds on went well. Its messages go to stderr: stdout is for results. */
+function build(...flags) {
+  try {
+    const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+    const compiler = resolve(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
+    const { status } = spawnSync(process.execPath, [compiler, '-b', project, ...flags], { stdio: ['ignore', 2, 2] });
+    return status === 0;
+  } catch (error) {
+    process.stderr.write(`meterline: TypeScript is not installed (${error.code ?? error.message})\n`);
+    return false;
+  }
+}

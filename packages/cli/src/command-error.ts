@@ -1,0 +1,26 @@
+/** What a process that started `meterline` may rely on; shown under every --help. */
+export const EXIT_CODES = { ok: 0, failed: 1, usage: 2 } as const;
+export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
+
+/** An expected way for a command to end badly. The message is one for people: what failed and how to mend it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+
+  constructor(
+    message: string,
+    readonly exitCode: ExitCode = EXIT_CODES.failed,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The command was called in a way that cannot work. */
+export function usageError(message: string): CommandError {
+  return new CommandError(message, EXIT_CODES.usage);
+}
+
+/** The code of a failed system call or connection, such as ENOENT; undefined for any other error. */
+export function systemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

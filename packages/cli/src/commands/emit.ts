@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { withRedis } from '../connections/redis.js';
+import { type EmissionTally, emitLines, emptyTally } from '../emit/emission.js';
+import { checkEventLine, parseEventLine } from '../emit/event-line.js';
+import { type EventSource, openEventSource } from '../emit/event-source.js';
+import { UsageQueue } from '../queue/usage-queue.js';
+import type { RedisFlags } from '../settings/settings.js';
+import { withBatch, withJson, withRedisFlags } from './flags.js';
+
+interface EmitFlags extends RedisFlags {
+  readonly batch: number;
+  readonly check?: boolean;
+  readonly json?: boolean;
+}
+
+const HARMLESS = 'Sending the file again is harmless: an event that is sent twice counts once.';
+
+export function addEmitCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('emit')
+    .summary('send events from a JSON Lines file through the queue')
+    .description(
+      'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have any size.\n' +
+        'Good lines are sent even if others are bad; lines that are not JSON objects are reported at the end with their\n' +
+        'numbers, and the exit code is 1. Whether an object is a valid event is judged by the ingest worker, which keeps the\n' +
+        `ones it refuses with the reason; --check judges here, and sends nothing.\n${HARMLESS}`,
+    )
+    .argument('<file>', 'a JSON Lines file, or - for standard input')
+    .option('--check', 'hold every line to the rules of an event and send nothing')
+    .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
+  withJson(withRedisFlags(withBatch(command)));
+}
+
+async function runEmit(context: CommandContext, path: string, flags: EmitFlags): Promise<void> {
+  const signal = context.interruption();
+  const source = await openEventSource(path, context.stdin, signal);
+  const tally = emptyTally();
+  try {
+    await (flags.check ? check : send)(context, source, flags, signal, tally);
+  } catch (error) {
+    reportBadLines(context, source, tally);
+    if (tally.jobs > 0) say(context, `${progress(tally)} before the failure. ${HARMLESS}`);
+    throw error;
+  } finally {
+    source.input.destroy();
+  }
+  reportBadLines(context, source, tally);
+  const { events, jobs, lastSentLine, badLines, listedBadLines } = tally;
+  const result = { events, jobs, lastSentLine, badLines, listedBadLines, interrupted: signal.aborted };
+  const text = flags.check ? `${formatCount(events)} valid events; nothing was sent.` : `${progress(tally)}.`;
+  printResult(context, flags.json, result, text);
+  if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
+  if (badLines > 0) {
+    throw new CommandError(`${formatCount(badLines)} bad ${badLines === 1 ? 'line was' : 'lines were'} not sent`);
+  }
+}
+
+async function send(
+  { settings }: CommandContext,
+  { input }: EventSource,
+  flags: EmitFlags,
+  signal: AbortSignal,
+  tally: EmissionTally,
+): Promise<void> {
+  await withRedis(await settings.redisUrl(flags), async (redis) => {
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags));
+    try {
+      const sendJob = (events: readonly object[]) => queue.send(events);
+      await emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);
+    } finally {
+      await queue.close();
+    }
+  });
+}
+
+async function check(
+  { now }: CommandContext,
+  { input }: EventSource,
+  flags: EmitFlags,
+  signal: AbortSignal,
+  tally: EmissionTally,
+): Promise<void> {
+  const parse = (bytes: Buffer | undefined) => checkEventLine(bytes, now());
+  await emitLines({ input, parse, send: async () => undefined, batchSize: flags.batch, signal }, tally);
+}
+
+function progress({ events, jobs, lastSentLine }: EmissionTally): string {
+  return `Sent ${formatCount(events)} events in ${formatCount(jobs)} jobs, up to line ${formatCount(lastSentLine)}`;
+}
+
+function reportBadLines(
+  context: CommandContext,
+  { name }: EventSource,
+  { badLines, listedBadLines }: EmissionTally,
+): void {
+  for (const { line, message } of listedBadLines) say(context, `${name}:${line}: ${message}`);
+  const others = badLines - listedBadLines.length;
+  if (others > 0) say(context, `${name}: and ${formatCount(others)} more bad lines`);
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { AccountDirectory, type ApiKey, ApiKeyStore, REDIS_PREFIX, ROLES, type Role } from '@meterline/access';
+import { type Command, Option } from 'commander';
+import { type CommandContext, printResult } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { withRedis } from '../connections/redis.js';
+import type { RedisFlags } from '../settings/settings.js';
+import { nameOf, withJson, withRedisFlags } from './flags.js';
+
+interface KeysFlags extends RedisFlags {
+  readonly json?: boolean;
+}
+
+interface CreateFlags extends KeysFlags {
+  readonly account: string;
+  readonly role: Role;
+  readonly client?: string;
+}
+
+interface ListFlags extends KeysFlags {
+  readonly account?: string;
+}
+
+export function addKeysCommands(program: Command, context: CommandContext): void {
+  const keys = program.command('keys').description('API keys of the query API');
+
+  const create = keys
+    .command('create')
+    .summary('create a key; its text is shown this once')
+    .description(
+      'Creates an API key, and with an account’s first key the account. The key itself is shown once and kept only as a hash.\n' +
+        'An admin may group and filter by workspace; a member sees the account as a whole.',
+    )
+    .requiredOption('--account <account>', 'the account whose usage it may read', nameOf)
+    .addOption(new Option('--role <role>', 'what it may do there').choices(ROLES).makeOptionMandatory())
+    .option('--client <client>', 'the service account it belongs to (default: a new one, client_<random>)', nameOf)
+    .action((flags: CreateFlags) => createKey(context, flags));
+  withJson(withRedisFlags(create));
+
+  const list = keys
+    .command('list')
+    .summary('list keys, revoked ones included')
+    .description('Lists the keys, the oldest first, revoked ones included. The text of a key is never shown again.')
+    .option('--account <account>', 'only those of this account', nameOf)
+    .action((flags: ListFlags) => listKeys(context, flags));
+  withJson(withRedisFlags(list));
+
+  const revoke = keys
+    .command('revoke')
+    .summary('revoke a key, at once and everywhere')
+    .description('Revokes a key, at once and everywhere. Revoking it again changes nothing.')
+    .argument('<keyId>', 'as shown by create and list')
+    .action((keyId: string, flags: KeysFlags) => revokeKey(context, keyId, flags));
+  withJson(withRedisFlags(revoke));
+}
+
+async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
+  const clientId = flags.client ?? `client_${randomBytes(9).toString('hex')}`;
+  const created = await withKeys(context, flags, (keys) =>
+    keys.create({ account: flags.account, role: flags.role, clientId }, context.now()),
+  );
+  const { keyId, account, role, key } = created;
+  const text = [
+    `keyId    ${keyId}`,
+    `clientId ${clientId}`,
+    `account  ${account}`,
+    `role     ${role}`,
+    `key      ${key}`,
+    '',
+    'Keep the key now: it is not shown again.',
+  ];
+  printResult(context, flags.json, { keyId, clientId, account, role, key }, text.join('\n'));
+}
+
+async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
+  const all = await withKeys(context, flags, (keys) => keys.list());
+  const wanted = all.filter(({ account }) => flags.account === undefined || account === flags.account);
+  const rows = wanted.map(({ keyId, clientId, account, role, createdAt, revokedAt }) => ({
+    ...{ keyId, clientId, account, role, createdAt },
+    revokedAt: revokedAt ?? null,
+  }));
+  printResult(context, flags.json, rows, wanted.length === 0 ? 'No keys.' : table(wanted));
+}
+
+async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
+  const revoked = await withKeys(context, flags, async (keys) => {
+    await keys.revoke(keyId, context.now());
+    return keys.find(keyId);
+  });
+  if (!revoked) throw new CommandError(`there is no key ${keyId}; "meterline keys list" shows the ids`);
+  printResult(context, flags.json, { keyId, revokedAt: revoked.revokedAt }, `Revoked ${keyId}.`);
+}
+
+async function withKeys<T>(
+  { settings }: CommandContext,
+  flags: KeysFlags,
+  work: (keys: ApiKeyStore) => Promise<T>,
+): Promise<T> {
+  return withRedis(await settings.redisUrl(flags), (redis) =>
+    work(new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX)),
+  );
+}
+
+function table(keys: readonly ApiKey[]): string {
+  const rows = [
+    ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'],
+    ...keys.map((key) => [key.keyId, key.account, key.role, key.clientId, key.createdAt, key.revokedAt ?? '']),
+  ];
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

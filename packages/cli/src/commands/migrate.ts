@@ -1,0 +1,37 @@
+import { MigrationError, migrate } from '@meterline/warehouse';
+import type { Command } from 'commander';
+import { type CommandContext, printResult } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { clickHouseFailure, reachClickHouse } from '../connections/clickhouse.js';
+import type { ClickHouseFlags } from '../settings/settings.js';
+import { withClickHouseFlags, withJson } from './flags.js';
+
+interface MigrateFlags extends ClickHouseFlags {
+  readonly json?: boolean;
+}
+
+export function addMigrateCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('migrate')
+    .summary('create or update the schema in ClickHouse')
+    .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
+    .action((flags: MigrateFlags) => runMigrate(context, flags));
+  withJson(withClickHouseFlags(command));
+}
+
+async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise<void> {
+  const settings = await context.settings.clickhouse(flags);
+  const options = await reachClickHouse(settings);
+  const { database } = settings;
+  try {
+    const applied = await migrate(options);
+    const text =
+      applied.length === 0
+        ? `Database ${database} is up to date.`
+        : `Applied to database ${database}:\n${applied.map((name) => `  ${name}`).join('\n')}`;
+    printResult(context, flags.json, { database, applied }, text);
+  } catch (error) {
+    if (error instanceof MigrationError) throw new CommandError(error.message, undefined, { cause: error });
+    throw clickHouseFailure(settings, error);
+  }
+}

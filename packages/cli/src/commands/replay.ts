@@ -1,0 +1,182 @@
+import type { UsageEventInput } from '@meterline/catalog';
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { withRedis } from '../connections/redis.js';
+import { type IntakeOutcome, waitForIntake } from '../queue/intake-wait.js';
+import { UsageQueue } from '../queue/usage-queue.js';
+import { startProgress } from '../replay/progress.js';
+import { readTraceEvents } from '../replay/trace-events.js';
+import type { RedisFlags } from '../settings/settings.js';
+import { nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from './flags.js';
+
+interface ReplayFlags extends RedisFlags {
+  readonly account?: string;
+  readonly shiftHours: number;
+  readonly batch: number;
+  /** False with --no-wait. */
+  readonly wait: boolean;
+  readonly patience: number;
+  readonly json?: boolean;
+}
+
+interface Replay {
+  readonly files: number;
+  readonly requests: number;
+  readonly events: readonly UsageEventInput[];
+}
+
+const MAX_SHIFT_HOURS = 1_000_000;
+const HARMLESS = 'Replaying again is harmless: an event that is sent twice counts once.';
+
+export function addReplayCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('replay')
+    .summary('play the Azure LLM 2023 trace as usage events')
+    .description(
+      'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute.\n' +
+        'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying\n' +
+        'again adds nothing. Then waits until the ingest workers have stored everything.',
+    )
+    .argument('<file...>', 'azure-llm-2023-code.csv, azure-llm-2023-conv.csv')
+    .option('--account <account>', 'account of the events (default: azure-llm-2023)', nameOf)
+    .option(
+      '--shift-hours <n>',
+      'move every timestamp by this many hours',
+      (text) => wholeNumber(text, -MAX_SHIFT_HOURS, MAX_SHIFT_HOURS),
+      0,
+    )
+    .option('--no-wait', 'end as soon as everything is in the queue')
+    .option(
+      '--patience <seconds>',
+      'stop waiting when nothing has been taken in for so long',
+      (text) => wholeNumber(text, 1, 86_400),
+      60,
+    )
+    .action((paths: string[], flags: ReplayFlags) => runReplay(context, paths, flags));
+  withJson(withRedisFlags(withBatch(command)));
+}
+
+async function runReplay(context: CommandContext, paths: readonly string[], flags: ReplayFlags): Promise<void> {
+  const replay = await readReplay(context, paths, flags);
+  const signal = context.interruption();
+  const address = await context.settings.redisUrl(flags);
+  await withRedis(address, async (redis) => {
+    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags));
+    try {
+      const start = performance.now();
+      const jobIds = await sendAll(context, queue, replay, flags.batch, signal);
+      const outcome = flags.wait && !signal.aborted ? await follow(context, queue, jobIds, flags, signal) : undefined;
+      report(context, flags, replay, jobIds.length, (performance.now() - start) / 1000, outcome);
+      requireSuccess(outcome, flags, signal);
+    } finally {
+      await queue.close();
+    }
+  });
+}
+
+async function readReplay({ now }: CommandContext, paths: readonly string[], flags: ReplayFlags): Promise<Replay> {
+  const options = { accountId: flags.account, shiftHours: flags.shiftHours };
+  const files = await Promise.all(paths.map((path) => readTraceEvents(path, options, now())));
+  return {
+    files: files.length,
+    requests: files.reduce((sum, { requests }) => sum + requests, 0),
+    events: files.flatMap(({ events }) => events),
+  };
+}
+
+/** @returns the ids of the jobs, in order; fewer than there are to send when interrupted */
+async function sendAll(
+  context: CommandContext,
+  queue: UsageQueue,
+  { events }: Replay,
+  batchSize: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const jobIds: string[] = [];
+  const progress = startProgress(context, `Sending ${formatCount(events.length)} events`, events.length);
+  let sent = 0;
+  try {
+    while (sent < events.length && !signal.aborted) {
+      const batch = events.slice(sent, sent + batchSize);
+      jobIds.push(await queue.send(batch));
+      sent += batch.length;
+      progress.update(sent);
+    }
+  } finally {
+    progress.stop();
+    if (sent < events.length) {
+      say(context, `Sent ${formatCount(sent)} of ${formatCount(events.length)} events. ${HARMLESS}`);
+    }
+  }
+  return jobIds;
+}
+
+async function follow(
+  context: CommandContext,
+  queue: UsageQueue,
+  jobIds: readonly string[],
+  { patience }: ReplayFlags,
+  signal: AbortSignal,
+): Promise<IntakeOutcome> {
+  const progress = startProgress(
+    context,
+    `Waiting for the ingest workers: ${formatCount(jobIds.length)} jobs`,
+    jobIds.length,
+  );
+  try {
+    return await waitForIntake(jobIds, {
+      progressOf: (jobId) => queue.progressOf(jobId),
+      patienceMs: patience * 1000,
+      signal,
+      onProgress: (done) => progress.update(done),
+      onStall: () =>
+        say(
+          context,
+          `\nNothing is being taken in. Is an ingest worker running on this Redis? Waiting up to ${patience} s.`,
+        ),
+    });
+  } finally {
+    progress.stop();
+  }
+}
+
+function report(
+  context: CommandContext,
+  { json, batch }: ReplayFlags,
+  { files, requests, events }: Replay,
+  jobs: number,
+  seconds: number,
+  outcome: IntakeOutcome | undefined,
+): void {
+  const sent = Math.min(jobs * batch, events.length);
+  const eventsPerSecond = Math.round(sent / seconds);
+  const stored = outcome === undefined ? null : outcome.takenIn === jobs;
+  const result = { files, requests, events: sent, jobs, seconds: Number(seconds.toFixed(3)), eventsPerSecond, stored };
+  const text = [
+    `files    ${formatCount(files)}`,
+    `requests ${formatCount(requests)}`,
+    `events   ${formatCount(sent)}`,
+    `seconds  ${seconds.toFixed(1)}`,
+    `events/s ${formatCount(eventsPerSecond)}${stored ? ', from the first job sent to the last row stored' : ''}`,
+  ];
+  printResult(context, json, result, text.join('\n'));
+}
+
+function requireSuccess(outcome: IntakeOutcome | undefined, { patience }: ReplayFlags, signal: AbortSignal): void {
+  if (signal.aborted) {
+    const waiting =
+      outcome && outcome.pending > 0 ? ` ${formatCount(outcome.pending)} jobs are still in the queue.` : '';
+    throw new CommandError(`interrupted.${waiting} ${HARMLESS}`);
+  }
+  if (!outcome) return;
+  if (outcome.failed > 0) {
+    throw new CommandError(`${formatCount(outcome.failed)} jobs failed; the log of the ingest worker says why`);
+  }
+  if (outcome.pending > 0) {
+    throw new CommandError(
+      `nothing was taken in for ${patience} s: ${formatCount(outcome.pending)} jobs are still in the queue; ` +
+        'nothing is lost, an ingest worker will take them in when it runs',
+    );
+  }
+}

@@ -1,0 +1,42 @@
+import { checkConnection, createWarehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { CommandError, systemErrorCode } from '../command-error.js';
+import { type ClickHouseSettings, displayUrl } from '../settings/settings.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A migration may rewrite data. */
+const STATEMENT_TIMEOUT_MS = 600_000;
+
+/**
+ * What a warehouse needs to know, after a check that ClickHouse answers and lets us in.
+ * @throws CommandError when it does not
+ */
+export async function reachClickHouse({
+  url,
+  user,
+  password,
+  database,
+}: ClickHouseSettings): Promise<WarehouseOptions> {
+  const options = { url: url.value, user, password, database, application: 'meterline-cli' };
+  // The database may not be there yet, so the check is made in the one that always is.
+  const server = createWarehouse({ ...options, database: 'default', requestTimeoutMs: CONNECT_TIMEOUT_MS });
+  try {
+    await checkConnection(server);
+  } catch (error) {
+    throw clickHouseFailure({ url, user, password, database }, error);
+  } finally {
+    await server.close();
+  }
+  return { ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS };
+}
+
+/** The failure of a statement or a connection, as one line that names the server. */
+export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
+  const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
+  const code = systemErrorCode(cause);
+  const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
+  // ClickHouse numbers its errors; a system's error code is a word.
+  if (code !== undefined && /^\d+$/.test(code)) {
+    return new CommandError(`${place} refuses (as user ${user}): ${message}`, undefined, { cause });
+  }
+  return new CommandError(`cannot reach ${place}: ${code ?? message}; is it running?`, undefined, { cause });
+}

@@ -1,0 +1,41 @@
+import { Command, CommanderError } from 'commander';
+import type { CommandContext } from './command-context.js';
+import { say } from './command-context.js';
+import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
+import { addEmitCommand } from './commands/emit.js';
+import { addKeysCommands } from './commands/keys.js';
+import { addMigrateCommand } from './commands/migrate.js';
+import { addReplayCommand } from './commands/replay.js';
+
+/**
+ * Runs the command line.
+ * @param args without the interpreter and the script
+ * @returns the exit code; expected failures have been told on stderr by then
+ * @throws whatever is a defect of the program
+ */
+export async function runProgram(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const program = new Command('meterline')
+    .description('Billing metrics: schema, API keys and usage events.')
+    .addHelpText('afterAll', '\nExit codes: 0 done, 1 failed, 2 wrong usage or settings.')
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+      outputError: (text, write) => write(`meterline: ${text}`),
+    })
+    .showHelpAfterError('(add --help for more)')
+    .exitOverride();
+  addMigrateCommand(program, context);
+  addKeysCommands(program, context);
+  addEmitCommand(program, context);
+  addReplayCommand(program, context);
+
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT_CODES.ok;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
+    if (!(error instanceof CommandError)) throw error;
+    say(context, `meterline: ${error.message}`);
+    return error.exitCode;
+  }
+}

@@ -1,0 +1,40 @@
+import { QUEUE_NAME } from '@meterline/catalog';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** BullMQ's states as this command sees them. */
+export type JobProgress = 'pending' | 'taken_in' | 'failed';
+
+/** The producer's end of the queue that the ingest workers consume. */
+export class UsageQueue {
+  readonly #queue: Queue;
+
+  /** @param redis stays the caller's to close, and to listen to for connection errors */
+  constructor(redis: Redis, prefix: string) {
+    this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
+    // The same errors reject the command that was under way.
+    this.#queue.on('error', () => undefined);
+  }
+
+  /**
+   * Puts the events into the queue as one job, as they are. One job, one command: when it rejects, every job before
+   * it is in the queue; this one may be. Sending events again is harmless, because their ids make them the same events.
+   * @param events 1 to 5,000
+   * @returns the job's id
+   */
+  async send(events: readonly unknown[]): Promise<string> {
+    const job = await this.#queue.add('usage', { events });
+    return job.id ?? '';
+  }
+
+  /** A job that is gone counts as taken in: workers keep only so many of those that are done. */
+  async progressOf(jobId: string): Promise<JobProgress> {
+    const state = await this.#queue.getJobState(jobId);
+    if (state === 'failed') return 'failed';
+    return state === 'completed' || state === 'unknown' ? 'taken_in' : 'pending';
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+}

@@ -1,0 +1,117 @@
+import { QUEUE_PREFIX } from '@meterline/catalog';
+import { usageError } from '../command-error.js';
+import type { Environment } from './environment.js';
+import type { LocalStackFile } from './local-stack-file.js';
+
+/** A value and where it was found, for messages: `--redis-url`, `REDIS_URL`, a file's path, `the default`. */
+export interface Setting {
+  readonly value: string;
+  readonly source: string;
+}
+
+export interface RedisFlags {
+  readonly redisUrl?: string;
+  readonly queuePrefix?: string;
+}
+
+export interface ClickHouseFlags {
+  readonly clickhouseUrl?: string;
+  readonly clickhouseUser?: string;
+  readonly clickhousePassword?: string;
+  readonly clickhouseDatabase?: string;
+}
+
+export interface ClickHouseSettings {
+  readonly url: Setting;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+}
+
+interface Candidate {
+  readonly value: string | undefined;
+  readonly source: string;
+}
+
+/** Finds each setting in a flag, else the environment, else a running local stack, else the default. */
+export class Settings {
+  readonly #environment: Environment;
+  readonly #findLocalStack: () => Promise<LocalStackFile | undefined>;
+
+  /** @param findLocalStack asked only for what neither a flag nor the environment says */
+  constructor(environment: Environment, findLocalStack: () => Promise<LocalStackFile | undefined>) {
+    this.#environment = environment;
+    this.#findLocalStack = findLocalStack;
+  }
+
+  /** @throws CommandError when what was found is no address of a Redis */
+  async redisUrl({ redisUrl }: RedisFlags): Promise<Setting> {
+    const url = await this.#choose(
+      { value: redisUrl, source: '--redis-url' },
+      { value: this.#environment.REDIS_URL, source: 'REDIS_URL' },
+      'redisUrl',
+      'redis://127.0.0.1:6379',
+    );
+    return requireUrl(url, ['redis:', 'rediss:'], 'redis://127.0.0.1:6379');
+  }
+
+  /** @throws CommandError when what was found is no address of a ClickHouse */
+  async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
+    const url = await this.#choose(
+      { value: flags.clickhouseUrl, source: '--clickhouse-url' },
+      { value: this.#environment.CLICKHOUSE_URL, source: 'CLICKHOUSE_URL' },
+      'clickhouseUrl',
+      'http://127.0.0.1:8123',
+    );
+    const database = await this.#choose(
+      { value: flags.clickhouseDatabase, source: '--clickhouse-database' },
+      { value: this.#environment.CLICKHOUSE_DATABASE, source: 'CLICKHOUSE_DATABASE' },
+      'clickhouseDatabase',
+      'meterline',
+    );
+    return {
+      url: requireUrl(url, ['http:', 'https:'], 'http://127.0.0.1:8123'),
+      user: flags.clickhouseUser ?? this.#environment.CLICKHOUSE_USER ?? 'default',
+      password: flags.clickhousePassword ?? this.#environment.CLICKHOUSE_PASSWORD ?? '',
+      database: database.value,
+    };
+  }
+
+  queuePrefix({ queuePrefix }: RedisFlags): string {
+    return queuePrefix ?? this.#environment.QUEUE_PREFIX ?? QUEUE_PREFIX;
+  }
+
+  async #choose(
+    flag: Candidate,
+    variable: Candidate,
+    field: keyof LocalStackFile['addresses'],
+    fallback: string,
+  ): Promise<Setting> {
+    for (const { value, source } of [flag, variable]) {
+      if (value !== undefined) return { value, source };
+    }
+    const stack = await this.#findLocalStack();
+    return stack ? { value: stack.addresses[field], source: stack.path } : { value: fallback, source: 'the default' };
+  }
+}
+
+/** An address as it may be shown: without its password. */
+export function displayUrl(address: string): string {
+  const url = new URL(address);
+  if (url.password) url.password = '***';
+  return url.href.replace(/\/$/, '');
+}
+
+function requireUrl(setting: Setting, protocols: readonly string[], example: string): Setting {
+  if (protocols.includes(protocolOf(setting.value) ?? '')) return setting;
+  // The value itself is not repeated: it may hold a password.
+  throw usageError(`the address from ${setting.source} must be a URL such as ${example}`);
+}
+
+function protocolOf(address: string): string | undefined {
+  try {
+    return new URL(address).protocol;
+  } catch {
+    return undefined;
+  }
+}
