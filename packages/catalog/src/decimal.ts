@@ -77,6 +77,9 @@ function stripLeadingZeros(digits: string): string {
   return digits.replace(/^0+/, '') || '0';
 }
 
+/** Not /0+$/: on a long run of zeros that is not at the end it takes quadratic time, and producers choose the text. */
 function stripTrailingZeros(digits: string): string {
-  return digits.endsWith('0') ? digits.replace(/0+$/, '') : digits;
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
 }
