@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+
+const HERE = new URL('./', import.meta.url);
+const SOURCES = readdirSync(HERE).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+
+describe('the catalog runs in a browser too', () => {
+  it('is read from more than one source file', () => {
+    expect(SOURCES.length).toBeGreaterThan(10);
+  });
+
+  it.each(SOURCES)('%s imports only itself, zod and date-fns', (name) => {
+    const source = readFileSync(new URL(name, HERE), 'utf8');
+    const imported = [...source.matchAll(/(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, path]) => path);
+    const foreign = imported.filter((path) => !/^(\.\/|zod$|date-fns$|@date-fns\/utc$)/.test(path ?? ''));
+    expect(foreign).toEqual([]);
+  });
+
+  it.each(SOURCES)('%s uses no global of Node', (name) => {
+    const source = readFileSync(new URL(name, HERE), 'utf8');
+    expect(source).not.toMatch(/\b(process\.|Buffer\b|require\(|__dirname|globalThis\.process)/);
+  });
+});

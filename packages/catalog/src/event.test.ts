@@ -1,0 +1,281 @@
+import { describe, expect, it } from '@jest/globals';
+import { BILLING_DIMENSIONS, DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
+import { parseUsageEvent, type UsageEvent } from './event.js';
+
+const NOW = Date.UTC(2025, 9, 1, 12);
+
+const EVENT = {
+  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+  accountId: 'acme',
+  workspace: 'production',
+  resourceType: 'sandbox',
+  resourceName: 'builder',
+  resourceUuid: 'sbx-1',
+  billingDimension: 'sandbox_compute_runtime_gbs',
+  usage: '12.5',
+  timestamp: '2025-10-01T11:22:33.456Z',
+  revision: 3,
+  void: true,
+};
+
+function parsed(changes: Readonly<Record<string, unknown>>): UsageEvent {
+  const event = parseUsageEvent({ ...EVENT, ...changes }, NOW);
+  if (!event.ok) throw new Error(`${event.reason}: ${event.message}`);
+  return event.value;
+}
+
+function reasonFor(changes: Readonly<Record<string, unknown>>): string | undefined {
+  const event = parseUsageEvent({ ...EVENT, ...changes }, NOW);
+  return event.ok ? undefined : event.reason;
+}
+
+describe('a usage event', () => {
+  it('is brought into the form that is stored', () => {
+    expect(parseUsageEvent(EVENT, NOW)).toEqual({
+      ok: true,
+      value: {
+        eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+        accountId: 'acme',
+        workspace: 'production',
+        resourceType: 'sandbox',
+        resourceName: 'builder',
+        resourceUuid: 'sbx-1',
+        billingDimension: 'sandbox_compute_runtime_gbs',
+        usage: 12_500_000_000n,
+        timestamp: Date.UTC(2025, 9, 1, 11, 22, 33, 456),
+        revision: 3,
+        voided: true,
+      },
+    });
+  });
+
+  it('has revision 0, no void and an empty resourceUuid unless it says otherwise', () => {
+    const { resourceUuid: _uuid, revision: _revision, void: _void, ...required } = EVENT;
+    const event = parseUsageEvent(required, NOW);
+    expect(event).toMatchObject({ ok: true, value: { resourceUuid: '', revision: 0, voided: false } });
+  });
+
+  it.each([[null], [undefined], [1], ['text'], [true], [[]], [[EVENT]]])('may not be %j', (input) => {
+    expect(parseUsageEvent(input, NOW)).toMatchObject({ ok: false, reason: 'event_not_an_object' });
+  });
+
+  it.each([
+    ...['eventId', 'accountId', 'workspace', 'resourceType', 'resourceName'],
+    ...['billingDimension', 'usage', 'timestamp'],
+  ])('without %s is refused, and the message names it', (field) => {
+    const { [field]: _, ...rest } = EVENT as Record<string, unknown>;
+    expect(parseUsageEvent(rest, NOW)).toMatchObject({
+      ok: false,
+      reason: 'missing_field',
+      message: `${field} is missing`,
+    });
+  });
+
+  it.each([
+    ['eventId', 'invalid_event_id', [1, null, '', {}]],
+    ['accountId', 'invalid_account_id', [1, null, '', []]],
+    ['workspace', 'invalid_workspace', [1, null, '', {}]],
+    ['resourceType', 'invalid_resource_type', [1, null, '', 'Sandbox', 'function']],
+    ['resourceName', 'invalid_resource_name', [1, null, '', false]],
+    ['resourceUuid', 'invalid_resource_uuid', [1, null, '', {}]],
+    ['billingDimension', 'invalid_billing_dimension', [1, null, '', 'toString']],
+    ['usage', 'invalid_usage', [null, true, {}, [1], '', 1n]],
+    ['timestamp', 'invalid_timestamp', [1759276800000, null, '', new Date(0)]],
+    ['revision', 'invalid_revision', ['1', null, true]],
+    ['void', 'invalid_void', ['true', null, 0, 1]],
+  ])('with a wrong %s is refused as %s', (field, reason, values) => {
+    expect(values.map((value) => reasonFor({ [field]: value }))).toEqual(values.map(() => reason));
+  });
+
+  it('tells all faults of shape at once; the first field in order gives the code', () => {
+    expect(parseUsageEvent({ ...EVENT, workspace: '', void: 'no' }, NOW)).toEqual({
+      ok: false,
+      reason: 'invalid_workspace',
+      message:
+        'workspace must be a string of 1 to 256 characters without control characters; void must be true or false',
+    });
+  });
+});
+
+describe('unknown fields', () => {
+  it.each(['price', 'cost', 'EventId', 'event_id', 'id', '', 'constructor', 'toString', 'hasOwnProperty', 'events'])(
+    '%j is refused, and the message names it',
+    (field) => {
+      const event = parseUsageEvent({ ...EVENT, [field]: 1 }, NOW);
+      expect(event).toMatchObject({ ok: false, reason: 'unknown_field' });
+      expect(event).toMatchObject({ message: expect.stringContaining(JSON.stringify(field)) });
+    },
+  );
+
+  it('__proto__ is refused as any other', () => {
+    const input: unknown = JSON.parse(`${JSON.stringify(EVENT).slice(0, -1)},"__proto__":{"usage":1}}`);
+    expect(parseUsageEvent(input, NOW)).toMatchObject({ ok: false, reason: 'unknown_field' });
+  });
+});
+
+describe('names', () => {
+  const FIELDS = ['accountId', 'workspace', 'resourceName', 'resourceUuid'];
+  const refused = (name: string) => FIELDS.filter((field) => reasonFor({ [field]: name })?.startsWith('invalid_'));
+
+  it.each([
+    ['one character', 'a'],
+    ['256 characters', 'a'.repeat(256)],
+    ['256 characters beyond the Basic Multilingual Plane', '😀'.repeat(256)],
+    ['one such character', '😀'],
+    ['a space', ' '],
+    ['quotes, backslashes and markup', `'"\\<b>{}%`],
+    ['a no-break space and a line separator', '\u00a0\u2028'],
+    ['the last character before the C1 controls', '\u007e'],
+    ['the first character after the C1 controls', '\u00a0'],
+  ])('may have %s', (_, name) => {
+    expect(refused(name)).toEqual([]);
+  });
+
+  it.each([
+    ['no character', ''],
+    ['257 characters', 'a'.repeat(257)],
+    ['257 characters beyond the Basic Multilingual Plane', '😀'.repeat(257)],
+    ['U+0000', 'a\u0000b'],
+    ['U+0009', 'a\tb'],
+    ['U+001F', 'a\u001fb'],
+    ['U+007F', 'a\u007fb'],
+    ['U+0085', 'a\u0085b'],
+    ['U+009F', 'a\u009f'],
+    ['a newline at the end', 'a\n'],
+    ['a lone high surrogate', 'a\ud83d'],
+    ['a lone low surrogate', '\ude00a'],
+    ['surrogates in the wrong order', '\ude00\ud83d'],
+  ])('may not have %s', (_, name) => {
+    expect(refused(name)).toEqual(FIELDS);
+  });
+});
+
+describe('eventId', () => {
+  it('is a UUID of any version, kept in lower case', () => {
+    expect(parsed({ eventId: '0190C5E4-7B1A-4DEF-8ABC-0123456789AB' }).eventId).toBe(
+      '0190c5e4-7b1a-4def-8abc-0123456789ab',
+    );
+    expect(parsed({ eventId: '00000000-0000-0000-0000-000000000000' }).eventId).toMatch(/^0/);
+  });
+
+  it.each([
+    '0190c5e47b1a7def8abc0123456789ab',
+    '{0190c5e4-7b1a-7def-8abc-0123456789ab}',
+    'urn:uuid:0190c5e4-7b1a-7def-8abc-0123456789ab',
+    '0190c5e4-7b1a-7def-8abc-0123456789a',
+    '0190c5e4-7b1a-7def-8abc-0123456789abc',
+    '0190c5e4-7b1a-7def-8abc-0123456789ag',
+    '0190c5e4-7b1a-7def-8abc-0123456789ab\n',
+  ])('is not %j', (eventId) => {
+    expect(reasonFor({ eventId })).toBe('invalid_event_id');
+  });
+});
+
+describe('billingDimension', () => {
+  const PAIRS = RESOURCE_TYPES.flatMap((resourceType) =>
+    BILLING_DIMENSIONS.map((billingDimension) => ({ resourceType, billingDimension })),
+  );
+
+  it('makes 72 pairs with the resource types', () => {
+    expect(PAIRS).toHaveLength(72);
+  });
+
+  it.each(PAIRS)('$billingDimension on a $resourceType is accepted only if it belongs to it', (pair) => {
+    const belongs = pair.billingDimension.startsWith(`${pair.resourceType}_`);
+    expect(reasonFor({ ...pair, usage: 1 })).toBe(belongs ? undefined : 'dimension_mismatch');
+  });
+
+  it('that does not belong is refused with a message that names the right type', () => {
+    expect(parseUsageEvent({ ...EVENT, resourceType: 'job' }, NOW)).toMatchObject({
+      message: 'billingDimension sandbox_compute_runtime_gbs belongs to resourceType sandbox, not to job',
+    });
+  });
+});
+
+describe('usage', () => {
+  it.each([
+    [0, 0n],
+    [-0, 0n],
+    ['0', 0n],
+    [0.1 + 0.2, 300_000_000n],
+    ['0.1234567885', 123_456_788n],
+    ['0.1234567895', 123_456_790n],
+    [1e-10, 0n],
+    ['000012.5', 12_500_000_000n],
+    [999_999_999_999_999, 999_999_999_999_999_000_000_000n],
+    ['999999999999999.999999999', 999_999_999_999_999_999_999_999n],
+    ['000999999999999999', 999_999_999_999_999_000_000_000n],
+    ['123456789012345.123456789', 123_456_789_012_345_123_456_789n],
+  ])('%p is kept as %p billionths', (usage, expected) => {
+    expect(parsed({ usage }).usage).toBe(expected);
+  });
+
+  it.each([
+    ...[-1, -1e-12, 1e15, 1e21, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+    ...['-1', '-0', '+1', '1e3', '1e-3', ' 1', '1 ', '', '.5', '5.', 'NaN', 'Infinity', '1,5'],
+    ...['1000000000000000', '1000000000000000.0', '9'.repeat(1000)],
+  ])('%p is refused', (usage) => {
+    expect(reasonFor({ usage })).toBe('invalid_usage');
+  });
+});
+
+describe('usage of a count dimension', () => {
+  const COUNT = Object.entries(DIMENSIONS).filter(([, { unit }]) => unit === 'count');
+  const count = { resourceType: 'agent', billingDimension: 'agent_async_requests_count' };
+
+  it('concerns asynchronous requests alone', () => {
+    expect(COUNT.map(([name]) => name)).toEqual(['agent_async_requests_count']);
+  });
+
+  it.each([0, 1, '1', '1.0', '1.000000000000', 1e14, '007'])('may be %p', (usage) => {
+    expect(reasonFor({ ...count, usage })).toBeUndefined();
+  });
+
+  it.each([1.5, '1.5', 1e-10, '0.0000000000001', 0.1, '1.00000000000000000001'])('may not be %p', (usage) => {
+    expect(reasonFor({ ...count, usage })).toBe('invalid_usage');
+  });
+});
+
+describe('timestamp', () => {
+  it('may be 1970 itself', () => {
+    expect(parsed({ timestamp: '1970-01-01T00:00:00Z' }).timestamp).toBe(0);
+  });
+
+  it('may not be before', () => {
+    expect(reasonFor({ timestamp: '1969-12-31T23:59:59.999Z' })).toBe('invalid_timestamp');
+  });
+
+  it('is cut to the millisecond', () => {
+    expect(parsed({ timestamp: '2025-10-01T11:00:00.123999999Z' }).timestamp).toBe(Date.UTC(2025, 9, 1, 11, 0, 0, 123));
+  });
+
+  it('may be exactly 10 minutes in the future', () => {
+    expect(reasonFor({ timestamp: '2025-10-01T12:10:00.000Z' })).toBeUndefined();
+  });
+
+  it('may not be a millisecond more', () => {
+    expect(reasonFor({ timestamp: '2025-10-01T12:10:00.001Z' })).toBe('timestamp_in_future');
+  });
+
+  it.each([
+    '2025-10-01T11:00:00+01:00',
+    '2025-10-01T11:00:00-00:00',
+    '2025-10-01T11:00:00',
+    '2025-02-29T00:00:00Z',
+    '2016-12-31T23:59:60Z',
+    '2025-10-01T11:00:00.1234567890Z',
+    'now',
+  ])('may not be %s', (timestamp) => {
+    expect(reasonFor({ timestamp })).toBe('invalid_timestamp');
+  });
+});
+
+describe('revision', () => {
+  it.each([0, 1, 65_535])('may be %p', (revision) => {
+    expect(parsed({ revision }).revision).toBe(revision);
+  });
+
+  it.each([-1, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1'])('may not be %p', (revision) => {
+    expect(reasonFor({ revision })).toBe('invalid_revision');
+  });
+});
