@@ -1,0 +1,22 @@
+import type { AccountDirectory, ApiKeyStore } from '@meterline/access';
+import type { Warehouse } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import type { TokenVerifier } from './auth/token-verifier.js';
+import type { TrustProxy } from './env.js';
+
+/** Everything the API needs from outside. */
+export interface QueryDependencies {
+  readonly warehouse: Warehouse;
+  readonly keys: ApiKeyStore;
+  readonly accounts: AccountDirectory;
+  /** Undefined: only API keys are accepted. */
+  readonly tokens: TokenVerifier | undefined;
+  /** Rejects when Redis does not answer. */
+  readonly pingRedis: () => Promise<unknown>;
+  readonly cursorSecret: string;
+  readonly clock: () => Date;
+  readonly log: Logger;
+  /** Web pages of these origins may call the API. */
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: TrustProxy;
+}

@@ -1,0 +1,43 @@
+/** What must hold before a request is routed: its target can be read, and is not longer than any real one. */
+import type { Request, RequestHandler } from 'express';
+import { ApiError } from './errors.js';
+
+/** Characters; a target is ASCII, so these are bytes. */
+export const MAX_URL_LENGTH = 8 * 1024;
+
+const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
+
+export const checkRequestTarget: RequestHandler = (request, _response, next) => {
+  const { originalUrl } = request;
+  if (originalUrl.length > MAX_URL_LENGTH) {
+    throw new ApiError(414, 'url_too_long', `The URL is longer than ${MAX_URL_LENGTH} bytes; shorten its parameters.`);
+  }
+  // RFC 9112, section 3.2; Node would answer by itself, without a body.
+  if (request.httpVersion === '1.1' && request.headers.host === undefined) {
+    throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have a Host header.');
+  }
+  if (!VISIBLE_ASCII.test(originalUrl) || !isPercentEncodedUtf8(originalUrl)) {
+    throw new ApiError(
+      400,
+      'malformed_url',
+      'The URL is not percent-encoded UTF-8; encode each parameter as encodeURIComponent does.',
+    );
+  }
+  next();
+};
+
+/** The query string as it was sent, without the question mark. */
+export function rawQuery({ originalUrl }: Pick<Request, 'originalUrl'>): string {
+  const mark = originalUrl.indexOf('?');
+  return mark < 0 ? '' : originalUrl.slice(mark + 1);
+}
+
+function isPercentEncodedUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    // URIError is the only way in which decodeURIComponent says no.
+    return false;
+  }
+}

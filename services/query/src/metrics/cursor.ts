@@ -1,0 +1,32 @@
+/** What a metrics cursor is bound to and what it holds: the rank of the page's last group. */
+import { isDecimalText } from '@meterline/catalog';
+import type { GroupRank, MetricsGroup } from '@meterline/warehouse';
+import { z } from 'zod';
+import type { Caller } from '../auth/caller.js';
+import type { MetricsRequest } from '../contracts/metrics-parameters.js';
+import type { CursorBinding } from '../paging/cursor-codec.js';
+
+export const groupRank = z.object({
+  cost: z.string().refine(isDecimalText, 'must be a decimal'),
+  values: z.array(z.string()),
+});
+
+/** Every parameter but `limit`, in canonical form: the order of groupBy and the spelling of a time do not matter. */
+export function metricsCursorBinding(caller: Caller, accountId: string, request: MetricsRequest): CursorBinding {
+  const { window, resolution, groupBy, filters } = request;
+  const { workspace, resource_type, resource_name, resource_uuid, billing_dimension } = filters;
+  return [
+    'metrics',
+    caller.id,
+    accountId,
+    [window.startTime, window.endTime],
+    resolution,
+    groupBy,
+    // Not being filtered by (null in JSON) differs from being filtered by "".
+    [workspace, resource_type, resource_name, resource_uuid, billing_dimension],
+  ];
+}
+
+export function rankOf({ cost, values }: MetricsGroup, { groupBy }: MetricsRequest): GroupRank {
+  return { cost, values: groupBy.map((dimension) => values[dimension] ?? '') };
+}

@@ -1,0 +1,35 @@
+/** JSON whose numbers are exact decimals: JSON.stringify could only write doubles. */
+import type { DecimalText } from '@meterline/catalog';
+
+/** A number that is written digit by digit as it stands. */
+export class ExactNumber {
+  readonly text: DecimalText;
+
+  constructor(text: DecimalText) {
+    this.text = text;
+  }
+}
+
+export type ExactJson =
+  | string
+  | boolean
+  | ExactNumber
+  | readonly ExactJson[]
+  | { readonly [member: string]: ExactJson | undefined };
+
+/** Members that are undefined are left out, as in JSON.stringify. */
+export function writeJson(value: ExactJson): string {
+  if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
+  if (value instanceof ExactNumber) return value.text;
+  if (isList(value)) return `[${value.map(writeJson).join(',')}]`;
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${writeJson(member)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+/** Array.isArray does not narrow a readonly array. */
+function isList(value: object): value is readonly ExactJson[] {
+  return Array.isArray(value);
+}

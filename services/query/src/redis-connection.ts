@@ -1,0 +1,29 @@
+/** The connection that answers "who is this?": it would rather fail quickly than wait. */
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+
+const TIMEOUT_MS = 2_000;
+const MAX_RECONNECT_DELAY_MS = 1_000;
+
+/** Connects at `connect()`, and again by itself whenever the connection is lost. */
+export function createRedis(url: string, log: Logger): Redis {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    // While Redis is away every command fails at once, which the caller sees as 503, instead of piling up.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: TIMEOUT_MS,
+    connectTimeout: TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(attempt * 100, MAX_RECONNECT_DELAY_MS),
+  });
+  let away = false;
+  redis.on('error', (err) => {
+    if (!away) log.error({ err }, 'Redis does not answer; requests get 503 until it does');
+    away = true;
+  });
+  redis.on('ready', () => {
+    if (away) log.info('Redis answers again');
+    away = false;
+  });
+  return redis;
+}
