@@ -1,5 +1,7 @@
 /** Runs the TypeScript sources directly as ES modules; `tsc -b` has type-checked them before. */
 export default {
+  globalSetup: '<rootDir>/test/setup/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['/dist/'],

@@ -68,7 +68,7 @@ async function launch(binary: string, dataDir: string, port: number): Promise<Ru
   }
 }
 
-/** Asks a Redis whether it is up and has loaded its data; rejects if not. */
+/** Asks a Redis whether it is up and has loaded its data; rejects with the reason if not. */
 export async function pingRedis(url: string): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -76,14 +76,19 @@ export async function pingRedis(url: string): Promise<void> {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
     connectTimeout: PROBE_TIMEOUT_MS,
-    commandTimeout: PROBE_TIMEOUT_MS,
+    disconnectTimeout: 1,
   });
-  // The same failure rejects the command below; without a listener it would also be printed.
-  redis.on('error', () => undefined);
+  // Why a connection failed is told here; the rejected command only says that there is none.
+  let reason: unknown;
+  redis.on('error', (error) => {
+    reason = error;
+  });
   try {
     await redis.connect();
     // While it loads its data this is an error, LOADING.
     await redis.ping();
+  } catch (error) {
+    throw reason ?? error;
   } finally {
     redis.disconnect();
   }

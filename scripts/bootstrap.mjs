@@ -1,0 +1,100 @@
+/**
+ * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, sees to it that there is a
+ * Redis, compiles. Quick and quiet when there is nothing to do. Runs before `npm start` and, with --tests, `npm test`.
+ *
+ * Node built-ins only: it runs before anything is installed.
+ */
+import { spawn } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureRedisServer } from '../packages/local-stack/hosts/redis-binary.js';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+const FAILURE_TAIL_LINES = 30;
+/** A compilation without changes takes less. */
+const SILENT_COMPILATION_MS = 1_500;
+
+const say = (line) => console.log(line);
+
+try {
+  await requireNode();
+  await installPackages();
+  const usesOwnRedis = Boolean(process.env.REDIS_URL) && !process.argv.includes('--tests');
+  if (!usesOwnRedis) await ensureRedisServer({ say });
+  await compile();
+} catch (error) {
+  console.error(`meterline: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function requireNode() {
+  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const oldest = engines.node.replace('>=', '');
+  const [major, minor] = oldest.split('.').map(Number);
+  const [ownMajor, ownMinor] = process.versions.node.split('.').map(Number);
+  if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) return;
+  throw new Error(`Node ${oldest} or newer is needed; this is ${process.versions.node}.`);
+}
+
+/** `npm install` and never `npm ci`: a lock file lists optional packages of the platform that it was made on only. */
+async function installPackages() {
+  const installed = await modifiedAt(join(ROOT, 'node_modules', '.package-lock.json'));
+  if (installed >= (await newestManifest())) return;
+  say(installed === 0 ? 'Installing packages (first run only, about a minute)…' : 'Updating packages…');
+  await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], 'npm install failed');
+}
+
+async function newestManifest() {
+  const manifests = ['package.json', 'package-lock.json'];
+  for (const group of ['packages', 'services']) {
+    for (const name of await readdir(join(ROOT, group)).catch(() => []))
+      manifests.push(join(group, name, 'package.json'));
+  }
+  return Math.max(...(await Promise.all(manifests.map((file) => modifiedAt(join(ROOT, file))))));
+}
+
+/** Zero for a file that does not exist. */
+async function modifiedAt(file) {
+  return stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+}
+
+async function compile() {
+  const notice = setTimeout(() => say('Compiling…'), SILENT_COMPILATION_MS);
+  try {
+    const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    await run(process.execPath, [compiler, '-b'], 'The TypeScript does not compile');
+  } finally {
+    clearTimeout(notice);
+  }
+}
+
+/** Shows the command's output only if it fails. */
+function run(command, args, failure) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      env: withoutNpmScript(process.env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const output = [];
+    child.stdout.on('data', (chunk) => output.push(chunk));
+    child.stderr.on('data', (chunk) => output.push(chunk));
+    child.once('error', (error) => reject(new Error(`${failure}: ${error.message}`)));
+    child.once('close', (code, signal) => {
+      if (code === 0) return resolve();
+      const tail = Buffer.concat(output).toString('utf8').trimEnd().split('\n').slice(-FAILURE_TAIL_LINES);
+      console.error(tail.join('\n'));
+      reject(new Error(`${failure} (${signal ?? `exit code ${code}`}).`));
+    });
+  });
+}
+
+/** What npm tells its scripts about the command in progress (`npm start --foo`) is not meant for a nested npm. */
+function withoutNpmScript(env) {
+  const ofThisCommand = /^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ofThisCommand.test(name)));
+}
