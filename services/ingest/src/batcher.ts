@@ -3,7 +3,7 @@
  *
  * States of an intake: pending (collected, not yet in an insert) → in flight (in the one insert under way) → done (its
  * promise resolves). Invariants:
- * - at most one batch is in flight, so rows held in memory are pending + in flight;
+ * - at most one batch is in flight;
  * - an intake's promise resolves only after the insert that holds all its rows is durable;
  * - pending is never empty without either a timer or a batch in flight, so nothing waits for ever.
  */
@@ -27,17 +27,11 @@ export class Batcher {
   readonly #options: BatcherOptions;
   #pending: Waiting[] = [];
   #pendingRows = 0;
-  #inFlightRows = 0;
   #inFlight = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
-  }
-
-  /** Rows in memory that are not yet durable. */
-  get bufferedRows(): number {
-    return this.#pendingRows + this.#inFlightRows;
   }
 
   /** Resolves when all rows of the intake are durable; rejects when the store gives up, which only a shutdown makes it do. */
@@ -60,9 +54,8 @@ export class Batcher {
     this.#timer = undefined;
     if (this.#inFlight || this.#pending.length === 0) return;
     const batch = this.#takeBatch();
+    this.#pendingRows -= batch.reduce((rows, { intake }) => rows + rowsOf(intake), 0);
     this.#inFlight = true;
-    this.#inFlightRows = batch.reduce((rows, { intake }) => rows + rowsOf(intake), 0);
-    this.#pendingRows -= this.#inFlightRows;
     void this.#store(batch);
   }
 
@@ -84,7 +77,6 @@ export class Batcher {
       for (const { reject } of batch) reject(error);
     } finally {
       this.#inFlight = false;
-      this.#inFlightRows = 0;
       // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
       if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
     }

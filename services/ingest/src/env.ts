@@ -45,7 +45,10 @@ export function readEnv(variables: NodeJS.ProcessEnv): Env {
   throw new EnvError(env.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
 }
 
-/** Rows that may wait or be on their way at once: memory stays bounded while ClickHouse is away. */
-export function maxBufferedRows({ INGEST_BATCH_ROWS }: Env): number {
-  return 2 * Math.max(INGEST_BATCH_ROWS, MAX_EVENTS_PER_JOB);
+/** An event is some 250 characters of JSON in a job. */
+const BYTES_PER_EVENT = 300;
+
+/** Room for one insert on its way and the next one being collected. */
+export function maxBytesInWork({ INGEST_BATCH_ROWS }: Env): number {
+  return 2 * BYTES_PER_EVENT * Math.max(INGEST_BATCH_ROWS, MAX_EVENTS_PER_JOB);
 }

@@ -17,7 +17,8 @@ export interface QueuedJob {
   readonly id: string;
   /** When the queue took the job; a redelivery does not change it. */
   readonly receivedAt: EpochMs;
-  readonly data: unknown;
+  /** Its data as JSON text. */
+  readonly data: string;
 }
 
 /** A priced event together with where it came from, so that storage can still refuse it. */
@@ -34,17 +35,27 @@ export interface Intake {
 
 /** Checks and prices every event of a job. A bad one never spoils its neighbours. */
 export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
-  const events = eventsOfJob(data);
-  if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, data, events)] };
+  const content = parseJson(data);
+  const events = eventsOfJob(content);
+  if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, content, data, events)] };
 
   const accepted: AcceptedEvent[] = [];
   const refused: RejectedEvent[] = [];
   for (const [position, input] of events.value.entries()) {
     const priced = price(input, book, now);
     if (priced.ok) accepted.push({ priced: priced.value, position });
-    else refused.push(rejectedEvent(job, position, input, priced));
+    else refused.push(rejectedEvent(job, position, input, toPayload(input), priced));
   }
   return { job, accepted, rejected: refused };
+}
+
+/** Undefined, which is no job either, when the text is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
@@ -65,6 +76,7 @@ function rejectedEvent(
   job: Intake['job'],
   position: number,
   input: unknown,
+  payload: string,
   { reason, message }: Rejection,
 ): RejectedEvent {
   return {
@@ -74,18 +86,23 @@ function rejectedEvent(
     accountId: claimedAccount(input),
     reason,
     message,
-    payload: JSON.stringify(input, nonFiniteAsText),
+    payload,
   };
 }
 
 /** Storage refused an event that had passed every check. The payload is the event in the form a producer may send. */
 export function refusedByStorage(job: Intake['job'], event: AcceptedEvent, message: string): RejectedEvent {
-  return rejectedEvent(job, event.position, toUsageEventInput(event.priced), { reason: 'refused_by_storage', message });
+  const input = toUsageEventInput(event.priced);
+  return rejectedEvent(job, event.position, input, toPayload(input), { reason: 'refused_by_storage', message });
 }
 
 function claimedAccount(input: unknown): string {
   const claimed = typeof input === 'object' && input !== null && 'accountId' in input ? input.accountId : undefined;
   return typeof claimed === 'string' ? claimed : '';
+}
+
+function toPayload(input: unknown): string {
+  return JSON.stringify(input, nonFiniteAsText);
 }
 
 /** JSON has no word for the Infinity that 1e999 becomes, and null would hide what was sent. */

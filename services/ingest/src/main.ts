@@ -3,7 +3,7 @@ import { createWarehouse, MigrationError, PriceBookConflictError, type Warehouse
 import { Queue } from 'bullmq';
 import { type Logger, pino } from 'pino';
 import { Batcher } from './batcher.js';
-import { type Env, EnvError, maxBufferedRows, readEnv } from './env.js';
+import { type Env, EnvError, maxBytesInWork, readEnv } from './env.js';
 import { EventStore } from './event-store.js';
 import { serveHealth } from './health.js';
 import { loadPriceBook } from './price-book-file.js';
@@ -39,7 +39,7 @@ async function run(env: Env, log: Logger): Promise<void> {
     redisUrl: env.REDIS_URL,
     prefix: env.QUEUE_PREFIX,
     concurrency: env.INGEST_CONCURRENCY,
-    maxBufferedRows: maxBufferedRows(env),
+    maxBytesInWork: maxBytesInWork(env),
     batcher,
     priceBook,
     log,

@@ -16,28 +16,35 @@ const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 /** Acknowledged jobs that stay readable in Redis. */
 const KEPT_COMPLETED_JOBS = 1_000;
+/** After a large job it takes some hundred small ones to believe in small jobs again. */
+const SIZE_DECAY = 0.99;
 
 export interface UsageWorkerOptions {
   readonly redisUrl: string;
   readonly prefix: string;
   readonly concurrency: number;
-  readonly maxBufferedRows: number;
+  /** About how much job data may be in work at once; see {@link UsageWorker}. */
+  readonly maxBytesInWork: number;
   readonly batcher: Batcher;
   readonly priceBook: PriceBook;
   readonly log: Logger;
 }
 
+/**
+ * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
+ * its concurrency, so the concurrency follows the size of the jobs that arrive.
+ */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
-  readonly #worker: LenientWorker;
+  readonly #worker: RawDataWorker;
   readonly #redisOutage: Outage;
-  #inWork = 0;
+  #typicalBytes = 0;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
     this.#redisOutage = new Outage(options.log, 'Redis');
-    this.#worker = new LenientWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
+    this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: { url: options.redisUrl, maxRetriesPerRequest: null },
       prefix: options.prefix,
       concurrency: options.concurrency,
@@ -49,14 +56,14 @@ export class UsageWorker {
       runRetryDelay: 1_000,
     });
     this.#worker.on('error', (error) => this.#redisOutage.failed(error));
-    this.#worker.on('active', () => this.#redisOutage.recovered());
+    this.#worker.on('active', (job) => this.#taken(job));
     this.#worker.on('drained', () => this.#redisOutage.recovered());
     this.#worker.on('failed', (job, error) => {
       options.log.error({ event: 'job_failed', jobId: job?.id, err: error }, 'A job failed: a defect of the worker');
     });
   }
 
-  /** When a job was last taken or acknowledged, in epoch milliseconds. */
+  /** When a job was last taken or made durable, in epoch milliseconds. */
   get lastProgressAt(): number {
     return this.#lastProgressAt;
   }
@@ -73,54 +80,38 @@ export class UsageWorker {
     await this.#worker.close();
   }
 
-  async #process(job: Job<unknown, void>, token: string | undefined): Promise<void> {
-    const intake = takeIn(
-      { id: job.id ?? '', receivedAt: job.timestamp, data: job.data },
-      this.#options.priceBook,
-      Date.now(),
-    );
-    // The rows are all that is needed from here on; the payload would double what an outage holds in memory.
-    job.data = undefined;
-    this.#inWork += 1;
-    const durable = this.#options.batcher.add(intake);
-    this.#adjustConcurrency();
+  /** BullMQ tells of a job as soon as it has fetched it, before it decides whether to fetch another. */
+  #taken(job: Job<string>): void {
+    this.#redisOutage.recovered();
+    this.#lastProgressAt = Date.now();
+    this.#typicalBytes = Math.max(job.data.length, this.#typicalBytes * SIZE_DECAY);
+    const { concurrency, maxBytesInWork } = this.#options;
+    this.#worker.concurrency = Math.min(concurrency, Math.max(1, Math.floor(maxBytesInWork / this.#typicalBytes)));
+  }
+
+  async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
+    const queued = { id: job.id ?? '', receivedAt: job.timestamp, data: job.data };
+    const intake = takeIn(queued, this.#options.priceBook, Date.now());
+    // The rows are all that is needed from here on.
+    job.data = '';
     try {
-      await durable;
+      await this.#options.batcher.add(intake);
     } catch {
       // Only a shutdown ends the wait for ClickHouse.
       await job.moveToWait(token);
       throw new WaitingError();
-    } finally {
-      this.#inWork -= 1;
-      this.#lastProgressAt = Date.now();
-      this.#adjustConcurrency();
     }
-  }
-
-  /** While the buffer is full no further job is fetched; those in work keep their slots. */
-  #adjustConcurrency(): void {
-    const { batcher, maxBufferedRows, concurrency } = this.#options;
-    const full = batcher.bufferedRows >= maxBufferedRows;
-    this.#worker.concurrency = full ? Math.max(1, Math.min(this.#inWork, concurrency)) : concurrency;
+    this.#lastProgressAt = Date.now();
   }
 }
 
-/** Keeps what BullMQ would otherwise trip over or let a producer decide. */
-class LenientWorker extends Worker<unknown, void> {
-  protected override createJob(json: JobJson, jobId: string): Job<unknown, void> {
-    const job = this.#readJob(json, jobId);
+/** Hands over the data of a job as the text it is stored as, so that it is parsed once, late, and whatever it holds. */
+class RawDataWorker extends Worker<string, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
+    const job = super.createJob({ ...json, data: '""' }, jobId);
+    job.data = json.data;
     // A producer's wish to keep all completed jobs would fill Redis.
     job.opts.removeOnComplete = { count: KEPT_COMPLETED_JOBS };
     return job;
-  }
-
-  /** A job whose data is not JSON is handed on as a text, so that it is refused and kept like any other bad job. */
-  #readJob(json: JobJson, jobId: string): Job<unknown, void> {
-    try {
-      return super.createJob(json, jobId);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      return super.createJob({ ...json, data: JSON.stringify(json.data) }, jobId);
-    }
   }
 }
