@@ -58,11 +58,14 @@ export class ApiKeyStore {
     const token = generateToken();
     const createdAt = now.toISOString();
     await this.#accounts.register(account, now);
-    await this.#redis
+    const results = await this.#redis
       .multi()
       .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), clientId, account, role, createdAt })
       .zadd(this.#index(), now.getTime(), token.keyId)
       .exec();
+    // A transaction resolves even if one of its commands failed.
+    const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
+    if (failure) throw failure;
     return { keyId: token.keyId, clientId, account, role, createdAt, key: formatToken(token) };
   }
 
