@@ -24,3 +24,15 @@ export function usageError(message: string): CommandError {
 export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
+
+const READ_FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a directory',
+};
+
+/** A file that the command was told to read cannot be read. */
+export function readFailure(path: string, cause: unknown): CommandError {
+  const code = systemErrorCode(cause) ?? String(cause);
+  return new CommandError(`cannot read ${path}: ${READ_FAILURES[code] ?? code}`, undefined, { cause });
+}

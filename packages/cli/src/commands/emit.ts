@@ -22,10 +22,10 @@ export function addEmitCommand(program: Command, context: CommandContext): void 
     .command('emit')
     .summary('send events from a JSON Lines file through the queue')
     .description(
-      'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have any size.\n' +
-        'Good lines are sent even if others are bad; lines that are not JSON objects are reported at the end with their\n' +
-        'numbers, and the exit code is 1. Whether an object is a valid event is judged by the ingest worker, which keeps the\n' +
-        `ones it refuses with the reason; --check judges here, and sends nothing.\n${HARMLESS}`,
+      'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have ' +
+        'any size.\nGood lines are sent even if others are bad; lines that are not JSON objects are reported at the end ' +
+        'with their numbers, and the exit code is 1.\nWhether an object is a valid event is judged by the ingest worker, ' +
+        `which keeps those it refuses with the reason; --check judges here, and sends nothing.\n${HARMLESS}`,
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
     .option('--check', 'hold every line to the rules of an event and send nothing')
@@ -41,19 +41,24 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
     await (flags.check ? check : send)(context, source, flags, signal, tally);
   } catch (error) {
     reportBadLines(context, source, tally);
-    if (tally.jobs > 0) say(context, `${progress(tally)} before the failure. ${HARMLESS}`);
+    if (!flags.check) say(context, `${progress(tally)} before the failure. ${HARMLESS}`);
     throw error;
   } finally {
     source.input.destroy();
   }
   reportBadLines(context, source, tally);
   const { events, jobs, lastSentLine, badLines, listedBadLines } = tally;
-  const result = { events, jobs, lastSentLine, badLines, listedBadLines, interrupted: signal.aborted };
-  const text = flags.check ? `${formatCount(events)} valid events; nothing was sent.` : `${progress(tally)}.`;
-  printResult(context, flags.json, result, text);
+  const faults = { badLines, listedBadLines, interrupted: signal.aborted };
+  if (flags.check) {
+    printResult(context, flags.json, { validEvents: events, ...faults }, `${formatCount(events)} valid events.`);
+  } else {
+    printResult(context, flags.json, { events, jobs, lastSentLine, ...faults }, `${progress(tally)}.`);
+  }
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines > 0) {
-    throw new CommandError(`${formatCount(badLines)} bad ${badLines === 1 ? 'line was' : 'lines were'} not sent`);
+    throw new CommandError(
+      `${formatCount(badLines)} bad ${badLines === 1 ? 'line' : 'lines'}${flags.check ? '' : ', not sent'}`,
+    );
   }
 }
 

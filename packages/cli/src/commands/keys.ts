@@ -28,8 +28,8 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .command('create')
     .summary('create a key; its text is shown this once')
     .description(
-      'Creates an API key, and with an account’s first key the account. The key itself is shown once and kept only as a hash.\n' +
-        'An admin may group and filter by workspace; a member sees the account as a whole.',
+      'Creates an API key, and with the first key of an account the account. The key itself is shown once and kept ' +
+        'only as a hash.\nAn admin may group and filter by workspace; a member sees the account as a whole.',
     )
     .requiredOption('--account <account>', 'the account whose usage it may read', nameOf)
     .addOption(new Option('--role <role>', 'what it may do there').choices(ROLES).makeOptionMandatory())

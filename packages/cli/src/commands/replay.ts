@@ -34,9 +34,9 @@ export function addReplayCommand(program: Command, context: CommandContext): voi
     .command('replay')
     .summary('play the Azure LLM 2023 trace as usage events')
     .description(
-      'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute.\n' +
-        'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying\n' +
-        'again adds nothing. Then waits until the ingest workers have stored everything.',
+      'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute. ' +
+        'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying ' +
+        'again adds nothing.\nThen waits until the ingest workers have stored everything.',
     )
     .argument('<file...>', 'azure-llm-2023-code.csv, azure-llm-2023-conv.csv')
     .option('--account <account>', 'account of the events (default: azure-llm-2023)', nameOf)

@@ -38,5 +38,9 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
   if (code !== undefined && /^\d+$/.test(code)) {
     return new CommandError(`${place} refuses (as user ${user}): ${message}`, undefined, { cause });
   }
-  return new CommandError(`cannot reach ${place}: ${code ?? message}; is it running?`, undefined, { cause });
+  return new CommandError(
+    `cannot reach ${place}: ${code ?? (message || 'it does not answer as ClickHouse does')}; is it running?`,
+    undefined,
+    { cause },
+  );
 }

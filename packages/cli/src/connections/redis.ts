@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { CommandError, systemErrorCode } from '../command-error.js';
 import { displayUrl, type Setting } from '../settings/settings.js';
 
+/** Until the server has answered, not only until the connection stands. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A server that stays silent for this long while it owes an answer counts as gone. */
 const SILENCE_TIMEOUT_MS = 30_000;
@@ -14,7 +15,6 @@ const SILENCE_TIMEOUT_MS = 30_000;
 export async function withRedis<T>(address: Setting, work: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(address.value, {
     lazyConnect: true,
-    connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
     maxRetriesPerRequest: null,
     enableOfflineQueue: false,
@@ -25,15 +25,22 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
   redis.on('error', (error: Error) => {
     reason ??= error;
   });
+  const connectDeadline = setTimeout(() => {
+    reason ??= new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`);
+    redis.disconnect();
+  }, CONNECT_TIMEOUT_MS);
   try {
     await redis.connect();
+    clearTimeout(connectDeadline);
     return await work(redis);
   } catch (error) {
     if (reason === undefined && !isRefusal(error) && redis.status === 'ready') throw error;
     if (error instanceof CommandError) throw error;
     throw redisFailure(address, reason ?? error);
   } finally {
-    redis.disconnect();
+    clearTimeout(connectDeadline);
+    // A connection that has ended by itself would keep the process for ioredis' disconnect timeout.
+    if (redis.status !== 'end') redis.disconnect();
   }
 }
 

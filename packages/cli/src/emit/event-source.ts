@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { CommandError, systemErrorCode } from '../command-error.js';
+import { CommandError, readFailure } from '../command-error.js';
 
 /** Where events are read from, and what messages call it. */
 export interface EventSource {
@@ -14,15 +14,19 @@ export interface EventSource {
  */
 export async function openEventSource(path: string, stdin: Readable, signal: AbortSignal): Promise<EventSource> {
   if (path === '-') return { name: 'standard input', input: addAbortSignal(signal, stdin) };
+  const file = await openFile(path);
+  return { name: path, input: addAbortSignal(signal, file.createReadStream()) };
+}
+
+/** A directory can be opened but fails at the first read, when it is too late for a clear message. */
+async function openFile(path: string): Promise<FileHandle> {
+  let file: FileHandle;
   try {
-    const file = await open(path);
-    if ((await file.stat()).isDirectory()) {
-      await file.close();
-      throw new CommandError(`cannot read ${path}: it is a directory`);
-    }
-    return { name: path, input: addAbortSignal(signal, file.createReadStream()) };
+    file = await open(path);
+    if (!(await file.stat()).isDirectory()) return file;
   } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError(`cannot read ${path}: ${systemErrorCode(error) ?? error}`, undefined, { cause: error });
+    throw readFailure(path, error);
   }
+  await file.close();
+  throw new CommandError(`cannot read ${path}: it is a directory`);
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { parseUsageEvent, type UsageEventInput } from '@meterline/catalog';
 import type { TraceOptions } from '@meterline/local-stack/trace';
-import { CommandError, systemErrorCode } from '../command-error.js';
+import { CommandError, readFailure, systemErrorCode } from '../command-error.js';
 
 export interface TraceEvents {
   readonly requests: number;
@@ -41,7 +41,7 @@ async function readTraceFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new CommandError(`cannot read ${path}: ${systemErrorCode(error) ?? error}`, undefined, { cause: error });
+    throw readFailure(path, error);
   }
 }
 

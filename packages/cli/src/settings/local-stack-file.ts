@@ -55,15 +55,18 @@ async function readLocalStack(path: string): Promise<LocalStackFile | undefined>
   }
   const addresses = localStackSchema.safeParse(parseJson(content));
   if (addresses.success) return { path, addresses: addresses.data };
-  const faults = addresses.error.issues.map(({ path: field, message }) => `${field.join('.') || 'it'}: ${message}`);
+  const faults = addresses.error.issues.map(
+    ({ path: field, message }) => `${field.join('.') || 'content'}: ${message}`,
+  );
   throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
 }
 
+/** Null, which the schema refuses, for a text that is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return null;
   }
 }
 
