@@ -6,8 +6,8 @@ const TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_DELAY_MS = 1_000;
 
 /** Connects at `connect()`, and again by itself whenever the connection is lost. */
-export function createRedis(url: string, log: Logger): Redis {
-  const redis = new Redis(url, {
+export function createRedis(url: string): Redis {
+  return new Redis(url, {
     lazyConnect: true,
     // While Redis is away every command fails at once, which the caller sees as 503, instead of piling up.
     enableOfflineQueue: false,
@@ -16,6 +16,10 @@ export function createRedis(url: string, log: Logger): Redis {
     connectTimeout: TIMEOUT_MS,
     retryStrategy: (attempt) => Math.min(attempt * 100, MAX_RECONNECT_DELAY_MS),
   });
+}
+
+/** One line when Redis goes away and one when it is back, however many attempts fail in between. */
+export function logOutages(redis: Redis, log: Logger): void {
   let away = false;
   redis.on('error', (err) => {
     if (!away) log.error({ err }, 'Redis does not answer; requests get 503 until it does');
@@ -25,5 +29,4 @@ export function createRedis(url: string, log: Logger): Redis {
     if (away) log.info('Redis answers again');
     away = false;
   });
-  return redis;
 }

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
-import { createRedis } from './redis-connection.js';
+import { createRedis, logOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** The service cannot start; the message is one line that says what to mend. */
@@ -23,16 +23,17 @@ export interface RunningService {
 export async function startService(env: Env, log: Logger): Promise<RunningService> {
   const clock = () => new Date();
   const storage = warehouseOptions(env);
+  await requireClickHouse(storage);
   await migrateWarehouse(storage);
   const warehouse = createWarehouse(storage);
-  const redis = createRedis(env.REDIS_URL, log);
+  const redis = createRedis(env.REDIS_URL);
   const disconnect = async () => {
     redis.disconnect();
     await warehouse.close();
   };
   try {
-    await orFail(checkConnection(warehouse), `ClickHouse at ${hostOf(env.CLICKHOUSE_URL)} does not answer`);
     await connectRedis(redis, env.REDIS_URL);
+    logOutages(redis, log);
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
@@ -70,6 +71,18 @@ function warehouseOptions(env: Env): WarehouseOptions {
   };
 }
 
+/** Our own database may not be there yet; `default` always is. */
+async function requireClickHouse(options: WarehouseOptions): Promise<void> {
+  const server = createWarehouse({ ...options, database: 'default' });
+  try {
+    await checkConnection(server);
+  } catch (error) {
+    throw startError(`ClickHouse at ${hostOf(options.url)} does not answer`, error);
+  } finally {
+    await server.close();
+  }
+}
+
 async function migrateWarehouse(options: WarehouseOptions): Promise<void> {
   try {
     await migrate(options);
@@ -101,14 +114,6 @@ async function listen(app: ReturnType<typeof createApp>, port: number): Promise<
     return await startServer(app, port);
   } catch (error) {
     throw startError(`cannot listen on port ${port}; free it or set PORT to another`, error);
-  }
-}
-
-async function orFail<T>(answer: Promise<T>, message: string): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    throw startError(message, error);
   }
 }
 

@@ -1,0 +1,175 @@
+/** The query API in this process, on a port and a database of its own, and what the contract tests say to it. */
+import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
+import { createApp, createRedis, type QueryDependencies, startServer } from '@meterline/query';
+import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
+import { pino } from 'pino';
+import { z } from 'zod';
+import { createTestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Undefined when the body is not JSON. */
+  readonly body: unknown;
+}
+
+export interface TestApi {
+  readonly url: string;
+  readonly keys: ApiKeyStore;
+  readonly dependencies: QueryDependencies;
+  /** Set it to move the service's clock. */
+  readonly clock: { now: Date };
+  /** The request log, one parsed line each. */
+  readonly log: unknown[];
+  key(account: string, role?: Role, clientId?: string): Promise<string>;
+  request(path: string, init?: RequestInit): Promise<Answer>;
+  seed(events: readonly PricedEvent[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const NOW = new Date('2025-11-15T12:00:00Z');
+
+export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const redis = createRedis(testRedisUrl());
+  await redis.connect();
+  const prefix = uniquePrefix();
+  const accounts = new AccountDirectory(redis, prefix);
+  const keys = new ApiKeyStore(redis, accounts, prefix);
+  const clock = { now: NOW };
+  const log: unknown[] = [];
+  const dependencies: QueryDependencies = {
+    warehouse: database.warehouse,
+    keys,
+    accounts,
+    tokens: undefined,
+    pingRedis: () => redis.ping(),
+    cursorSecret: 'a secret of the contract tests, 32 characters or more',
+    clock: () => clock.now,
+    log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
+    corsOrigins: [],
+    trustProxy: false,
+    ...replace,
+  };
+  const server = await startServer(createApp(dependencies), 0);
+  const url = `http://127.0.0.1:${server.port}`;
+  return {
+    url,
+    keys,
+    dependencies,
+    clock,
+    log,
+    key: async (account, role = 'admin', clientId = `${role} of ${account}`) =>
+      (await keys.create({ account, role, clientId }, clock.now)).key,
+    request: (path, init) => send(`${url}${path}`, init),
+    seed: (events) => insertUsageEvents(database.warehouse, events),
+    stop: async () => {
+      await server.close(1_000);
+      redis.disconnect();
+      await database.drop();
+    },
+  };
+}
+
+async function send(url: string, init?: RequestInit): Promise<Answer> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+}
+
+export function bearer(token: string): { headers: Record<string, string> } {
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+export type Query = Readonly<Record<string, string>>;
+
+/** One day in October, which every test that is not about the window can use. */
+export const DAY = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' } as const;
+
+export function metricsPath(account: string, query: Query | string): string {
+  return `/v0/accounts/${encodeURIComponent(account)}/metrics?${typeof query === 'string' ? query : new URLSearchParams(query)}`;
+}
+
+const point = z.strictObject({ timestamp: z.string(), cost: z.number(), usage: z.number().optional() });
+export const metricsBody = z.strictObject({
+  startTime: z.string(),
+  endTime: z.string(),
+  resolution: z.string(),
+  summary: z.strictObject({ totalCost: z.number(), totalUsage: z.number().optional() }),
+  data: z.array(
+    z.strictObject({
+      workspace: z.string().optional(),
+      resourceType: z.string().optional(),
+      resourceName: z.string().optional(),
+      resourceUuid: z.string().optional(),
+      billingDimension: z.string().optional(),
+      summary: z.strictObject({ cost: z.number(), usage: z.number().optional() }),
+      timeseries: z.array(point),
+    }),
+  ),
+  meta: z.strictObject({ hasMore: z.boolean(), nextCursor: z.string() }),
+});
+export type MetricsBody = z.output<typeof metricsBody>;
+
+/** Asks for metrics and insists on 200 and on the shape of the specification. */
+export async function readMetrics(api: TestApi, account: string, key: string, query: Query): Promise<MetricsBody> {
+  const answer = await api.request(metricsPath(account, query), bearer(key));
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+  return metricsBody.parse(answer.body);
+}
+
+export const errorBody = z.strictObject({
+  code: z.number(),
+  error: z.string(),
+  message: z.string(),
+  details: z.array(z.record(z.string(), z.string())).optional(),
+  requestId: z.string(),
+});
+export type ErrorBody = z.output<typeof errorBody>;
+
+/** The answer as an error; that the body repeats status and request id is a part of its shape. */
+export function errorOf(answer: Answer): ErrorBody {
+  const error = errorBody.parse(answer.body);
+  if (error.code !== answer.status) throw new Error(`code ${error.code} under status ${answer.status}`);
+  if (error.requestId !== answer.headers.get('x-request-id')) throw new Error('requestId is not X-Request-Id');
+  return error;
+}
+
+/** `scaled('1.5', 9)` is 1_500_000_000n. */
+export function scaled(text: string, scale: number): bigint {
+  const [integer = '', fraction = ''] = text.split('.');
+  return BigInt(integer + fraction.padEnd(scale, '0'));
+}
+
+export interface EventSketch extends Partial<Omit<PricedEvent, 'usage' | 'cost' | 'timestamp'>> {
+  /** RFC 3339 */
+  readonly at?: string;
+  readonly usage?: string;
+  readonly cost?: string;
+}
+
+let events = 0;
+
+/** An event of 1 GB-second for 1 USD on the day above, but for what the sketch says. */
+export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ...fields }: EventSketch): PricedEvent {
+  events += 1;
+  return {
+    eventId: `00000000-0000-7000-8000-${String(events).padStart(12, '0')}`,
+    accountId: 'acme',
+    workspace: 'main',
+    resourceType: 'sandbox',
+    resourceName: 'box',
+    resourceUuid: 'u-1',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    timestamp: Date.parse(at),
+    usage: scaled(usage, 9),
+    cost: scaled(cost, 12),
+    revision: 0,
+    voided: false,
+    priceRevision: 0,
+    priceBook: 0,
+    ...fields,
+  };
+}
