@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  event,
+  type MetricsBody,
+  metricsPath,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from './fixture.js';
+
+type Entry = MetricsBody['data'][number];
+
+let api: TestApi;
+let key: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  key = await api.key('acme');
+  await api.seed([
+    event({ workspace: 'main', resourceName: 'box', resourceUuid: 'u-1', cost: '1' }),
+    event({ workspace: 'other', resourceName: 'box', resourceUuid: 'u-2', cost: '2' }),
+    event({
+      workspace: 'other',
+      resourceType: 'volume',
+      billingDimension: 'volume_storage_gbs',
+      resourceName: 'disk',
+      resourceUuid: '',
+      cost: '4',
+    }),
+  ]);
+});
+afterAll(() => api.stop());
+
+/** Set by hand from the table AccountMetricsDataEntry: which fields an entry has for each set of dimensions. */
+const W = 'workspace';
+const T = 'resourceType';
+const N = 'resourceName';
+const U = 'resourceUuid';
+const B = 'billingDimension';
+const SETS: [string, string[]][] = [
+  ['workspace', [W]],
+  ['resource_type', [T]],
+  ['resource_name', [W, T, N]],
+  ['resource_uuid', [W, T, N, U]],
+  ['billing_dimension', [T, B]],
+  ['workspace,resource_type', [W, T]],
+  ['workspace,resource_name', [W, T, N]],
+  ['workspace,resource_uuid', [W, T, N, U]],
+  ['workspace,billing_dimension', [W, T, B]],
+  ['resource_type,resource_name', [W, T, N]],
+  ['resource_type,resource_uuid', [W, T, N, U]],
+  ['resource_type,billing_dimension', [T, B]],
+  ['resource_name,resource_uuid', [W, T, N, U]],
+  ['resource_name,billing_dimension', [W, T, N, B]],
+  ['resource_uuid,billing_dimension', [W, T, N, U, B]],
+  ['workspace,resource_type,resource_name', [W, T, N]],
+  ['workspace,resource_type,resource_uuid', [W, T, N, U]],
+  ['workspace,resource_type,billing_dimension', [W, T, B]],
+  ['workspace,resource_name,resource_uuid', [W, T, N, U]],
+  ['workspace,resource_name,billing_dimension', [W, T, N, B]],
+  ['workspace,resource_uuid,billing_dimension', [W, T, N, U, B]],
+  ['resource_type,resource_name,resource_uuid', [W, T, N, U]],
+  ['resource_type,resource_name,billing_dimension', [W, T, N, B]],
+  ['resource_type,resource_uuid,billing_dimension', [W, T, N, U, B]],
+  ['resource_name,resource_uuid,billing_dimension', [W, T, N, U, B]],
+];
+
+describe('each of the 25 sets of dimensions', () => {
+  it.each(SETS)('%s fills exactly %j', async (groupBy, fields) => {
+    const body = await readMetrics(api, 'acme', key, { ...DAY, groupBy });
+    const withUsage = fields.includes(B);
+    expect(body.data.length).toBeGreaterThan(0);
+    for (const entry of body.data) {
+      expect(Object.keys(entry)).toEqual([...fields, 'summary', 'timeseries']);
+      expect(Object.keys(entry.summary)).toEqual(withUsage ? ['cost', 'usage'] : ['cost']);
+      for (const point of entry.timeseries) {
+        expect(Object.keys(point)).toEqual(withUsage ? ['timestamp', 'cost', 'usage'] : ['timestamp', 'cost']);
+      }
+    }
+    expect(Object.keys(body.summary)).toEqual(withUsage ? ['totalCost', 'totalUsage'] : ['totalCost']);
+    expect(body.summary.totalCost).toBe(7);
+    expect(body.data.reduce((sum, entry) => sum + entry.summary.cost, 0)).toBe(7);
+    if (withUsage) expect(body.summary.totalUsage).toBe(3);
+  });
+
+  it.each(SETS)('%s means the same in reverse order', async (groupBy) => {
+    const reversed = groupBy.split(',').reverse().join(',');
+    const [one, other] = await Promise.all(
+      [groupBy, reversed].map((order) => readMetrics(api, 'acme', key, { ...DAY, groupBy: order })),
+    );
+    expect(other).toEqual(one);
+  });
+});
+
+describe('groups', () => {
+  const labels = async (groupBy: string, label: (entry: Entry) => unknown) =>
+    (await readMetrics(api, 'acme', key, { ...DAY, groupBy })).data.map(label);
+
+  it('several dimensions give the combinations that occur', async () => {
+    expect(await labels('workspace,resource_name', (e) => [e.workspace, e.resourceName, e.summary.cost])).toEqual([
+      ['other', 'disk', 4],
+      ['other', 'box', 2],
+      ['main', 'box', 1],
+    ]);
+  });
+
+  it('the same name in two workspaces is one group of resource_name', async () => {
+    expect(await labels('resource_name', (e) => [e.resourceName, e.summary.cost])).toEqual([
+      ['disk', 4],
+      ['box', 3],
+    ]);
+  });
+
+  it('events without a UUID are the group ""', async () => {
+    expect(await labels('resource_uuid', (e) => [e.resourceUuid, e.resourceName])).toEqual([
+      ['', 'disk'],
+      ['u-2', 'box'],
+      ['u-1', 'box'],
+    ]);
+  });
+
+  it('without groupBy there is one entry with nothing but summary and timeseries', async () => {
+    const body = await readMetrics(api, 'acme', key, DAY);
+    expect(body.data.map((entry) => Object.keys(entry))).toEqual([['summary', 'timeseries']]);
+    expect(body.summary).toEqual({ totalCost: 7 });
+    expect(body.meta).toEqual({ hasMore: false, nextCursor: '' });
+  });
+
+  it('without groupBy and without usage the entry holds zeros', async () => {
+    const body = await readMetrics(api, 'acme', key, { ...DAY, workspace: 'none' });
+    expect(body.data.map(({ summary }) => summary)).toEqual([{ cost: 0 }]);
+    expect(body.data[0]?.timeseries.map(({ cost }) => cost)).toEqual(Array(24).fill(0));
+  });
+
+  it('with groupBy and without usage there is no entry', async () => {
+    const body = await readMetrics(api, 'acme', key, { ...DAY, workspace: 'none', groupBy: 'billing_dimension' });
+    expect(body.data).toEqual([]);
+    expect(body.summary).toEqual({ totalCost: 0, totalUsage: 0 });
+  });
+});
+
+describe('an invalid groupBy', () => {
+  it.each([
+    ['colour', 'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension'],
+    ['resourceType', 'must list dimensions out of'],
+    ['workspace, resource_type', 'must list dimensions out of'],
+    ['workspace,', 'must list dimensions out of'],
+    [',', 'must list dimensions out of'],
+    ['toString', 'must list dimensions out of'],
+    ['workspace,workspace', 'must name each dimension once'],
+    ['resource_type,workspace,resource_type', 'must name each dimension once'],
+    ['workspace,resource_type,resource_name,resource_uuid', 'must have at most 3 dimensions'],
+    ['workspace,resource_type,resource_name,resource_uuid,billing_dimension', 'must have at most 3 dimensions'],
+  ])('%s %s', async (groupBy, message) => {
+    const answer = await api.request(metricsPath('acme', { ...DAY, groupBy }), bearer(key));
+    expect(answer.status).toBe(400);
+    const { error, details } = errorOf(answer);
+    expect(error).toBe('invalid_parameter');
+    expect(details?.map(({ parameter }) => parameter)).toContain('groupBy');
+    expect(details?.map((detail) => detail['message']).join()).toContain(message);
+  });
+});
+
+describe('enriched fields', () => {
+  it('show the value that carries the most cost, not the one with the most events', async () => {
+    await api.seed([
+      ...['5', '5', '5'].map((cost) => event({ accountId: 'rich', workspace: 'many', resourceName: 'x', cost })),
+      event({ accountId: 'rich', workspace: 'dear', resourceName: 'x', cost: '16' }),
+    ]);
+    const body = await readMetrics(api, 'rich', await api.key('rich'), { ...DAY, groupBy: 'resource_name' });
+    expect(body.data.map((entry) => [entry.workspace, entry.summary.cost])).toEqual([['dear', 31]]);
+  });
+
+  it('show the smallest of several that tie', async () => {
+    await api.seed([
+      event({ accountId: 'tie', workspace: 'zebra', resourceUuid: 'one', resourceName: 'n', cost: '2' }),
+      event({ accountId: 'tie', workspace: 'Zebra', resourceUuid: 'one', resourceName: 'm', cost: '2' }),
+      event({ accountId: 'tie', workspace: 'b', resourceUuid: 'free', resourceName: 'z', cost: '0' }),
+      event({ accountId: 'tie', workspace: 'a', resourceUuid: 'free', resourceName: 'y', cost: '0' }),
+    ]);
+    const body = await readMetrics(api, 'tie', await api.key('tie'), { ...DAY, groupBy: 'resource_uuid' });
+    expect(body.data.map((entry) => [entry.resourceUuid, entry.workspace, entry.resourceName])).toEqual([
+      ['one', 'Zebra', 'm'],
+      ['free', 'a', 'y'],
+    ]);
+  });
+
+  it('each field is decided by itself', async () => {
+    await api.seed([
+      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'a', resourceName: 'p', cost: '3' }),
+      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'b', resourceName: 'q', cost: '2' }),
+      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'c', resourceName: 'q', cost: '2' }),
+    ]);
+    const body = await readMetrics(api, 'mix', await api.key('mix'), { ...DAY, groupBy: 'resource_uuid' });
+    expect(body.data.map((entry) => [entry.workspace, entry.resourceName])).toEqual([['a', 'q']]);
+  });
+});

@@ -1,0 +1,182 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  event,
+  type MetricsBody,
+  metricsPath,
+  NOW,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from './fixture.js';
+
+const GROUPS = 250;
+const NAMES = Array.from({ length: GROUPS }, (_, index) => `box-${String(index).padStart(3, '0')}`);
+/** Costs repeat, so that pages end within ties; the dearest come first. */
+const COSTS = NAMES.map((_, index) => 5 - Math.floor(index / 50));
+
+let api: TestApi;
+let key: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  key = await api.key('acme');
+  await api.seed(NAMES.map((resourceName, index) => event({ resourceName, cost: String(COSTS[index]) })));
+  await api.seed(NAMES.map((resourceName) => event({ accountId: 'globex', resourceName })));
+});
+afterAll(() => api.stop());
+
+const BY_NAME = { ...DAY, groupBy: 'resource_name,billing_dimension' };
+
+async function pages(query: Record<string, string>): Promise<MetricsBody[]> {
+  const found: MetricsBody[] = [];
+  let cursor = '';
+  do {
+    const page: MetricsBody = await readMetrics(api, 'acme', key, { ...query, cursor });
+    found.push(page);
+    cursor = page.meta.nextCursor;
+  } while (cursor !== '');
+  return found;
+}
+
+async function refusal(cursor: string, query: Record<string, string> = {}, token = key, account = 'acme') {
+  const answer = await api.request(metricsPath(account, { ...BY_NAME, limit: '10', ...query, cursor }), bearer(token));
+  expect(answer.status).toBe(400);
+  return errorOf(answer).error;
+}
+
+const firstCursor = async () => (await readMetrics(api, 'acme', key, { ...BY_NAME, limit: '10' })).meta.nextCursor;
+
+describe('pages', () => {
+  it.each([
+    ['100', [100, 100, 50]],
+    ['7', [...Array(35).fill(7), 5]],
+    ['125', [100, 100, 50]],
+    ['50', Array(5).fill(50)],
+  ])('of %s hold every group once, in order', async (limit, sizes) => {
+    const all = await pages({ ...BY_NAME, limit });
+    expect(all.map(({ data }) => data.length)).toEqual(sizes);
+    expect(all.flatMap(({ data }) => data.map((entry) => entry.resourceName))).toEqual(NAMES);
+    expect(all.map(({ meta }) => meta.hasMore)).toEqual(sizes.map((_, index) => index < sizes.length - 1));
+    for (const { summary } of all) expect(summary).toEqual({ totalCost: 750, totalUsage: 250 });
+  });
+
+  it('are of 100 by default', async () => {
+    const page = await readMetrics(api, 'acme', key, BY_NAME);
+    expect([page.data.length, page.meta.hasMore]).toEqual([100, true]);
+  });
+
+  it('a single aggregated entry is never paged', async () => {
+    const page = await readMetrics(api, 'acme', key, { ...DAY, limit: '1' });
+    expect(page.meta).toEqual({ hasMore: false, nextCursor: '' });
+  });
+
+  it('an empty cursor is the first page', async () => {
+    const page = await readMetrics(api, 'acme', key, { ...BY_NAME, cursor: '' });
+    expect(page.data[0]?.resourceName).toBe('box-000');
+  });
+});
+
+describe('a cursor goes on', () => {
+  it('with another limit', async () => {
+    const page = await readMetrics(api, 'acme', key, { ...BY_NAME, limit: '3', cursor: await firstCursor() });
+    expect(page.data.map((entry) => entry.resourceName)).toEqual(['box-010', 'box-011', 'box-012']);
+  });
+
+  it('with the same parameters in another spelling', async () => {
+    const query = {
+      groupBy: 'billing_dimension,resource_name',
+      endTime: '2025-10-02T00:00:00.0009+00:00',
+      startTime: '2025-10-01T00:00:00.000Z',
+      resolution: 'hourly',
+      cursor: await firstCursor(),
+    };
+    expect((await readMetrics(api, 'acme', key, query)).data[0]?.resourceName).toBe('box-010');
+  });
+
+  it('with another key of the same service account', async () => {
+    const renewed = await api.key('acme', 'admin', 'admin of acme');
+    await readMetrics(api, 'acme', renewed, { ...BY_NAME, cursor: await firstCursor() });
+  });
+
+  it('up to 24 hours, and not a millisecond longer', async () => {
+    const cursor = await firstCursor();
+    try {
+      api.clock.now = new Date(NOW.getTime() + 86_400_000);
+      await readMetrics(api, 'acme', key, { ...BY_NAME, cursor });
+      api.clock.now = new Date(NOW.getTime() + 86_400_001);
+      expect(await refusal(cursor)).toBe('cursor_expired');
+    } finally {
+      api.clock.now = NOW;
+    }
+  });
+});
+
+describe('a cursor is refused', () => {
+  it.each([
+    ['startTime', '2025-10-01T00:00:00.001Z'],
+    ['endTime', '2025-10-01T23:59:59.999Z'],
+    ['resolution', 'daily'],
+    ['groupBy', 'resource_name'],
+    ['workspace', 'main'],
+    ['resourceType', 'sandbox'],
+    ['resourceName', 'box-001'],
+    ['resourceUuid', ''],
+    ['billingDimension', 'sandbox_compute_runtime_gbs'],
+  ])('with another %s', async (name, value) => {
+    expect(await refusal(await firstCursor(), { [name]: value })).toBe('invalid_cursor');
+  });
+
+  it('without groupBy', async () => {
+    const answer = await api.request(metricsPath('acme', { ...DAY, cursor: await firstCursor() }), bearer(key));
+    expect(errorOf(answer).error).toBe('invalid_cursor');
+  });
+
+  it('from another caller of the account', async () => {
+    const colleague = await api.key('acme', 'admin', 'a colleague');
+    expect(await refusal(await firstCursor(), {}, colleague)).toBe('invalid_cursor');
+  });
+
+  it('in another account', async () => {
+    const globex = await api.key('globex', 'admin', 'admin of acme');
+    expect(await refusal(await firstCursor(), {}, globex, 'globex')).toBe('invalid_cursor');
+  });
+
+  it('when anything in it was changed', async () => {
+    const cursor = await firstCursor();
+    const [payload = '', signature = ''] = cursor.split('.');
+    const content = Buffer.from(payload, 'base64url').toString();
+    const moved = Buffer.from(content.replace('box-009', 'box-100')).toString('base64url');
+    const selfSigned = createHmac('sha256', 'guess').update(moved).digest('base64url');
+    const forgeries = [
+      `${moved}.${signature}`,
+      `${moved}.${selfSigned}`,
+      `${payload}.${'A'.repeat(43)}`,
+      `${payload}.`,
+      `.${signature}`,
+      payload,
+      `${cursor}A`,
+      `${cursor}=`,
+      ` ${cursor}`,
+      `${payload}.${signature}.${signature}`,
+      'x',
+      '{}',
+      '\u{1f600}',
+    ];
+    for (const forgery of forgeries) expect(await refusal(forgery)).toBe('invalid_cursor');
+  });
+
+  it('when it comes from a service with another secret', async () => {
+    const other = await startApi({ cursorSecret: 'another secret, which is also long enough', keys: api.keys });
+    try {
+      await other.seed(NAMES.slice(0, 20).map((resourceName) => event({ resourceName })));
+      const foreign = await readMetrics(other, 'acme', key, { ...BY_NAME, limit: '10' });
+      expect(await refusal(foreign.meta.nextCursor)).toBe('invalid_cursor');
+    } finally {
+      await other.stop();
+    }
+  });
+});
