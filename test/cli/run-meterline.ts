@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const BIN = fileURLToPath(new URL('../../packages/cli/bin/meterline.js', import.meta.url));
+
+export interface MeterlineRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface MeterlineOptions {
+  /** On top of PATH, HOME and TZ only, so that a developer's own variables change nothing. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Default: the root of the checkout. */
+  readonly cwd?: string;
+  /** Ends the command with SIGINT as soon as this appears on stderr. */
+  readonly interruptAt?: string;
+}
+
+/** Runs the real command as a process of its own. */
+export async function runMeterline(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: options.cwd ?? ROOT,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TZ: process.env.TZ,
+      METERLINE_DATA_DIR: 'none',
+      ...options.env,
+    },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+    if (options.interruptAt !== undefined && stderr.includes(options.interruptAt)) child.kill('SIGINT');
+  });
+  child.stdin.end(options.stdin ?? '');
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * The whole trace: replayed through the real queue, worker and API, it adds up to what an independent calculation says
+ * (expected-totals.py), to the last digit of the text of the answer.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { runMeterline } from '../cli/run-meterline.js';
+import { type QueryProcess, type ServiceProcess, startIngest, startQuery } from '../services.js';
+import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SLICE = `${ROOT}test/fixtures/azure-llm-2023`;
+const FULL = `${ROOT}../shared/data`;
+const FILES = ['azure-llm-2023-code.csv', 'azure-llm-2023-conv.csv'];
+const ACCOUNT = 'azure-llm-2023';
+const WINDOW = 'startTime=2023-11-16T18:00:00Z&endTime=2023-11-16T20:00:00Z&resolution=hourly';
+const TIMEOUT_MS = 180_000;
+
+/** Every number as the text that it is in the body. */
+const amounts = z.object({ cost: z.string(), usage: z.string() });
+const answer = z.object({
+  summary: z.object({ totalCost: z.string(), totalUsage: z.string().optional() }),
+  data: z.array(
+    z.object({
+      workspace: z.string().optional(),
+      billingDimension: z.string().optional(),
+      summary: amounts.partial({ usage: true }),
+      timeseries: z.array(amounts.partial({ usage: true })),
+    }),
+  ),
+});
+
+const expectedTotals = z.record(
+  z.enum(['slice', 'full']),
+  z.object({
+    groups: z.array(
+      z.object({
+        workspace: z.string(),
+        billingDimension: z.string(),
+        usage: z.string(),
+        cost: z.string(),
+        events: z.int(),
+      }),
+    ),
+    totalUsage: z.string(),
+    totalCost: z.string(),
+    events: z.int(),
+  }),
+);
+const EXPECTED = expectedTotals.parse(JSON.parse(readFileSync(`${ROOT}test/trace/expected-totals.json`, 'utf8')));
+
+const fullIsThere = FILES.every((file) => existsSync(`${FULL}/${file}`));
+const DATA = [
+  {
+    title: fullIsThere
+      ? 'a slice of 1,000 requests'
+      : 'a slice of 1,000 requests (all there is: no ../shared/data here)',
+    directory: SLICE,
+    expected: EXPECTED.slice,
+  },
+  ...(fullIsThere ? [{ title: 'all 28,185 requests', directory: FULL, expected: EXPECTED.full }] : []),
+];
+
+describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => {
+  let database: TestDatabase;
+  let ingest: ServiceProcess;
+  let query: QueryProcess;
+  let key: string;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const { url, database: name } = database.options;
+    env = {
+      REDIS_URL: testRedisUrl(),
+      CLICKHOUSE_URL: url,
+      CLICKHOUSE_DATABASE: name,
+      QUEUE_PREFIX: uniquePrefix(),
+      CURSOR_SECRET: 'only for tests, only for tests, only for tests',
+    };
+    [ingest, query] = await Promise.all([startIngest(env), startQuery(env)]);
+    const created = await runMeterline(['keys', 'create', '--account', ACCOUNT, '--role', 'admin', '--json'], { env });
+    key = z.object({ key: z.string() }).parse(JSON.parse(created.stdout)).key;
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    await Promise.all([ingest?.stop(), query?.stop()]);
+    await database?.drop();
+  }, TIMEOUT_MS);
+
+  async function ask(parameters: string): Promise<string> {
+    const response = await fetch(`${query.url}/v0/accounts/${ACCOUNT}/metrics?${WINDOW}${parameters}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const body = await response.text();
+    if (response.status !== 200) throw new Error(`${response.status}: ${body}`);
+    return body;
+  }
+
+  async function replay(): Promise<void> {
+    const { code, stdout, stderr } = await runMeterline(
+      ['replay', ...FILES.map((file) => `${directory}/${file}`), '--json'],
+      { env },
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
+    expect(JSON.parse(stdout)).toMatchObject({
+      files: 2,
+      requests: expected.events / 2,
+      events: expected.events,
+      stored: true,
+    });
+  }
+
+  it(
+    'adds up exactly, and no further when it is replayed again',
+    async () => {
+      await replay();
+      const grouped = await ask('&groupBy=workspace,billing_dimension');
+      const total = await ask('');
+
+      const { summary, data } = answer.parse(exactJson(grouped));
+      expect(
+        data.map(({ workspace, billingDimension, summary }) => ({ workspace, billingDimension, ...summary })),
+      ).toEqual(
+        expected.groups
+          .map(({ events: _events, ...group }) => group)
+          .sort((a, b) => Number(b.cost) - Number(a.cost) || a.workspace.localeCompare(b.workspace)),
+      );
+      expect(summary).toEqual({ totalCost: expected.totalCost, totalUsage: expected.totalUsage });
+      expect(answer.parse(exactJson(total)).summary).toEqual({ totalCost: expected.totalCost });
+      for (const { summary, timeseries } of data) {
+        expect(timeseries).toHaveLength(2);
+        expect(sum(timeseries.map(({ cost }) => cost))).toBe(scaled(summary.cost));
+        expect(sum(timeseries.map(({ usage }) => usage))).toBe(scaled(summary.usage));
+      }
+
+      await replay();
+      expect(await ask('&groupBy=workspace,billing_dimension')).toBe(grouped);
+      expect(await ask('')).toBe(total);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** The body with its numbers as strings: JSON.parse would round them. No string in it holds a quote and a colon. */
+function exactJson(body: string): unknown {
+  return JSON.parse(body.replace(/":(-?\d[^,}\]]*)/g, '":"$1"'));
+}
+
+function sum(decimals: readonly (string | undefined)[]): bigint {
+  return decimals.reduce((total, decimal) => total + scaled(decimal), 0n);
+}
+
+/** In units of 10^-12. */
+function scaled(decimal = ''): bigint {
+  const [integer = '', fraction = ''] = decimal.split('.');
+  return BigInt(integer + fraction.padEnd(12, '0'));
+}
