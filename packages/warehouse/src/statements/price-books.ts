@@ -4,12 +4,10 @@ import { z } from 'zod';
 import type { Warehouse } from '../client.js';
 import { readRows } from '../statement.js';
 
-const REGISTERED_PRICE_BOOK = `
-SELECT checksum
+const REGISTERED_PRICE_BOOKS = `
+SELECT DISTINCT checksum
 FROM price_books
-WHERE version = {version: UInt16}
-ORDER BY registered_at, checksum
-LIMIT 1`;
+WHERE version = {version: UInt16}`;
 
 const registeredRow = z.object({ checksum: z.string() });
 
@@ -19,24 +17,25 @@ export class PriceBookConflictError extends Error {
 }
 
 /**
- * Records that the book is in use. Two processes that bring different books under one version at the same moment both
- * write, then both read; the earlier one stays and the other is refused.
+ * Records that the book is in use. Each process writes before it reads for the last time, so of two that bring different
+ * books under one version at the same moment at least one sees both and is refused. Which came first cannot be told: the
+ * row with the earlier clock may become visible later. So the version then belongs to neither book.
  * @throws PriceBookConflictError
  */
 export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
   const checksum = createHash('sha256').update(book.canonicalText).digest('hex');
-  const read = { query: REGISTERED_PRICE_BOOK, query_params: { version: book.version } };
-  const [known] = await readRows(warehouse, read, registeredRow);
-  if (!known) {
+  const read = { query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
+  let known = await readRows(warehouse, read, registeredRow);
+  if (known.length === 0) {
     await warehouse.insert({
       table: 'price_books',
       values: [{ version: book.version, checksum, canonical: book.canonicalText }],
       format: 'JSONEachRow',
       columns: ['version', 'checksum', 'canonical'],
     });
+    known = await readRows(warehouse, read, registeredRow);
   }
-  const [first] = known ? [known] : await readRows(warehouse, read, registeredRow);
-  if (first && first.checksum !== checksum) {
+  if (known.some((other) => other.checksum !== checksum)) {
     throw new PriceBookConflictError(
       `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,
     );
