@@ -68,7 +68,23 @@ function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEve
   }
   return {
     ok: true,
-    value: { ...event, cost: costOf(event.usage, inForce), priceRevision: 0, priceBook: book.version },
+    // Listed, because spreading the event costs more than all its checks together (docs/decisions/0003).
+    value: {
+      eventId: event.eventId,
+      accountId: event.accountId,
+      workspace: event.workspace,
+      resourceType: event.resourceType,
+      resourceName: event.resourceName,
+      resourceUuid: event.resourceUuid,
+      billingDimension: event.billingDimension,
+      usage: event.usage,
+      timestamp: event.timestamp,
+      revision: event.revision,
+      voided: event.voided,
+      cost: costOf(event.usage, inForce),
+      priceRevision: 0,
+      priceBook: book.version,
+    },
   };
 }
 
