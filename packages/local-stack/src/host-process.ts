@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { DirectoryLock } from './directory-lock.js';
-import { LocalStackError, type LocalStackErrorCode } from './errors.js';
+import { LogFile } from './log-file.js';
 import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
+import { exitedEarly, waitUntilReady } from './readiness.js';
 import type { RunningServer, ServerExit } from './running-server.js';
 import { hasErrorCode } from './system-error.js';
 
 const STOP_DEADLINE_MS = 15_000;
 const POLL_MS = 25;
-const LOG_TAIL_LINES = 12;
 
 export interface HostOptions {
   /** What a message calls the server. */
@@ -39,7 +38,7 @@ export class HostProcess {
   private constructor(
     private readonly host: ChildProcess,
     private readonly options: HostOptions,
-    private readonly logStart: number,
+    private readonly log: LogFile,
   ) {
     this.exited = new Promise<ServerExit>((resolve) => {
       host.once('exit', (code, signal) => resolve({ code, signal }));
@@ -54,16 +53,15 @@ export class HostProcess {
 
   static async start(options: HostOptions): Promise<HostProcess> {
     const script = fileURLToPath(new URL(`../hosts/${options.script}`, import.meta.url));
-    const log = await open(options.logFile, 'a', 0o600);
+    const log = await LogFile.open(options.logFile);
     try {
-      const { size } = await log.stat();
       const host = spawn(process.execPath, [script, ...options.args], {
         cwd: options.directory,
         detached: true,
         stdio: ['pipe', options.announcesPid ? 'pipe' : log.fd, log.fd],
       });
       await new Promise((resolve, reject) => host.once('spawn', resolve).once('error', reject));
-      const started = new HostProcess(host, options, size);
+      const started = new HostProcess(host, options, log);
       await started.learnServerPid();
       return started;
     } finally {
@@ -76,28 +74,10 @@ export class HostProcess {
     return this.server.pid;
   }
 
-  /**
-   * Waits until `answers` resolves. If that does not happen, the server is gone when this rejects.
-   *
-   * @throws LocalStackError `exited_early` or `not_ready_in_time`, with the tail of the log
-   */
-  async waitUntilReady(answers: () => Promise<unknown>, deadlineMs: number): Promise<void> {
-    const deadline = Date.now() + deadlineMs;
-    const gone = this.exited.then(() => 'gone' as const);
-    for (;;) {
-      const attempt = answers().then(
-        () => 'ready' as const,
-        (error: unknown) => error,
-      );
-      const outcome = await Promise.race([gone, attempt]);
-      if (outcome === 'ready') return;
-      if (outcome === 'gone') throw await this.exitedEarly();
-      if (Date.now() > deadline) {
-        await this.kill();
-        throw await this.failure('not_ready_in_time', `did not answer within ${deadlineMs / 1000} s`, outcome);
-      }
-      await sleep(POLL_MS);
-    }
+  /** @throws LocalStackError `exited_early` or `not_ready_in_time`; the server is gone then */
+  waitUntilReady(answers: () => Promise<unknown>, deadlineMs: number): Promise<void> {
+    const { name } = this.options;
+    return waitUntilReady({ name, answers, exited: this.exited, kill: () => this.kill(), log: this.log, deadlineMs });
   }
 
   async stop(): Promise<void> {
@@ -135,7 +115,7 @@ export class HostProcess {
       return;
     }
     const line = await Promise.race([firstLine(this.host), this.exited.then(() => undefined)]);
-    if (line === undefined) throw await this.exitedEarly();
+    if (line === undefined) throw await exitedEarly({ name: this.options.name, exited: this.exited, log: this.log });
     this.server = await identifyProcess(Number(line));
     await this.options.lock.addServer(this.server.pid);
   }
@@ -146,18 +126,6 @@ export class HostProcess {
       signalIfPresent(this.server.pid);
       await sleep(POLL_MS);
     }
-  }
-
-  private async exitedEarly(): Promise<LocalStackError> {
-    const { code, signal } = await this.exited;
-    return this.failure('exited_early', `ended before it was ready (${signal ?? `exit code ${code}`})`);
-  }
-
-  private async failure(code: LocalStackErrorCode, what: string, cause?: unknown): Promise<LocalStackError> {
-    const { name, logFile } = this.options;
-    const log = (await readFile(logFile)).subarray(this.logStart).toString('utf8');
-    const tail = log.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
-    return new LocalStackError(code, `${name} ${what}. The end of ${logFile}:\n${tail}`, { cause });
   }
 }
 

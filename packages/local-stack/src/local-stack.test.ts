@@ -55,7 +55,10 @@ describe('startLocalStack', () => {
     await stack.stop();
     await stack.stop();
     expect(await Promise.all(processes.map(isRunning))).toEqual([false, false]);
-    expect(await Promise.all([stack.clickhouse.httpPort, stack.redis.port].map(isPortFree))).toEqual([true, true]);
+    expect(await Promise.all([stack.clickhouse.httpPort, stack.redis.port].map((port) => isPortFree(port)))).toEqual([
+      true,
+      true,
+    ]);
     expect(existsSync(stack.dataDir)).toBe(false);
   });
 
@@ -98,7 +101,7 @@ describe('startLocalStack', () => {
     owner.kill('SIGKILL');
     const successor = await startLocalStack({ dataDir });
     await untilGone(servers);
-    expect(await Promise.all(started.ports.map(isPortFree))).toEqual([true, true]);
+    expect(await Promise.all(started.ports.map((port) => isPortFree(port)))).toEqual([true, true]);
     expect(await redisCommand(successor.redis.url, 'PING')).toBe('PONG');
     await successor.stop();
   });

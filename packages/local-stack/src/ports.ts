@@ -5,11 +5,12 @@ export const LOOPBACK = '127.0.0.1';
 
 /** A port that was free a moment ago; another process may take it before it is used, so callers retry. */
 export function findFreePort(): Promise<number> {
-  return listenBriefly(0);
+  return listenBriefly(0, LOOPBACK);
 }
 
-export async function isPortFree(port: number): Promise<boolean> {
-  return listenBriefly(port).then(
+/** @param host default: the loopback address */
+export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean> {
+  return listenBriefly(port, host).then(
     () => true,
     () => false,
   );
@@ -24,11 +25,11 @@ export async function requireFreePort(port: number, user: string): Promise<void>
   );
 }
 
-function listenBriefly(port: number): Promise<number> {
+function listenBriefly(port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
-    server.listen(port, LOOPBACK, () => {
+    server.listen(port, host, () => {
       const address = server.address();
       server.close(() => {
         if (address === null || typeof address === 'string') reject(new Error('A TCP server has no TCP address'));

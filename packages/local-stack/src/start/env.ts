@@ -1,0 +1,38 @@
+/** The environment of `npm start`, read once. Source: DESIGN section 8. */
+import { z } from 'zod';
+
+const url = (protocol: RegExp, example: string) => z.url({ protocol, error: `must be a URL such as ${example}` });
+const portRule = 'must be a port number from 1 to 65535';
+
+const environment = z.object({
+  METERLINE_DATA_DIR: z.string().default('.meterline'),
+  /** Set: that server is used, and none started. */
+  REDIS_URL: url(/^rediss?$/, 'redis://127.0.0.1:6379').optional(),
+  /** Set: that server is used, and none started. */
+  CLICKHOUSE_URL: url(/^https?$/, 'http://127.0.0.1:8123').optional(),
+  CLICKHOUSE_USER: z.string().optional(),
+  CLICKHOUSE_PASSWORD: z.string().optional(),
+  CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  /** Unset: 8080, or any free port if that is taken. */
+  PORT: z.coerce.number(portRule).int(portRule).min(1, portRule).max(65_535, portRule).optional(),
+  /** Unset: a random one, kept in the data directory. */
+  CURSOR_SECRET: z.string().optional(),
+});
+
+export interface Env extends z.output<typeof environment> {
+  /** All of it, for the services, which have settings of their own. */
+  readonly inherited: NodeJS.ProcessEnv;
+}
+
+/** The environment or the command line cannot be used; the message says in one line what is wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** An empty variable counts as one that is not set. @throws UsageError */
+export function readEnv(variables: NodeJS.ProcessEnv): Env {
+  const inherited = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const env = environment.safeParse(inherited);
+  if (env.success) return { ...env.data, inherited };
+  throw new UsageError(env.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
+}

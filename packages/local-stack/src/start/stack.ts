@@ -1,0 +1,112 @@
+/** Brings everything up in the order in which one part needs the other. */
+import { mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { startClickHouse } from '../clickhouse.js';
+import { lockDirectory } from '../directory-lock.js';
+import { findFreePort, LOOPBACK } from '../ports.js';
+import { startRedis } from '../redis.js';
+import type { RunningClickHouse, RunningRedis } from '../running-server.js';
+import { chooseApiPort } from './api-port.js';
+import { ensureCursorSecret } from './cursor-secret.js';
+import { startDemo } from './demo.js';
+import type { Env } from './env.js';
+import { ensureKeys, type LocalKeys } from './keys.js';
+import { writePrivateFile } from './private-file.js';
+import { startService } from './service-process.js';
+import type { Session } from './session.js';
+import { Supervised } from './supervised.js';
+
+/** Where a running stack is; the content of `local.json`. */
+export interface StackAddresses extends LocalKeys {
+  readonly apiUrl: string;
+  readonly redisUrl: string;
+  readonly clickhouseUrl: string;
+  readonly clickhouseDatabase: string;
+}
+
+export interface StackOptions {
+  readonly env: Env;
+  readonly demo: boolean;
+  readonly say: (line: string) => void;
+  /** Aborted when nothing more should be started. */
+  readonly stop: AbortSignal;
+}
+
+/**
+ * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
+ *
+ * @throws LocalStackError, RedisUnavailableError, or the reason of `stop`
+ */
+export async function startStack(session: Session, options: StackOptions): Promise<StackAddresses> {
+  const { env, say, stop } = options;
+  const dataDir = resolve(env.METERLINE_DATA_DIR);
+  const file = (name: string) => join(dataDir, name);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const lock = await lockDirectory(file('stack.lock'), dataDir);
+  session.add({ stop: () => lock.release() });
+  const port = await chooseApiPort(env.PORT, say);
+
+  const clickhouseUrl = env.CLICKHOUSE_URL ?? (await superviseClickHouse(session, dataDir, say));
+  stop.throwIfAborted();
+  const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, dataDir, say));
+  stop.throwIfAborted();
+
+  const serviceEnv: NodeJS.ProcessEnv = {
+    ...env.inherited,
+    // The embedded ClickHouse knows no other user.
+    ...(env.CLICKHOUSE_URL === undefined && { CLICKHOUSE_USER: 'default', CLICKHOUSE_PASSWORD: '' }),
+    CLICKHOUSE_URL: clickhouseUrl,
+    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+    REDIS_URL: redisUrl,
+  };
+  await superviseIngest(session, serviceEnv, file('ingest.log'), say);
+  stop.throwIfAborted();
+
+  const apiUrl = `http://${LOOPBACK}:${port}`;
+  const cursorSecret = env.CURSOR_SECRET ?? (await ensureCursorSecret(file('cursor-secret.json')));
+  const query = {
+    name: 'query',
+    env: { ...serviceEnv, PORT: String(port), CURSOR_SECRET: cursorSecret },
+    logFile: file('query.log'),
+    readyUrl: `${apiUrl}/readyz`,
+  } as const;
+  session.add(await Supervised.start('The query service', () => startService(query), say));
+  stop.throwIfAborted();
+
+  const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
+  if (options.demo) session.add(startDemo(redisUrl, keys.account, say));
+
+  const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
+  await writePrivateFile(file('local.json'), addresses);
+  session.add({ stop: () => rm(file('local.json'), { force: true }) });
+  return addresses;
+}
+
+async function superviseClickHouse(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
+  const launch = (previous?: RunningClickHouse) =>
+    startClickHouse({ dataDir, httpPort: previous?.httpPort, tcpPort: previous?.tcpPort });
+  return session.add(await Supervised.start('ClickHouse', launch, say)).current.url;
+}
+
+async function superviseRedis(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
+  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, say });
+  return session.add(await Supervised.start('Redis', launch, say)).current.url;
+}
+
+async function superviseIngest(
+  session: Session,
+  env: NodeJS.ProcessEnv,
+  logFile: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const launch = async () => {
+    const adminPort = await findFreePort();
+    return startService({
+      name: 'ingest',
+      env: { ...env, ADMIN_PORT: String(adminPort) },
+      logFile,
+      readyUrl: `http://${LOOPBACK}:${adminPort}/healthz`,
+    });
+  };
+  session.add(await Supervised.start('The ingest service', launch, say));
+}

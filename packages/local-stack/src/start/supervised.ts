@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeExit } from '../readiness.js';
+import type { RunningServer, ServerExit } from '../running-server.js';
+
+export type Running = Pick<RunningServer, 'exited' | 'stop' | 'kill'>;
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+/** What ran at least this long is taken to have been well, and is restarted without much delay. */
+const STABLE_MS = 60_000;
+
+/**
+ * Something that is started again whenever it ends by itself, with growing delays.
+ *
+ * Only what has been ready once is restarted: a failure at the first start is a fault of the set-up, and rejects.
+ */
+export class Supervised<T extends Running> {
+  readonly #stopping = new AbortController();
+  readonly #watching: Promise<void>;
+  #current: T;
+
+  private constructor(
+    private readonly name: string,
+    private readonly launch: (previous?: T) => Promise<T>,
+    first: T,
+    private readonly say: (line: string) => void,
+  ) {
+    this.#current = first;
+    this.#watching = this.#watch();
+  }
+
+  /** @param launch gets, at a restart, what ran before, to take over its ports */
+  static async start<T extends Running>(
+    name: string,
+    launch: (previous?: T) => Promise<T>,
+    say: (line: string) => void,
+  ): Promise<Supervised<T>> {
+    return new Supervised(name, launch, await launch(), say);
+  }
+
+  get current(): T {
+    return this.#current;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#current.stop();
+    await this.#watching;
+  }
+
+  async kill(): Promise<void> {
+    this.#stopping.abort();
+    await this.#current.kill();
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping;
+    let delay = FIRST_DELAY_MS;
+    let startedAt = Date.now();
+    for (;;) {
+      const exit: ServerExit = await this.#current.exited;
+      if (signal.aborted) return;
+      if (Date.now() - startedAt >= STABLE_MS) delay = FIRST_DELAY_MS;
+      this.say(`${this.name} ended unexpectedly (${describeExit(exit)}); restarting it in ${delay / 1000} s.`);
+
+      for (let started = false; !started; ) {
+        await sleep(delay, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) return;
+        delay = Math.min(delay * 2, LONGEST_DELAY_MS);
+        started = await this.#restart(delay);
+      }
+      startedAt = Date.now();
+      if (signal.aborted) return await this.#current.stop();
+      this.say(`${this.name} is back.`);
+    }
+  }
+
+  async #restart(nextDelay: number): Promise<boolean> {
+    try {
+      this.#current = await this.launch(this.#current);
+      return true;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.say(`${this.name} does not start; next attempt in ${nextDelay / 1000} s. ${reason}`);
+      return false;
+    }
+  }
+}
