@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { bearer, errorOf, event, startApi, type TestApi } from './fixture.js';
+
+let api: TestApi;
+let key: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  key = await api.key('acme', 'member');
+  const volume = { resourceType: 'volume', billingDimension: 'volume_storage_gbs' } as const;
+  const job = { resourceType: 'job', billingDimension: 'job_compute_runtime_gbs' } as const;
+  await api.seed([
+    event({ ...volume, at: '2025-10-01T10:00:00Z' }),
+    event({ at: '2025-10-01T10:00:00.500Z', cost: '0', usage: '0' }),
+    event({ ...job, at: '2025-10-01T11:00:00Z' }),
+    event({ ...job, accountId: 'globex', at: '2025-10-01T10:00:00Z' }),
+  ]);
+  const withdrawn = event({
+    resourceType: 'agent',
+    billingDimension: 'agent_compute_runtime_gbs',
+    at: '2025-10-01T10:00:00Z',
+  });
+  await api.seed([withdrawn, { ...withdrawn, revision: 1, voided: true }]);
+});
+afterAll(() => api.stop());
+
+const ask = (name: string, query = '') => api.request(`/v0/accounts/acme/metrics/enums/${name}${query}`, bearer(key));
+const types = async (startTime: string, endTime: string) =>
+  (await ask('resource-types', `?${new URLSearchParams({ startTime, endTime })}`)).body;
+
+describe('enums/group-by', () => {
+  it('lists the five dimensions', async () => {
+    expect((await ask('group-by')).body).toEqual({
+      values: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
+    });
+  });
+
+  it('takes no parameter', async () => {
+    const { error, message } = errorOf(await ask('group-by', '?startTime=2025-10-01T00:00:00Z'));
+    expect([error, message]).toEqual([
+      'invalid_parameter',
+      '"startTime" is not a parameter; this operation takes none.',
+    ]);
+  });
+});
+
+describe('enums/resource-types', () => {
+  it('lists the types with an event in the window, one that costs nothing included, a voided one not', async () => {
+    expect(await types('2025-10-01T00:00:00Z', '2025-10-02T00:00:00Z')).toEqual({
+      values: ['sandbox', 'job', 'volume'],
+    });
+  });
+
+  it.each([
+    ['2025-10-01T10:00:00Z', '2025-10-01T10:00:00.500Z', ['volume']],
+    ['2025-10-01T10:00:00.001Z', '2025-10-01T10:00:00.501Z', ['sandbox']],
+    ['2025-10-01T10:30:00Z', '2025-10-01T11:00:00.001Z', ['job']],
+    ['2020-01-01T00:00:00Z', '2025-10-01T10:00:00Z', []],
+  ])('from %s to %s: %j', async (startTime, endTime, values) => {
+    expect(await types(startTime, endTime)).toEqual({ values });
+  });
+
+  it('has no longest window', async () => {
+    expect(await types('1970-01-01T00:00:00Z', '2100-12-31T23:59:59Z')).toEqual({
+      values: ['sandbox', 'job', 'volume'],
+    });
+  });
+
+  it('needs both ends of the window', async () => {
+    const { details } = errorOf(await ask('resource-types'));
+    expect(details).toEqual([
+      { parameter: 'startTime', message: 'startTime is missing; it is required.' },
+      { parameter: 'endTime', message: 'endTime is missing; it is required.' },
+    ]);
+  });
+
+  it('takes no other parameter', async () => {
+    const query = '?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&limit=5';
+    const { message } = errorOf(await ask('resource-types', query));
+    expect(message).toBe('"limit" is not a parameter; the parameters are startTime, endTime.');
+  });
+});

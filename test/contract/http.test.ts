@@ -1,0 +1,173 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
+
+let api: TestApi;
+let key: string;
+
+beforeAll(async () => {
+  api = await startApi({ corsOrigins: ['https://app.example.com'] });
+  key = await api.key('acme');
+});
+afterAll(() => api.stop());
+
+/** Sends bytes that no HTTP client would send and reads until the server closes. */
+async function sendRaw(text: string): Promise<{ status: number; body: unknown }> {
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+  socket.end(Buffer.from(text, 'latin1'));
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(Buffer.from(chunk));
+  const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body: JSON.parse(body) };
+}
+
+describe('unknown routes', () => {
+  it.each(['/', '/v0', '/v0/accounts/', '/V0/accounts', '/v0/accounts/acme', '/v0/accounts/acme/metrics/', '/v0/nope'])(
+    '%s is 404, without credentials too',
+    async (path) => {
+      const answer = await api.request(path);
+      expect([answer.status, errorOf(answer).error]).toEqual([404, 'not_found']);
+    },
+  );
+
+  it.each([
+    ['/v0/accounts', 'POST', 'GET, HEAD'],
+    ['/v0/accounts/acme/metrics', 'DELETE', 'GET, HEAD'],
+    ['/v0/accounts/acme/metrics/enums/group-by', 'PUT', 'GET, HEAD'],
+    ['/v0/accounts/acme/metrics/enums/resource-types', 'PATCH', 'GET, HEAD'],
+    ['/v0/service_accounts/a/api_keys/b', 'GET', 'DELETE'],
+    ['/healthz', 'POST', 'GET, HEAD'],
+    ['/readyz', 'POST', 'GET, HEAD'],
+  ])('%s with %s is 405 and allows %s', async (path, method, allowed) => {
+    const answer = await api.request(path, { method });
+    expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
+      405,
+      'method_not_allowed',
+      allowed,
+    ]);
+  });
+});
+
+describe('limits of HTTP', () => {
+  const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/accounts?'.length)}`;
+
+  it('a URL of 8 KiB is read, a longer one is 414', async () => {
+    expect((await api.request(ofLength(8192))).status).toBe(401);
+    const answer = await api.request(ofLength(8193));
+    expect([answer.status, errorOf(answer).error]).toEqual([414, 'url_too_long']);
+  });
+
+  it('headers over 32 KiB are 431', async () => {
+    const answer = await api.request('/v0/accounts', { headers: { 'x-large': 'a'.repeat(33_000) } });
+    expect([answer.status, errorOf(answer).error]).toEqual([431, 'headers_too_large']);
+  });
+
+  it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer one is 413 (%s)', async (framing) => {
+    const post = (size: number) => {
+      const bytes = new Uint8Array(size);
+      const body = framing === 'chunked' ? new Blob([bytes]).stream() : bytes;
+      return api.request('/v0/accounts', { method: 'POST', body, ...(framing === 'chunked' && { duplex: 'half' }) });
+    };
+    expect((await post(16_384)).status).toBe(405);
+    const answer = await post(16_385);
+    expect([answer.status, errorOf(answer).error]).toEqual([413, 'body_too_large']);
+  });
+
+  it.each(['/v0/accounts/%zz/metrics', '/v0/accounts/%ff/metrics', '/%', '/v0/accounts?%'])(
+    '%s is 400',
+    async (target) => {
+      const { status, body } = await sendRaw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      expect([status, errorBody.parse(body).error]).toEqual([400, 'malformed_url']);
+    },
+  );
+
+  it.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['a broken header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n'],
+    ['two lengths', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['a broken chunk', 'POST /v0/accounts HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+  ])('%s is 400', async (_name, text) => {
+    const { status, body } = await sendRaw(text);
+    const { code, error } = errorBody.parse(body);
+    expect([status, code, error]).toEqual([400, 400, 'malformed_request']);
+  });
+
+  it('bytes that are not ASCII in the target are 400', async () => {
+    const { status, body } = await sendRaw('GET /caf\xe9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect([status, errorBody.parse(body).code]).toEqual([400, 400]);
+  });
+});
+
+describe('X-Request-Id', () => {
+  const idFor = async (sent?: string) => {
+    const answer = await api.request('/v0/nope', sent === undefined ? {} : { headers: { 'x-request-id': sent } });
+    expect(errorOf(answer).requestId).toBe(answer.headers.get('x-request-id'));
+    return answer.headers.get('x-request-id');
+  };
+
+  it.each(['abc-123', '!', '~'.repeat(128)])('%j is taken', async (sent) => {
+    expect(await idFor(sent)).toBe(sent);
+  });
+
+  it.each([undefined, '', 'two words', 'é', 'a'.repeat(129)])('%j is replaced', async (sent) => {
+    expect(await idFor(sent)).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('is on answers that are not errors', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'x-request-id': 'mine' };
+    expect((await api.request('/v0/accounts', { headers })).headers.get('x-request-id')).toBe('mine');
+  });
+});
+
+describe('headers of an answer', () => {
+  it('keep account data out of caches and tell nothing of the software', async () => {
+    const { headers } = await api.request(metricsPath('acme', DAY), bearer(key));
+    expect(headers.get('cache-control')).toBe('private, no-store');
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect([headers.get('etag'), headers.get('x-powered-by'), headers.get('server')]).toEqual([null, null, null]);
+  });
+
+  it('a large answer is compressed', async () => {
+    const year = { startTime: '2025-01-01T00:00:00Z', endTime: '2025-03-01T00:00:00Z', resolution: 'daily' };
+    const { headers } = await api.request(metricsPath('acme', year), bearer(key));
+    expect(headers.get('content-encoding')).toMatch(/^(br|gzip|deflate)$/);
+  });
+
+  it('a page of a listed origin may read it, one of another may not', async () => {
+    const allowed = async (origin: string) =>
+      (await api.request('/v0/accounts', { headers: { origin } })).headers.get('access-control-allow-origin');
+    expect(await allowed('https://app.example.com')).toBe('https://app.example.com');
+    expect(await allowed('https://evil.example.com')).toBeNull();
+  });
+});
+
+describe('the request log', () => {
+  it('has one line a request, with who, what and how long, and nothing secret', async () => {
+    api.log.length = 0;
+    const answer = await api.request(metricsPath('acme', { ...DAY, cursor: 'secret-cursor' }), bearer(key));
+    expect(api.log).toEqual([
+      expect.objectContaining({
+        level: 30,
+        requestId: answer.headers.get('x-request-id'),
+        caller: 'admin of acme',
+        account: 'acme',
+        method: 'GET',
+        path: '/v0/accounts/acme/metrics',
+        status: 400,
+        durationMs: expect.any(Number),
+      }),
+    ]);
+    expect(JSON.stringify(api.log)).not.toMatch(/secret-cursor|mlk_/);
+  });
+
+  it('tells of health checks only at debug', async () => {
+    api.log.length = 0;
+    await api.request('/healthz');
+    await api.request('/readyz');
+    expect(api.log).toEqual(
+      ['/healthz', '/readyz'].map((path) => expect.objectContaining({ level: 20, path, status: 200 })),
+    );
+  });
+});

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AccountDirectory, ApiKeyStore } from '@meterline/access';
+import { createRedis } from '@meterline/query';
+import { createWarehouse } from '@meterline/warehouse';
+import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
+
+/** Nothing can listen on port 1 without the system's permission. */
+const NOWHERE = '127.0.0.1:1';
+const RESOURCE_TYPES = `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams(DAY)}`;
+
+describe('while ClickHouse is away', () => {
+  let api: TestApi;
+  let key: string;
+  const warehouse = createWarehouse({
+    url: `http://${NOWHERE}`,
+    user: 'default',
+    password: '',
+    database: 'meterline',
+    application: 'meterline-test',
+  });
+
+  beforeAll(async () => {
+    api = await startApi({ warehouse });
+    key = await api.key('acme');
+  });
+  afterAll(async () => {
+    await api.stop();
+    await warehouse.close();
+  });
+
+  it.each([metricsPath('acme', DAY), RESOURCE_TYPES])('%s is 503, with a time to try again', async (path) => {
+    const answer = await api.request(path, bearer(key));
+    expect([answer.status, errorOf(answer).error]).toEqual([503, 'storage_unavailable']);
+    expect(answer.headers.get('retry-after')).toBe('5');
+    expect(answer.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
+  });
+
+  it('the log tells the cause', async () => {
+    api.log.length = 0;
+    await api.request(metricsPath('acme', DAY), bearer(key));
+    expect(api.log).toHaveLength(1);
+    expect(JSON.stringify(api.log)).toContain('ECONNREFUSED');
+  });
+
+  it('what does not need it still answers', async () => {
+    expect((await api.request('/v0/accounts', bearer(key))).status).toBe(200);
+    expect((await api.request('/v0/accounts/acme/metrics/enums/group-by', bearer(key))).status).toBe(200);
+    expect((await api.request('/healthz')).status).toBe(200);
+  });
+
+  it('a mistake of the caller is still told first', async () => {
+    expect((await api.request(metricsPath('acme', {}), bearer(key))).status).toBe(400);
+  });
+
+  it('/readyz is 503 and names it', async () => {
+    const answer = await api.request('/readyz');
+    const { code, error, message } = errorOf(answer);
+    expect([code, error, message]).toEqual([503, 'not_ready', 'Not answering: ClickHouse.']);
+  });
+});
+
+describe('while Redis is away', () => {
+  let api: TestApi;
+  const redis = createRedis(`redis://${NOWHERE}`);
+  const accounts = new AccountDirectory(redis, 'away');
+  const wellFormed = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
+
+  beforeAll(async () => {
+    redis.on('error', () => undefined);
+    await expect(redis.connect()).rejects.toThrow();
+    api = await startApi({ accounts, keys: new ApiKeyStore(redis, accounts, 'away'), pingRedis: () => redis.ping() });
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await api.stop();
+  });
+
+  it.each(['/v0/accounts', metricsPath('acme', DAY), RESOURCE_TYPES])('%s is 503, not 401', async (path) => {
+    const answer = await api.request(path, bearer(wellFormed));
+    expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);
+    expect(answer.headers.get('retry-after')).toBe('5');
+  });
+
+  it('without credentials it is 401', async () => {
+    expect((await api.request('/v0/accounts')).status).toBe(401);
+  });
+
+  it('/readyz is 503 and names it; /healthz is 200', async () => {
+    expect(errorOf(await api.request('/readyz')).message).toBe('Not answering: Redis.');
+    expect((await api.request('/healthz')).body).toEqual({ status: 'ok' });
+  });
+});
+
+describe('a bug', () => {
+  it('is 500 that says nothing internal, and is logged with its cause', async () => {
+    const api = await startApi({
+      clock: () => {
+        throw new Error('the clock is broken in a secret way');
+      },
+    });
+    try {
+      const key = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
+      const answer = await api.request('/v0/accounts', bearer(key.key));
+      expect([answer.status, errorOf(answer).error]).toEqual([500, 'internal_error']);
+      expect(answer.text).not.toContain('clock');
+      expect(JSON.stringify(api.log)).toContain('the clock is broken in a secret way');
+    } finally {
+      await api.stop();
+    }
+  });
+});
+
+describe('/readyz', () => {
+  it('is 200 while both answer', async () => {
+    const api = await startApi();
+    try {
+      const answer = await api.request('/readyz');
+      expect([answer.status, answer.body]).toEqual([200, { status: 'ready' }]);
+    } finally {
+      await api.stop();
+    }
+  });
+});
