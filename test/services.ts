@@ -1,19 +1,35 @@
-/** The services as the processes that they are in production: started from their build, stopped with SIGTERM. */
+/** The services as the processes that they are in production: started from their build, told all by their environment. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const READY_DEADLINE_MS = 30_000;
 const STOP_DEADLINE_MS = 15_000;
 
+export type ServiceName = 'ingest' | 'query';
 export type ServiceEnvironment = Readonly<Record<string, string>>;
+/** A line of a service's log, which is JSON. */
+export type LogEntry = Readonly<Record<string, unknown>>;
+
+export interface ServiceExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
 
 export interface ServiceProcess {
   readonly pid: number;
   /** Everything that it has written so far. */
   log(): string;
+  /** What it has logged so far. */
+  entries(): readonly LogEntry[];
+  /** The lines that it has written to standard error so far. */
+  errorLines(): readonly string[];
+  /** The first log entry that fits, past or to come; rejects when the process ends without it. */
+  entry(fits: (entry: LogEntry) => boolean): Promise<LogEntry>;
+  /** Resolves, never rejects, once the process is gone and all that it wrote is read. */
+  readonly exited: Promise<ServiceExit>;
   /** SIGTERM, and waits for the end. @returns the exit code; rejects when the process does not end in time */
   stop(): Promise<number | null>;
   /** SIGKILL, and waits for the end. */
@@ -24,81 +40,112 @@ export interface QueryProcess extends ServiceProcess {
   readonly url: string;
 }
 
-const ingestStarted = z.looseObject({ event: z.literal('started') });
-const queryListening = z.looseObject({ msg: z.literal('listening'), port: z.number() });
+const running = new Set<ServiceProcess>();
 
 /** @param env on top of PATH, HOME and TZ only, so that a developer's own variables change nothing */
 export async function startIngest(env: ServiceEnvironment): Promise<ServiceProcess> {
-  return (await startService('ingest', env, ingestStarted)).service;
+  const service = launchService('ingest', env);
+  await ready('ingest', service, ({ event }) => event === 'started');
+  return service;
 }
 
 /** On any free port. */
 export async function startQuery(env: ServiceEnvironment): Promise<QueryProcess> {
-  const { service, ready } = await startService('query', { PORT: '0', ...env }, queryListening);
-  return { ...service, url: `http://127.0.0.1:${ready.port}` };
+  const service = launchService('query', { PORT: '0', ...env });
+  const { port } = await ready('query', service, ({ msg }) => msg === 'listening');
+  return { ...service, url: `http://127.0.0.1:${port}` };
 }
 
-/** Starts `services/<name>` and waits for the log line that fits the schema. */
-async function startService<Ready extends z.ZodType>(name: string, env: ServiceEnvironment, readyLine: Ready) {
+/** Starts `services/<name>` and does not wait until it is ready. It ends with this process at the latest. */
+export function launchService(name: ServiceName, env: ServiceEnvironment): ServiceProcess {
   const child = spawn(process.execPath, [`services/${name}/dist/main.js`], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, TZ: process.env.TZ, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // A service stops by itself when the other end of its IPC channel is gone.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  const exited = once(child, 'exit');
-  let log = '';
-  const ready = await new Promise<z.output<Ready>>((resolve, reject) => {
-    const fail = (why: string) => reject(new Error(`${name} ${why}:\n${log}`));
-    const deadline = setTimeout(() => fail('was not ready in time'), READY_DEADLINE_MS);
-    let isReady = false;
-    const listen = (chunk: string) => {
-      log += chunk;
-      if (isReady) return;
-      const lines = log.split('\n').map((line) => readyLine.safeParse(parseLine(line)));
-      const announced = lines.find(({ success }) => success)?.data;
-      if (announced === undefined) return;
-      isReady = true;
-      clearTimeout(deadline);
-      resolve(announced);
-    };
-    child.stdout.setEncoding('utf8').on('data', listen);
-    child.stderr.setEncoding('utf8').on('data', listen);
-    child.once('error', (error) => fail(`could not be started (${error.message})`));
-    child.once('exit', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`));
-    void exited.finally(() => clearTimeout(deadline));
-  }).catch((error: unknown) => {
-    child.kill('SIGKILL');
-    throw error;
-  });
+  const output = readOutput(child);
+  const exited = once(child, 'close').then(([code, signal]): ServiceExit => ({ code, signal }));
   const service: ServiceProcess = {
     pid: child.pid ?? 0,
-    log: () => log,
+    log: () => output.lines.join('\n'),
+    entries: () => output.entries,
+    errorLines: () => output.errorLines,
+    entry: (fits) => Promise.race([output.entry(fits), exited.then((exit) => endedEarly(name, exit, service))]),
+    exited,
     stop: () => stop(name, child, exited),
     kill: async () => {
       child.kill('SIGKILL');
       await exited;
     },
   };
-  return { service, ready };
+  running.add(service);
+  void exited.then(() => running.delete(service));
+  return service;
 }
 
-async function stop(name: string, child: ChildProcess, exited: Promise<unknown>): Promise<number | null> {
+/** For the end of a test file: nothing that a failed test had started stays behind. */
+export async function killServices(): Promise<void> {
+  await Promise.all([...running].map((service) => service.kill()));
+}
+
+async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: LogEntry) => boolean) {
+  const deadline = setTimeout(() => void service.kill(), READY_DEADLINE_MS);
+  try {
+    return await service.entry(fits);
+  } catch (error) {
+    throw new Error(`${name} was not ready`, { cause: error });
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+function readOutput({ stdout, stderr }: ChildProcess) {
+  if (!stdout || !stderr) throw new Error('a service is started with pipes');
+  const lines: string[] = [];
+  const entries: LogEntry[] = [];
+  const errorLines: string[] = [];
+  const news = new EventEmitter().setMaxListeners(0);
+  createInterface(stdout).on('line', (line) => {
+    lines.push(line);
+    entries.push(parseEntry(line));
+    news.emit('entry');
+  });
+  createInterface(stderr).on('line', (line) => {
+    lines.push(line);
+    errorLines.push(line);
+  });
+  const entry = async (fits: (entry: LogEntry) => boolean): Promise<LogEntry> => {
+    for (;;) {
+      const found = entries.find(fits);
+      if (found) return found;
+      await once(news, 'entry');
+    }
+  };
+  return { lines, entries, errorLines, entry };
+}
+
+function parseEntry(line: string): LogEntry {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return { msg: line };
+  }
+}
+
+function endedEarly(name: ServiceName, { code, signal }: ServiceExit, service: ServiceProcess): never {
+  throw new Error(`${name} ended with ${signal ?? code}:\n${service.log()}`);
+}
+
+async function stop(name: ServiceName, child: ChildProcess, exited: Promise<ServiceExit>): Promise<number | null> {
   let late = false;
   const deadline = setTimeout(() => {
     late = true;
     child.kill('SIGKILL');
   }, STOP_DEADLINE_MS);
   child.kill('SIGTERM');
-  await exited;
+  const { code } = await exited;
   clearTimeout(deadline);
   if (late) throw new Error(`${name} did not end within ${STOP_DEADLINE_MS / 1000} s of SIGTERM`);
-  return child.exitCode;
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  return code;
 }
