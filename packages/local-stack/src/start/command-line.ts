@@ -30,6 +30,6 @@ export function parseCommandLine(args: string[]): CommandLine {
     });
     return { demo: !values['no-demo'], help: values.help };
   } catch (cause) {
-    throw new UsageError(`${cause instanceof Error ? cause.message : cause} See npm start -- --help.`, { cause });
+    throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
   }
 }

@@ -44,6 +44,9 @@ export async function startStack(session: Session, options: StackOptions): Promi
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const lock = await lockDirectory(file('stack.lock'), dataDir);
   session.add({ stop: () => lock.release() });
+  // One that a killed stack has left behind leads nowhere.
+  const withdraw = () => rm(file('local.json'), { force: true });
+  await withdraw();
   const port = await chooseApiPort(env.PORT, say);
 
   const clickhouseUrl = env.CLICKHOUSE_URL ?? (await superviseClickHouse(session, dataDir, say));
@@ -78,7 +81,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
 
   const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
   await writePrivateFile(file('local.json'), addresses);
-  session.add({ stop: () => rm(file('local.json'), { force: true }) });
+  session.add({ stop: withdraw });
   return addresses;
 }
 
