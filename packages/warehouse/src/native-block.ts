@@ -5,7 +5,10 @@
  */
 
 const HEX_DIGITS = new Uint8Array(128);
-for (let digit = 0; digit < 16; digit += 1) HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
+for (let digit = 0; digit < 16; digit += 1) {
+  HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
+  HEX_DIGITS['0123456789ABCDEF'.charCodeAt(digit)] = digit;
+}
 
 const HYPHEN = '-'.charCodeAt(0);
 /** 42 UTF-16 units are at most 126 bytes, and a length below 128 takes one byte. */
@@ -60,7 +63,7 @@ export class BlockWriter {
     this.#length = this.#bytes.writeBigInt64LE(value >> 64n, this.#length);
   }
 
-  /** UUID in lower case; ClickHouse keeps it as two 64-bit integers, each little-endian. */
+  /** UUID in either case; ClickHouse keeps it as two 64-bit integers, each little-endian. */
   uuid(text: string): void {
     this.#reserve(16);
     let at = 0;
