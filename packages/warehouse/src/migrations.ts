@@ -40,10 +40,20 @@ async function readMigration(directory: string, name: string, expected: number):
     throw new MigrationError(`migration ${name} is out of order: expected number ${String(expected).padStart(4, '0')}`);
   }
   const sql = (await readFile(`${directory}/${name}`, 'utf8')).replaceAll('\r\n', '\n');
-  if (!REPEATABLE.test(withoutComments(sql))) {
+  if (!isRepeatable(withoutComments(sql))) {
     throw new MigrationError(`migration ${name} must be one statement with IF NOT EXISTS or IF EXISTS`);
   }
   return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+}
+
+/** Each part of an ALTER needs its own IF, so it may have one part only: no comma outside of parentheses. */
+function isRepeatable(statement: string): boolean {
+  return REPEATABLE.test(statement) && !(/^ALTER/i.test(statement) && withoutParentheses(statement).includes(','));
+}
+
+function withoutParentheses(text: string): string {
+  const shorter = text.replace(/\([^()]*\)/g, '');
+  return shorter === text ? text : withoutParentheses(shorter);
 }
 
 function withoutComments(sql: string): string {
