@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { bearer, DAY, errorOf, event, metricsPath, readMetrics, startApi, type TestApi } from './fixture.js';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  event,
+  metricsPath,
+  type Query,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from './fixture.js';
 
 let api: TestApi;
 let admin: string;
@@ -15,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const ask = (token: string, query: Record<string, string> = DAY, account = 'acme') =>
+const ask = (token: string, query: Query = DAY, account = 'acme') =>
   api.request(metricsPath(account, query), bearer(token));
 const withHeaders = (headers: Record<string, string>) => api.request(metricsPath('acme', DAY), { headers });
 
@@ -104,27 +114,27 @@ describe('a member', () => {
     expect((await readMetrics(api, 'acme', member, DAY)).summary.totalCost).toBe(3);
   });
 
-  it.each([
+  it.each<Query>([
     { groupBy: 'resource_type' },
     { groupBy: 'resource_name' },
     { groupBy: 'resource_uuid,billing_dimension' },
     { resourceName: 'box' },
     { resourceType: 'sandbox' },
   ])('may ask for %j', async (query) => {
-    expect((await ask(member, { ...DAY, ...query } as Record<string, string>)).status).toBe(200);
+    expect((await ask(member, { ...DAY, ...query })).status).toBe(200);
   });
 
-  it.each([
+  it.each<Query>([
     { workspace: 'main' },
     { workspace: 'unknown' },
     { groupBy: 'workspace' },
     { groupBy: 'resource_type,workspace' },
     { groupBy: 'billing_dimension,resource_name,workspace' },
   ])('may not ask for %j', async (query) => {
-    const answer = await ask(member, { ...DAY, ...query } as Record<string, string>);
+    const answer = await ask(member, { ...DAY, ...query });
     const { code, error, message } = errorOf(answer);
     expect([code, error, message]).toEqual([403, 'forbidden', 'Access denied']);
-    expect((await ask(admin, { ...DAY, ...query } as Record<string, string>)).status).toBe(200);
+    expect((await ask(admin, { ...DAY, ...query })).status).toBe(200);
   });
 });
 

@@ -23,4 +23,6 @@ export function stopOnRequest(process: NodeJS.Process, log: Logger, stop: () => 
     }
   };
   for (const reason of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(reason, () => end(reason));
+  // The parent went away while the service was starting; without a parent this is undefined.
+  if (process.connected === false) end('disconnect');
 }
