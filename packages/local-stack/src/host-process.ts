@@ -23,6 +23,8 @@ export interface HostOptions {
   directory: string;
   logFile: string;
   lock: DirectoryLock;
+  /** Default: this process's own. */
+  env?: NodeJS.ProcessEnv | undefined;
 }
 
 /**
@@ -57,6 +59,7 @@ export class HostProcess {
     try {
       const host = spawn(process.execPath, [script, ...options.args], {
         cwd: options.directory,
+        env: options.env,
         detached: true,
         stdio: ['pipe', options.announcesPid ? 'pipe' : log.fd, log.fd],
       });

@@ -1,71 +1,57 @@
-import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LogFile } from '../log-file.js';
-import { waitUntilReady } from '../readiness.js';
-import type { ServerExit } from '../running-server.js';
-import type { Running } from './supervised.js';
+import { lockDirectory } from '../directory-lock.js';
+import { HostProcess } from '../host-process.js';
+import type { RunningServer } from '../running-server.js';
 
+const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url));
 const READY_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 15_000;
 const PROBE_TIMEOUT_MS = 5_000;
 
 export interface ServiceOptions {
   /** The name of its folder in `services`. */
   name: 'ingest' | 'query';
   env: NodeJS.ProcessEnv;
-  logFile: string;
+  /** The log goes to `<dataDir>/<name>.log`. */
+  dataDir: string;
+  /** What the service answers requests at. */
+  url: string;
   /** Answers 200 once the service is ready. */
-  readyUrl: string;
+  readyPath: string;
 }
 
 /**
- * Starts a service as a process of its own, as in production. It holds an IPC channel to this process and stops in
- * good order when that breaks, so it does not outlive this process even if that is killed. It is detached for the same
- * reason as a server: Ctrl-C must not reach it before this process has decided what stops first.
+ * Starts a service as a process of its own, as in production. Its lifeline asks it to stop when this process is gone
+ * or says so, and ends it if it does not heed that: a service that waits for a dead Redis must not become an orphan.
  *
  * @throws LocalStackError `exited_early` or `not_ready_in_time`
  */
-export async function startService({ name, env, logFile, readyUrl }: ServiceOptions): Promise<Running> {
-  const main = fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url));
-  const log = await LogFile.open(logFile);
-  const service = spawn(process.execPath, [main], {
-    env,
-    detached: true,
-    stdio: ['ignore', log.fd, log.fd, 'ipc'],
-  });
-  const exited = new Promise<ServerExit>((resolve, reject) => {
-    service.once('exit', (code, signal) => resolve({ code, signal })).once('error', reject);
-  });
-  await log.close();
-
-  const end = async (signal: NodeJS.Signals) => {
-    service.kill(signal);
-    await exited;
-  };
-  const kill = () => end('SIGKILL');
-  const stop = async () => {
-    const force = setTimeout(kill, STOP_DEADLINE_MS);
-    // An open channel that a service listens to would keep it alive after all else is closed.
-    if (service.connected) service.disconnect();
-    await end('SIGTERM');
-    clearTimeout(force);
-  };
-  await waitUntilReady({
-    name: `The ${name} service`,
-    answers: () => requireOk(readyUrl),
-    exited,
-    kill,
-    log,
-    deadlineMs: READY_DEADLINE_MS,
-  });
-  return { exited, stop, kill };
+export async function startService({ name, env, dataDir, url, readyPath }: ServiceOptions): Promise<RunningServer> {
+  const lock = await lockDirectory(join(dataDir, `${name}.lock`), dataDir);
+  try {
+    const host = await HostProcess.start({
+      name: `The ${name} service`,
+      script: 'lifeline.js',
+      args: [process.execPath, join(SERVICES, name, 'dist', 'main.js')],
+      announcesPid: true,
+      directory: process.cwd(),
+      logFile: join(dataDir, `${name}.log`),
+      lock,
+      env,
+    });
+    await host.waitUntilReady(() => requireOk(new URL(readyPath, url)), READY_DEADLINE_MS);
+    return host.describe(url);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
 }
 
-async function requireOk(url: string): Promise<void> {
+async function requireOk(url: URL): Promise<void> {
   const response = await fetch(url, {
     headers: { connection: 'close' },
     signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
   });
   await response.arrayBuffer();
-  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  if (!response.ok) throw new Error(`${url.href} answers ${response.status}`);
 }

@@ -62,7 +62,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
     CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
     REDIS_URL: redisUrl,
   };
-  await superviseIngest(session, serviceEnv, file('ingest.log'), say);
+  await superviseIngest(session, serviceEnv, dataDir, say);
   stop.throwIfAborted();
 
   const apiUrl = `http://${LOOPBACK}:${port}`;
@@ -70,8 +70,9 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const query = {
     name: 'query',
     env: { ...serviceEnv, PORT: String(port), CURSOR_SECRET: cursorSecret },
-    logFile: file('query.log'),
-    readyUrl: `${apiUrl}/readyz`,
+    dataDir,
+    url: apiUrl,
+    readyPath: '/readyz',
   } as const;
   session.add(await Supervised.start('The query service', () => startService(query), say));
   stop.throwIfAborted();
@@ -99,7 +100,7 @@ async function superviseRedis(session: Session, dataDir: string, say: (line: str
 async function superviseIngest(
   session: Session,
   env: NodeJS.ProcessEnv,
-  logFile: string,
+  dataDir: string,
   say: (line: string) => void,
 ): Promise<void> {
   const launch = async () => {
@@ -107,8 +108,9 @@ async function superviseIngest(
     return startService({
       name: 'ingest',
       env: { ...env, ADMIN_PORT: String(adminPort) },
-      logFile,
-      readyUrl: `http://${LOOPBACK}:${adminPort}/healthz`,
+      dataDir,
+      url: `http://${LOOPBACK}:${adminPort}`,
+      readyPath: '/healthz',
     });
   };
   session.add(await Supervised.start('The ingest service', launch, say));
