@@ -38,8 +38,12 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
     stdout += chunk;
   });
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    const before = stderr;
     stderr += chunk;
-    if (options.interruptAt !== undefined && stderr.includes(options.interruptAt)) child.kill('SIGINT');
+    const { interruptAt } = options;
+    // Once: a second one would end the process at once.
+    if (interruptAt !== undefined && stderr.includes(interruptAt) && !before.includes(interruptAt))
+      child.kill('SIGINT');
   });
   child.stdin.end(options.stdin ?? '');
   return new Promise((resolve, reject) => {

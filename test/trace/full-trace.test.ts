@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { runMeterline } from '../cli/run-meterline.js';
-import { type QueryProcess, type ServiceProcess, startIngest, startQuery } from '../services.js';
+import { type ServiceProcess, startIngest, startQuery } from '../services.js';
 import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -66,7 +66,7 @@ const DATA = [
 describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => {
   let database: TestDatabase;
   let ingest: ServiceProcess;
-  let query: QueryProcess;
+  let query: ServiceProcess & { readonly url: string };
   let key: string;
   let env: Record<string, string>;
 
@@ -109,7 +109,7 @@ describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => 
       files: 2,
       requests: expected.events / 2,
       events: expected.events,
-      stored: true,
+      takenIn: true,
     });
   }
 

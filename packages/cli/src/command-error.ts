@@ -22,7 +22,8 @@ export function usageError(message: string): CommandError {
 
 /** The code of a failed system call or connection, such as ENOENT; undefined for any other error. */
 export function systemErrorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const hasCode = typeof error === 'object' && error !== null && 'code' in error;
+  return hasCode && typeof error.code === 'string' ? error.code : undefined;
 }
 
 const READ_FAILURES: Readonly<Record<string, string>> = {

@@ -36,7 +36,7 @@ export function addReplayCommand(program: Command, context: CommandContext): voi
     .description(
       'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute. ' +
         'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying ' +
-        'again adds nothing.\nThen waits until the ingest workers have stored everything.',
+        'again adds nothing.\nThen waits until the ingest workers have taken everything in: a job is done when its rows are durable.',
     )
     .argument('<file...>', 'azure-llm-2023-code.csv, azure-llm-2023-conv.csv')
     .option('--account <account>', 'account of the events (default: azure-llm-2023)', nameOf)
@@ -133,7 +133,7 @@ async function follow(
       onStall: () =>
         say(
           context,
-          `\nNothing is being taken in. Is an ingest worker running on this Redis? Waiting up to ${patience} s.`,
+          `Nothing is being taken in. Is an ingest worker running on this Redis? Waiting up to ${patience} s.`,
         ),
     });
   } finally {
@@ -150,15 +150,20 @@ function report(
   outcome: IntakeOutcome | undefined,
 ): void {
   const sent = Math.min(jobs * batch, events.length);
-  const eventsPerSecond = Math.round(sent / seconds);
-  const stored = outcome === undefined ? null : outcome.takenIn === jobs;
-  const result = { files, requests, events: sent, jobs, seconds: Number(seconds.toFixed(3)), eventsPerSecond, stored };
+  const takenIn = outcome === undefined ? null : outcome.takenIn === jobs;
+  // Seconds that were spent on waiting in vain are no measure of speed.
+  const eventsPerSecond = takenIn === false ? null : Math.round(sent / seconds);
+  const result = { files, requests, events: sent, jobs, seconds: Number(seconds.toFixed(3)), eventsPerSecond, takenIn };
   const text = [
     `files    ${formatCount(files)}`,
     `requests ${formatCount(requests)}`,
     `events   ${formatCount(sent)}`,
     `seconds  ${seconds.toFixed(1)}`,
-    `events/s ${formatCount(eventsPerSecond)}${stored ? ', from the first job sent to the last row stored' : ''}`,
+    ...(eventsPerSecond === null
+      ? []
+      : [
+          `events/s ${formatCount(eventsPerSecond)}${takenIn ? ', from the first job sent to the last one taken in' : ''}`,
+        ]),
   ];
   printResult(context, json, result, text.join('\n'));
 }

@@ -14,11 +14,11 @@ export function parseEventLine(bytes: Buffer | undefined): EventLine {
   if (bytes === undefined) return bad(`longer than ${MAX_LINE_BYTES} bytes`);
   let text: string;
   try {
-    text = utf8.decode(bytes);
+    text = utf8.decode(bytes).trim();
   } catch {
     return bad('not UTF-8');
   }
-  if (text.trim() === '') return { kind: 'blank' };
+  if (text === '') return { kind: 'blank' };
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { kind: 'event', event: value };
@@ -36,6 +36,7 @@ export function checkEventLine(bytes: Buffer | undefined, now: Date): EventLine 
   return checked.ok ? line : bad(`${checked.reason}: ${checked.message}`);
 }
 
+/** The message may quote the line, whose control characters must not reach a terminal. */
 function bad(message: string): EventLine {
-  return { kind: 'bad', message };
+  return { kind: 'bad', message: message.replace(/\p{Cc}/gu, '\uFFFD') };
 }

@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals';
+import { CommandError } from '../command-error.js';
+import { type Environment, readEnvironment } from './environment.js';
+import type { LocalStackFile } from './local-stack-file.js';
+import { displayUrl, Settings } from './settings.js';
+
+const STACK: LocalStackFile = {
+  path: '/project/.meterline/local.json',
+  addresses: {
+    apiUrl: 'http://127.0.0.1:1',
+    redisUrl: 'redis://127.0.0.1:2',
+    clickhouseUrl: 'http://127.0.0.1:3',
+    clickhouseDatabase: 'local',
+    account: 'demo',
+    adminKey: 'a',
+    memberKey: 'm',
+  },
+};
+
+function settings(variables: Record<string, string>, stack?: LocalStackFile): Settings {
+  const environment: Environment = readEnvironment(variables);
+  return new Settings(environment, async () => stack);
+}
+
+describe('the address of Redis', () => {
+  it('is the flag, else the variable, else the local stack, else the default', async () => {
+    const flags = { redisUrl: 'redis://flag' };
+    const variables = { REDIS_URL: 'redis://variable' };
+    expect(await settings(variables, STACK).redisUrl(flags)).toEqual({ value: 'redis://flag', source: '--redis-url' });
+    expect(await settings(variables, STACK).redisUrl({})).toEqual({ value: 'redis://variable', source: 'REDIS_URL' });
+    expect(await settings({}, STACK).redisUrl({})).toEqual({ value: 'redis://127.0.0.1:2', source: STACK.path });
+    expect(await settings({}).redisUrl({})).toEqual({ value: 'redis://127.0.0.1:6379', source: 'the default' });
+  });
+
+  it('is not looked for in a local stack that nobody asked for', async () => {
+    const broken = new Settings(readEnvironment({ REDIS_URL: 'redis://variable' }), async () => {
+      throw new Error('read');
+    });
+    expect((await broken.redisUrl({})).value).toBe('redis://variable');
+  });
+
+  it('counts an empty variable as not set', async () => {
+    expect((await settings({ REDIS_URL: '' }).redisUrl({})).source).toBe('the default');
+  });
+
+  it('must be an address of a Redis, and a message about it does not repeat it', async () => {
+    const fault = settings({ REDIS_URL: 'http://user:secret@host' }).redisUrl({});
+    await expect(fault).rejects.toBeInstanceOf(CommandError);
+    await expect(fault).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'the address from REDIS_URL must be a URL such as redis://127.0.0.1:6379',
+    });
+  });
+
+  it('is shown without its password', () => {
+    expect(displayUrl('redis://user:secret@host:6379')).toBe('redis://user:***@host:6379');
+  });
+});
+
+describe('the settings of ClickHouse', () => {
+  it('come each from its own place', async () => {
+    const chosen = await settings({ CLICKHOUSE_URL: 'http://variable:8123', CLICKHOUSE_USER: 'ann' }, STACK).clickhouse(
+      {
+        clickhousePassword: 'secret',
+      },
+    );
+    expect(chosen).toEqual({
+      url: { value: 'http://variable:8123', source: 'CLICKHOUSE_URL' },
+      user: 'ann',
+      password: 'secret',
+      database: 'local',
+    });
+  });
+});
+
+describe('the queue prefix', () => {
+  it('is the flag, else QUEUE_PREFIX, else that of BullMQ', () => {
+    expect(settings({ QUEUE_PREFIX: 'v' }).queuePrefix({ queuePrefix: 'f' })).toBe('f');
+    expect(settings({ QUEUE_PREFIX: 'v' }).queuePrefix({})).toBe('v');
+    expect(settings({}).queuePrefix({})).toBe('bull');
+  });
+});
