@@ -6,5 +6,7 @@ export function shutdownSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
     process.once('disconnect', () => resolve('disconnect'));
+    // Listening alone would keep the process running after everything else has ended.
+    process.channel?.unref();
   });
 }
