@@ -30,12 +30,19 @@ export async function checkRedis(url: string): Promise<void> {
     commandTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: () => null,
   });
-  // The error of connect() or ping() is the one that is told.
-  redis.on('error', () => undefined);
+  // Why a connection failed is told here; connect() rejects with no more than that there is none.
+  let reason: unknown;
+  redis.on('error', (error) => {
+    reason = error;
+  });
   try {
     await reachable('Redis', url, async () => {
-      await redis.connect();
-      await redis.ping();
+      try {
+        await redis.connect();
+        await redis.ping();
+      } catch (error) {
+        throw reason ?? error;
+      }
     });
   } finally {
     redis.disconnect();
