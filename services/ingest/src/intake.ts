@@ -44,7 +44,7 @@ export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochM
   for (const [position, input] of events.value.entries()) {
     const priced = price(input, book, now);
     if (priced.ok) accepted.push({ priced: priced.value, position });
-    else refused.push(rejectedEvent(job, position, input, toPayload(input), priced));
+    else refused.push(rejectedEvent(job, position, input, toPayload(input) ?? data, priced));
   }
   return { job, accepted, rejected: refused };
 }
@@ -109,7 +109,7 @@ function rejectedEvent(
 /** Storage refused an event that had passed every check. The payload is the event in the form a producer may send. */
 export function refusedByStorage(job: Intake['job'], event: AcceptedEvent, message: string): RejectedEvent {
   const input = toUsageEventInput(event.priced);
-  return rejectedEvent(job, event.position, input, toPayload(input), { reason: 'refused_by_storage', message });
+  return rejectedEvent(job, event.position, input, JSON.stringify(input), { reason: 'refused_by_storage', message });
 }
 
 function claimedAccount(input: unknown): string {
@@ -117,8 +117,14 @@ function claimedAccount(input: unknown): string {
   return typeof claimed === 'string' ? claimed : '';
 }
 
-function toPayload(input: unknown): string {
-  return JSON.stringify(input, nonFiniteAsText);
+/** Undefined for what is nested too deeply: JSON.parse reads any depth, JSON.stringify and its stack do not write it. */
+function toPayload(input: unknown): string | undefined {
+  try {
+    return JSON.stringify(input, nonFiniteAsText);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** JSON has no word for the Infinity that 1e999 becomes, and null would hide what was sent. */
