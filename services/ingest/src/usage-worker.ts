@@ -4,7 +4,7 @@
  * Crash order for one job: taken → checked and priced → inserted → acknowledged. A crash before the acknowledgement
  * leaves the job with an expiring lock; any worker takes it again, and inserting its rows twice is harmless.
  */
-import { type PriceBook, QUEUE_NAME } from '@meterline/catalog';
+import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
 import { type Job, type JobJson, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
@@ -16,6 +16,8 @@ const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 /** Acknowledged jobs that stay readable in Redis. */
 const KEPT_COMPLETED_JOBS = 1_000;
+/** Beyond this a time would not fit its column. */
+const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 /** After a large job it takes some hundred small ones to believe in small jobs again. */
 const SIZE_DECAY = 0.99;
 
@@ -90,7 +92,7 @@ export class UsageWorker {
   }
 
   async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
-    const queued = { id: job.id ?? '', receivedAt: job.timestamp, data: job.data };
+    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), data: job.data };
     const intake = takeIn(queued, this.#options.priceBook, Date.now());
     // The rows are all that is needed from here on.
     job.data = '';
@@ -103,6 +105,11 @@ export class UsageWorker {
     }
     this.#lastProgressAt = Date.now();
   }
+}
+
+/** When the queue took the job: its producer's word, which may be anything; 0 when it can be no such time. */
+function receivedAt({ timestamp }: Job): EpochMs {
+  return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
 }
 
 /** Hands over the data of a job as the text it is stored as, so that it is parsed once, late, and whatever it holds. */
