@@ -119,6 +119,8 @@ class RawDataWorker extends Worker<string, void> {
     job.data = json.data;
     // A producer's wish to keep all completed jobs would fill Redis.
     job.opts.removeOnComplete = { count: KEPT_COMPLETED_JOBS };
+    // And to drop failed ones would lose events.
+    job.opts.removeOnFail = false;
     return job;
   }
 }
