@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
 /** Characters; a target is ASCII, so these are bytes. */
-export const MAX_URL_LENGTH = 8 * 1024;
+const MAX_URL_LENGTH = 8 * 1024;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 

@@ -5,7 +5,7 @@ import { type HttpLogger, pinoHttp } from 'pino-http';
 import { z } from 'zod';
 import { chooseRequestId } from './request-id.js';
 
-export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 const completion = z.object({ durationMs: z.number() });
 
