@@ -13,6 +13,9 @@ import { UsageWorker } from './usage-worker.js';
 
 const EXPLAINED = [EnvError, PriceBookError, PriceBookConflictError, MigrationError, StartUpError];
 
+/** The part of a shutdown that may be spent on storing rows; in the rest unfinished jobs go back to the queue. */
+const STORING_SHARE = 0.75;
+
 async function run(env: Env, log: Logger): Promise<void> {
   const options: WarehouseOptions = {
     url: env.CLICKHOUSE_URL,
@@ -50,12 +53,21 @@ async function run(env: Env, log: Logger): Promise<void> {
 
   await shutdownSignal();
   log.info({ event: 'stopping' }, 'Ingest takes no more jobs');
-  const deadline = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS);
+  const timers = [
+    setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE),
+    setTimeout(() => stopUnfinished(log), env.SHUTDOWN_TIMEOUT_MS),
+  ];
   await worker.close();
-  clearTimeout(deadline);
   await health?.close();
   await warehouse.close();
+  for (const timer of timers) clearTimeout(timer);
   log.info({ event: 'stopped' }, 'Ingest has stopped');
+}
+
+/** Without Redis jobs can neither be acknowledged nor given back. */
+function stopUnfinished(log: Logger): never {
+  log.warn({ event: 'stopped_unfinished' }, 'Redis does not answer; when their locks expire, jobs in work start anew');
+  process.exit(0);
 }
 
 interface Health {
@@ -69,9 +81,10 @@ async function openHealth(env: Env, worker: UsageWorker, store: EventStore, log:
   // The worker's own connection tells of an outage.
   queue.on('error', () => undefined);
   const consumption = async () => ({
-    waitingJobs: await queue.getWaitingCount(),
+    // Without Redis the question would wait for it, and the health check with it.
+    waitingJobs: worker.isWaiting ? 0 : await queue.getWaitingCount(),
     lastProgressAt: worker.lastProgressAt,
-    outage: store.isWaiting,
+    outage: store.isWaiting || worker.isWaiting,
   });
   const server = await listening(port, () => serveHealth(port, consumption, log));
   return {
@@ -88,8 +101,10 @@ async function main(): Promise<void> {
     await run(env, pino({ name: 'ingest', level: env.LOG_LEVEL }));
   } catch (error) {
     if (!EXPLAINED.some((known) => error instanceof known)) throw error;
-    console.error(`meterline-ingest: ${error instanceof Error ? error.message : error}`);
-    process.exitCode = 1;
+    const message = error instanceof Error ? error.message : String(error);
+    console.error(`meterline-ingest: ${message.replace(/\s+/g, ' ').trim()}`);
+    // Connections that are open by now would keep the process running.
+    process.exit(1);
   }
 }
 

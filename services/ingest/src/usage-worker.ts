@@ -59,7 +59,8 @@ export class UsageWorker {
     });
     this.#worker.on('error', (error) => this.#redisOutage.failed(error));
     this.#worker.on('active', (job) => this.#taken(job));
-    this.#worker.on('drained', () => this.#redisOutage.recovered());
+    // While the queue is empty there is no job to tell that Redis is back.
+    this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
     this.#worker.on('failed', (job, error) => {
       options.log.error({ event: 'job_failed', jobId: job?.id, err: error }, 'A job failed: a defect of the worker');
     });
@@ -68,6 +69,11 @@ export class UsageWorker {
   /** When a job was last taken or made durable, in epoch milliseconds. */
   get lastProgressAt(): number {
     return this.#lastProgressAt;
+  }
+
+  /** Whether Redis is away and the worker waits for its return. */
+  get isWaiting(): boolean {
+    return this.#redisOutage.isOn;
   }
 
   run(): void {
