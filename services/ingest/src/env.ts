@@ -4,31 +4,37 @@ import { z } from 'zod';
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
 
-function wholeNumber(fallback: number, min: number, max: number) {
-  const rule = `must be a whole number from ${min} to ${max}`;
-  return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule).default(fallback);
+function wholeNumber(min: number, max: number) {
+  return z
+    .string()
+    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
+    .transform(Number);
 }
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const environment = z.object({
   REDIS_URL: url(/^rediss?$/, 'redis://127.0.0.1:6379').default('redis://127.0.0.1:6379'),
   CLICKHOUSE_URL: url(/^https?$/, 'http://127.0.0.1:8123').default('http://127.0.0.1:8123'),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
-  CLICKHOUSE_DATABASE: z.string().min(1, 'must not be empty').default('meterline'),
+  CLICKHOUSE_DATABASE: z.string().default('meterline'),
   /** Path of a price book in JSON; the example book when it is not set. */
-  PRICE_BOOK: z.string().min(1, 'must be a path').optional(),
-  QUEUE_PREFIX: z.string().min(1, 'must not be empty').default(QUEUE_PREFIX),
+  PRICE_BOOK: z.string().optional(),
+  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
   /** An insert holds at most about this many rows. */
-  INGEST_BATCH_ROWS: wholeNumber(20_000, 1, 1_000_000),
+  INGEST_BATCH_ROWS: wholeNumber(1, 1_000_000).default(20_000),
   /** How long a row waits for others before it is inserted. */
-  INGEST_FLUSH_MS: wholeNumber(100, 1, 60_000),
+  INGEST_FLUSH_MS: wholeNumber(1, 60_000).default(100),
   /** How many jobs may be in work at once. */
-  INGEST_CONCURRENCY: wholeNumber(500, 1, 10_000),
+  INGEST_CONCURRENCY: wholeNumber(1, 10_000).default(500),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
-  SHUTDOWN_TIMEOUT_MS: wholeNumber(8_000, 100, 600_000),
+  SHUTDOWN_TIMEOUT_MS: wholeNumber(100, 600_000).default(8_000),
   /** Where /healthz answers; nowhere when it is not set. */
-  ADMIN_PORT: wholeNumber(0, 0, 65_535).optional(),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  ADMIN_PORT: wholeNumber(0, 65_535).optional(),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
 export type Env = z.output<typeof environment>;
@@ -38,9 +44,10 @@ export class EnvError extends Error {
   override readonly name = 'EnvError';
 }
 
-/** @throws EnvError */
+/** An empty variable counts as one that is not set. @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv): Env {
-  const env = environment.safeParse(variables);
+  const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const env = environment.safeParse(set);
   if (env.success) return env.data;
   throw new EnvError(env.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
 }
