@@ -45,34 +45,39 @@ export class EventStore {
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#keepRejected(batch.flatMap((intake) => intake.rejected));
     const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
-    await this.#insert(rows);
+    const refused = await this.#insert(rows);
+    if (refused.length > 0) await this.#refuse(refused);
   }
 
-  /** A batch that is refused for its content is halved until the culprits stand alone; their neighbours go in. */
-  async #insert(rows: readonly Row[]): Promise<void> {
+  /**
+   * A batch that is refused for its content is halved until the culprits stand alone; their neighbours go in.
+   * @returns the culprits
+   */
+  async #insert(rows: readonly Row[]): Promise<RejectedEvent[]> {
     try {
       const events = rows.map(({ event }) => event.priced);
       await this.#untilDone(
         () => insertUsageEvents(this.#warehouse, events),
         (error) => !isContentError(error),
       );
+      return [];
     } catch (error) {
       if (!isContentError(error)) throw error;
       const [only, ...others] = rows;
-      if (only && others.length === 0) return this.#refuse(only, error.message);
+      if (only && others.length === 0) return [refusedByStorage(only.job, only.event, error.message)];
       const middle = rows.length >> 1;
-      await this.#insert(rows.slice(0, middle));
-      await this.#insert(rows.slice(middle));
+      const left = await this.#insert(rows.slice(0, middle));
+      return left.concat(await this.#insert(rows.slice(middle)));
     }
   }
 
-  async #refuse({ job, event }: Row, message: string): Promise<void> {
-    const { accountId, eventId } = event.priced;
+  /** Told once for a batch, with its first culprit: should the schema refuse everything, the log must not fill up. */
+  async #refuse(events: readonly RejectedEvent[]): Promise<void> {
+    await this.#keepRejected(events);
     this.#log.error(
-      { event: 'refused_by_storage', jobId: job.id, accountId, eventId, message },
-      'ClickHouse refused an event',
+      { event: 'refused_by_storage', events: events.length, first: events[0] },
+      'ClickHouse refused events; they are in rejected_events',
     );
-    await this.#keepRejected([refusedByStorage(job, event, message)]);
   }
 
   /** Has no culprit to look for: any text fits the table, so every failure is an outage. */
