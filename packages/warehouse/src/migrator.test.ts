@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
 import { createWarehouse } from './client.js';
 import { MIGRATIONS_DIRECTORY } from './migrations.js';
@@ -47,6 +47,9 @@ async function createFile(name: string, table: string): Promise<void> {
 }
 
 const FILES = (await readdir(MIGRATIONS_DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
+
+// Every table and row is written through to the disk, which takes long where the disk is busy.
+jest.setTimeout(30_000);
 
 describe('migrating', () => {
   it('creates the database and runs every file, in order', () =>

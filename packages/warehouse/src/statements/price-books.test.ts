@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
 import { PriceBookConflictError, registerPriceBook } from './price-books.js';
@@ -26,6 +26,9 @@ async function registered(version: number): Promise<unknown[]> {
   });
   return result.json();
 }
+
+// Every table and row is written through to the disk, which takes long where the disk is busy.
+jest.setTimeout(30_000);
 
 describe('registering a price book', () => {
   it('keeps its prices', async () => {
