@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 import { runMeterline } from './run-meterline.js';
 
-const TRACE = ['code', 'conv'].map((name) => `test/fixtures/azure-llm-2023/azure-llm-2023-${name}.csv`);
+const TRACE = ['code', 'conv'].map((name) => `packages/local-stack/trace-slice/azure-llm-2023-${name}.csv`);
 
 // Each run of the command is a process of its own.
 jest.setTimeout(60_000);

@@ -11,7 +11,7 @@ import { type ServiceProcess, startIngest, startQuery } from '../services.js';
 import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SLICE = `${ROOT}test/fixtures/azure-llm-2023`;
+const SLICE = `${ROOT}packages/local-stack/trace-slice`;
 const FULL = `${ROOT}../shared/data`;
 const FILES = ['azure-llm-2023-code.csv', 'azure-llm-2023-conv.csv'];
 const ACCOUNT = 'azure-llm-2023';

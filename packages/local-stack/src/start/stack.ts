@@ -2,13 +2,13 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { startClickHouse } from '../clickhouse.js';
+import { Demo } from '../demo/demo.js';
 import { lockDirectory } from '../directory-lock.js';
 import { findFreePort, LOOPBACK } from '../ports.js';
 import { startRedis } from '../redis.js';
 import type { RunningClickHouse, RunningRedis } from '../running-server.js';
 import { chooseApiPort } from './api-port.js';
 import { ensureCursorSecret } from './cursor-secret.js';
-import { startDemo } from './demo.js';
 import type { Env } from './env.js';
 import { ensureKeys, type LocalKeys } from './keys.js';
 import { writePrivateFile } from './private-file.js';
@@ -78,7 +78,11 @@ export async function startStack(session: Session, options: StackOptions): Promi
   stop.throwIfAborted();
 
   const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
-  if (options.demo) session.add(startDemo(redisUrl, keys.account, say));
+  if (options.demo) {
+    const demo = { redisUrl, account: keys.account, stateFile: file('demo.json'), say };
+    session.add(await Demo.start(demo));
+    stop.throwIfAborted();
+  }
 
   const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
   await writePrivateFile(file('local.json'), addresses);
