@@ -14,20 +14,23 @@ const project = fileURLToPath(new URL('..', import.meta.url));
 
 if (!existsSync(main)) {
   process.stderr.write('meterline: not built yet, building it first …\n');
-  // A removed dist/ may have left the record of an earlier build behind, which makes tsc think that there is nothing to do.
-  if (!build() || !(existsSync(main) || (build('--force') && existsSync(main)))) {
+  if (!build() || !existsSync(main)) {
     process.stderr.write('meterline: the build failed; run "npm install", then "npm run build"\n');
     process.exit(1);
   }
 }
 await import(main.href);
 
-/** Whether `tsc -b` of this package and what it builds on went well. Its messages go to stderr: stdout is for results. */
-function build(...flags) {
+/**
+ * Whether the build of this package and what it builds on went well. Forced, because a removed dist/ may have left the
+ * record of its build behind, which makes tsc believe that there is nothing to do. Messages go to stderr: stdout is for
+ * results.
+ */
+function build() {
   try {
     const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
     const compiler = resolve(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
-    const { status } = spawnSync(process.execPath, [compiler, '-b', project, ...flags], { stdio: ['ignore', 2, 2] });
+    const { status } = spawnSync(process.execPath, [compiler, '-b', '--force', project], { stdio: ['ignore', 2, 2] });
     return status === 0;
   } catch (error) {
     process.stderr.write(`meterline: TypeScript is not installed (${error.code ?? error.message})\n`);
