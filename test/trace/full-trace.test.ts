@@ -80,7 +80,8 @@ describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => 
       QUEUE_PREFIX: uniquePrefix(),
       CURSOR_SECRET: 'only for tests, only for tests, only for tests',
     };
-    [ingest, query] = await Promise.all([startIngest(env), startQuery(env)]);
+    ingest = await startIngest(env);
+    query = await startQuery(env);
     const created = await runMeterline(['keys', 'create', '--account', ACCOUNT, '--role', 'admin', '--json'], { env });
     key = z.object({ key: z.string() }).parse(JSON.parse(created.stdout)).key;
   }, TIMEOUT_MS);
