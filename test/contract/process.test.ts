@@ -77,12 +77,12 @@ describe('the process does not start, says why in one line, and exits with 1', (
   const refusal = async (variables: Record<string, string>) => {
     const { code, stderr } = await start(variables).ended;
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^meterline query: [^\n]+\n$/);
+    expect(stderr).toMatch(/^meterline-query: [^\n]+\n$/);
     return stderr;
   };
 
   it('on a bad variable', async () => {
-    expect(await refusal({ PORT: 'eighty' })).toContain('PORT must be a port number');
+    expect(await refusal({ PORT: 'eighty' })).toContain('PORT must be a whole number');
     expect(await refusal({ CURSOR_SECRET: '' })).toContain('CURSOR_SECRET is missing');
   });
 

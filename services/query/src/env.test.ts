@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { EnvError, readEnv } from './env.js';
+import { EnvError } from '@meterline/service';
+import { readEnv } from './env.js';
 
 const SECRET = { CURSOR_SECRET: 'x'.repeat(32) };
 

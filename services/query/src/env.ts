@@ -1,46 +1,31 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
 import { isIP } from 'node:net';
+import { readEnvironment, serverVariables, urlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
-
-const url = (protocol: RegExp, example: string) => z.url({ protocol, error: `must be a URL such as ${example}` });
-
-const port = /^\d{1,5}$/;
-const portRule = 'must be a port number from 0 (any free port) to 65535';
 
 /** Ranges that Express knows by name. Source: Express documentation, "trust proxy". */
 const NAMED_RANGES: readonly string[] = ['loopback', 'linklocal', 'uniquelocal'];
 
 const origin = z.string().refine(isOrigin, 'must list origins such as https://app.example.com, separated by commas');
 
-const environment = z.object({
-  REDIS_URL: url(/^rediss?$/, 'redis://127.0.0.1:6379').default('redis://127.0.0.1:6379'),
-  CLICKHOUSE_URL: url(/^https?$/, 'http://127.0.0.1:8123').default('http://127.0.0.1:8123'),
-  CLICKHOUSE_USER: z.string().default('default'),
-  CLICKHOUSE_PASSWORD: z.string().default(''),
-  CLICKHOUSE_DATABASE: z.string().default('meterline'),
-  PORT: z
-    .string()
-    .regex(port, portRule)
-    .transform(Number)
-    .refine((value) => value <= 65_535, portRule)
-    .default(8080),
-  /** Signs cursors. Every process behind one address must have the same. */
-  CURSOR_SECRET: z
-    .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
-    .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`),
-  AUTH_JWKS_URL: url(/^https?$/, 'https://auth.example.com/.well-known/jwks.json').optional(),
-  AUTH_ISSUER: z.string().optional(),
-  AUTH_AUDIENCE: z.string().optional(),
-  CORS_ORIGINS: z.string().transform(commaList).pipe(z.array(origin)).default([]),
-  TRUST_PROXY: z.string().transform(readTrustProxy).default(false),
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-      error: 'must be one of fatal, error, warn, info, debug, trace, silent',
-    })
-    .default('info'),
-});
+const environment = z
+  .object({
+    ...serverVariables,
+    /** 0: any free port. */
+    PORT: wholeNumberVariable(0, 65_535).default(8080),
+    /** Signs cursors. Every process behind one address must have the same. */
+    CURSOR_SECRET: z
+      .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
+      .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`),
+    AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json').optional(),
+    AUTH_ISSUER: z.string().optional(),
+    AUTH_AUDIENCE: z.string().optional(),
+    CORS_ORIGINS: z.string().transform(commaList).pipe(z.array(origin)).default([]),
+    TRUST_PROXY: z.string().transform(readTrustProxy).default(false),
+  })
+  .superRefine(requireAllOrNone);
 
 /** How many proxies stand before the service, or their addresses; false for none. */
 export type TrustProxy = false | number | string[];
@@ -56,35 +41,26 @@ export interface TokenSettings {
   readonly audience: string;
 }
 
-/** The environment cannot be used; `faults` holds one line for every variable that is wrong. */
-export class EnvError extends Error {
-  override readonly name = 'EnvError';
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
-    this.faults = faults;
-  }
-}
-
-/** An empty variable counts as one that is not set. @throws EnvError */
-export function readEnv(variables: NodeJS.ProcessEnv = process.env): Env {
-  const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
-  const env = environment.safeParse(set);
-  const tokenFault = partialTokenSettings(set);
-  if (!env.success || tokenFault) {
-    const faults = env.error?.issues.map(({ path, message }) => `${String(path[0])} ${message}`) ?? [];
-    throw new EnvError([...new Set(faults), ...(tokenFault ? [tokenFault] : [])]);
-  }
-  const { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience, ...rest } = env.data;
+/** @throws EnvError */
+export function readEnv(variables: NodeJS.ProcessEnv): Env {
+  const {
+    AUTH_JWKS_URL: jwksUrl,
+    AUTH_ISSUER: issuer,
+    AUTH_AUDIENCE: audience,
+    ...rest
+  } = readEnvironment(environment, variables);
   return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience } : undefined };
 }
 
-function partialTokenSettings(variables: NodeJS.ProcessEnv): string | undefined {
+/** A token can be checked only against all three. */
+function requireAllOrNone(variables: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   const names = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'];
   const missing = names.filter((name) => variables[name] === undefined);
-  if (missing.length === 0 || missing.length === names.length) return undefined;
-  return `${missing.join(', ')} missing: set all of ${names.join(', ')}, or none to accept API keys only`;
+  if (missing.length === 0 || missing.length === names.length) return;
+  context.addIssue({
+    code: 'custom',
+    message: `${missing.join(', ')} missing: set all of ${names.join(', ')}, or none to accept API keys only`,
+  });
 }
 
 function commaList(text: string): string[] {

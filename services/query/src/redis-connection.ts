@@ -1,4 +1,5 @@
 /** The connection that answers "who is this?": it would rather fail quickly than wait. */
+import { Outage } from '@meterline/service';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
@@ -20,13 +21,7 @@ export function createRedis(url: string): Redis {
 
 /** One line when Redis goes away and one when it is back, however many attempts fail in between. */
 export function logOutages(redis: Redis, log: Logger): void {
-  let away = false;
-  redis.on('error', (err) => {
-    if (!away) log.error({ err }, 'Redis does not answer; requests get 503 until it does');
-    away = true;
-  });
-  redis.on('ready', () => {
-    if (away) log.info('Redis answers again');
-    away = false;
-  });
+  const outage = new Outage(log, 'Redis', 'requests with an API key get 503 until it does');
+  redis.on('error', (error) => outage.failed(error));
+  redis.on('ready', () => outage.recovered());
 }

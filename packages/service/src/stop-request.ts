@@ -1,24 +1,25 @@
 /** Ends the process in good order, whoever asks for it. */
 import type { Logger } from 'pino';
 
-/** What is left must then be cut off: container runtimes kill 10 s after SIGTERM. */
-export const SHUTDOWN_DEADLINE_MS = 8_000;
+/** Container runtimes kill 10 s after SIGTERM; what is left by then must be cut off before. */
+export const STOP_DEADLINE_MS = 8_000;
 
 /**
- * On SIGTERM, SIGINT, or when the parent process that holds the other end of the IPC channel goes away: runs `stop`
- * once and exits with 0, with 1 if it fails.
+ * On SIGTERM, SIGINT, or when the parent process that holds the other end of our IPC channel goes away: runs `stop` once
+ * and exits with 0, with 1 if it fails.
  */
-export function stopOnRequest(process: NodeJS.Process, log: Logger, stop: () => Promise<void>): void {
+export function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
   let stopping = false;
   const end = async (reason: string) => {
     if (stopping) return;
     stopping = true;
-    log.info({ reason }, 'stopping');
+    log.info({ event: 'stopping', reason }, 'stopping');
     try {
       await stop();
+      log.info({ event: 'stopped' }, 'stopped');
       process.exit(0);
     } catch (err) {
-      log.error({ err }, 'could not stop in good order');
+      log.error({ event: 'stop_failed', err }, 'could not stop in good order');
       process.exit(1);
     }
   };

@@ -1,0 +1,68 @@
+/** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
+import type { WarehouseOptions } from '@meterline/warehouse';
+import { z } from 'zod';
+
+/** A URL of one of the protocols; the example shows up in the message. */
+export function urlVariable(protocol: RegExp, example: string) {
+  return z.url({ protocol, error: `must be a URL such as ${example}` });
+}
+
+/** Decimal digits only: Number() alone would also take "", " 7", "1e3" and "0x10". */
+export function wholeNumberVariable(min: number, max: number) {
+  const rule = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, rule)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, rule);
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** What every service needs to know of the servers around it. Source: DESIGN section 8. */
+export const serverVariables = {
+  REDIS_URL: urlVariable(/^rediss?$/, 'redis://127.0.0.1:6379').default('redis://127.0.0.1:6379'),
+  CLICKHOUSE_URL: urlVariable(/^https?$/, 'http://127.0.0.1:8123').default('http://127.0.0.1:8123'),
+  CLICKHOUSE_USER: z.string().default('default'),
+  CLICKHOUSE_PASSWORD: z.string().default(''),
+  CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+};
+
+interface ClickHouseVariables {
+  readonly CLICKHOUSE_URL: string;
+  readonly CLICKHOUSE_USER: string;
+  readonly CLICKHOUSE_PASSWORD: string;
+  readonly CLICKHOUSE_DATABASE: string;
+}
+
+export function warehouseOptions(env: ClickHouseVariables, application: string): WarehouseOptions {
+  return {
+    url: env.CLICKHOUSE_URL,
+    user: env.CLICKHOUSE_USER,
+    password: env.CLICKHOUSE_PASSWORD,
+    database: env.CLICKHOUSE_DATABASE,
+    application,
+  };
+}
+
+/** The environment cannot be used; the message has a line for every fault. */
+export class EnvError extends Error {
+  override readonly name = 'EnvError';
+
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join('\n'));
+  }
+}
+
+/** An empty variable counts as one that is not set. @throws EnvError */
+export function readEnvironment<Schema extends z.ZodType>(
+  schema: Schema,
+  variables: NodeJS.ProcessEnv,
+): z.output<Schema> {
+  const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const env = schema.safeParse(set);
+  if (env.success) return env.data;
+  const faults = env.error.issues.map(({ path, message }) => [...path.slice(0, 1), message].join(' '));
+  throw new EnvError([...new Set(faults)]);
+}

@@ -1,0 +1,32 @@
+import { type Logger, pino } from 'pino';
+import { EnvError } from './environment.js';
+import { StartError } from './start-error.js';
+import { stopOnRequest } from './stop-request.js';
+
+export interface Service {
+  stop(): Promise<void>;
+}
+
+/**
+ * A service as a process: starts it, stops it on request, and tells in plain lines on stderr, with exit code 1, why it
+ * cannot start. Any other error is a defect and ends the process with its stack.
+ * @param readEnv throws EnvError
+ * @param start throws StartError
+ */
+export async function runService<Env extends { readonly LOG_LEVEL: string }>(
+  name: string,
+  readEnv: (variables: NodeJS.ProcessEnv) => Env,
+  start: (env: Env, log: Logger) => Promise<Service>,
+): Promise<void> {
+  try {
+    const env = readEnv(process.env);
+    const log = pino({ name, level: env.LOG_LEVEL });
+    const service = await start(env, log);
+    stopOnRequest(log, () => service.stop());
+  } catch (error) {
+    if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
+    for (const line of error.message.split('\n')) process.stderr.write(`${name}: ${line}\n`);
+    // Connections that are open by now would keep the process running.
+    process.exit(1);
+  }
+}

@@ -1,0 +1,21 @@
+/** The service cannot start; the message is one line that says what to mend. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}
+
+/** @param message what does not work; the cause's own words follow it in brackets */
+export function startError(message: string, cause: unknown): StartError {
+  return new StartError(`${message} (${reasonOf(cause)})`, { cause });
+}
+
+/** Connecting to a name with several addresses fails with one error for each of them and no message of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+/** Without the credentials that a URL may hold. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
+}
