@@ -29,6 +29,7 @@ export class Batcher {
   #pendingRows = 0;
   #inFlight = false;
   #timer: NodeJS.Timeout | undefined;
+  #isHurried = false;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
@@ -44,7 +45,14 @@ export class Batcher {
     });
   }
 
+  /** From now on nothing waits for the rows of others: a worker that stops takes no more. */
+  hurry(): void {
+    this.#isHurried = true;
+    this.#flush();
+  }
+
   #isBatchFull(): boolean {
+    if (this.#isHurried) return true;
     return this.#pendingRows >= this.#options.maxRows || this.#pending.length >= this.#options.maxIntakes;
   }
 

@@ -57,6 +57,7 @@ async function run(env: Env, log: Logger): Promise<void> {
     setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE),
     setTimeout(() => stopUnfinished(log), env.SHUTDOWN_TIMEOUT_MS),
   ];
+  batcher.hurry();
   await worker.close();
   await health?.close();
   await warehouse.close();
