@@ -1,6 +1,7 @@
 /** The services as the processes that they are in production: started from their build, told all by their environment. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -65,6 +66,9 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const output = readOutput(child);
+  // A service that a failed test has left running does not keep the run from ending, which ends the service.
+  child.unref();
+  child.channel?.unref();
   const exited = once(child, 'close').then(([code, signal]): ServiceExit => ({ code, signal }));
   const service: ServiceProcess = {
     pid: child.pid ?? 0,
@@ -102,6 +106,7 @@ async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: L
 
 function readOutput({ stdout, stderr }: ChildProcess) {
   if (!stdout || !stderr) throw new Error('a service is started with pipes');
+  for (const stream of [stdout, stderr]) if (stream instanceof Socket) stream.unref();
   const lines: string[] = [];
   const entries: LogEntry[] = [];
   const errorLines: string[] = [];

@@ -1,0 +1,79 @@
+/** ClickHouse goes away under load; the queue keeps what it cannot take. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { findFreePort, type RunningClickHouse, startClickHouse } from '@meterline/local-stack';
+import { killServices, startIngest } from '../services.js';
+import { drained, enqueue, openPipeline, type Pipeline, stored, until } from './pipeline.js';
+
+jest.setTimeout(60_000);
+
+let directory: string;
+let clickhouse: RunningClickHouse;
+let pipeline: Pipeline;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-outage-'));
+  clickhouse = await startClickHouse({ dataDir: directory });
+  pipeline = await openPipeline({ clickhouseUrl: clickhouse.url });
+});
+afterEach(async () => {
+  await killServices();
+  await pipeline.close();
+  await clickhouse.kill();
+  await rm(directory, { recursive: true });
+});
+
+async function restartClickHouse(): Promise<void> {
+  clickhouse = await startClickHouse({ dataDir: directory, httpPort: clickhouse.httpPort });
+}
+
+describe('a worker whose ClickHouse is away', () => {
+  it('fails no job, floods no log, stays healthy, and goes on by itself when ClickHouse is back', async () => {
+    const port = await findFreePort();
+    const worker = await startIngest({ ...pipeline.env, INGEST_BATCH_ROWS: '1000', ADMIN_PORT: String(port) });
+    await enqueue(pipeline.queue, 2_000, 10);
+    await until('some rows are stored', 10_000, async () => (await stored(pipeline.warehouse)).events > 0);
+    await clickhouse.kill();
+    await worker.entry(({ event }) => event === 'outage');
+    await enqueue(pipeline.queue, 500, 10, 20_000);
+    expect(await (await fetch(`http://127.0.0.1:${port}/healthz`)).json()).toMatchObject({ outage: true });
+
+    await restartClickHouse();
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse)).toEqual({ events: 25_000, usage: 25_000 });
+    expect(worker.entries().map(({ event }) => event)).toEqual(['migrated', 'started', 'outage', 'outage_over']);
+
+    const begun = Date.now();
+    await enqueue(pipeline.queue, 1_000, 10, 25_000);
+    await drained(pipeline.queue);
+    expect(Date.now() - begun).toBeLessThan(10_000);
+    expect(await stored(pipeline.warehouse)).toEqual({ events: 35_000, usage: 35_000 });
+  });
+
+  it.each([
+    ['refuses connections', () => clickhouse.kill()],
+    ['takes connections and never answers', async () => void process.kill(clickhouse.pid, 'SIGSTOP')],
+  ])('gives its jobs back and ends with code 0 within the deadline when ClickHouse %s', async (_, fail) => {
+    const worker = await startIngest({ ...pipeline.env, SHUTDOWN_TIMEOUT_MS: '3000' });
+    await fail();
+    await enqueue(pipeline.queue, 300, 10);
+    await until('jobs are in work', 10_000, async () => (await pipeline.queue.getActiveCount()) === 300);
+
+    const asked = Date.now();
+    expect(await worker.stop()).toBe(0);
+    expect(Date.now() - asked).toBeLessThan(4_000);
+    expect(await pipeline.queue.getJobCounts('active', 'waiting', 'failed')).toEqual({
+      active: 0,
+      waiting: 300,
+      failed: 0,
+    });
+    expect(worker.entries().at(-1)).toMatchObject({ event: 'stopped' });
+
+    await clickhouse.kill();
+    await restartClickHouse();
+    await startIngest(pipeline.env);
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse)).toEqual({ events: 3_000, usage: 3_000 });
+  });
+});

@@ -1,0 +1,112 @@
+/** What cannot be accepted is kept, once, and spoils nothing else. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { killServices, startIngest } from '../services.js';
+import {
+  drained,
+  enqueueData,
+  enqueueText,
+  openPipeline,
+  type Pipeline,
+  rejectedRows,
+  stored,
+  usageEvent,
+  usageEvents,
+} from './pipeline.js';
+
+jest.setTimeout(60_000);
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  await startIngest(pipeline.env);
+});
+afterAll(async () => {
+  await killServices();
+  await pipeline.close();
+});
+
+let accounts = 0;
+let accountId: string;
+beforeEach(() => {
+  accounts += 1;
+  accountId = `account-${accounts}`;
+});
+
+/** An event of the account that only this test uses. */
+const good = (n: number) => usageEvent(n, { accountId });
+
+describe('ingest, given what it cannot accept', () => {
+  it('keeps bad events of a job with their position and the event as it was sent, and stores their neighbours', async () => {
+    const bad = { ...good(2), usage: -1 };
+    const job = await enqueueData(pipeline.queue, {
+      events: [good(1), bad, good(3), 'text', good(5)],
+    });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 3 });
+    expect(await rejectedRows(pipeline.warehouse, job)).toMatchObject([
+      { job_id: job, position: 1, account_id: accountId, reason: 'invalid_usage', payload: JSON.stringify(bad) },
+      { job_id: job, position: 3, account_id: '', reason: 'event_not_an_object', payload: '"text"' },
+    ]);
+  });
+
+  it.each([
+    ['a string', 'text', 'job_not_an_object'],
+    ['null', null, 'job_not_an_object'],
+    ['an array of events', [usageEvent(1)], 'job_not_an_object'],
+    ['no events', { events: [] }, 'job_empty'],
+    ['5,001 events', { events: usageEvents(0, 5_001) }, 'job_too_large'],
+    ['events and another field', { events: [usageEvent(1)], source: 'x' }, 'job_invalid'],
+  ])('keeps a job whole that holds %s, between good ones', async (_, data, reason) => {
+    await enqueueData(pipeline.queue, good(1));
+    const job = await enqueueData(pipeline.queue, data);
+    await enqueueData(pipeline.queue, good(2));
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 2 });
+    const rows = await rejectedRows(pipeline.warehouse, job);
+    expect(rows).toMatchObject([{ job_id: job, position: 0, reason, payload: JSON.stringify(data) }]);
+  });
+
+  it('takes 5,000 events in a job', async () => {
+    await enqueueData(pipeline.queue, { events: usageEvents(0, 5_000).map((event) => ({ ...event, accountId })) });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 5_000 });
+  });
+
+  it('keeps the raw text of a job that is not JSON', async () => {
+    const job = await enqueueText(pipeline, '{"eventId": oops');
+    await enqueueData(pipeline.queue, good(1));
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+    expect(await rejectedRows(pipeline.warehouse, job)).toMatchObject([
+      { job_id: job, reason: 'job_not_an_object', payload: '{"eventId": oops' },
+    ]);
+  });
+
+  it('keeps what is nested deeper than the stack', async () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+    const job = await enqueueText(pipeline, `{"events":[${JSON.stringify(good(1))},${deep}]}`);
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+    const rows = await rejectedRows(pipeline.warehouse, job);
+    expect(rows).toMatchObject([{ job_id: job, position: 1, reason: 'event_not_an_object' }]);
+    expect(rows[0]?.payload).toContain(deep);
+  });
+
+  it.each([1e20, -1e20, -1])('keeps a refused event of a job that dates itself %d', async (timestamp) => {
+    const job = await enqueueData(pipeline.queue, 'text', { timestamp });
+    await enqueueData(pipeline.queue, good(1));
+    await drained(pipeline.queue);
+    expect(await rejectedRows(pipeline.warehouse, job)).toMatchObject([{ job_id: job }]);
+  });
+
+  it('shows every refused event once after the job is delivered again', async () => {
+    const data = { events: [good(1), 'a', 'b'] };
+    const job = await enqueueData(pipeline.queue, data);
+    await drained(pipeline.queue);
+    await (await pipeline.queue.getJob(job))?.retry('completed');
+    await drained(pipeline.queue);
+    expect(await pipeline.queue.getJob(job)).toMatchObject({ attemptsStarted: 2 });
+    expect(await rejectedRows(pipeline.warehouse, job)).toMatchObject([{ position: 1 }, { position: 2 }]);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+  });
+});

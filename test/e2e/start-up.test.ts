@@ -1,0 +1,138 @@
+/** A worker that cannot start says why in one line, and one that can also stops. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { findFreePort } from '@meterline/local-stack';
+import { killServices, launchService, type ServiceEnvironment, startIngest } from '../services.js';
+import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from './pipeline.js';
+
+jest.setTimeout(30_000);
+
+let pipeline: Pipeline;
+let directory: string;
+beforeAll(async () => {
+  [pipeline, directory] = await Promise.all([openPipeline(), mkdtemp(join(tmpdir(), 'meterline-start-up-'))]);
+});
+afterEach(killServices);
+afterAll(async () => {
+  await pipeline.close();
+  await rm(directory, { recursive: true });
+});
+
+/** @returns the one line that the worker leaves */
+async function failedStart(changes: ServiceEnvironment): Promise<string> {
+  const worker = launchService('ingest', { ...pipeline.env, ...changes });
+  expect(await worker.exited).toEqual({ code: 1, signal: null });
+  expect(worker.errorLines()).toHaveLength(1);
+  return worker.errorLines()[0] ?? '';
+}
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, text);
+  return path;
+}
+
+describe('ingest, started where it cannot work', () => {
+  it('names a Redis that is away, and why', async () => {
+    const url = `redis://127.0.0.1:${await findFreePort()}`;
+    expect(await failedStart({ REDIS_URL: url })).toMatch(`Redis at ${url} cannot be used: connect ECONNREFUSED`);
+  });
+
+  it('does not wait for ever for a Redis that never answers, nor shows its password', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    try {
+      const line = await failedStart({ REDIS_URL: `redis://:secret@127.0.0.1:${port}` });
+      expect(line).toContain(`Redis at redis://127.0.0.1:${port} cannot be used`);
+      expect(line).not.toContain('secret');
+    } finally {
+      silent.close();
+    }
+  });
+
+  it('names a ClickHouse that is away, and why', async () => {
+    const url = `http://127.0.0.1:${await findFreePort()}`;
+    expect(await failedStart({ CLICKHOUSE_URL: url })).toMatch(
+      `ClickHouse at ${url} cannot be used: connect ECONNREFUSED`,
+    );
+  });
+
+  it('names a user whom ClickHouse does not know', async () => {
+    expect(await failedStart({ CLICKHOUSE_USER: 'nobody' })).toMatch(/ClickHouse at .* nobody: Authentication failed/);
+  });
+
+  it('names every variable that is wrong', async () => {
+    const line = await failedStart({ INGEST_BATCH_ROWS: '0', REDIS_URL: 'localhost' });
+    expect(line).toContain('INGEST_BATCH_ROWS must be a whole number from 1 to 1000000');
+    expect(line).toContain('REDIS_URL must be a URL such as redis://127.0.0.1:6379');
+  });
+
+  it('names a price book that is not there', async () => {
+    const path = join(directory, 'absent.json');
+    expect(await failedStart({ PRICE_BOOK: path })).toContain(`PRICE_BOOK ${path} cannot be used: ENOENT`);
+  });
+
+  it('names a price book that is no JSON, however many lines it has', async () => {
+    const path = await file('text.json', 'not json\nat all\n');
+    expect(await failedStart({ PRICE_BOOK: path })).toContain(`PRICE_BOOK ${path} cannot be used: Unexpected token`);
+  });
+
+  it('names the dimension that a price book leaves without a price', async () => {
+    const prices = DEFAULT_PRICE_BOOK_FILE.prices.filter(
+      ({ billingDimension }) => billingDimension !== 'volume_storage_gbs',
+    );
+    const path = await file('gap.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
+    expect(await failedStart({ PRICE_BOOK: path })).toContain('no price for volume_storage_gbs');
+  });
+
+  it('refuses other prices under a version that is in use', async () => {
+    await (await startIngest(pipeline.env)).stop();
+    const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
+    const path = await file('conflict.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, prices }));
+    expect(await failedStart({ PRICE_BOOK: path })).toContain('price book version 0 is already in use');
+  });
+
+  it('names an admin port that is taken', async () => {
+    const taken = createServer().listen(0);
+    const { port } = taken.address() as AddressInfo;
+    try {
+      expect(await failedStart({ ADMIN_PORT: String(port) })).toContain(
+        `port ${port} cannot be used: listen EADDRINUSE`,
+      );
+    } finally {
+      taken.close();
+    }
+  });
+});
+
+describe('ingest, idle', () => {
+  it('answers the health check and ends at once with code 0', async () => {
+    const port = await findFreePort();
+    const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port) });
+    const health = await fetch(`http://127.0.0.1:${port}/healthz`);
+    expect([health.status, await health.json()]).toMatchObject([200, { waitingJobs: 0, outage: false }]);
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
+
+    const asked = Date.now();
+    expect(await worker.stop()).toBe(0);
+    expect(Date.now() - asked).toBeLessThan(2_000);
+    expect(worker.errorLines()).toEqual([]);
+  });
+
+  it('prices with the book that it is given', async () => {
+    const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, effectiveFrom: '2026-01-01T00:00:00Z' }));
+    const path = await file('dated.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 2, prices }));
+    await startIngest({ ...pipeline.env, PRICE_BOOK: path });
+    const early = usageEvent(1, { timestamp: '2025-12-31T23:59:59.999Z' });
+    await enqueueData(pipeline.queue, { events: [early, usageEvent(2)] });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse)).toMatchObject({ events: 1 });
+  });
+});
