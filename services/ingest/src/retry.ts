@@ -26,7 +26,8 @@ export async function retryUntilDone<T>(attempt: () => Promise<T>, options: Retr
     try {
       return await orAborted(attempt(), signal);
     } catch (error) {
-      if (signal.aborted || !worthwhile(error)) throw error;
+      signal.throwIfAborted();
+      if (!worthwhile(error)) throw error;
       onFailure(error);
       const longest = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(failures, 30));
       await delay(longest * (0.5 + Math.random() / 2), undefined, { signal });

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { RejectedEvent } from '@meterline/warehouse';
+import { Batcher } from './batcher.js';
+import type { Intake } from './intake.js';
+
+const REFUSED: RejectedEvent = {
+  receivedAt: 0,
+  jobId: '',
+  position: 0,
+  accountId: '',
+  reason: 'invalid_usage',
+  message: '',
+  payload: '',
+};
+
+/** A job of so many rows; refused ones count like accepted ones. */
+function intake(id: string, rows = 1): Intake {
+  return { job: { id, receivedAt: 0 }, accepted: [], rejected: Array.from({ length: rows }, () => REFUSED) };
+}
+
+/** A store whose inserts end when the test says so. */
+function openBatcher(limits: { maxRows?: number; flushMs?: number; maxIntakes?: number } = {}) {
+  const inserts: { ids: string[]; succeed: () => void; fail: (error: Error) => void }[] = [];
+  const batcher = new Batcher({
+    maxRows: 100,
+    flushMs: 50,
+    maxIntakes: 100,
+    ...limits,
+    store: (batch) =>
+      new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
+  });
+  const ids = () => inserts.map((insert) => insert.ids);
+  return { batcher, inserts, ids };
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('Batcher', () => {
+  it('inserts together what arrives within flushMs, in the order of arrival', () => {
+    const { batcher, ids } = openBatcher();
+    void batcher.add(intake('a'));
+    jest.advanceTimersByTime(49);
+    void batcher.add(intake('b'));
+    expect(ids()).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(ids()).toEqual([['a', 'b']]);
+  });
+
+  it('does not wait once maxRows is reached, and never cuts a job in two', () => {
+    const { batcher, ids } = openBatcher({ maxRows: 10 });
+    void batcher.add(intake('a', 4));
+    void batcher.add(intake('b', 5));
+    expect(ids()).toEqual([]);
+    void batcher.add(intake('c', 3));
+    expect(ids()).toEqual([['a', 'b']]);
+  });
+
+  it('inserts a job that has more rows than maxRows', () => {
+    const { batcher, ids } = openBatcher({ maxRows: 10 });
+    void batcher.add(intake('large', 25));
+    expect(ids()).toEqual([['large']]);
+  });
+
+  it('does not wait once maxIntakes is reached', () => {
+    const { batcher, ids } = openBatcher({ maxIntakes: 3 });
+    for (const id of ['a', 'b', 'c']) void batcher.add(intake(id));
+    expect(ids()).toEqual([['a', 'b', 'c']]);
+  });
+
+  it('has one insert on its way at a time, and sends what is overdue as soon as it ends', async () => {
+    const { batcher, inserts, ids } = openBatcher({ maxIntakes: 1 });
+    const first = batcher.add(intake('a'));
+    void batcher.add(intake('b'));
+    void batcher.add(intake('c'));
+    jest.advanceTimersByTime(10_000);
+    expect(ids()).toEqual([['a']]);
+    inserts[0]?.succeed();
+    await first;
+    await Promise.resolve();
+    expect(ids()).toEqual([['a'], ['b', 'c']]);
+  });
+
+  it('leaves nothing behind that arrives while an insert is on its way and stays below every limit', async () => {
+    const { batcher, inserts, ids } = openBatcher();
+    const first = batcher.add(intake('a'));
+    jest.advanceTimersByTime(50);
+    void batcher.add(intake('b'));
+    inserts[0]?.succeed();
+    await first;
+    jest.advanceTimersByTime(50);
+    expect(ids()).toEqual([['a'], ['b']]);
+  });
+
+  it('sends the remainder of a cut batch without new arrivals', async () => {
+    const { batcher, inserts, ids } = openBatcher({ maxRows: 10 });
+    const first = batcher.add(intake('a', 6));
+    void batcher.add(intake('b', 6));
+    expect(ids()).toEqual([['a']]);
+    inserts[0]?.succeed();
+    await first;
+    jest.advanceTimersByTime(50);
+    expect(ids()).toEqual([['a'], ['b']]);
+  });
+
+  it('resolves a job only when the insert that holds it is durable', async () => {
+    const { batcher, inserts } = openBatcher({ maxIntakes: 1 });
+    const durable: string[] = [];
+    const a = batcher.add(intake('a')).then(() => durable.push('a'));
+    const b = batcher.add(intake('b')).then(() => durable.push('b'));
+    inserts[0]?.succeed();
+    await a;
+    expect(durable).toEqual(['a']);
+    inserts[1]?.succeed();
+    await b;
+    expect(durable).toEqual(['a', 'b']);
+  });
+
+  it('rejects the jobs of an insert that fails, and those alone', async () => {
+    const { batcher, inserts } = openBatcher({ maxIntakes: 2 });
+    const outcomes = Promise.allSettled([batcher.add(intake('a')), batcher.add(intake('b')), batcher.add(intake('c'))]);
+    inserts[0]?.fail(new Error('gave up'));
+    await jest.advanceTimersByTimeAsync(50);
+    inserts[1]?.succeed();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+  });
+
+  it('waits for no other rows once it is hurried', async () => {
+    const { batcher, inserts, ids } = openBatcher();
+    const first = batcher.add(intake('a'));
+    batcher.hurry();
+    expect(ids()).toEqual([['a']]);
+    void batcher.add(intake('b'));
+    inserts[0]?.succeed();
+    await first;
+    await Promise.resolve();
+    void batcher.add(intake('c'));
+    expect(ids()).toEqual([['a'], ['b']]);
+    inserts[1]?.succeed();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(ids()).toEqual([['a'], ['b'], ['c']]);
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { EnvError, maxBytesInWork, readEnv } from './env.js';
+
+function faultOf(variables: Record<string, string>): string {
+  try {
+    readEnv(variables);
+  } catch (error) {
+    if (error instanceof EnvError) return error.message;
+    throw error;
+  }
+  throw new Error('the environment is accepted');
+}
+
+const WRONG: [string, string][] = [
+  ['REDIS_URL', 'localhost:6379'],
+  ['REDIS_URL', 'http://127.0.0.1:6379'],
+  ['CLICKHOUSE_URL', '127.0.0.1'],
+  ['CLICKHOUSE_URL', 'redis://127.0.0.1:8123'],
+  ['INGEST_BATCH_ROWS', '0'],
+  ['INGEST_BATCH_ROWS', '1000001'],
+  ['INGEST_BATCH_ROWS', '1e3'],
+  ['INGEST_BATCH_ROWS', '0.5'],
+  ['INGEST_FLUSH_MS', '-1'],
+  ['INGEST_FLUSH_MS', ' '],
+  ['INGEST_CONCURRENCY', '10001'],
+  ['INGEST_CONCURRENCY', 'many'],
+  ['SHUTDOWN_TIMEOUT_MS', '99'],
+  ['ADMIN_PORT', '65536'],
+  ['ADMIN_PORT', '0x50'],
+  ['LOG_LEVEL', 'loud'],
+];
+
+describe('readEnv', () => {
+  it('has a default for everything', () => {
+    expect(readEnv({})).toEqual({
+      REDIS_URL: 'redis://127.0.0.1:6379',
+      CLICKHOUSE_URL: 'http://127.0.0.1:8123',
+      CLICKHOUSE_USER: 'default',
+      CLICKHOUSE_PASSWORD: '',
+      CLICKHOUSE_DATABASE: 'meterline',
+      QUEUE_PREFIX: 'bull',
+      INGEST_BATCH_ROWS: 20_000,
+      INGEST_FLUSH_MS: 100,
+      INGEST_CONCURRENCY: 500,
+      SHUTDOWN_TIMEOUT_MS: 8_000,
+      LOG_LEVEL: 'info',
+    });
+  });
+
+  it('takes what is set', () => {
+    const set = {
+      REDIS_URL: 'rediss://:pw@redis:6380/1',
+      INGEST_FLUSH_MS: '1',
+      ADMIN_PORT: '9000',
+      PRICE_BOOK: 'book.json',
+    };
+    expect(readEnv(set)).toMatchObject({ ...set, INGEST_FLUSH_MS: 1, ADMIN_PORT: 9_000 });
+  });
+
+  it('takes an empty variable as one that is not set', () => {
+    const names = Object.keys(readEnv({}));
+    const empty = Object.fromEntries([...names, 'ADMIN_PORT', 'PRICE_BOOK'].map((name) => [name, '']));
+    expect(readEnv(empty)).toEqual(readEnv({}));
+  });
+
+  it.each(WRONG)('refuses %s=%j, names it once and says what is allowed', (name, value) => {
+    expect(faultOf({ [name]: value })).toMatch(new RegExp(`^${name} must be [^;]+$`));
+  });
+
+  it('names every variable that is wrong in one message', () => {
+    const fault = faultOf(Object.fromEntries(WRONG));
+    const names = fault.split('; ').map((part) => part.split(' ')[0]);
+    expect(names.sort()).toEqual([...new Set(WRONG.map(([name]) => name))].sort());
+    expect(fault).not.toContain('\n');
+  });
+});
+
+describe('maxBytesInWork', () => {
+  it('always has room for two of the largest jobs', () => {
+    const smallBatches = maxBytesInWork(readEnv({ INGEST_BATCH_ROWS: '1' }));
+    expect(smallBatches).toBeGreaterThanOrEqual(2 * 5_000 * 250);
+    expect(maxBytesInWork(readEnv({ INGEST_BATCH_ROWS: '100000' }))).toBeGreaterThan(smallBatches);
+  });
+});

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { createWarehouse } from '@meterline/warehouse';
+import { type Logger, pino } from 'pino';
+import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
+import { EventStore } from './event-store.js';
+import { type Intake, takeIn } from './intake.js';
+
+let database: TestDatabase;
+let lines: Record<string, unknown>[];
+let log: Logger;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  lines = [];
+  log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+});
+afterEach(() => database.drop());
+
+/** A job with one event for each usage; a negative usage is refused at intake. */
+function intake(id: string, usages: readonly number[]): Intake {
+  const events = usages.map((usage, position) => ({
+    eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
+    accountId: 'acme',
+    workspace: 'prod',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage,
+    timestamp: '2026-01-01T00:00:00Z',
+  }));
+  const now = Date.UTC(2026, 5, 1);
+  return takeIn({ id, receivedAt: now, data: JSON.stringify({ events }) }, DEFAULT_PRICE_BOOK, now);
+}
+
+async function column(query: string): Promise<unknown[]> {
+  const result = await database.warehouse.query({ query, format: 'JSONCompactEachRow' });
+  return (await result.json<[unknown]>()).map(([value]) => value);
+}
+
+const usages = () => column('SELECT toFloat64(usage) FROM usage_events FINAL ORDER BY usage');
+const rejections = () =>
+  column("SELECT job_id || ':' || toString(position) || ':' || reason FROM rejected_events FINAL ORDER BY 1");
+
+async function once(condition: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 10_000; !condition(); ) {
+    if (Date.now() > deadline) throw new Error('the condition does not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe('EventStore', () => {
+  it('stores accepted and refused events of several jobs, and storing them again changes nothing', async () => {
+    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    for (let time = 0; time < 2; time += 1) await store.store([intake('1', [1, -1, 2]), intake('2', [3])]);
+    expect(await usages()).toEqual([1, 2, 3]);
+    expect(await rejections()).toEqual(['1:1:invalid_usage']);
+    expect(lines).toEqual([]);
+  });
+
+  it('finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
+    await database.warehouse.command({ query: 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100' });
+    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const many = Array.from({ length: 60 }, (_, n) => n + 1);
+    await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
+    expect(await usages()).toEqual([...many, 70, 80]);
+    expect(await rejections()).toEqual([
+      '1:0:refused_by_storage',
+      '2:1:refused_by_storage',
+      '2:2:refused_by_storage',
+      '3:1:refused_by_storage',
+    ]);
+    expect(lines).toMatchObject([{ event: 'refused_by_storage', events: 4 }]);
+  });
+
+  it('waits for a table that is away, and refuses nothing for it', async () => {
+    await database.warehouse.command({ query: 'RENAME TABLE usage_events TO elsewhere' });
+    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const stored = store.store([intake('1', [1, 2])]);
+    await once(() => store.isWaiting);
+    await database.warehouse.command({ query: 'RENAME TABLE elsewhere TO usage_events' });
+    await stored;
+    expect(store.isWaiting).toBe(false);
+    expect(await usages()).toEqual([1, 2]);
+    expect(await rejections()).toEqual([]);
+    expect(lines.map(({ event }) => event)).toEqual(['outage', 'outage_over']);
+  });
+
+  it('waits likewise where refused events are kept', async () => {
+    await database.warehouse.command({ query: 'RENAME TABLE rejected_events TO elsewhere' });
+    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const stored = store.store([intake('1', [-1, 1])]);
+    await once(() => store.isWaiting);
+    expect(await usages()).toEqual([]);
+    await database.warehouse.command({ query: 'RENAME TABLE elsewhere TO rejected_events' });
+    await stored;
+    expect(await usages()).toEqual([1]);
+    expect(await rejections()).toEqual(['1:0:invalid_usage']);
+  });
+
+  it('gives up a server that cannot be reached only when it is told to', async () => {
+    const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
+    const abort = new AbortController();
+    const store = new EventStore(unreachable, log, abort.signal);
+    const stored = store.store([intake('1', [1])]).then(
+      () => 'stored',
+      (error: Error) => error.name,
+    );
+    await once(() => store.isWaiting);
+    abort.abort();
+    expect(await stored).toBe('AbortError');
+    expect(lines.map(({ event }) => event)).toEqual(['outage']);
+    await unreachable.close();
+  });
+});

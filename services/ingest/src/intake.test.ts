@@ -1,0 +1,158 @@
+import { describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
+import { refusedByStorage, takeIn } from './intake.js';
+
+const NOW = Date.UTC(2026, 5, 1);
+const JOB = { id: '7', receivedAt: NOW - 1_000 };
+
+const EVENT = {
+  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+  accountId: 'acme',
+  workspace: 'prod',
+  resourceType: 'sandbox',
+  resourceName: 'builder',
+  billingDimension: 'sandbox_compute_runtime_gbs',
+  usage: '2',
+  timestamp: '2026-01-01T00:00:00Z',
+};
+
+function takeText(data: string, book = DEFAULT_PRICE_BOOK) {
+  return takeIn({ ...JOB, data }, book, NOW);
+}
+
+function take(data: unknown, book?: PriceBook) {
+  return takeText(JSON.stringify(data), book);
+}
+
+describe('takeIn', () => {
+  it('prices one event', () => {
+    expect(take(EVENT)).toEqual({
+      job: JOB,
+      accepted: [
+        {
+          position: 0,
+          priced: {
+            eventId: EVENT.eventId,
+            accountId: 'acme',
+            workspace: 'prod',
+            resourceType: 'sandbox',
+            resourceName: 'builder',
+            resourceUuid: '',
+            billingDimension: 'sandbox_compute_runtime_gbs',
+            usage: 2_000_000_000n,
+            timestamp: Date.UTC(2026, 0, 1),
+            revision: 0,
+            voided: false,
+            cost: 23_000_000n,
+            priceRevision: 0,
+            priceBook: 0,
+          },
+        },
+      ],
+      rejected: [],
+    });
+  });
+
+  it('numbers events by their place in the job, refused ones included', () => {
+    const intake = take({ events: [EVENT, { ...EVENT, usage: -1 }, EVENT, 7] });
+    expect(intake.accepted.map(({ position }) => position)).toEqual([0, 2]);
+    expect(intake.rejected.map(({ position, reason }) => [position, reason])).toEqual([
+      [1, 'invalid_usage'],
+      [3, 'event_not_an_object'],
+    ]);
+  });
+
+  it('keeps of a refused event what was sent, whose it claims to be, and when the queue took its job', () => {
+    const bad = { ...EVENT, usage: 'much', colour: 'red' };
+    expect(take(bad).rejected).toMatchObject([
+      { jobId: '7', receivedAt: JOB.receivedAt, position: 0, accountId: 'acme', payload: JSON.stringify(bad) },
+    ]);
+  });
+
+  it.each([5, null, ['acme'], undefined])('claims no account for an event whose account is %j', (accountId) => {
+    expect(take({ ...EVENT, accountId }).rejected).toMatchObject([{ accountId: '' }]);
+  });
+
+  it.each([
+    ['not JSON', '{"eventId": oops'],
+    ['empty', ''],
+    ['a number', '5'],
+    ['a string', '"text"'],
+    ['null', 'null'],
+    ['an array', '[{}]'],
+  ])('keeps the exact text of a job that is %s', (_, text) => {
+    expect(takeText(text)).toMatchObject({
+      accepted: [],
+      rejected: [{ position: 0, reason: 'job_not_an_object', accountId: '', payload: text }],
+    });
+  });
+
+  it('keeps the exact text, spaces and all, of a job without events', () => {
+    expect(takeText('{ "events": [ ] }').rejected).toMatchObject([
+      { reason: 'job_empty', payload: '{ "events": [ ] }' },
+    ]);
+  });
+
+  it('takes 5,000 events and refuses 5,001 as a whole', () => {
+    const events = (count: number) => ({ events: Array.from({ length: count }, () => EVENT) });
+    expect(take(events(5_000)).accepted).toHaveLength(5_000);
+    const intake = take(events(5_001));
+    expect(intake.accepted).toEqual([]);
+    expect(intake.rejected).toMatchObject([{ reason: 'job_too_large', position: 0 }]);
+  });
+
+  it('shows a number that is too large for JavaScript instead of null', () => {
+    const text = JSON.stringify(EVENT).replace('"2"', '1e999');
+    expect(takeText(text).rejected[0]?.payload).toContain('"usage":"Infinity"');
+  });
+
+  it('keeps the whole job for an event that is nested too deeply to be written', () => {
+    const text = `{"events":[${JSON.stringify(EVENT)},${'['.repeat(50_000)}${']'.repeat(50_000)}]}`;
+    const intake = takeText(text);
+    expect(intake.accepted).toHaveLength(1);
+    expect(intake.rejected).toMatchObject([{ position: 1, reason: 'event_not_an_object', payload: text }]);
+  });
+
+  it('refuses a field named __proto__ like any other unknown one', () => {
+    const text = JSON.stringify(EVENT).replace('{', '{"__proto__":{"void":true},');
+    expect(takeText(text).rejected).toMatchObject([{ reason: 'unknown_field' }]);
+  });
+
+  it('takes the price in force at the timestamp of the event, an account override before the general one', () => {
+    const changed = { billingDimension: EVENT.billingDimension, effectiveFrom: '2026-01-01T00:00:00Z' } as const;
+    const book = new PriceBook({
+      ...DEFAULT_PRICE_BOOK_FILE,
+      version: 3,
+      prices: [...DEFAULT_PRICE_BOOK_FILE.prices, { ...changed, amount: '1' }],
+      overrides: [{ ...changed, accountId: 'vip', amount: '0.5' }],
+    });
+    const before = { ...EVENT, timestamp: '2025-12-31T23:59:59.999Z' };
+    const { accepted } = take({ events: [before, EVENT, { ...EVENT, accountId: 'vip' }] }, book);
+    expect(accepted.map(({ priced }) => priced.cost)).toEqual([23_000_000n, 2_000_000_000_000n, 1_000_000_000_000n]);
+    expect(accepted.map(({ priced }) => priced.priceBook)).toEqual([3, 3, 3]);
+  });
+
+  it('refuses an event that is older than the first price, instead of pricing it at zero', () => {
+    const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, effectiveFrom: '2026-01-01T00:00:00Z' }));
+    const book = new PriceBook({ ...DEFAULT_PRICE_BOOK_FILE, prices });
+    const intake = take({ events: [{ ...EVENT, timestamp: '2025-12-31T23:59:59.999Z' }, EVENT] }, book);
+    expect(intake.accepted.map(({ position }) => position)).toEqual([1]);
+    expect(intake.rejected).toMatchObject([{ position: 0, reason: 'no_price', accountId: 'acme' }]);
+  });
+});
+
+describe('refusedByStorage', () => {
+  it('keeps a payload that is accepted as the same event when it is sent again', () => {
+    const sent = { ...EVENT, resourceUuid: 'u-1', usage: '0.000000001', revision: 4, void: true };
+    const [accepted] = take({ events: ['bad', sent] }).accepted;
+    if (!accepted) throw new Error('the event must be accepted');
+    const row = refusedByStorage(JOB, accepted, 'violated constraint');
+    expect(row).toMatchObject({
+      jobId: '7',
+      position: 1,
+      reason: 'refused_by_storage',
+      message: 'violated constraint',
+    });
+    expect(takeText(row.payload).accepted[0]?.priced).toEqual(accepted.priced);
+  });
+});
