@@ -25,7 +25,8 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     stopOnRequest(log, () => service.stop());
   } catch (error) {
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
-    for (const line of error.message.split('\n')) process.stderr.write(`${name}: ${line}\n`);
+    const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];
+    for (const line of lines) process.stderr.write(`${name}: ${line}\n`);
     // Connections that are open by now would keep the process running.
     process.exit(1);
   }

@@ -1,4 +1,6 @@
 /** Makes a batch of intakes durable, whatever it takes. */
+
+import { Outage } from '@meterline/service';
 import {
   insertRejectedEvents,
   insertUsageEvents,
@@ -8,7 +10,6 @@ import {
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { type AcceptedEvent, type Intake, refusedByStorage } from './intake.js';
-import { Outage } from './outage.js';
 import { retryUntilDone } from './retry.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -28,7 +29,7 @@ export class EventStore {
   constructor(warehouse: Warehouse, log: Logger, signal: AbortSignal) {
     this.#warehouse = warehouse;
     this.#log = log;
-    this.#outage = new Outage(log, 'ClickHouse');
+    this.#outage = new Outage(log, 'ClickHouse', 'jobs stay in the queue until it does');
     this.#signal = signal;
   }
 

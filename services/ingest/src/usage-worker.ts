@@ -5,11 +5,11 @@
  * leaves the job with an expiring lock; any worker takes it again, and inserting its rows twice is harmless.
  */
 import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
+import { Outage } from '@meterline/service';
 import { type Job, type JobJson, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
 import { takeIn } from './intake.js';
-import { Outage } from './outage.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -45,7 +45,7 @@ export class UsageWorker {
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
-    this.#redisOutage = new Outage(options.log, 'Redis');
+    this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: { url: options.redisUrl, maxRetriesPerRequest: null },
       prefix: options.prefix,

@@ -6,7 +6,7 @@ function openOutage() {
   const lines: Record<string, unknown>[] = [];
   let now = 1_000_000;
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const outage = new Outage(log, 'ClickHouse', () => now);
+  const outage = new Outage(log, 'ClickHouse', 'jobs wait', () => now);
   /** A failure every second. */
   const failFor = (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {

@@ -1,0 +1,100 @@
+/** Connects to everything that ingest needs, then takes jobs. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import {
+  connectRedis,
+  prepareClickHouse,
+  type Service,
+  StartError,
+  startError,
+  warehouseOptions,
+} from '@meterline/service';
+import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Batcher } from './batcher.js';
+import { type Env, maxBytesInWork } from './env.js';
+import { EventStore } from './event-store.js';
+import { openHealthCheck } from './health.js';
+import { loadPriceBook } from './price-book-file.js';
+import { UsageWorker } from './usage-worker.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** The part of a shutdown that may be spent on storing rows; in the rest unfinished jobs go back to the queue. */
+const STORING_SHARE = 0.75;
+
+/** @throws StartError */
+export async function startService(env: Env, log: Logger): Promise<Service> {
+  const storage = warehouseOptions(env, 'meterline-ingest');
+  const priceBook = await explained(loadPriceBook(env.PRICE_BOOK));
+  await checkRedis(env.REDIS_URL);
+  await prepareClickHouse(storage, log);
+  const warehouse = createWarehouse(storage);
+  await explained(registerPriceBook(warehouse, priceBook));
+
+  const giveUp = new AbortController();
+  const store = new EventStore(warehouse, log, giveUp.signal);
+  const batcher = new Batcher({
+    maxRows: env.INGEST_BATCH_ROWS,
+    flushMs: env.INGEST_FLUSH_MS,
+    maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
+    store: (batch) => store.store(batch),
+  });
+  const worker = new UsageWorker({
+    redisUrl: env.REDIS_URL,
+    prefix: env.QUEUE_PREFIX,
+    concurrency: env.INGEST_CONCURRENCY,
+    maxBytesInWork: maxBytesInWork(env),
+    batcher,
+    priceBook,
+    log,
+  });
+  const health = await openHealthCheck(env, worker, store, log);
+  worker.run();
+  log.info({ event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version }, 'taking jobs');
+
+  return {
+    stop: async () => {
+      batcher.hurry();
+      const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
+      const finished = worker.close().then(() => true);
+      if (!(await Promise.race([finished, delay(env.SHUTDOWN_TIMEOUT_MS, false)]))) {
+        // Without Redis jobs can neither be acknowledged nor given back.
+        log.warn(
+          { event: 'stopped_unfinished' },
+          'Redis does not answer; when their locks expire, jobs in work start anew',
+        );
+        return;
+      }
+      clearTimeout(storing);
+      await health?.close();
+      await warehouse.close();
+    },
+  };
+}
+
+/** The worker's own connections wait for Redis as long as it takes; a start does not. @throws StartError */
+async function checkRedis(url: string): Promise<void> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  try {
+    await connectRedis(redis, url);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** What is wrong with a price book is its operator's to mend. @throws StartError */
+async function explained<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PriceBookError) throw new StartError(error.message, { cause: error });
+    if (error instanceof PriceBookConflictError) throw new StartError(error.message, { cause: error });
+    throw startError('the price book could not be registered in ClickHouse', error);
+  }
+}
