@@ -81,11 +81,11 @@ export async function enqueueData(queue: Queue, data: unknown, options?: JobsOpt
   return id ?? '';
 }
 
-/** A job whose data is this text, as a producer that does not use BullMQ's client could leave it. */
-export async function enqueueText({ queue, redis }: Pipeline, text: string): Promise<string> {
+/** A job with these fields in Redis, as a producer that does not use BullMQ's client could leave it. */
+export async function enqueueRaw({ queue, redis }: Pipeline, fields: Record<string, string>): Promise<string> {
   await queue.pause();
   const id = await enqueueData(queue, {});
-  await redis.hset(queue.toKey(id), 'data', text);
+  await redis.hset(queue.toKey(id), fields);
   await queue.resume();
   return id;
 }

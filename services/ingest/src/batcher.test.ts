@@ -60,6 +60,16 @@ describe('Batcher', () => {
     expect(ids()).toEqual([['a', 'b']]);
   });
 
+  it('counts the rows of a new batch from zero', async () => {
+    const { batcher, inserts, ids } = openBatcher({ maxRows: 10 });
+    const first = batcher.add(intake('a', 10));
+    inserts[0]?.succeed();
+    await first;
+    void batcher.add(intake('b'));
+    await Promise.resolve();
+    expect(ids()).toEqual([['a']]);
+  });
+
   it('inserts a job that has more rows than maxRows', () => {
     const { batcher, ids } = openBatcher({ maxRows: 10 });
     void batcher.add(intake('large', 25));
