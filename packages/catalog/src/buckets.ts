@@ -15,12 +15,7 @@ import {
 } from 'date-fns';
 import type { Resolution } from './resolution.js';
 import type { EpochMs } from './timestamp.js';
-
-/** Half-open: startTime is inside, endTime is not. */
-export interface Window {
-  readonly startTime: EpochMs;
-  readonly endTime: EpochMs;
-}
+import type { Window } from './window.js';
 
 interface Calendar {
   readonly start: (instant: EpochMs) => Date;

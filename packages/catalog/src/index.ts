@@ -11,3 +11,4 @@ export * from './queue.js';
 export * from './rejection.js';
 export * from './resolution.js';
 export * from './timestamp.js';
+export * from './window.js';

@@ -4,8 +4,8 @@
  */
 import { utc } from '@date-fns/utc';
 import { addYears } from 'date-fns';
-import type { Window } from './buckets.js';
 import { type EpochMs, MS_PER_DAY } from './timestamp.js';
+import type { Window } from './window.js';
 
 export const RESOLUTIONS = ['hourly', 'daily', 'weekly', 'monthly'] as const;
 export type Resolution = (typeof RESOLUTIONS)[number];
