@@ -36,6 +36,8 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
       max_partitions_per_insert_block: '0',
       // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
       do_not_merge_across_partitions_select_final: 1,
+      // A question that nobody waits for any more is not worth finishing.
+      cancel_http_readonly_queries_on_client_close: 1,
       // Exact decimals and 64-bit integers survive JSON only as strings.
       output_format_json_quote_decimals: 1,
       output_format_json_quote_64bit_integers: 1,

@@ -20,6 +20,8 @@ import { loadPriceBook } from './price-book-file.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A slow ClickHouse is given time: an insert that is given up is sent once more, which makes it slower still. */
+const INSERT_TIMEOUT_MS = 60_000;
 /** The part of a shutdown that may be spent on storing rows; in the rest unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
 
@@ -29,7 +31,7 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   const priceBook = await explained(loadPriceBook(env.PRICE_BOOK));
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
-  const warehouse = createWarehouse(storage);
+  const warehouse = createWarehouse({ ...storage, requestTimeoutMs: INSERT_TIMEOUT_MS });
   await explained(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
