@@ -57,7 +57,7 @@ export class UsageWorker {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       runRetryDelay: 1_000,
     });
-    this.#worker.on('error', (error) => this.#redisOutage.failed(error));
+    this.#worker.on('error', (error) => this.#worried(error));
     this.#worker.on('active', (job) => this.#taken(job));
     // While the queue is empty there is no job to tell that Redis is back.
     this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
@@ -86,6 +86,12 @@ export class UsageWorker {
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
   async close(): Promise<void> {
     await this.#worker.close();
+  }
+
+  /** BullMQ's own refusals carry a number, such as for a lock that is lost: nothing is lost then, for another worker has the job. */
+  #worried(error: Error & { readonly code?: unknown }): void {
+    if (typeof error.code === 'number') this.#options.log.debug({ event: 'queue_refusal', err: error }, error.message);
+    else this.#redisOutage.failed(error);
   }
 
   /** BullMQ tells of a job as soon as it has fetched it, before it decides whether to fetch another. */
