@@ -99,6 +99,7 @@ describe('startLocalStack', () => {
     expect(await Promise.all(servers.map(isRunning))).toEqual([true, true]);
 
     owner.kill('SIGKILL');
+    await once(owner, 'exit');
     const successor = await startLocalStack({ dataDir });
     await untilGone(servers);
     expect(await Promise.all(started.ports.map((port) => isPortFree(port)))).toEqual([true, true]);
