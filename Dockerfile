@@ -15,6 +15,7 @@ COPY package.json package-lock.json ./
 COPY packages/catalog/package.json packages/catalog/
 COPY packages/warehouse/package.json packages/warehouse/
 COPY packages/access/package.json packages/access/
+COPY packages/service/package.json packages/service/
 COPY packages/cli/package.json packages/cli/
 COPY services/ingest/package.json services/ingest/
 COPY services/query/package.json services/query/
@@ -24,6 +25,7 @@ RUN npm install --omit=dev --no-audit --no-fund --ignore-scripts \
 COPY --from=build /app/packages/catalog/dist packages/catalog/dist
 COPY --from=build /app/packages/warehouse/dist packages/warehouse/dist
 COPY --from=build /app/packages/access/dist packages/access/dist
+COPY --from=build /app/packages/service/dist packages/service/dist
 COPY clickhouse/migrations clickhouse/migrations
 USER node
 

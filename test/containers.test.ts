@@ -1,0 +1,32 @@
+/** No engine runs here, so this holds the Dockerfile to what would make an image that cannot start. */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const IMAGES = ['services/ingest', 'services/query', 'packages/cli'];
+
+const manifest = z.object({ dependencies: z.record(z.string(), z.string()).default({}) });
+
+/** The folders of Meterline's own packages that one needs at run time, its own included. */
+async function foldersOf(folder: string): Promise<Set<string>> {
+  const { dependencies } = manifest.parse(JSON.parse(await readFile(`${ROOT}${folder}/package.json`, 'utf8')));
+  const own = Object.keys(dependencies).filter((name) => name.startsWith('@meterline/'));
+  const nested = await Promise.all(own.map((name) => foldersOf(name.replace('@meterline/', 'packages/'))));
+  return new Set([folder, ...nested.flatMap((folders) => [...folders])]);
+}
+
+describe('the Dockerfile', () => {
+  it.each(IMAGES)('copies the manifest and the build of everything that %s needs', async (image) => {
+    const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
+    for (const folder of await foldersOf(image)) {
+      expect(dockerfile).toContain(`COPY ${folder}/package.json ${folder}/\n`);
+      expect(dockerfile).toContain(`COPY --from=build /app/${folder}/dist ${folder}/dist\n`);
+    }
+  });
+
+  it.each(IMAGES)('does not bring the embedded engine into the image of %s', async (image) => {
+    expect(await foldersOf(image)).not.toContain('packages/local-stack');
+  });
+});
