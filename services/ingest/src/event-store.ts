@@ -2,9 +2,10 @@
 
 import { Outage } from '@meterline/service';
 import {
-  insertRejectedEvents,
-  insertUsageEvents,
   isContentError,
+  type PreparedInsert,
+  prepareRejectedEvents,
+  prepareUsageEvents,
   type RejectedEvent,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -41,12 +42,12 @@ export class EventStore {
   /**
    * Resolves when every row of the batch is durable. Crash order: a crash anywhere in here leaves jobs unacknowledged;
    * their redelivery inserts the same rows again, and both tables keep one of each.
-   * @throws only when the signal is aborted
+   * @throws when the signal is aborted, or the error of a defect of ours
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#keepRejected(batch.flatMap((intake) => intake.rejected));
     const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
-    const refused = await this.#insert(rows);
+    const refused = rows.length > 0 ? await this.#insert(rows) : [];
     if (refused.length > 0) await this.#refuse(refused);
   }
 
@@ -56,11 +57,8 @@ export class EventStore {
    */
   async #insert(rows: readonly Row[]): Promise<RejectedEvent[]> {
     try {
-      const events = rows.map(({ event }) => event.priced);
-      await this.#untilDone(
-        () => insertUsageEvents(this.#warehouse, events),
-        (error) => !isContentError(error),
-      );
+      const insert = prepareUsageEvents(rows.map(({ event }) => event.priced));
+      await this.#untilDone(insert, (error) => !isContentError(error));
       return [];
     } catch (error) {
       if (!isContentError(error)) throw error;
@@ -82,15 +80,12 @@ export class EventStore {
   }
 
   /** Has no culprit to look for: any text fits the table, so every failure is an outage. */
-  #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
-    return this.#untilDone(
-      () => insertRejectedEvents(this.#warehouse, events),
-      () => true,
-    );
+  async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
+    if (events.length > 0) await this.#untilDone(prepareRejectedEvents(events), () => true);
   }
 
-  async #untilDone(insert: () => Promise<void>, worthwhile: (error: unknown) => boolean): Promise<void> {
-    await retryUntilDone(insert, {
+  async #untilDone(insert: PreparedInsert, worthwhile: (error: unknown) => boolean): Promise<void> {
+    await retryUntilDone(() => insert(this.#warehouse), {
       backoff: BACKOFF,
       signal: this.#signal,
       worthwhile,

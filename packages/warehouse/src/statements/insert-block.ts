@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { Warehouse } from '../client.js';
 import { type Column, encodeNativeBlock } from '../native-block.js';
 
@@ -19,11 +20,23 @@ export function insertStatement({ name, columns }: Table<never>): string {
  */
 export async function insertBlock<Row>(warehouse: Warehouse, table: Table<Row>, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
+  await prepareInsert(table, rows)(warehouse);
+}
+
+/** An insert whose rows are encoded, so that it can be repeated without encoding them again. */
+export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
+
+/** @throws RangeError when the rows do not fit a buffer, which repeating cannot mend */
+export function prepareInsert<Row>(table: Table<Row>, rows: readonly Row[]): PreparedInsert {
   const block = encodeNativeBlock(table.columns, rows, table.bytesPerRow);
-  const { stream } = await warehouse.exec({
-    query: insertStatement(table),
-    values: Readable.from([block], { objectMode: false }),
-  });
-  // An insert answers with an empty body; reading it to its end gives the connection back to the pool.
-  await stream.resume().toArray();
+  return async (warehouse) => {
+    const { stream } = await warehouse.exec({
+      query: insertStatement(table),
+      values: Readable.from([block], { objectMode: false }),
+      // The status must tell the outcome: no header may leave before the insert has ended.
+      clickhouse_settings: { wait_end_of_query: 1, send_progress_in_http_headers: 0 },
+    });
+    const answer = await text(stream);
+    if (answer !== '') throw new Error(`the insert into ${table.name} was answered with: ${answer.slice(0, 500)}`);
+  };
 }

@@ -1,6 +1,6 @@
 import type { EpochMs, RejectionReason } from '@meterline/catalog';
 import type { Warehouse } from '../client.js';
-import { insertBlock, type Table } from './insert-block.js';
+import { insertBlock, type PreparedInsert, prepareInsert, type Table } from './insert-block.js';
 
 /** A row of rejected_events. */
 export interface RejectedEvent {
@@ -34,4 +34,9 @@ export const REJECTED_EVENTS: Table<RejectedEvent> = {
 /** Keeps refused events; keeping one again replaces it. See {@link insertBlock} for what success and failure mean. */
 export function insertRejectedEvents(warehouse: Warehouse, events: readonly RejectedEvent[]): Promise<void> {
   return insertBlock(warehouse, REJECTED_EVENTS, events);
+}
+
+/** The same in two steps, for those who repeat it: see {@link prepareInsert}. */
+export function prepareRejectedEvents(events: readonly RejectedEvent[]): PreparedInsert {
+  return prepareInsert(REJECTED_EVENTS, events);
 }

@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@meterline/catalog';
 import type { Warehouse } from '../client.js';
-import { insertBlock, type Table } from './insert-block.js';
+import { insertBlock, type PreparedInsert, prepareInsert, type Table } from './insert-block.js';
 
 /** An event with its price applied: a row of usage_events. */
 export interface PricedEvent extends UsageEvent {
@@ -36,4 +36,9 @@ export const USAGE_EVENTS: Table<PricedEvent> = {
 /** Stores events; storing one again changes nothing. See {@link insertBlock} for what success and failure mean. */
 export function insertUsageEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
   return insertBlock(warehouse, USAGE_EVENTS, events);
+}
+
+/** The same in two steps, for those who repeat it: see {@link prepareInsert}. */
+export function prepareUsageEvents(events: readonly PricedEvent[]): PreparedInsert {
+  return prepareInsert(USAGE_EVENTS, events);
 }
