@@ -140,7 +140,11 @@ function fault(issue: z.core.$ZodIssue, input: Record<string, unknown>): { reaso
   }
   const field = String(issue.path[0]);
   if (input[field] === undefined) return { reason: 'missing_field', message: `${field} is missing` };
-  return { reason: INVALID_FIELD[field as UsageEventField], message: `${field} ${issue.message}` };
+  return { reason: invalidField(field), message: `${field} ${issue.message}` };
+}
+
+function invalidField(name: string): RejectionReason {
+  return Object.entries(INVALID_FIELD).find(([field]) => field === name)?.[1] ?? 'event_not_an_object';
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -11,7 +11,7 @@ export const MAX_PRICE_BOOK_VERSION = 65_535;
 
 /** Amounts and per have up to 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
-/** Above this a sum of costs could outgrow Decimal(38,12). */
+/** USD. The largest usage then costs 10^21, and 100,000 such events still add up within Decimal(38,12). */
 const MAX_UNIT_PRICE = 1_000_000n;
 
 const decimalText = z

@@ -130,13 +130,18 @@ describe('Batcher', () => {
     expect(durable).toEqual(['a', 'b']);
   });
 
-  it('rejects the jobs of an insert that fails, and those alone', async () => {
-    const { batcher, inserts } = openBatcher({ maxIntakes: 2 });
+  it('stores the jobs of an insert that fails one by one, and rejects those alone that fail again', async () => {
+    const { batcher, inserts, ids } = openBatcher({ maxIntakes: 2 });
     const outcomes = Promise.allSettled([batcher.add(intake('a')), batcher.add(intake('b')), batcher.add(intake('c'))]);
-    inserts[0]?.fail(new Error('gave up'));
+    inserts[0]?.fail(new Error('a defect'));
     await jest.advanceTimersByTimeAsync(50);
-    inserts[1]?.succeed();
-    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    inserts[1]?.fail(new Error('a defect'));
+    await jest.advanceTimersByTimeAsync(0);
+    inserts[2]?.succeed();
+    await jest.advanceTimersByTimeAsync(0);
+    inserts[3]?.succeed();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    expect(ids()).toEqual([['a', 'b'], ['a'], ['b'], ['c']]);
   });
 
   it('waits for no other rows once it is hurried', async () => {

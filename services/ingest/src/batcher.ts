@@ -5,7 +5,7 @@
  * promise resolves). Invariants:
  * - at most one batch is in flight;
  * - an intake's promise resolves only after the insert that holds all its rows is durable;
- * - pending is never empty without either a timer or a batch in flight, so nothing waits for ever.
+ * - whenever something is pending there is a timer or a batch in flight, so nothing waits for ever.
  */
 import type { Intake } from './intake.js';
 
@@ -14,6 +14,7 @@ export interface BatcherOptions {
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
   readonly maxIntakes: number;
+  /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
 
@@ -35,7 +36,7 @@ export class Batcher {
     this.#options = options;
   }
 
-  /** Resolves when all rows of the intake are durable; rejects when the store gives up, which only a shutdown makes it do. */
+  /** Resolves when all rows of the intake are durable; rejects as the store does. */
   add(intake: Intake): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ intake, resolve, reject });
@@ -79,16 +80,26 @@ export class Batcher {
 
   async #store(batch: readonly Waiting[]): Promise<void> {
     try {
-      await this.#options.store(batch.map(({ intake }) => intake));
+      await this.#options.store(intakesOf(batch));
       for (const { resolve } of batch) resolve();
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    } finally {
-      this.#inFlight = false;
-      // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
-      if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
+    } catch {
+      await this.#storeOneByOne(batch);
+    }
+    this.#inFlight = false;
+    // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
+    if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
+  }
+
+  /** Only the culprit's job may suffer from a defect: each intake meets it, or not, on its own. */
+  async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
+    for (const waiting of batch) {
+      await this.#options.store(intakesOf([waiting])).then(waiting.resolve, waiting.reject);
     }
   }
+}
+
+function intakesOf(batch: readonly Waiting[]): Intake[] {
+  return batch.map(({ intake }) => intake);
 }
 
 function rowsOf({ accepted, rejected }: Intake): number {

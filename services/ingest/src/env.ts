@@ -1,5 +1,5 @@
 import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog';
-import { readEnvironment, serverVariables, wholeNumberVariable } from '@meterline/service';
+import { readEnvironment, STOP_DEADLINE_MS, serverVariables, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
 const environment = z.object({
@@ -14,7 +14,7 @@ const environment = z.object({
   /** How many jobs may be in work at once. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
-  SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(8_000),
+  SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
   /** Where /healthz answers; nowhere when it is not set. */
   ADMIN_PORT: wholeNumberVariable(0, 65_535).optional(),
 });

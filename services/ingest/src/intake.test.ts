@@ -101,16 +101,25 @@ describe('takeIn', () => {
     expect(intake.rejected).toMatchObject([{ reason: 'job_too_large', position: 0 }]);
   });
 
+  it('keeps the exact text of a job of one event', () => {
+    const text = ` ${JSON.stringify(EVENT).replace('"2"', '1e999')} `;
+    expect(takeText(text).rejected).toMatchObject([{ reason: 'invalid_usage', payload: text }]);
+  });
+
   it('shows a number that is too large for JavaScript instead of null', () => {
-    const text = JSON.stringify(EVENT).replace('"2"', '1e999');
+    const text = `{"events":[${JSON.stringify(EVENT).replace('"2"', '1e999')}]}`;
     expect(takeText(text).rejected[0]?.payload).toContain('"usage":"Infinity"');
   });
 
-  it('keeps the whole job for an event that is nested too deeply to be written', () => {
-    const text = `{"events":[${JSON.stringify(EVENT)},${'['.repeat(50_000)}${']'.repeat(50_000)}]}`;
+  it('keeps the whole job, once, for events that are nested too deeply to be written', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+    const text = `{"events":[${JSON.stringify(EVENT)},${deep},${deep}]}`;
     const intake = takeText(text);
     expect(intake.accepted).toHaveLength(1);
-    expect(intake.rejected).toMatchObject([{ position: 1, reason: 'event_not_an_object', payload: text }]);
+    expect(intake.rejected).toMatchObject([
+      { position: 1, reason: 'event_not_an_object', payload: text },
+      { position: 2, reason: 'event_not_an_object', payload: '"see the payload of position 1 of this job"' },
+    ]);
   });
 
   it('refuses a field named __proto__ like any other unknown one', () => {

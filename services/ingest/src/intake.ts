@@ -41,12 +41,28 @@ export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochM
 
   const accepted: AcceptedEvent[] = [];
   const refused: RejectedEvent[] = [];
+  const payloadOf = payloads(data, content);
   for (const [position, input] of events.value.entries()) {
     const priced = price(input, book, now);
     if (priced.ok) accepted.push({ priced: priced.value, position });
-    else refused.push(rejectedEvent(job, position, input, toPayload(input) ?? data, priced));
+    else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
   }
   return { job, accepted, rejected: refused };
+}
+
+/**
+ * What is kept of a refused event. A job of one event is kept as it came. What is nested too deeply to be written alone
+ * is kept with its whole job, and the job once: it may be large and hold many such events.
+ */
+function payloads(data: string, content: unknown): (input: unknown, position: number) => string {
+  let keptWhole: number | undefined;
+  return (input, position) => {
+    const payload = input === content ? data : toPayload(input);
+    if (payload !== undefined) return payload;
+    if (keptWhole !== undefined) return JSON.stringify(`see the payload of position ${keptWhole} of this job`);
+    keptWhole = position;
+    return data;
+  };
 }
 
 /** Undefined, which is no job either, when the text is not JSON. */

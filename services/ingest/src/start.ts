@@ -49,6 +49,7 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     maxBytesInWork: maxBytesInWork(env),
     batcher,
     priceBook,
+    givesUp: giveUp.signal,
     log,
   });
   const health = await openHealthCheck(env, worker, store, log);

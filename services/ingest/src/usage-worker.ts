@@ -6,7 +6,7 @@
  */
 import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
-import { type Job, type JobJson, WaitingError, Worker } from 'bullmq';
+import { isNotConnectionError, type Job, type JobJson, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
 import { takeIn } from './intake.js';
@@ -14,8 +14,10 @@ import { takeIn } from './intake.js';
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
-/** Acknowledged jobs that stay readable in Redis. */
-const KEPT_COMPLETED_JOBS = 1_000;
+/** Acknowledged jobs that stay readable in Redis, with their data: up to 5,000 events each. */
+const KEPT_COMPLETED_JOBS = 20;
+/** The same error may come with every attempt to take a job. */
+const COMPLAINT_INTERVAL_MS = 60_000;
 /** Beyond this a time would not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 /** After a large job it takes some hundred small ones to believe in small jobs again. */
@@ -29,6 +31,8 @@ export interface UsageWorkerOptions {
   readonly maxBytesInWork: number;
   readonly batcher: Batcher;
   readonly priceBook: PriceBook;
+  /** Aborted when a shutdown no longer waits for ClickHouse. */
+  readonly givesUp: AbortSignal;
   readonly log: Logger;
 }
 
@@ -42,6 +46,7 @@ export class UsageWorker {
   readonly #redisOutage: Outage;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
+  #complainedAt = 0;
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
@@ -88,10 +93,17 @@ export class UsageWorker {
     await this.#worker.close();
   }
 
-  /** BullMQ's own refusals carry a number, such as for a lock that is lost: nothing is lost then, for another worker has the job. */
+  /** Of all that BullMQ reports as errors, only what the connection says tells of an outage. */
   #worried(error: Error & { readonly code?: unknown }): void {
-    if (typeof error.code === 'number') this.#options.log.debug({ event: 'queue_refusal', err: error }, error.message);
-    else this.#redisOutage.failed(error);
+    if (isConnectionError(error)) {
+      this.#redisOutage.failed(error);
+    } else if (typeof error.code === 'number') {
+      // A refusal by BullMQ's scripts. The usual one is a lost lock: another worker has the job then.
+      this.#options.log.debug({ event: 'queue_refusal', err: error }, 'The queue refused a call');
+    } else if (Date.now() - this.#complainedAt >= COMPLAINT_INTERVAL_MS) {
+      this.#complainedAt = Date.now();
+      this.#options.log.error({ event: 'queue_error', err: error }, 'The queue answered with an error');
+    }
   }
 
   /** BullMQ tells of a job as soon as it has fetched it, before it decides whether to fetch another. */
@@ -110,13 +122,18 @@ export class UsageWorker {
     job.data = '';
     try {
       await this.#options.batcher.add(intake);
-    } catch {
-      // Only a shutdown ends the wait for ClickHouse.
+    } catch (error) {
+      if (!this.#options.givesUp.aborted) throw error;
       await job.moveToWait(token);
       throw new WaitingError();
     }
     this.#lastProgressAt = Date.now();
   }
+}
+
+/** System errors, such as ECONNRESET, tell of a call that failed. */
+function isConnectionError(error: Error): boolean {
+  return !isNotConnectionError(error) || 'syscall' in error;
 }
 
 /** When the queue took the job: its producer's word, which may be anything; 0 when it can be no such time. */
