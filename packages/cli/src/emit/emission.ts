@@ -2,6 +2,9 @@
 import { byteLines } from './byte-lines.js';
 import type { EventLine } from './event-line.js';
 
+/** A job is sent at this size even if it could hold more events: lines may be long. */
+const MAX_JOB_BYTES = 4 * 1024 * 1024;
+
 /** Bad lines beyond this many are only counted: a file may have any number of them. */
 const LISTED_BAD_LINES = 100;
 
@@ -42,6 +45,7 @@ export async function emitLines(
   tally: EmissionTally,
 ): Promise<void> {
   let batch: object[] = [];
+  let batchBytes = 0;
   let batchEnd = 0;
   const flush = async () => {
     if (batch.length === 0) return;
@@ -50,6 +54,7 @@ export async function emitLines(
     tally.jobs += 1;
     tally.lastSentLine = batchEnd;
     batch = [];
+    batchBytes = 0;
   };
   try {
     for await (const { number, bytes } of byteLines(input)) {
@@ -57,8 +62,9 @@ export async function emitLines(
       if (line.kind === 'bad') note(tally, { line: number, message: line.message });
       if (line.kind !== 'event') continue;
       batch.push(line.event);
+      batchBytes += bytes?.length ?? 0;
       batchEnd = number;
-      if (batch.length === batchSize) await flush();
+      if (batch.length === batchSize || batchBytes >= MAX_JOB_BYTES) await flush();
       if (signal.aborted) return;
     }
   } catch (error) {

@@ -3,6 +3,7 @@
  * trace. Everything goes through the queue, like any runtime's events. Events of an hour have the same ids at every
  * start, so that sending an hour twice adds nothing.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { type DemoState, readDemoState, writeDemoState } from './demo-state.js';
@@ -10,16 +11,20 @@ import { eventsOfHour, FLEET, TRACED_FLEET } from './fleet.js';
 import { LiveTraffic } from './live-traffic.js';
 
 const TICK_MS = 1_000;
+const POLL_MS = 100;
 const EVENTS_PER_JOB = 500;
 /** How long the start waits for the history to be taken in before it says that it goes on in the background. */
 const INTAKE_DEADLINE_MS = 60_000;
 
 export interface DemoOptions {
   readonly redisUrl: string;
+  readonly queuePrefix: string;
   readonly account: string;
   /** Where the demo notes how far it has come. */
   readonly stateFile: string;
   readonly say: (line: string) => void;
+  /** Aborted when nothing more should be sent. */
+  readonly stop: AbortSignal;
   readonly clock?: () => EpochMs;
 }
 
@@ -31,6 +36,8 @@ export class Demo {
   #state: DemoState;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
+  /** Live events that Redis has not taken yet. */
+  #unsent: UsageEventInput[] = [];
   #complained = false;
 
   private constructor(options: DemoOptions, clock: () => EpochMs, state: DemoState, live: LiveTraffic) {
@@ -38,7 +45,7 @@ export class Demo {
     this.#clock = clock;
     this.#state = state;
     this.#live = live;
-    this.#queue = new Queue(QUEUE_NAME, { connection: { url: options.redisUrl } });
+    this.#queue = new Queue(QUEUE_NAME, { connection: { url: options.redisUrl }, prefix: options.queuePrefix });
     this.#queue.on('error', (error) => this.#complain(error));
   }
 
@@ -47,7 +54,12 @@ export class Demo {
     const clock = options.clock ?? Date.now;
     const state = await readDemoState(options.stateFile, clock());
     const demo = new Demo(options, clock, state, await LiveTraffic.open(options.account, clock()));
-    await demo.#catchUp();
+    try {
+      await demo.#catchUp(clock());
+    } catch (error) {
+      await demo.stop();
+      throw error;
+    }
     demo.#timer = setInterval(() => demo.#tick(), TICK_MS);
     return demo;
   }
@@ -58,26 +70,29 @@ export class Demo {
     await this.#queue.close();
   }
 
-  async #catchUp(): Promise<void> {
-    const events = this.#hoursUntil(this.#clock());
+  async #catchUp(now: EpochMs): Promise<void> {
+    const { stop, say } = this.#options;
+    const events = this.#hoursUntil(now);
     if (events.length === 0) return;
-    this.#options.say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
+    say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
     await this.#send(events);
-    await this.#noteHour(this.#clock());
+    await this.#noteHour(now);
     const deadline = Date.now() + INTAKE_DEADLINE_MS;
-    for (;;) {
+    while (!stop.aborted) {
       const { waiting = 0, active = 0 } = await this.#queue.getJobCounts('waiting', 'active');
       if (waiting + active === 0) return;
-      if (Date.now() > deadline) return this.#options.say('The history is still being taken in; it goes on meanwhile.');
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      if (Date.now() > deadline) return say('The history is still being taken in; it goes on meanwhile.');
+      await delay(POLL_MS);
     }
   }
 
   #tick(): void {
     this.#ticking = this.#ticking.then(async () => {
       const now = this.#clock();
+      this.#unsent.push(...this.#live.until(now));
       try {
-        await this.#send([...this.#hoursUntil(now), ...this.#live.until(now)]);
+        await this.#send([...this.#hoursUntil(now), ...this.#unsent]);
+        this.#unsent = [];
         await this.#noteHour(now);
         this.#complained = false;
       } catch (error) {

@@ -1,20 +1,21 @@
 /** The environment of `npm start`, read once. Source: DESIGN section 8. */
+import { QUEUE_PREFIX } from '@meterline/catalog';
+import { urlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
-
-const url = (protocol: RegExp, example: string) => z.url({ protocol, error: `must be a URL such as ${example}` });
-const portRule = 'must be a port number from 1 to 65535';
 
 const environment = z.object({
   METERLINE_DATA_DIR: z.string().default('.meterline'),
   /** Set: that server is used, and none started. */
-  REDIS_URL: url(/^rediss?$/, 'redis://127.0.0.1:6379').optional(),
+  REDIS_URL: urlVariable(/^rediss?$/, 'redis://127.0.0.1:6379').optional(),
   /** Set: that server is used, and none started. */
-  CLICKHOUSE_URL: url(/^https?$/, 'http://127.0.0.1:8123').optional(),
+  CLICKHOUSE_URL: urlVariable(/^https?$/, 'http://127.0.0.1:8123').optional(),
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  /** Where the ingest service looks for jobs, and the demo puts them. */
+  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
   /** Unset: 8080, or any free port if that is taken. */
-  PORT: z.coerce.number(portRule).int(portRule).min(1, portRule).max(65_535, portRule).optional(),
+  PORT: wholeNumberVariable(1, 65_535).optional(),
   /** Unset: a random one, kept in the data directory. */
   CURSOR_SECRET: z.string().optional(),
 });

@@ -79,8 +79,9 @@ export async function startStack(session: Session, options: StackOptions): Promi
 
   const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
   if (options.demo) {
-    const demo = { redisUrl, account: keys.account, stateFile: file('demo.json'), say };
-    session.add(await Demo.start(demo));
+    const queuePrefix = env.QUEUE_PREFIX;
+    const stateFile = file('demo.json');
+    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, stateFile, say, stop }));
     stop.throwIfAborted();
   }
 
