@@ -5,7 +5,9 @@ import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
 import { addEmitCommand } from './commands/emit.js';
 import { addKeysCommands } from './commands/keys.js';
 import { addMigrateCommand } from './commands/migrate.js';
+import { addRejectedCommands } from './commands/rejected.js';
 import { addReplayCommand } from './commands/replay.js';
+import { addRepriceCommand } from './commands/reprice.js';
 
 /**
  * Runs the command line.
@@ -28,6 +30,8 @@ export async function runProgram(args: readonly string[], context: CommandContex
   addKeysCommands(program, context);
   addEmitCommand(program, context);
   addReplayCommand(program, context);
+  addRepriceCommand(program, context);
+  addRejectedCommands(program, context);
 
   try {
     await program.parseAsync(args, { from: 'user' });

@@ -23,7 +23,12 @@ export class UsageQueue {
    * @returns the job's id
    */
   async send(events: readonly unknown[]): Promise<string> {
-    const job = await this.#queue.add('usage', { events });
+    return this.sendJob({ events });
+  }
+
+  /** Puts this data into the queue as one job, whatever it is. @returns the job's id */
+  async sendJob(data: unknown): Promise<string> {
+    const job = await this.#queue.add('usage', data);
     return job.id ?? '';
   }
 
