@@ -7,6 +7,7 @@ export {
   type AccountTable,
   eraseAccountPartition,
   readAccountPartitions,
+  removeDeletedRejections,
 } from './statements/account-erasure.js';
 export { checkConnection } from './statements/check-connection.js';
 export type { PreparedInsert } from './statements/insert-block.js';

@@ -61,3 +61,11 @@ export async function eraseAccountPartition(
   const clickhouse_settings = { mutations_sync: '2' as const };
   await warehouse.command({ query, query_params: { ...query_params }, clickhouse_settings });
 }
+
+/** Refusals that were settled are marked as deleted; this takes them out of the files, whoever's they were. */
+export const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
+
+/** Resolves when nothing of them is left on any replica. */
+export async function removeDeletedRejections(warehouse: Warehouse): Promise<void> {
+  await warehouse.command({ query: REMOVE_DELETED_REJECTIONS, clickhouse_settings: { mutations_sync: '2' } });
+}

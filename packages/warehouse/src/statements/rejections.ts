@@ -145,7 +145,7 @@ export const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 
 export function idParameters(ids: readonly RejectionId[]): Record<string, unknown> {
   return {
     times: ids.map(({ receivedAt }) => receivedAt),
-    fingerprints: ids.map(({ fingerprint }) => String(fingerprint)),
+    fingerprints: ids.map(({ fingerprint }) => fingerprint),
   };
 }
 
