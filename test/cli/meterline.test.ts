@@ -51,6 +51,13 @@ describe('every command', () => {
     [['keys', 'revoke', '--help']],
     [['emit', '--help']],
     [['replay', '--help']],
+    [['reprice', '--help']],
+    [['rejected', 'list', '--help']],
+    [['rejected', 'show', '--help']],
+    [['rejected', 'replay', '--help']],
+    [['rejected', 'discard', '--help']],
+    [['queue', 'status', '--help']],
+    [['erase', '--help']],
   ])('%j explains itself and its exit codes', async (args) => {
     const { code, stdout, stderr } = await runMeterline(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -5,6 +5,7 @@ import { type CommandContext, printResult } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { withRedis } from '../connections/redis.js';
 import type { RedisFlags } from '../settings/settings.js';
+import { textTable } from '../text-table.js';
 import { nameOf, withJson, withRedisFlags } from './flags.js';
 
 interface KeysFlags extends RedisFlags {
@@ -102,17 +103,8 @@ async function withKeys<T>(
 }
 
 function table(keys: readonly ApiKey[]): string {
-  const rows = [
+  return textTable([
     ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'],
     ...keys.map((key) => [key.keyId, key.account, key.role, key.clientId, key.createdAt, key.revokedAt ?? '']),
-  ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  ]);
 }

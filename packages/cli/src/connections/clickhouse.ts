@@ -1,4 +1,4 @@
-import { checkConnection, createWarehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { checkConnection, createWarehouse, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
 import { CommandError, systemErrorCode } from '../command-error.js';
 import { type ClickHouseSettings, displayUrl } from '../settings/settings.js';
 
@@ -27,6 +27,30 @@ export async function reachClickHouse({
     await server.close();
   }
   return { ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS };
+}
+
+/**
+ * Runs `work` with a connection to Meterline's database and closes it.
+ * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement
+ */
+export async function withWarehouse<T>(
+  settings: ClickHouseSettings,
+  work: (warehouse: Warehouse) => Promise<T>,
+): Promise<T> {
+  const warehouse = createWarehouse(await reachClickHouse(settings));
+  try {
+    return await work(warehouse);
+  } catch (error) {
+    throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
+  } finally {
+    await warehouse.close();
+  }
+}
+
+/** Errors of ClickHouse and of the system carry a code. The client's own, such as a timeout, are plain Errors. */
+function isServerFailure(error: unknown): boolean {
+  const isPlain = error instanceof Error && Object.getPrototypeOf(error) === Error.prototype;
+  return isPlain || (!(error instanceof CommandError) && systemErrorCode(error) !== undefined);
 }
 
 /** The failure of a statement or a connection, as one line that names the server. */

@@ -81,6 +81,13 @@ export class Settings {
     return queuePrefix ?? this.#environment.QUEUE_PREFIX ?? QUEUE_PREFIX;
   }
 
+  /** The file of the price book; undefined for the built-in one. */
+  priceBookFile(flag: string | undefined): Setting | undefined {
+    if (flag !== undefined) return { value: flag, source: '--book' };
+    const value = this.#environment.PRICE_BOOK;
+    return value === undefined ? undefined : { value, source: 'PRICE_BOOK' };
+  }
+
   async #choose(
     flag: Candidate,
     variable: Candidate,

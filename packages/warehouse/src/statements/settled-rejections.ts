@@ -1,0 +1,42 @@
+import type { Warehouse } from '../client.js';
+import type { Statement } from '../statement.js';
+import { HAS_ID, idParameters, type RejectionId } from './rejections.js';
+
+/** How an operator has settled a refusal. */
+export type SettlementOutcome = 'replayed' | 'discarded';
+
+/** @param ids at least one */
+export function deleteRejectionsStatement(ids: readonly RejectionId[]): Statement {
+  return {
+    // A lightweight delete, not ALTER TABLE … DELETE: that one would write every part anew for a few rows.
+    query: `
+DELETE FROM rejected_events
+WHERE ${HAS_ID}`,
+    query_params: idParameters(ids),
+  };
+}
+
+/**
+ * Settles refusals for good and deletes their rows. First the record, then the rows: a crash in between leaves rows
+ * that readers leave out already, and a redelivered job that writes its rows again does not bring them back.
+ * Settling one again changes nothing.
+ */
+export async function settleRejections(
+  warehouse: Warehouse,
+  ids: readonly RejectionId[],
+  outcome: SettlementOutcome,
+): Promise<void> {
+  if (ids.length === 0) return;
+  await warehouse.insert({
+    table: 'settled_rejections',
+    values: ids.map(({ receivedAt, fingerprint }) => ({
+      received_at: new Date(receivedAt).toISOString().slice(0, -1),
+      fingerprint: String(fingerprint),
+      outcome,
+    })),
+    format: 'JSONEachRow',
+    columns: ['received_at', 'fingerprint', 'outcome'],
+  });
+  const { query, query_params } = deleteRejectionsStatement(ids);
+  await warehouse.command({ query, query_params: { ...query_params } });
+}
