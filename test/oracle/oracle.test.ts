@@ -1,0 +1,128 @@
+/**
+ * Random histories through the real queue, worker and HTTP API, against the oracle, to the last digit of the raw text.
+ * More cases, another seed, one failing case again: `npm run test:oracle -- --long --seed N --path P`.
+ */
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { type Customer, type Deployment, deploy } from './deployment.js';
+import { type History, history, roundsOf, type Sketch } from './histories.js';
+import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
+import { trickyBook } from './price-book.js';
+import { question } from './questions.js';
+
+const CASES = Number(process.env.ORACLE_CASES ?? 200);
+const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
+/** Where in its seed's sequence a failure lies, as fast-check prints it. */
+const PATH = process.env.ORACLE_PATH;
+/** Histories on their way at a time: accounts share jobs' inserts, as in production. */
+const LANES = PATH === undefined ? 8 : 1;
+/** Shrinking asks for more accounts than there are cases. */
+const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
+
+jest.setTimeout(CASES * 3_000 + 600_000);
+
+let deployment: Deployment;
+let ownPrices: string[];
+beforeAll(async () => {
+  deployment = await deploy();
+  ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
+  await deployment.startWorker(trickyBook(ownPrices));
+});
+afterAll(() => deployment.stop());
+
+const scenario = history.chain((past) =>
+  fc.record({
+    past: fc.constant(past),
+    questions: fc.array(question(past.scene, past.names), { minLength: 1, maxLength: 5, size: 'max' }),
+  }),
+);
+
+describe('the service and the oracle', () => {
+  it(`agree about ${CASES} random histories`, async () => {
+    process.stdout.write(`oracle: ${CASES} cases, seed ${SEED}${PATH === undefined ? '' : `, path ${PATH}`}\n`);
+    const lanes = Array.from({ length: LANES }, (_, lane) => runLane(SEED + lane));
+    const failures = (await Promise.all(lanes)).filter((failure) => failure !== undefined);
+    expect(failures.join('\n\n')).toBe('');
+  });
+});
+
+/** What went wrong, shrunk, and how to see it again. */
+async function runLane(seed: number): Promise<string | undefined> {
+  const property = fc.asyncProperty(scenario, ({ past, questions }) => compare(past, questions));
+  const details = await fc.check(property, {
+    seed,
+    numRuns: Math.ceil(CASES / LANES),
+    ...(PATH !== undefined && { path: PATH }),
+  });
+  if (!details.failed) return undefined;
+  return `${fc.defaultReportMessage(details)}\n\nAgain: npm run test:oracle -- --seed ${seed} --path ${details.counterexamplePath}`;
+}
+
+/** One history of an account that has never been there before, asked about after each round of jobs. */
+async function compare(past: History, questions: readonly OracleQuery[]): Promise<void> {
+  const accountId = newAccount(past);
+  const customer = await deployment.customer(accountId);
+  // Which of two contradicting payloads has won shows in the answers; a loser never comes back.
+  let worlds = [new Oracle(bookOf(accountId, past))];
+  for (const round of roundsOf(past, accountId)) {
+    await expectRefusals(round, worlds);
+    worlds = worlds.flatMap((world) => world.worlds(accountId));
+    for (const query of questions) worlds = await expectAgreement(customer, query, accountId, worlds);
+  }
+}
+
+/** Sends the jobs, tells the oracles of them, and compares what was refused. */
+async function expectRefusals(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promise<void> {
+  const ids = await deployment.deliver(jobs.map((events) => (events.length === 1 ? events[0] : { events })));
+  for (const world of worlds) {
+    const refused = jobs.flatMap((events, job) =>
+      events.flatMap((event, position) => (world.accept(event) === 'refused' ? [`${ids[job]} ${position}`] : [])),
+    );
+    expect(await deployment.refused(ids)).toEqual(refused.sort());
+  }
+}
+
+/** @returns the oracles that the service agrees with, at least one */
+async function expectAgreement(
+  customer: Customer,
+  query: OracleQuery,
+  accountId: string,
+  worlds: readonly Oracle[],
+): Promise<Oracle[]> {
+  const [pages, types] = await Promise.all([customer.pages(query), customer.resourceTypes(windowOf(query))]);
+  const actual = [...pages, types];
+  const agreeing = worlds.filter((world) => answerOf(world, accountId, query).every((text, n) => text === actual[n]));
+  const [likely] = worlds;
+  if (agreeing.length === 0 && likely)
+    expect({ query, answer: actual }).toEqual({ query, answer: answerOf(likely, accountId, query) });
+  return agreeing;
+}
+
+function answerOf(world: Oracle, accountId: string, query: OracleQuery): string[] {
+  return [...world.pages(accountId, query), world.resourceTypes(accountId, windowOf(query))];
+}
+
+function windowOf({ startTime, endTime }: OracleQuery) {
+  return { startTime, endTime };
+}
+
+let accounts = 0;
+let accountsWithOwnPrices = 0;
+
+function newAccount(past: History): string {
+  if (past.ownPrices) {
+    accountsWithOwnPrices += 1;
+    return ownPrices[accountsWithOwnPrices - 1] ?? outOfAccounts();
+  }
+  accounts += 1;
+  return `plain-${accounts}-${deployment.name}${past.nameSuffix}`;
+}
+
+function outOfAccounts(): never {
+  throw new Error(`more than ${ACCOUNTS_WITH_OWN_PRICES} accounts with their own prices were needed`);
+}
+
+/** The worker's book as far as it is about this account. */
+function bookOf(accountId: string, { ownPrices }: History): OraclePriceBook {
+  return trickyBook(ownPrices ? [accountId] : []);
+}
