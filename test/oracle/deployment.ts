@@ -8,6 +8,7 @@ import { QueueEvents } from 'bullmq';
 import { openPipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
 import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
+import type { Question } from './questions.js';
 
 export interface Deployment {
   /** A part of account names that no other test file uses; Redis is shared. */
@@ -25,8 +26,7 @@ export interface Deployment {
 
 export interface Customer {
   /** The bodies of all pages, cursors masked. */
-  pages(query: OracleQuery): Promise<string[]>;
-  resourceTypes(window: Pick<OracleQuery, 'startTime' | 'endTime'>): Promise<string>;
+  ask(question: Question): Promise<string[]>;
 }
 
 /** Runaway paging must fail, not hang. */
@@ -70,8 +70,8 @@ export async function deploy(): Promise<Deployment> {
       const { key } = await keys.create({ account: accountId, role: 'admin', clientId: 'oracle' }, new Date());
       const root = `${api.url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
       return {
-        pages: (query) => readPages(root, key, query),
-        resourceTypes: (window) => read(`${root}/enums/resource-types`, key, window),
+        ask: async ({ about, query }) =>
+          about === 'metrics' ? readPages(root, key, query) : [await read(`${root}/enums/resource-types`, key, query)],
       };
     },
 

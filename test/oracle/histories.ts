@@ -25,16 +25,13 @@ export interface History {
 const JOBS_PER_ROUND = 3;
 const LAST_JOB = 2 * JOBS_PER_ROUND - 1;
 
-/** Jobs of each round, each a list of events. */
-export function roundsOf(history: History, accountId: string): Sketch[][][] {
-  const jobs = Array.from({ length: LAST_JOB + 1 }, (_, job) =>
-    history.sendings.flatMap(({ event, jobs }) =>
-      jobs.filter((each) => each === job).map(() => ({ accountId, ...event })),
-    ),
-  );
-  return [jobs.slice(0, JOBS_PER_ROUND), jobs.slice(JOBS_PER_ROUND)].map((round) =>
-    round.filter((events) => events.length > 0),
-  );
+/** The jobs of the first round and those of the second, each a list of events. */
+export function roundsOf({ sendings }: History, accountId: string): Record<'early' | 'late', Sketch[][]> {
+  const contents = (job: number) =>
+    sendings.flatMap(({ event, jobs }) => jobs.filter((each) => each === job).map(() => ({ accountId, ...event })));
+  const jobs = Array.from({ length: LAST_JOB + 1 }, (_, job) => contents(job));
+  const sent = (round: Sketch[][]) => round.filter((events) => events.length > 0);
+  return { early: sent(jobs.slice(0, JOBS_PER_ROUND)), late: sent(jobs.slice(JOBS_PER_ROUND)) };
 }
 
 /** UTF-16 sorts the astral characters below U+E000 to U+FFFF, UTF-8 above them. */

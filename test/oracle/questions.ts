@@ -12,6 +12,11 @@ const END_OF_TIME = Date.UTC(2101, 0) - 1;
 const RESOLUTIONS: readonly Resolution[] = ['hourly', 'daily', 'weekly', 'monthly'];
 const GROUP_BY = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'];
 
+export interface Question {
+  readonly about: 'metrics' | 'resource types';
+  readonly query: OracleQuery;
+}
+
 /** Lengths at which defaults and caps change, and those that cover a history. */
 const length = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(1, HOUR, DAY, 7 * DAY - 1, 7 * DAY, 7 * DAY + 1) },
@@ -43,7 +48,7 @@ const everything = fc.constant({
 const groupBy = fc
   .shuffledSubarray(GROUP_BY, { maxLength: 3 })
   .map((names) => (names.length > 0 ? { groupBy: names.join(',') } : {}));
-const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '2', '3', '5', '100', '1000000') }));
+const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
 
 function filters(names: readonly string[]) {
   const name = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names) }, fc.constant('nobody'));
@@ -70,17 +75,26 @@ function resolution(from: number, to: number) {
   return fc.oneof(fc.constant({}), fc.record({ resolution: fc.constantFrom(...allowed, defaultResolution(from, to)) }));
 }
 
-export function question(scene: number, names: readonly string[]): fc.Arbitrary<OracleQuery> {
+export function question(scene: number, names: readonly string[]): fc.Arbitrary<Question> {
   return fc
     .oneof({ weight: 40, arbitrary: window(scene) }, { weight: 1, arbitrary: everything })
     .chain(({ from, to, startTime, endTime }) =>
-      fc.tuple(resolution(from, to), groupBy, filters(names), limit).map(([resolution, groupBy, filter, limit]) => ({
-        startTime,
-        endTime,
-        ...resolution,
-        ...groupBy,
-        ...filter,
-        ...limit,
-      })),
+      fc.oneof(
+        {
+          weight: 6,
+          arbitrary: parameters(from, to, names).map((chosen) => metrics({ startTime, endTime, ...chosen })),
+        },
+        { weight: 1, arbitrary: fc.constant<Question>({ about: 'resource types', query: { startTime, endTime } }) },
+      ),
     );
+}
+
+function parameters(from: number, to: number, names: readonly string[]) {
+  return fc
+    .tuple(resolution(from, to), groupBy, filters(names), limit)
+    .map(([resolution, groupBy, filter, limit]) => ({ ...resolution, ...groupBy, ...filter, ...limit }));
+}
+
+function metrics(query: OracleQuery): Question {
+  return { about: 'metrics', query };
 }
