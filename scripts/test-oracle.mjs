@@ -24,6 +24,10 @@ const { values } = parseArgs({
 const cases = values.cases ?? (values.long ? LONG_RUN : undefined);
 const settings = { ORACLE_CASES: cases, ORACLE_SEED: values.seed, ORACLE_PATH: values.path };
 
+for (const [name, value] of Object.entries({ cases, seed: values.seed })) {
+  if (value !== undefined && !/^[1-9]\d*$/.test(value)) throw new Error(`--${name} must be a whole number above zero`);
+}
+
 // Ctrl-C reaches jest as well; this process waits until that one has cleaned up.
 process.on('SIGINT', () => {});
 spawn(

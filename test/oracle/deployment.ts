@@ -27,6 +27,8 @@ export interface Deployment {
 export interface Customer {
   /** The bodies of all pages, cursors masked. */
   ask(question: Question): Promise<string[]>;
+  /** The body of the other enum. */
+  groupByDimensions(): Promise<string>;
 }
 
 /** Runaway paging must fail, not hang. */
@@ -72,6 +74,7 @@ export async function deploy(): Promise<Deployment> {
       return {
         ask: async ({ about, query }) =>
           about === 'metrics' ? readPages(root, key, query) : [await read(`${root}/enums/resource-types`, key, query)],
+        groupByDimensions: () => read(`${root}/enums/group-by`, key, {}),
       };
     },
 
