@@ -157,7 +157,7 @@ describe('under a newer price book', () => {
     expect(await answers(revised)).toEqual(asIfOnly(revised, [event(revised)], newer));
     expect(await answers(late)).toEqual(asIfOnly(late, [event(late)], newer));
     expect((await answers(resent))[2]?.[0]).toContain('"totalCost":0.002875}');
-    expect((await answers(late))[2]?.[0]).toContain('"totalCost":750.002875}');
+    expect((await answers(late))[2]?.[0]).toContain('"totalCost":7500.002875}');
   });
 
   it('an event keeps the older price even if that one comes later, from a worker not yet restarted', async () => {
