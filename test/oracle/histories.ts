@@ -115,33 +115,45 @@ const eventId = fc
   .tuple(fc.nat(5), fc.boolean())
   .map(([n, upper]) => (upper ? `0190C5E4-7B1A-7DEF-8ABC-00000000000${n}` : `0190c5e4-7b1a-7def-8abc-00000000000${n}`));
 
-function sketch(anchor: number, names: readonly string[]): fc.Arbitrary<Sketch> {
-  const known = fc.constantFrom(...names);
-  return fc
-    .record({
-      identity: fc.record({ eventId }),
-      place: fc.record({ workspace: known, resourceName: known }),
-      resourceUuid: fc.oneof(fc.constant({}), fc.record({ resourceUuid: known })),
-      billingDimension: dimension,
-      usage,
-      moment: fc.tuple(distance, spelling),
-      revision,
-      voiding,
-      fault,
-    })
-    .map(({ identity, place, resourceUuid, billingDimension, usage, moment: [ms, as], revision, voiding, fault }) => ({
-      ...identity,
-      ...place,
-      resourceType: DIMENSIONS[billingDimension]?.resourceType,
-      ...resourceUuid,
-      billingDimension,
-      usage: DIMENSIONS[billingDimension]?.counts ? countOf(usage) : usage,
-      // Before 1970 by chance, which is refused.
-      timestamp: spell(anchor + ms, as),
-      ...revision,
-      ...voiding,
-      ...fault,
-    }));
+/** Where a name of the history's few is meant. */
+const NAMES = 5;
+export const nameNumber = fc.nat(NAMES - 1);
+
+export function nth(names: readonly string[], number: number): string {
+  return names[number % names.length] ?? '';
+}
+
+/** Nothing in it depends on another part, so that each shrinks for itself. */
+const draft = fc.record({
+  eventId,
+  workspace: nameNumber,
+  resourceName: nameNumber,
+  resourceUuid: fc.option(nameNumber),
+  billingDimension: dimension,
+  usage,
+  moment: fc.tuple(distance, spelling),
+  revision,
+  voiding,
+  fault,
+});
+type Draft = typeof draft extends fc.Arbitrary<infer Value> ? Value : never;
+
+function toSketch({ moment: [milliseconds, as], ...draft }: Draft, anchor: number, names: readonly string[]): Sketch {
+  const dimension = DIMENSIONS[draft.billingDimension];
+  return {
+    eventId: draft.eventId,
+    workspace: nth(names, draft.workspace),
+    resourceType: dimension?.resourceType,
+    resourceName: nth(names, draft.resourceName),
+    ...(draft.resourceUuid !== null && { resourceUuid: nth(names, draft.resourceUuid) }),
+    billingDimension: draft.billingDimension,
+    usage: dimension?.counts ? countOf(draft.usage) : draft.usage,
+    // Before 1970 by chance, which is refused.
+    timestamp: spell(anchor + milliseconds, as),
+    ...draft.revision,
+    ...draft.voiding,
+    ...draft.fault,
+  };
 }
 
 /** Most usages are no counts, and would be refused. */
@@ -152,17 +164,14 @@ function countOf(usage: number | string): number | string {
 const jobs = fc.array(fc.nat(LAST_JOB), { minLength: 1, maxLength: 3 });
 
 export const history: fc.Arbitrary<History> = fc
-  .tuple(scene, fc.array(name, { minLength: 1, maxLength: 5 }))
-  .chain(([anchor, names]) =>
-    fc.record({
-      scene: fc.constant(anchor),
-      names: fc.constant(names),
-      sendings: fc.array(fc.record({ event: sketch(anchor, names), jobs }), {
-        minLength: 1,
-        maxLength: 24,
-        size: 'max',
-      }),
-      ownPrices: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-      nameSuffix: fc.constantFrom('', ' ', '/', '?a=b', '#', '%2F', '\u00e9', '\u{1f600}'),
-    }),
-  );
+  .record({
+    scene,
+    names: fc.array(name, { minLength: 1, maxLength: NAMES }),
+    drafts: fc.array(fc.record({ draft, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
+    ownPrices: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    nameSuffix: fc.constantFrom('', ' ', '/', '?a=b', '#', '%2F', '\u00e9', '\u{1f600}'),
+  })
+  .map(({ drafts, ...history }) => ({
+    ...history,
+    sendings: drafts.map(({ draft, jobs }) => ({ event: toSketch(draft, history.scene, history.names), jobs })),
+  }));

@@ -1,7 +1,8 @@
 /** Random questions about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
 import type { OracleQuery } from './answer.js';
-import { defaultResolution, latestEnd, type Resolution } from './calendar.js';
+import { latestEnd, type Resolution } from './calendar.js';
+import { nameNumber, nth } from './histories.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
 import { distance, spell, spelling } from './scenes.js';
 
@@ -30,71 +31,61 @@ const start = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(distance, fc.constantFrom(DAY, 3 * DAY, 40 * DAY)).map(([ms, back]) => ms - back) },
 );
 
-const window = (scene: number) =>
-  fc.record({ start, length, spellings: fc.tuple(spelling, spelling) }).map(({ start, length, spellings }) => {
-    const from = Math.max(0, scene + start);
-    const to = Math.min(END_OF_TIME, from + length);
-    return { from, to, startTime: spell(from, spellings[0]), endTime: spell(to, spellings[1]) };
-  });
-
-/** All of time, in which every month is a bucket. */
-const everything = fc.constant({
-  from: 0,
-  to: END_OF_TIME,
-  startTime: '1970-01-01T00:00:00Z',
-  endTime: '2100-12-31T23:59:59.999Z',
-});
-
-const groupBy = fc
-  .shuffledSubarray(GROUP_BY, { maxLength: 3 })
-  .map((names) => (names.length > 0 ? { groupBy: names.join(',') } : {}));
+const groupBy = fc.shuffledSubarray(GROUP_BY, { maxLength: 3 });
 const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
 
-function filters(names: readonly string[]) {
-  const name = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names) }, fc.constant('nobody'));
-  const uuid = fc.oneof(name, fc.constant(''));
-  return fc.oneof(
-    { weight: 3, arbitrary: fc.constant({}) },
-    {
-      weight: 2,
-      arbitrary: fc.oneof(
-        fc.record({ workspace: name }),
-        fc.record({ resourceType: fc.constantFrom(...RESOURCE_TYPES) }),
-        fc.record({ resourceName: name }),
-        fc.record({ resourceUuid: uuid }),
-        fc.record({ billingDimension: fc.constantFrom(...Object.keys(DIMENSIONS)) }),
-        fc.record({ workspace: name, resourceName: name, resourceUuid: uuid }, { requiredKeys: [] }),
-      ),
-    },
-  );
-}
+const resourceName = fc.oneof({ weight: 9, arbitrary: nameNumber }, fc.constant('nobody'));
+const resourceUuid = fc.oneof(resourceName, fc.constant(''));
+const filters = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(
+      fc.record({ workspace: resourceName }),
+      fc.record({ resourceType: fc.constantFrom(...RESOURCE_TYPES) }),
+      fc.record({ resourceName }),
+      fc.record({ resourceUuid }),
+      fc.record({ billingDimension: fc.constantFrom(...Object.keys(DIMENSIONS)) }),
+      fc.record({ workspace: resourceName, resourceName, resourceUuid }, { requiredKeys: [] }),
+    ),
+  },
+);
 
-/** A resolution that the window allows, or none. */
-function resolution(from: number, to: number) {
-  const allowed = RESOLUTIONS.filter((each) => to <= latestEnd(from, each));
-  return fc.oneof(fc.constant({}), fc.record({ resolution: fc.constantFrom(...allowed, defaultResolution(from, to)) }));
-}
+/** A question that does not yet know its history. Nothing in it depends on another part, so that each shrinks for itself. */
+export const questionDraft = fc.record({
+  about: fc.oneof(
+    { weight: 6, arbitrary: fc.constant<Question['about']>('metrics') },
+    { weight: 1, arbitrary: fc.constant<Question['about']>('resource types') },
+  ),
+  // All of time, in which every month is a bucket, is slow.
+  ofEverything: fc.oneof({ weight: 40, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+  start,
+  length,
+  spellings: fc.tuple(spelling, spelling),
+  resolution: fc.nat(2 * RESOLUTIONS.length),
+  groupBy,
+  filters,
+  limit,
+});
+type QuestionDraft = typeof questionDraft extends fc.Arbitrary<infer Value> ? Value : never;
 
-export function question(scene: number, names: readonly string[]): fc.Arbitrary<Question> {
-  return fc
-    .oneof({ weight: 40, arbitrary: window(scene) }, { weight: 1, arbitrary: everything })
-    .chain(({ from, to, startTime, endTime }) =>
-      fc.oneof(
-        {
-          weight: 6,
-          arbitrary: parameters(from, to, names).map((chosen) => metrics({ startTime, endTime, ...chosen })),
-        },
-        { weight: 1, arbitrary: fc.constant<Question>({ about: 'resource types', query: { startTime, endTime } }) },
-      ),
-    );
-}
-
-function parameters(from: number, to: number, names: readonly string[]) {
-  return fc
-    .tuple(resolution(from, to), groupBy, filters(names), limit)
-    .map(([resolution, groupBy, filter, limit]) => ({ ...resolution, ...groupBy, ...filter, ...limit }));
-}
-
-function metrics(query: OracleQuery): Question {
-  return { about: 'metrics', query };
+export function toQuestion(draft: QuestionDraft, scene: number, names: readonly string[]): Question {
+  const from = draft.ofEverything ? 0 : Math.max(0, scene + draft.start);
+  const to = draft.ofEverything ? END_OF_TIME : from + draft.length;
+  const window = { startTime: spell(from, draft.spellings[0]), endTime: spell(to, draft.spellings[1]) };
+  if (draft.about === 'resource types') return { about: draft.about, query: window };
+  const allowed = RESOLUTIONS.filter((resolution) => to <= latestEnd(from, resolution));
+  const resolution = allowed[draft.resolution % (2 * allowed.length)];
+  const chosen = Object.entries(draft.filters).map(([parameter, value]): [string, string] => [
+    parameter,
+    typeof value === 'number' ? nth(names, value) : String(value),
+  ]);
+  const query = {
+    ...window,
+    ...(resolution && { resolution }),
+    ...(draft.groupBy.length > 0 && { groupBy: draft.groupBy.join(',') }),
+    ...Object.fromEntries(chosen),
+    ...draft.limit,
+  };
+  return { about: draft.about, query };
 }
