@@ -37,7 +37,7 @@ afterAll(() => deployment.stop());
 
 const scenario = fc
   .record({ past: history, drafts: fc.array(questionDraft, { minLength: 1, maxLength: 5, size: 'max' }) })
-  .map(({ past, drafts }) => ({ past, questions: drafts.map((draft) => toQuestion(draft, past.scene, past.names)) }));
+  .map(({ past, drafts }) => ({ past, questions: drafts.map((draft) => toQuestion(draft, past)) }));
 
 describe('the service and the oracle', () => {
   it(`agree about ${CASES} random histories`, async () => {

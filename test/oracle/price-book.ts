@@ -4,6 +4,7 @@ import { EXAMPLE_BOOK, type OraclePriceBook } from './model.js';
 const REPLACED: OraclePriceBook['prices'] = [
   // Usage has nine decimals, so the cost has a thirteenth, which is 0 or 5.
   { billingDimension: 'agent_compute_runtime_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.0005' },
+  { billingDimension: 'volume_storage_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.0015', per: '1.0' },
   { billingDimension: 'job_compute_runtime_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.1', per: '3' },
   { billingDimension: 'mcp_server_image_storage_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0' },
   // Older events are refused.

@@ -1,8 +1,8 @@
 /** Random questions about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
 import type { OracleQuery } from './answer.js';
-import { latestEnd, type Resolution } from './calendar.js';
-import { nameNumber, nth } from './histories.js';
+import { instantOf, latestEnd, type Resolution } from './calendar.js';
+import { type History, nameNumber, nth } from './histories.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
 import { distance, spell, spelling } from './scenes.js';
 
@@ -25,11 +25,21 @@ const length = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 * DAY }) },
 );
 
-/** Before the moment more often than after it, so that most windows hold something. */
-const start = fc.oneof(
-  { weight: 2, arbitrary: distance },
-  { weight: 3, arbitrary: fc.tuple(distance, fc.constantFrom(DAY, 3 * DAY, 40 * DAY)).map(([ms, back]) => ms - back) },
+/** One end of a window: by a moment of the scene, with the window around it, or just at an event. */
+const edge = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ from: distance }) },
+  { weight: 3, arbitrary: fc.record({ from: distance, back: fc.constantFrom(DAY, 3 * DAY, 40 * DAY) }) },
+  { weight: 2, arbitrary: fc.record({ fromEvent: fc.nat(23) }) },
+  { weight: 2, arbitrary: fc.record({ toEvent: fc.nat(23) }) },
 );
+type Edge = typeof edge extends fc.Arbitrary<infer Value> ? Value : never;
+
+function startOf(edge: Edge, length: number, { scene, sendings }: History): number {
+  const instantOfEvent = (n: number) => instantOf(String(sendings[n % sendings.length]?.event.timestamp)) ?? scene;
+  if ('toEvent' in edge) return instantOfEvent(edge.toEvent) - length;
+  if ('fromEvent' in edge) return instantOfEvent(edge.fromEvent);
+  return scene + edge.from - ('back' in edge ? edge.back : 0);
+}
 
 const groupBy = fc.shuffledSubarray(GROUP_BY, { maxLength: 3 });
 const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
@@ -59,7 +69,7 @@ export const questionDraft = fc.record({
   ),
   // All of time, in which every month is a bucket, is slow.
   ofEverything: fc.oneof({ weight: 40, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-  start,
+  edge,
   length,
   spellings: fc.tuple(spelling, spelling),
   resolution: fc.nat(2 * RESOLUTIONS.length),
@@ -69,16 +79,16 @@ export const questionDraft = fc.record({
 });
 type QuestionDraft = typeof questionDraft extends fc.Arbitrary<infer Value> ? Value : never;
 
-export function toQuestion(draft: QuestionDraft, scene: number, names: readonly string[]): Question {
-  const from = draft.ofEverything ? 0 : Math.max(0, scene + draft.start);
-  const to = draft.ofEverything ? END_OF_TIME : from + draft.length;
+export function toQuestion(draft: QuestionDraft, history: History): Question {
+  const from = draft.ofEverything ? 0 : Math.max(0, startOf(draft.edge, draft.length, history));
+  const to = draft.ofEverything ? END_OF_TIME : Math.min(END_OF_TIME, from + draft.length);
   const window = { startTime: spell(from, draft.spellings[0]), endTime: spell(to, draft.spellings[1]) };
   if (draft.about === 'resource types') return { about: draft.about, query: window };
   const allowed = RESOLUTIONS.filter((resolution) => to <= latestEnd(from, resolution));
   const resolution = allowed[draft.resolution % (2 * allowed.length)];
   const chosen = Object.entries(draft.filters).map(([parameter, value]): [string, string] => [
     parameter,
-    typeof value === 'number' ? nth(names, value) : String(value),
+    typeof value === 'number' ? nth(history.names, value) : String(value),
   ]);
   const query = {
     ...window,
