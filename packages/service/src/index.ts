@@ -1,6 +1,8 @@
 export {
+  clickHouseUrlVariable,
   EnvError,
   readEnvironment,
+  redisUrlVariable,
   serverVariables,
   urlVariable,
   warehouseOptions,

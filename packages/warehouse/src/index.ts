@@ -1,3 +1,4 @@
+export { clickHouseUrlFault } from './clickhouse-url.js';
 export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
 export { isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
