@@ -57,6 +57,15 @@ describe('every command', () => {
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
   });
 
+  it('tells its version', async () => {
+    expect(await runMeterline(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+  });
+
+  it.each(['emit', 'replay'])('%s, which uses the queue, explains its prefix', async (command) => {
+    const { stdout } = await runMeterline([command, '--help']);
+    expect(stdout).toMatch(/--queue-prefix <prefix> .*QUEUE_PREFIX/);
+  });
+
   it.each([
     [[]],
     [['bogus']],

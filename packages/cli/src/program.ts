@@ -6,6 +6,7 @@ import { addEmitCommand } from './commands/emit.js';
 import { addKeysCommands } from './commands/keys.js';
 import { addMigrateCommand } from './commands/migrate.js';
 import { addReplayCommand } from './commands/replay.js';
+import { readVersion } from './version.js';
 
 /**
  * Runs the command line.
@@ -16,6 +17,7 @@ import { addReplayCommand } from './commands/replay.js';
 export async function runProgram(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   const program = new Command('meterline')
     .description('Billing metrics: schema, API keys and usage events.')
+    .version(readVersion())
     .addHelpText('afterAll', '\nExit codes: 0 done, 1 failed, 2 wrong usage or settings.')
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
