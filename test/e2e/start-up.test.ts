@@ -119,6 +119,14 @@ describe('ingest, started where it cannot work', () => {
   });
 });
 
+describe('ingest, told to listen on an address that this machine does not have', () => {
+  it('says so', async () => {
+    expect(await failedStart({ ADMIN_PORT: '0', HOST: '192.0.2.1' })).toContain(
+      'cannot listen on port 0 of 192.0.2.1; free it or set ADMIN_PORT to another, or HOST to an address of this machine',
+    );
+  });
+});
+
 describe('ingest, idle', () => {
   it('answers the health check and ends at once with code 0', async () => {
     const port = await findFreePort();

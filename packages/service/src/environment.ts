@@ -35,6 +35,9 @@ export function wholeNumberVariable(min: number, max: number) {
     .refine((value) => value >= min && value <= max, rule);
 }
 
+/** The address that a service listens on; not set: all addresses of the machine, which containers need. */
+const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know of the servers around it. Source: DESIGN section 8. */
@@ -44,6 +47,7 @@ export const serverVariables = {
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  HOST: hostVariable.optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 };
 

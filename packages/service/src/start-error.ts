@@ -8,6 +8,21 @@ export function startError(message: string, cause: unknown): StartError {
   return new StartError(`${message} (${reasonOf(cause)})`, { cause });
 }
 
+export interface Listening {
+  readonly port: number;
+  /** The variable that the port came from. */
+  readonly variable: string;
+  /** The address in HOST; undefined: all of this machine. */
+  readonly host: string | undefined;
+}
+
+/** A port could not be listened on. */
+export function listenError({ port, variable, host }: Listening, cause: unknown): StartError {
+  const place = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
+  const others = host === undefined ? '' : ', or HOST to an address of this machine';
+  return startError(`cannot listen on ${place}; free it or set ${variable} to another${others}`, cause);
+}
+
 /** Connecting to a name with several addresses fails with one error for each of them and no message of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');

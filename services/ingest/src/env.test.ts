@@ -32,6 +32,7 @@ const WRONG: [string, string][] = [
   ['SHUTDOWN_TIMEOUT_MS', '99'],
   ['ADMIN_PORT', '65536'],
   ['ADMIN_PORT', '0x50'],
+  ['HOST', 'localhost'],
   ['LOG_LEVEL', 'loud'],
 ];
 

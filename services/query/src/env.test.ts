@@ -35,6 +35,10 @@ describe('readEnv', () => {
     expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
   });
 
+  it.each(['127.0.0.1', '::1', '0.0.0.0'])('may listen on %s alone', (address) => {
+    expect(readEnv({ ...SECRET, HOST: address }).HOST).toBe(address);
+  });
+
   it.each<[string, unknown]>([
     ['2', 2],
     ['false', false],
@@ -71,6 +75,7 @@ describe('readEnv', () => {
     ['CORS_ORIGINS', '*'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['HOST', 'localhost'],
     ['LOG_LEVEL', 'loud'],
   ])('refuses %s=%s in one line that names it', (name, value) => {
     const faults = faultsOf({ [name]: value });

@@ -61,6 +61,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
     CLICKHOUSE_URL: clickhouseUrl,
     CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
     REDIS_URL: redisUrl,
+    // Nobody else on the network is to reach a stack that somebody tries out.
+    HOST: LOOPBACK,
   };
   await superviseIngest(session, serviceEnv, dataDir, say);
   stop.throwIfAborted();
