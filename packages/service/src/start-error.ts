@@ -3,9 +3,13 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** @param message what does not work; the cause's own words follow it in brackets */
+/** Characters; a server that is not ours may answer with a page. */
+const LONGEST_REASON = 300;
+
+/** @param message what does not work; the cause's own words, if it has any, follow it in brackets */
 export function startError(message: string, cause: unknown): StartError {
-  return new StartError(`${message} (${reasonOf(cause)})`, { cause });
+  const reason = reasonOf(cause);
+  return new StartError(reason === '' ? message : `${message} (${reason})`, { cause });
 }
 
 export interface Listening {
@@ -26,8 +30,8 @@ export function listenError({ port, variable, host }: Listening, cause: unknown)
 /** Connecting to a name with several addresses fails with one error for each of them and no message of its own. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replace(/\s+/g, ' ').trim();
+  const text = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').trim();
+  return text.length > LONGEST_REASON ? `${text.slice(0, LONGEST_REASON)}…` : text;
 }
 
 /** Without the credentials that a URL may hold. */

@@ -1,6 +1,6 @@
 export { clickHouseUrlFault } from './clickhouse-url.js';
 export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
-export { isContentError } from './errors.js';
+export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
 export { checkConnection } from './statements/check-connection.js';
