@@ -1,5 +1,5 @@
 /** Brings everything up in the order in which one part needs the other. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { startClickHouse } from '../clickhouse.js';
 import { Demo } from '../demo/demo.js';
@@ -11,6 +11,7 @@ import { chooseApiPort } from './api-port.js';
 import { ensureCursorSecret } from './cursor-secret.js';
 import type { Env } from './env.js';
 import { ensureKeys, type LocalKeys } from './keys.js';
+import { makeDataDirectory } from './make-data-directory.js';
 import { writePrivateFile } from './private-file.js';
 import { startService } from './service-process.js';
 import type { Session } from './session.js';
@@ -41,7 +42,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const { env, say, stop } = options;
   const dataDir = resolve(env.METERLINE_DATA_DIR);
   const file = (name: string) => join(dataDir, name);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDataDirectory(dataDir);
   const lock = await lockDirectory(file('stack.lock'), dataDir);
   session.add({ stop: () => lock.release() });
   // One that a killed stack has left behind leads nowhere.
