@@ -3,8 +3,11 @@ import { QUEUE_PREFIX } from '@meterline/catalog';
 import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
+/** Where the meterline command looks by itself. */
+export const DEFAULT_DATA_DIR = '.meterline';
+
 const environment = z.object({
-  METERLINE_DATA_DIR: z.string().default('.meterline'),
+  METERLINE_DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
   /** Set: that server is used, and none started. */
   REDIS_URL: redisUrlVariable().optional(),
   /** Set: that server is used, and none started. */
