@@ -4,6 +4,7 @@ export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from '.
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
 export { checkConnection } from './statements/check-connection.js';
+export { readDatabaseId } from './statements/database-id.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export * from './statements/metrics.js';
 export { PriceBookConflictError, registerPriceBook } from './statements/price-books.js';

@@ -1,6 +1,8 @@
 /** Brings everything up in the order in which one part needs the other. */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { warehouseOptions } from '@meterline/service';
+import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { startClickHouse } from '../clickhouse.js';
 import { Demo } from '../demo/demo.js';
 import { lockDirectory } from '../directory-lock.js';
@@ -55,12 +57,16 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, dataDir, say));
   stop.throwIfAborted();
 
+  const clickhouse = {
+    CLICKHOUSE_URL: clickhouseUrl,
+    // The embedded ClickHouse knows no other user.
+    CLICKHOUSE_USER: (env.CLICKHOUSE_URL && env.CLICKHOUSE_USER) ?? 'default',
+    CLICKHOUSE_PASSWORD: (env.CLICKHOUSE_URL && env.CLICKHOUSE_PASSWORD) ?? '',
+    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+  };
   const serviceEnv: NodeJS.ProcessEnv = {
     ...env.inherited,
-    // The embedded ClickHouse knows no other user.
-    ...(env.CLICKHOUSE_URL === undefined && { CLICKHOUSE_USER: 'default', CLICKHOUSE_PASSWORD: '' }),
-    CLICKHOUSE_URL: clickhouseUrl,
-    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+    ...clickhouse,
     REDIS_URL: redisUrl,
     // Nobody else on the network is to reach a stack that somebody tries out.
     HOST: LOOPBACK,
@@ -83,8 +89,11 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
   if (options.demo) {
     const queuePrefix = env.QUEUE_PREFIX;
-    const stateFile = file('demo.json');
-    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, stateFile, say, stop }));
+    const note = {
+      file: file('demo-history.json'),
+      databaseId: await databaseIdOf(warehouseOptions(clickhouse, 'meterline-demo')),
+    };
+    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, note, say, stop }));
     stop.throwIfAborted();
   }
 
@@ -92,6 +101,15 @@ export async function startStack(session: Session, options: StackOptions): Promi
   await writePrivateFile(file('local.json'), addresses);
   session.add({ stop: withdraw });
   return addresses;
+}
+
+async function databaseIdOf(options: WarehouseOptions): Promise<string> {
+  const warehouse = createWarehouse(options);
+  try {
+    return await readDatabaseId(warehouse);
+  } finally {
+    await warehouse.close();
+  }
 }
 
 async function superviseClickHouse(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
