@@ -10,6 +10,7 @@ import { addQueueCommands } from './commands/queue.js';
 import { addRejectedCommands } from './commands/rejected.js';
 import { addReplayCommand } from './commands/replay.js';
 import { addRepriceCommand } from './commands/reprice.js';
+import { readVersion } from './version.js';
 
 /**
  * Runs the command line.
@@ -20,6 +21,7 @@ import { addRepriceCommand } from './commands/reprice.js';
 export async function runProgram(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   const program = new Command('meterline')
     .description('Billing metrics: schema, API keys, usage events and what their operator needs.')
+    .version(readVersion())
     .addHelpText('afterAll', '\nExit codes: 0 done, 1 failed, 2 wrong usage or settings.')
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),

@@ -1,6 +1,8 @@
 export {
+  clickHouseUrlVariable,
   EnvError,
   readEnvironment,
+  redisUrlVariable,
   serverVariables,
   urlVariable,
   warehouseOptions,
@@ -9,5 +11,5 @@ export {
 export { Outage } from './outage.js';
 export { runService, type Service } from './run-service.js';
 export { connectRedis, prepareClickHouse } from './servers.js';
-export { StartError, startError } from './start-error.js';
+export { listenError, StartError, startError } from './start-error.js';
 export { STOP_DEADLINE_MS } from './stop-request.js';

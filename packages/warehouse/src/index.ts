@@ -1,5 +1,6 @@
+export { clickHouseUrlFault } from './clickhouse-url.js';
 export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
-export { isContentError } from './errors.js';
+export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
 export {
@@ -10,6 +11,7 @@ export {
   removeDeletedRejections,
 } from './statements/account-erasure.js';
 export { checkConnection } from './statements/check-connection.js';
+export { readDatabaseId } from './statements/database-id.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export * from './statements/metrics.js';
 export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './statements/price-books.js';

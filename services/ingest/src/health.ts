@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { startError } from '@meterline/service';
+import { listenError } from '@meterline/service';
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Env } from './env.js';
@@ -45,11 +45,11 @@ export async function openHealthCheck(
     lastProgressAt: worker.lastProgressAt,
     outage: store.isWaiting || worker.isWaiting,
   });
-  const server = createHealthServer(consumption, log).listen(port);
+  const server = createHealthServer(consumption, log).listen({ port, host: env.LISTEN_HOST });
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw startError(`cannot listen on port ${port}; free it or set ADMIN_PORT to another`, error);
+    throw listenError({ port, variable: 'ADMIN_PORT', host: env.LISTEN_HOST }, error);
   }
   return {
     close: async () => {

@@ -2,10 +2,10 @@
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   connectRedis,
+  listenError,
   prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
-  startError,
   warehouseOptions,
 } from '@meterline/service';
 import { createWarehouse } from '@meterline/warehouse';
@@ -43,7 +43,7 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
     });
-    const server = await listen(app, env.PORT);
+    const server = await listen(app, env, log);
     log.info({ event: 'started', port: server.port }, 'listening');
     return {
       stop: async () => {
@@ -57,10 +57,14 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   }
 }
 
-async function listen(app: ReturnType<typeof createApp>, port: number): Promise<RunningServer> {
+async function listen(
+  app: ReturnType<typeof createApp>,
+  { LISTEN_HOST, PORT }: Env,
+  log: Logger,
+): Promise<RunningServer> {
   try {
-    return await startServer(app, port);
+    return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
   } catch (error) {
-    throw startError(`cannot listen on port ${port}; free it or set PORT to another`, error);
+    throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
 }

@@ -1,6 +1,6 @@
 /** The flags that several commands share. */
 import { type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
 export const DEFAULT_BATCH = 500;
 
@@ -8,10 +8,13 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'print the result as one JSON document');
 }
 
+export function withRedisUrl(command: Command): Command {
+  return command.option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)');
+}
+
+/** For commands that use the queue; the others need only the address. */
 export function withRedisFlags(command: Command): Command {
-  return command
-    .option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)')
-    .addOption(new Option('--queue-prefix <prefix>', 'prefix of the queue (else QUEUE_PREFIX, bull)').hideHelp());
+  return withRedisUrl(command).option('--queue-prefix <prefix>', 'prefix of the queue (else QUEUE_PREFIX, bull)');
 }
 
 export function withClickHouseFlags(command: Command): Command {

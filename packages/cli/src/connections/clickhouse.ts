@@ -1,4 +1,10 @@
-import { checkConnection, createWarehouse, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import {
+  checkConnection,
+  clickHouseFailureKind,
+  createWarehouse,
+  type Warehouse,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
 import { CommandError, systemErrorCode } from '../command-error.js';
 import { type ClickHouseSettings, displayUrl } from '../settings/settings.js';
 
@@ -58,13 +64,10 @@ export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unkn
   const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const code = systemErrorCode(cause);
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
-  // ClickHouse numbers its errors; a system's error code is a word.
-  if (code !== undefined && /^\d+$/.test(code)) {
-    return new CommandError(`${place} refuses (as user ${user}): ${message}`, undefined, { cause });
-  }
-  return new CommandError(
-    `cannot reach ${place}: ${code ?? (message || 'it does not answer as ClickHouse does')}; is it running?`,
-    undefined,
-    { cause },
-  );
+  const text = {
+    refused: `${place} refuses (as user ${user}): ${message}`,
+    foreign: `${place} does not answer as ClickHouse does${message && `: ${message}`}`,
+    away: `cannot reach ${place}: ${code}; is it running?`,
+  }[clickHouseFailureKind(cause)];
+  return new CommandError(text, undefined, { cause });
 }
