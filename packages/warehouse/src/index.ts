@@ -2,6 +2,12 @@ export { createWarehouse, type Warehouse, type WarehouseOptions } from './client
 export { isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
+export {
+  STATEMENT_OUTCOMES,
+  type StatementEnd,
+  type StatementObserver,
+  type StatementOutcome,
+} from './observation.js';
 export { checkConnection } from './statements/check-connection.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export * from './statements/metrics.js';

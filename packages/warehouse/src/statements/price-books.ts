@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import { readRows } from '../statement.js';
 
 const REGISTERED_PRICE_BOOKS = `
@@ -24,15 +25,17 @@ export class PriceBookConflictError extends Error {
  */
 export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
   const checksum = createHash('sha256').update(book.canonicalText).digest('hex');
-  const read = { query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
+  const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
   let known = await readRows(warehouse, read, registeredRow);
   if (known.length === 0) {
-    await warehouse.insert({
-      table: 'price_books',
-      values: [{ version: book.version, checksum, canonical: book.canonicalText }],
-      format: 'JSONEachRow',
-      columns: ['version', 'checksum', 'canonical'],
-    });
+    await observed(warehouse, 'insert_price_books', () =>
+      warehouse.insert({
+        table: 'price_books',
+        values: [{ version: book.version, checksum, canonical: book.canonicalText }],
+        format: 'JSONEachRow',
+        columns: ['version', 'checksum', 'canonical'],
+      }),
+    );
     known = await readRows(warehouse, read, registeredRow);
   }
   if (known.some((other) => other.checksum !== checksum)) {
