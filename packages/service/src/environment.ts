@@ -17,6 +17,9 @@ export function wholeNumberVariable(min: number, max: number) {
     .refine((value) => value >= min && value <= max, rule);
 }
 
+/** Where /healthz and /metrics answer; nowhere when it is not set. 0: any free port. */
+export const adminPortVariable = wholeNumberVariable(0, 65_535).optional();
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know of the servers around it. Source: DESIGN section 8. */
