@@ -1,5 +1,5 @@
 /** The worker as operators see it from outside: `/healthz` and `/metrics`. */
-import { type AdminServer, type Health, openAdminServer } from '@meterline/service';
+import { type AdminServer, type Health, openAdminServer, startError } from '@meterline/service';
 import { outageGauge } from '@meterline/service/metrics';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -18,14 +18,14 @@ export interface Watched {
   readonly batcher: Batcher;
 }
 
-/** @throws StartError when the port of the environment is in use */
+/** @throws StartError when the port of the environment is in use, or Redis is gone again */
 export async function openAdminPort(
   env: Env,
   { registry, worker, store, batcher }: Watched,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
-  const queue = new QueueReader(env.REDIS_URL, env.QUEUE_PREFIX);
+  const queue = await openQueueReader(env);
   const consumption = () => ({ lastProgressAt: worker.lastProgressAt, outage: store.isWaiting || worker.isWaiting });
   registerWorkerGauges(registry, {
     readQueue: () => queue.read(),
@@ -47,4 +47,12 @@ export async function openAdminPort(
       await queue.close();
     },
   };
+}
+
+async function openQueueReader(env: Env): Promise<QueueReader> {
+  try {
+    return await QueueReader.open(env.REDIS_URL, env.QUEUE_PREFIX);
+  } catch (error) {
+    throw startError('Redis does not answer any more', error);
+  }
 }

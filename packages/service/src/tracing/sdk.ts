@@ -1,5 +1,4 @@
 /** OpenTelemetry's SDK: collects spans and sends them in batches. Loaded only when tracing is on. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { type DiagLogFunction, DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -36,11 +35,14 @@ export function startSdk({ protocol, serviceName }: TracingSettings, onTrouble: 
   });
   provider.register();
   return {
-    close: async () => {
-      await Promise.race([
-        provider.shutdown().catch((error: unknown) => onTrouble(String(error))),
-        delay(CLOSE_DEADLINE_MS, undefined, { ref: false }),
-      ]);
-    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        const deadline = setTimeout(resolve, CLOSE_DEADLINE_MS);
+        const closed = provider.shutdown().catch((error: unknown) => onTrouble(String(error)));
+        void closed.then(() => {
+          clearTimeout(deadline);
+          resolve();
+        });
+      }),
   };
 }
