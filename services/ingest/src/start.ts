@@ -30,7 +30,7 @@ const STORING_SHARE = 0.75;
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
-  const registry = createRegistry();
+  const registry = createRegistry('ingest');
   const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const metrics = createIngestMetrics(registry);
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe };

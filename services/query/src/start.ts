@@ -26,7 +26,7 @@ import { type RunningServer, startServer } from './server.js';
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const clock = () => new Date();
-  const registry = createRegistry();
+  const registry = createRegistry('query');
   const statements = new StatementMetrics(registry);
   const observe = eachObserver(statements.observe, statementSpans(tracing.tracer));
   const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
