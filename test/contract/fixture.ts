@@ -50,6 +50,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
     corsOrigins: [],
     trustProxy: false,
+    watchers: [],
     ...replace,
   };
   const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log });

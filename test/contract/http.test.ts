@@ -194,6 +194,7 @@ describe('the request log', () => {
     expect(api.log).toEqual([
       expect.objectContaining({
         level: 30,
+        event: 'request',
         requestId: answer.headers.get('x-request-id'),
         caller: 'admin of acme',
         account: 'acme',

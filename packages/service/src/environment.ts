@@ -38,6 +38,9 @@ export function wholeNumberVariable(min: number, max: number) {
 /** The address that a service listens on; not set: all addresses of the machine, which containers need. */
 const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
 
+/** Where /healthz and /metrics answer; nowhere when it is not set. 0: any free port. */
+export const adminPortVariable = wholeNumberVariable(0, 65_535).optional();
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know of the servers around it. Source: DESIGN section 8. */

@@ -1,4 +1,6 @@
+export { type AdminPages, type AdminServer, type Health, openAdminServer } from './admin-server.js';
 export {
+  adminPortVariable,
   clickHouseUrlVariable,
   EnvError,
   readEnvironment,

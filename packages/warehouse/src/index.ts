@@ -4,6 +4,12 @@ export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from '.
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
 export {
+  STATEMENT_OUTCOMES,
+  type StatementEnd,
+  type StatementObserver,
+  type StatementOutcome,
+} from './observation.js';
+export {
   type AccountPartition,
   type AccountTable,
   eraseAccountPartition,

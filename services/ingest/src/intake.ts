@@ -13,12 +13,15 @@ import {
   toUsageEventInput,
 } from '@meterline/catalog';
 import type { PricedEvent, RejectedEvent } from '@meterline/warehouse';
+import type { SpanContext } from '@opentelemetry/api';
 
 /** What is known of a job when it is taken from the queue. */
 export interface QueuedJob {
   readonly id: string;
   /** When the queue took the job; a redelivery does not change it. */
   readonly receivedAt: EpochMs;
+  /** Undefined when it is not traced. */
+  readonly span?: SpanContext | undefined;
   /** Its data as JSON text. */
   readonly data: string;
 }

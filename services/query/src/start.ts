@@ -1,25 +1,35 @@
 /** Connects to everything the API needs, in the order in which a missing piece is easiest to understand. */
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
+  type AdminServer,
   connectRedis,
   listenError,
+  openAdminServer,
   prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
   warehouseOptions,
 } from '@meterline/service';
+import { createRegistry, outageGauge, StatementMetrics } from '@meterline/service/metrics';
+import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
-import { createRedis, logOutages } from './redis-connection.js';
+import { requestMetrics } from './http/request-metrics.js';
+import { requestSpans } from './http/request-spans.js';
+import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** @throws StartError */
-export async function startService(env: Env, log: Logger): Promise<Service> {
+export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const clock = () => new Date();
-  const storage = warehouseOptions(env, 'meterline-query');
+  const registry = createRegistry('query');
+  const statements = new StatementMetrics(registry);
+  const observe = eachObserver(statements.observe, statementSpans(tracing.tracer));
+  const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
   await prepareClickHouse(storage, log);
   const warehouse = createWarehouse(storage);
   const redis = createRedis(env.REDIS_URL);
@@ -29,7 +39,8 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   };
   try {
     await connectRedis(redis, env.REDIS_URL);
-    logOutages(redis, log);
+    const redisOutage = watchOutages(redis, log);
+    outageGauge(registry, { ClickHouse: () => statements.isUnanswered, Redis: () => redisOutage.isOn });
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
@@ -42,12 +53,15 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
       log,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
+      watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
+    const admin = await openAdminPort(env, registry, log);
     const server = await listen(app, env, log);
-    log.info({ event: 'started', port: server.port }, 'listening');
+    log.info({ event: 'started', port: server.port, adminPort: admin?.port }, 'listening');
     return {
       stop: async () => {
         await server.close(STOP_DEADLINE_MS);
+        await admin?.close();
         await disconnect();
       },
     };
@@ -55,6 +69,15 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     await disconnect();
     throw error;
   }
+}
+
+/** @throws StartError when the port is in use */
+async function openAdminPort(env: Env, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
+  if (env.ADMIN_PORT === undefined) return undefined;
+  // That it answers is all there is to tell; whether it is ready, /readyz of the API tells.
+  const health = async () => ({ healthy: true, facts: { status: 'ok' } });
+  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
+  return openAdminServer(address, { health, metrics: registry }, log);
 }
 
 async function listen(

@@ -62,7 +62,7 @@ async function runReplay(context: CommandContext, paths: readonly string[], flag
   const signal = context.interruption();
   const address = await context.settings.redisUrl(flags);
   await withRedis(address, async (redis) => {
-    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags));
+    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags), context.tracing.queueTelemetry);
     try {
       const start = performance.now();
       const jobIds = await sendAll(context, queue, replay, flags.batch, signal);

@@ -1,5 +1,5 @@
 import { QUEUE_NAME } from '@meterline/catalog';
-import { Queue } from 'bullmq';
+import { Queue, type Telemetry } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type QueueStatus, readQueueStatus } from './queue-status.js';
 
@@ -11,10 +11,13 @@ export class UsageQueue {
   readonly #queue: Queue;
   readonly #redis: Redis;
 
-  /** @param redis stays the caller's to close, and to listen to for connection errors */
-  constructor(redis: Redis, prefix: string) {
+  /**
+   * @param redis stays the caller's to close, and to listen to for connection errors
+   * @param telemetry puts a trace into each job, which the worker goes on with
+   */
+  constructor(redis: Redis, prefix: string, telemetry?: Telemetry) {
     this.#redis = redis;
-    this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
+    this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
     // The same errors reject the command that was under way.
     this.#queue.on('error', () => undefined);
   }

@@ -20,9 +20,9 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
-    const addresses = await startStack(session, { env, demo, say, stop });
+    const stack = await startStack(session, { env, demo, say, stop });
     const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
-    say(summarize(addresses, { dataDir, demo, now: new Date() }));
+    say(summarize(stack, { dataDir, demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
     // Told to stop while still starting: not a failure.

@@ -27,6 +27,12 @@ export interface StackAddresses extends LocalKeys {
   readonly clickhouseDatabase: string;
 }
 
+export interface RunningStack {
+  readonly addresses: StackAddresses;
+  /** Where Prometheus may read what each service tells of itself. */
+  readonly metricsUrls: readonly string[];
+}
+
 export interface StackOptions {
   readonly env: Env;
   readonly demo: boolean;
@@ -40,7 +46,7 @@ export interface StackOptions {
  *
  * @throws LocalStackError, RedisUnavailableError, or the reason of `stop`
  */
-export async function startStack(session: Session, options: StackOptions): Promise<StackAddresses> {
+export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
   const { env, say, stop } = options;
   const dataDir = resolve(env.METERLINE_DATA_DIR);
   const file = (name: string) => join(dataDir, name);
@@ -71,14 +77,15 @@ export async function startStack(session: Session, options: StackOptions): Promi
     // Nobody else on the network is to reach a stack that somebody tries out.
     LISTEN_HOST: LOOPBACK,
   };
-  await superviseIngest(session, serviceEnv, dataDir, say);
+  const ingestAdminUrl = await superviseIngest(session, serviceEnv, dataDir, say);
   stop.throwIfAborted();
 
   const apiUrl = `http://${LOOPBACK}:${port}`;
   const cursorSecret = env.CURSOR_SECRET ?? (await ensureCursorSecret(file('cursor-secret.json')));
+  const queryAdminPort = await findFreePort();
   const query = {
     name: 'query',
-    env: { ...serviceEnv, PORT: String(port), CURSOR_SECRET: cursorSecret },
+    env: { ...serviceEnv, PORT: String(port), ADMIN_PORT: String(queryAdminPort), CURSOR_SECRET: cursorSecret },
     dataDir,
     url: apiUrl,
     readyPath: '/readyz',
@@ -100,7 +107,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
   await writePrivateFile(file('local.json'), addresses);
   session.add({ stop: withdraw });
-  return addresses;
+  const adminUrls = [ingestAdminUrl, `http://${LOOPBACK}:${queryAdminPort}`];
+  return { addresses, metricsUrls: adminUrls.map((url) => `${url}/metrics`) };
 }
 
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
@@ -123,21 +131,21 @@ async function superviseRedis(session: Session, dataDir: string, say: (line: str
   return session.add(await Supervised.start('Redis', launch, say)).current.url;
 }
 
+/** @returns where its admin port is, also after a restart */
 async function superviseIngest(
   session: Session,
   env: NodeJS.ProcessEnv,
   dataDir: string,
   say: (line: string) => void,
-): Promise<void> {
-  const launch = async () => {
-    const adminPort = await findFreePort();
-    return startService({
-      name: 'ingest',
-      env: { ...env, ADMIN_PORT: String(adminPort) },
-      dataDir,
-      url: `http://${LOOPBACK}:${adminPort}`,
-      readyPath: '/healthz',
-    });
-  };
-  session.add(await Supervised.start('The ingest service', launch, say));
+): Promise<string> {
+  const adminPort = await findFreePort();
+  const ingest = {
+    name: 'ingest',
+    env: { ...env, ADMIN_PORT: String(adminPort) },
+    dataDir,
+    url: `http://${LOOPBACK}:${adminPort}`,
+    readyPath: '/healthz',
+  } as const;
+  session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
+  return ingest.url;
 }

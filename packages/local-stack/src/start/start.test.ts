@@ -41,13 +41,13 @@ function start(): ChildProcess {
   return supervisor;
 }
 
-/** Resolves when the process has printed the text. */
-function said(child: ChildProcess, text: string): Promise<void> {
+/** Resolves when the process has printed the text, with all that it has printed. */
+function said(child: ChildProcess, text: string): Promise<string> {
   return new Promise((resolve) => {
     let output = '';
     child.stdout?.on('data', (chunk: Buffer) => {
       output += chunk.toString('utf8');
-      if (output.includes(text)) resolve();
+      if (output.includes(text)) resolve(output);
     });
   });
 }
@@ -70,6 +70,10 @@ async function onlyOnLoopback(port: number): Promise<boolean> {
   return !(await isPortFree(port)) && free.every(Boolean);
 }
 
+async function pageOf(url: string): Promise<string> {
+  return (await fetch(url, { headers: { connection: 'close' } })).text();
+}
+
 /** The accounts that a key may read, from the running API. */
 async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   const response = await fetch(`${apiUrl}/v0/accounts`, {
@@ -81,7 +85,13 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
 describe('npm start', () => {
   it('says where everything is, and leaves only data behind when told to stop', async () => {
     const child = start();
-    await said(child, 'Meterline is running.');
+    const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
+    const summary = await said(child, 'Ctrl-C stops everything');
+    const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
+    expect(pages.map((page) => /meterline_(jobs_taken|http_request)/.exec(page)?.[1])).toEqual([
+      'jobs_taken',
+      'http_request',
+    ]);
     const addresses = await readAddresses();
     expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
     expect(await accountsOf(addresses.apiUrl, addresses.adminKey)).toMatchObject([

@@ -1,5 +1,5 @@
 import { DEFAULT_DATA_DIR } from './env.js';
-import type { StackAddresses } from './stack.js';
+import type { RunningStack } from './stack.js';
 
 export interface SummaryOptions {
   /** METERLINE_DATA_DIR, and what it comes to. */
@@ -9,7 +9,8 @@ export interface SummaryOptions {
 }
 
 /** What someone needs who has just started the stack; the commands work as they are pasted. */
-export function summarize({ apiUrl, account, adminKey }: StackAddresses, options: SummaryOptions): string {
+export function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
+  const { apiUrl, account, adminKey } = addresses;
   const { dataDir, demo, now } = options;
   const day = now.toISOString().slice(0, 10);
   const nextDay = new Date(Date.parse(day) + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
@@ -21,6 +22,7 @@ Meterline is running.
   Account    ${account}
   Admin key  ${adminKey}
   Data, logs ${dataDir.path}
+  Metrics    ${metricsUrls.join('\n             ')}
 ${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}${demo ? '' : HOW_TO_SEND}
 What did the account use today, and what did it cost?
 

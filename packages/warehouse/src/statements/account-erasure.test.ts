@@ -59,6 +59,7 @@ async function rowsOf(table: string, accountId: string): Promise<number> {
 
 it('the statements name the table, the month and the account by parameters', () => {
   expect(accountPartitionsStatement('usage_events', 'acme')).toEqual({
+    name: 'read_account_partitions',
     query: `
 SELECT _partition_id AS partition, count() AS rows
 FROM {table: Identifier}
@@ -68,6 +69,7 @@ ORDER BY partition`,
     query_params: { table: 'usage_events', account_id: 'acme' },
   });
   expect(erasePartitionStatement({ table: 'usage_events', partition: '202510', rows: 3 }, 'acme')).toEqual({
+    name: 'erase_account_partition',
     query: `
 ALTER TABLE {table: Identifier}
 DELETE IN PARTITION ID {partition: String}

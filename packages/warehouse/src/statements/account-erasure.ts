@@ -1,6 +1,7 @@
 /** Everything that ClickHouse holds of one account, found and removed a partition at a time. */
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import { readRows, type Statement } from '../statement.js';
 
 /** The tables with rows of accounts. */
@@ -16,6 +17,7 @@ export interface AccountPartition {
 
 export function accountPartitionsStatement(table: AccountTable, accountId: string): Statement {
   return {
+    name: 'read_account_partitions',
     query: `
 SELECT _partition_id AS partition, count() AS rows
 FROM {table: Identifier}
@@ -43,6 +45,7 @@ export async function readAccountPartitions(warehouse: Warehouse, accountId: str
  */
 export function erasePartitionStatement({ table, partition }: AccountPartition, accountId: string): Statement {
   return {
+    name: 'erase_account_partition',
     query: `
 ALTER TABLE {table: Identifier}
 DELETE IN PARTITION ID {partition: String}
@@ -57,9 +60,11 @@ export async function eraseAccountPartition(
   partition: AccountPartition,
   accountId: string,
 ): Promise<void> {
-  const { query, query_params } = erasePartitionStatement(partition, accountId);
+  const { name, query, query_params } = erasePartitionStatement(partition, accountId);
   const clickhouse_settings = { mutations_sync: '2' as const };
-  await warehouse.command({ query, query_params: { ...query_params }, clickhouse_settings });
+  await observed(warehouse, name, () =>
+    warehouse.command({ query, query_params: { ...query_params }, clickhouse_settings }),
+  );
 }
 
 /** Refusals that were settled are marked as deleted; this takes them out of the files, whoever's they were. */
@@ -67,5 +72,7 @@ export const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELE
 
 /** Resolves when nothing of them is left on any replica. */
 export async function removeDeletedRejections(warehouse: Warehouse): Promise<void> {
-  await warehouse.command({ query: REMOVE_DELETED_REJECTIONS, clickhouse_settings: { mutations_sync: '2' } });
+  await observed(warehouse, 'remove_deleted_rejections', () =>
+    warehouse.command({ query: REMOVE_DELETED_REJECTIONS, clickhouse_settings: { mutations_sync: '2' } }),
+  );
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 
 const answer = z.tuple([z.object({ answer: z.literal(1) })]);
 
@@ -9,10 +10,10 @@ const answer = z.tuple([z.object({ answer: z.literal(1) })]);
  * @throws whatever keeps it from answering
  */
 export async function checkConnection(warehouse: Warehouse): Promise<void> {
-  const result = await warehouse.query({ query: 'SELECT 1 AS answer', format: 'JSONEachRow' });
-  try {
-    answer.parse(await result.json());
-  } catch (cause) {
-    throw new Error('SELECT 1 did not return 1', { cause });
-  }
+  const rows = await observed(warehouse, 'check_connection', async () => {
+    const result = await warehouse.query({ query: 'SELECT 1 AS answer', format: 'JSONEachRow' });
+    return result.json();
+  });
+  const checked = answer.safeParse(rows);
+  if (!checked.success) throw new Error('SELECT 1 did not return 1', { cause: checked.error });
 }

@@ -5,6 +5,7 @@ import { readRows, type Statement } from '../statement.js';
 const idRow = z.object({ id: z.guid() });
 
 export const DATABASE_ID_STATEMENT: Statement = {
+  name: 'read_database_id',
   query: 'SELECT toString(uuid) AS id FROM system.databases WHERE name = currentDatabase()',
   query_params: {},
 };

@@ -141,6 +141,7 @@ LIMIT {limit: UInt32}`;
 describe('the metrics statement', () => {
   it('for no groupBy sums everything by hour', () => {
     expect(metricsStatement(QUESTION)).toEqual({
+      name: 'read_metrics',
       query: BY_NOTHING_HOURLY,
       query_params: { account_id: 'acme', ...WINDOW, axis_start: Date.UTC(2025, 9, 1) / 1000, limit: 100 },
     });
@@ -148,6 +149,7 @@ describe('the metrics statement', () => {
 
   it('for one dimension adds those that it enriches', () => {
     expect(metricsStatement({ ...QUESTION, groupBy: ['resource_uuid'], resolution: 'monthly' })).toEqual({
+      name: 'read_metrics',
       query: BY_UUID_MONTHLY,
       query_params: { account_id: 'acme', ...WINDOW, axis_start: Date.UTC(2025, 9, 1) / 1000, limit: 100 },
     });
@@ -163,6 +165,7 @@ describe('the metrics statement', () => {
       limit: 5,
     });
     expect(statement).toEqual({
+      name: 'read_metrics',
       query: BY_THREE_WEEKLY_FILTERED_AFTER,
       query_params: {
         account_id: 'acme',

@@ -85,6 +85,7 @@ export function metricsStatement(question: MetricsQuestion): Statement {
     'sumMap([bucket], [cell_usage]) AS usage_series',
   ];
   return {
+    name: 'read_metrics',
     query: `
 SELECT *
 FROM

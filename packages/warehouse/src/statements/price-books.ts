@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import { readRows } from '../statement.js';
 
 const REGISTERED_PRICE_BOOKS = `
@@ -22,7 +23,7 @@ export class PriceBookConflictError extends Error {
  * @throws PriceBookConflictError
  */
 export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
-  const read = { query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
+  const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
   const known = await readRows(warehouse, read, registeredRow);
   if (known.some(({ checksum }) => checksum !== checksumOf(book))) {
     throw new PriceBookConflictError(
@@ -40,12 +41,14 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
  */
 export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
   if (await checkPriceBook(warehouse, book)) return;
-  await warehouse.insert({
-    table: 'price_books',
-    values: [{ version: book.version, checksum: checksumOf(book), canonical: book.canonicalText }],
-    format: 'JSONEachRow',
-    columns: ['version', 'checksum', 'canonical'],
-  });
+  await observed(warehouse, 'insert_price_books', () =>
+    warehouse.insert({
+      table: 'price_books',
+      values: [{ version: book.version, checksum: checksumOf(book), canonical: book.canonicalText }],
+      format: 'JSONEachRow',
+      columns: ['version', 'checksum', 'canonical'],
+    }),
+  );
   await checkPriceBook(warehouse, book);
 }
 

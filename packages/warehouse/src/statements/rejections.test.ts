@@ -64,6 +64,7 @@ describe('the statements', () => {
     };
     const filter = { from: 1, to: 2, reason: 'job_empty', accountId: 'a' } as const;
     expect(openRejectionsStatement(filter, { limit: 5, after })).toEqual({
+      name: 'read_open_rejections',
       query: `
 SELECT
   toUnixTimestamp64Milli(received_at) AS received_ms,
@@ -100,6 +101,7 @@ LIMIT {limit: UInt32}`,
 
   it('count without a filter', () => {
     expect(countOpenRejectionsStatement({})).toEqual({
+      name: 'count_open_rejections',
       query: `
 SELECT count() AS rejections
 FROM rejected_events FINAL
@@ -118,6 +120,7 @@ WHERE (received_at, sipHash64(job_id, position, payload)) NOT IN (SELECT receive
     IN arrayZip({times: Array(Int64)}, {fingerprints: Array(UInt64)})`;
     const query_params = { times: [1, 3], fingerprints: [2n, 4n] };
     expect(rejectionPayloadsStatement(ids)).toEqual({
+      name: 'read_rejection_payloads',
       query: `
 SELECT DISTINCT
   toUnixTimestamp64Milli(received_at) AS received_ms,
@@ -127,7 +130,11 @@ FROM rejected_events
 ${where}`,
       query_params,
     });
-    expect(deleteRejectionsStatement(ids)).toEqual({ query: `\nDELETE FROM rejected_events\n${where}`, query_params });
+    expect(deleteRejectionsStatement(ids)).toEqual({
+      name: 'delete_rejections',
+      query: `\nDELETE FROM rejected_events\n${where}`,
+      query_params,
+    });
   });
 });
 

@@ -62,6 +62,7 @@ const AFTER = `(received_at, job_id, position, fingerprint)
 /** The newest first, and of one job the highest position first: a reference comes before what it refers to. */
 export function openRejectionsStatement(filter: RejectionFilter, { limit, after }: RejectionPage): Statement {
   return {
+    name: 'read_open_rejections',
     query: `
 SELECT
   toUnixTimestamp64Milli(received_at) AS received_ms,
@@ -120,6 +121,7 @@ export async function readOpenRejections(
 
 export function countOpenRejectionsStatement(filter: RejectionFilter): Statement {
   return {
+    name: 'count_open_rejections',
     query: `
 SELECT count() AS rejections
 FROM rejected_events FINAL
@@ -152,6 +154,7 @@ export function idParameters(ids: readonly RejectionId[]): Record<string, unknow
 /** @param ids at least one */
 export function rejectionPayloadsStatement(ids: readonly RejectionId[]): Statement {
   return {
+    name: 'read_rejection_payloads',
     query: `
 SELECT DISTINCT
   toUnixTimestamp64Milli(received_at) AS received_ms,

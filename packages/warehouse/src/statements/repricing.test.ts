@@ -69,6 +69,7 @@ WHERE ${SELECTION}`;
 
   it('begins with the window', () => {
     expect(repricingStepStatement(scope, undefined, 10)).toEqual({
+      name: 'read_repricing_step',
       query: `${columns}
 ORDER BY event_hour, event_id
 LIMIT {limit: UInt32}`,
@@ -79,6 +80,7 @@ LIMIT {limit: UInt32}`,
   it('goes on after the last event of the step before, by the table key', () => {
     const after = { eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab', timestamp: START + MINUTE };
     expect(repricingStepStatement(scope, after, 10)).toEqual({
+      name: 'read_repricing_step',
       query: `${columns}
       AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
       AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
@@ -98,6 +100,7 @@ LIMIT {limit: UInt32}`,
 
 it('the statement of spans asks for the oldest event of each dimension', () => {
   expect(dimensionSpansStatement({ accountId: 'acme', window: WINDOW })).toEqual({
+    name: 'read_dimension_spans',
     query: `
 SELECT
   billing_dimension,

@@ -41,6 +41,7 @@ const integer = z
 export function dimensionSpansStatement(scope: RepricingScope): Statement {
   const selection = { ...scope, filters: {} };
   return {
+    name: 'read_dimension_spans',
     query: `
 SELECT
   billing_dimension,
@@ -82,6 +83,7 @@ export function repricingStepStatement(scope: RepricingScope, after: EventKey | 
   const selection = { ...scope, filters: {} };
   const key = "(toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})";
   return {
+    name: 'read_repricing_step',
     query: `
 SELECT
   event_id,

@@ -9,6 +9,7 @@ const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
 export function resourceTypesStatement(accountId: string, window: Window): Statement {
   const selection = { accountId, window, filters: {} };
   return {
+    name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
 FROM usage_events FINAL

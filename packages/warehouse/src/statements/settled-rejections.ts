@@ -1,4 +1,5 @@
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import type { Statement } from '../statement.js';
 import { HAS_ID, idParameters, type RejectionId } from './rejections.js';
 
@@ -8,6 +9,7 @@ export type SettlementOutcome = 'replayed' | 'discarded';
 /** @param ids at least one */
 export function deleteRejectionsStatement(ids: readonly RejectionId[]): Statement {
   return {
+    name: 'delete_rejections',
     // A lightweight delete, not ALTER TABLE … DELETE: that one would write every part anew for a few rows.
     query: `
 DELETE FROM rejected_events
@@ -27,16 +29,19 @@ export async function settleRejections(
   outcome: SettlementOutcome,
 ): Promise<void> {
   if (ids.length === 0) return;
-  await warehouse.insert({
-    table: 'settled_rejections',
-    values: ids.map(({ receivedAt, fingerprint }) => ({
-      received_at: new Date(receivedAt).toISOString().slice(0, -1),
-      fingerprint: String(fingerprint),
-      outcome,
-    })),
-    format: 'JSONEachRow',
-    columns: ['received_at', 'fingerprint', 'outcome'],
-  });
-  const { query, query_params } = deleteRejectionsStatement(ids);
-  await warehouse.command({ query, query_params: { ...query_params } });
+  const values = ids.map(({ receivedAt, fingerprint }) => ({
+    received_at: new Date(receivedAt).toISOString().slice(0, -1),
+    fingerprint: String(fingerprint),
+    outcome,
+  }));
+  await observed(warehouse, 'insert_settled_rejections', () =>
+    warehouse.insert({
+      table: 'settled_rejections',
+      values,
+      format: 'JSONEachRow',
+      columns: ['received_at', 'fingerprint', 'outcome'],
+    }),
+  );
+  const { name, query, query_params } = deleteRejectionsStatement(ids);
+  await observed(warehouse, name, () => warehouse.command({ query, query_params: { ...query_params } }));
 }

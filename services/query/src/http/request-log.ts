@@ -21,8 +21,15 @@ export function requestLog(logger: Logger): HttpLogger {
       if (error || response.statusCode >= 500) return 'error';
       return HEALTH_PATHS.has(pathOf(request)) ? 'debug' : 'info';
     },
-    customSuccessObject: (request, response, values: unknown) => line(request, response, values),
-    customErrorObject: (request, response, err, values: unknown) => ({ ...line(request, response, values), err }),
+    customSuccessObject: (request, response, values: unknown) => ({
+      event: 'request',
+      ...line(request, response, values),
+    }),
+    customErrorObject: (request, response, err, values: unknown) => ({
+      ...line(request, response, values),
+      event: 'request_failed',
+      err,
+    }),
     customErrorMessage: () => 'request failed',
   });
 }
