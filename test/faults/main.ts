@@ -1,0 +1,54 @@
+/**
+ * Sudden death, over and over: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault] [--lanes 4]`.
+ *
+ * Ends with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends everything that it has started and removes its files.
+ * --brief is the short form that `npm test` uses; --json adds the table as one line of JSON.
+ */
+import { parseArgs } from 'node:util';
+import { runCampaign } from './campaign.js';
+import { FAULTS } from './catalog.js';
+import { formatResult, formatTable, hasPassed, summarise } from './report.js';
+
+const INTERRUPTED = 130;
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '100' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    only: { type: 'string' },
+    lanes: { type: 'string', default: '4' },
+    brief: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+const faults = FAULTS.filter(({ name }) => options.only === undefined || options.only === name);
+const [rounds, seed, lanes] = [Number(options.rounds), Number(options.seed), Number(options.lanes)];
+
+if (faults.length === 0 || ![rounds, seed, lanes].every(Number.isSafeInteger) || lanes < 1) {
+  console.error(
+    `usage: npm run test:faults -- [--rounds N] [--seed S] [--lanes N] [--only ${FAULTS.map(({ name }) => name).join('|')}]`,
+  );
+  process.exit(2);
+}
+
+const stop = new AbortController();
+const interrupted = () => {
+  if (!stop.signal.aborted) console.log('stopping…');
+  stop.abort();
+};
+// The last one: the test that started this process is gone.
+for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(end, interrupted);
+process.channel?.unref();
+
+console.log(`seed ${seed}`);
+try {
+  const onResult = (result: Parameters<typeof formatResult>[0]) => console.log(formatResult(result));
+  const results = await runCampaign({ rounds, seed, faults, lanes, brief: options.brief, onResult }, stop.signal);
+  const summaries = summarise(faults, results);
+  console.log(`\n${formatTable(summaries)}`);
+  if (options.json) console.log(JSON.stringify(summaries));
+  process.exitCode = results.every(hasPassed) ? 0 : 1;
+} catch (error) {
+  if (!stop.signal.aborted) throw error;
+  process.exitCode = INTERRUPTED;
+}
