@@ -1,4 +1,5 @@
 /** Many rounds, several at a time, each lane on a site of its own. */
+import { inspect } from 'node:util';
 import type { Fault } from './fault.js';
 import { type FinishedRound, playRound, type RoundOptions, type RoundResult } from './round.js';
 import { SeededRandom } from './seeded-random.js';
@@ -87,12 +88,16 @@ async function runOnSite(
 /** What was right must still be so after all that the site has gone through since. */
 async function laterResult({ result, recheck }: FinishedRound): Promise<RoundResult> {
   if (!isClean(result)) return result;
-  const later = await recheck();
-  return isClean(later) ? result : { ...result, ...later, complaints: [...later.complaints, 'was right at first'] };
+  try {
+    const later = await recheck();
+    return isClean(later) ? result : { ...result, ...later, complaints: [...later.complaints, 'was right at first'] };
+  } catch (error) {
+    return { ...result, complaints: [`could not be asked again: ${inspect(error)}`] };
+  }
 }
 
 function brokenOffResult({ fault, seed }: RoundOptions, error: unknown): RoundResult {
-  const complaint = `broke off: ${error instanceof Error ? error.stack : error}`;
+  const complaint = `broke off: ${inspect(error)}`;
   const nothing = { events: 0, lost: [], doubled: [], stuck: 0, recoveryMs: 0 };
   return { fault: fault.name, seed, ...nothing, complaints: [complaint] };
 }

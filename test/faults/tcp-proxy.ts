@@ -77,28 +77,29 @@ class Link {
   readonly #struck: () => void;
   #treatment: LinkTreatment = PASS;
   #bytesLeft = Infinity;
-  #isForsaken = false;
+  #isOver = false;
 
   constructor(client: Socket, targetPort: number, struck: () => void) {
     this.#client = client;
     this.#upstream = connect(targetPort, LOOPBACK);
     this.#struck = struck;
-    this.closed = Promise.all([once(client, 'close'), once(this.#upstream, 'close')]);
+    this.closed = Promise.all([closed(client), closed(this.#upstream)]);
     for (const [socket, other] of [
       [client, this.#upstream],
       [this.#upstream, client],
     ] as const) {
       // An error is followed by `close`.
       socket.on('error', () => undefined);
-      socket.on('close', () => other.destroy());
       socket.on('end', () => other.end());
     }
+    client.on('close', () => this.#upstream.end().resume());
+    this.#upstream.on('close', () => client.destroy());
     client.on('data', (chunk: Buffer) => this.#fromClient(chunk));
     this.#upstream.on('data', (chunk: Buffer) => this.#fromServer(chunk));
   }
 
   treat(treatment: LinkTreatment): void {
-    if (this.#isForsaken) return;
+    if (this.#isOver) return;
     this.#treatment = treatment;
     this.#bytesLeft = treatment.kind === 'cut' ? treatment.afterBytes() : Infinity;
     if (treatment.kind === 'refuse') this.#strike();
@@ -109,15 +110,20 @@ class Link {
   }
 
   forsake(): void {
-    this.#isForsaken = true;
+    this.#isOver = true;
     this.#client.pause();
     this.#upstream.pause();
     this.#struck();
   }
 
+  /**
+   * The client sees a reset. The server sees the end of the stream in the middle of it and is left to close: a reset at
+   * that point ends the embedded engine itself (clickhouse-local, ClickHouse issue 115666; a server is not affected).
+   */
   reset(): void {
+    this.#isOver = true;
     this.#client.resetAndDestroy();
-    this.#upstream.resetAndDestroy();
+    this.#upstream.end().resume();
   }
 
   #fromClient(chunk: Buffer): void {
@@ -138,7 +144,15 @@ class Link {
   }
 
   #strike(): void {
+    if (this.#isOver) return;
     this.#struck();
     this.reset();
   }
+}
+
+/** Never rejects, unlike `once` of node:events, for which an error before the close is a failure. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+  });
 }
