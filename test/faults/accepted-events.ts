@@ -11,7 +11,7 @@ const ANSWER_WITHIN_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** A group for every event; usage is shown because the billing dimension is named. */
-const EVENT_BY_EVENT: OracleQuery = {
+export const EVENT_BY_EVENT: OracleQuery = {
   ...STREAM_WINDOW,
   resolution: 'monthly',
   groupBy: 'resource_uuid,billing_dimension',
@@ -79,7 +79,7 @@ interface Entry {
 
 const ENTRY = /"resourceUuid":"([^"]+)","billingDimension":"([a-z_]+)","summary":\{"cost":([\d.]+),"usage":([\d.]+)\}/g;
 
-function entriesOf(pages: readonly string[]): Entry[] {
+export function entriesOf(pages: readonly string[]): Entry[] {
   return [...pages.join('\n').matchAll(ENTRY)].map(([, mark = '', dimension, cost, usage = '']) => ({
     mark,
     usage,
@@ -88,7 +88,7 @@ function entriesOf(pages: readonly string[]): Entry[] {
 }
 
 /** An event that shows the usage of another of its own payloads has lost the one that should have won. */
-function compareEntries(
+export function compareEntries(
   shown: readonly Entry[],
   expected: readonly Entry[],
   good: readonly UsageEventInput[],
