@@ -29,12 +29,12 @@ export const clickhouseHangs: Fault = {
   injects: 'connections to ClickHouse stay open and silent; they go on later or, in some rounds, never',
   workers: 2,
   proxied: 'clickhouse',
-  weight: 6,
+  weight: 8,
   strike: async ({ site, random, brief, signal }) => {
     site.clickhouseLink.treat({ kind: 'hang' });
     await pause(brief ? 3_000 : random.integer(2_000, 20_000), signal);
     // The worker then waits until its own time limit for an insert.
-    if (!brief && random.chance(0.3)) site.clickhouseLink.forsake();
+    if (!brief && random.chance(0.5)) site.clickhouseLink.forsake();
     site.clickhouseLink.treat(PASS);
   },
 };
