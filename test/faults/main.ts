@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
 import { FAULTS } from './catalog.js';
 import { formatResult, formatTable, hasPassed, summarise } from './report.js';
+import type { RoundResult } from './round.js';
 
 const INTERRUPTED = 130;
 
@@ -39,13 +40,18 @@ const interrupted = () => {
 // The last one: the test that started this process is gone.
 for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(end, interrupted);
 process.channel?.unref();
+// Its reader may be gone as well, which must not keep this process from cleaning up.
+process.stdout.on('error', interrupted);
 
 console.log(`seed ${seed}`);
 try {
-  const onResult = (result: Parameters<typeof formatResult>[0]) => console.log(formatResult(result));
-  const results = await runCampaign({ rounds, seed, faults, lanes, brief: options.brief, onResult }, stop.signal);
+  const { brief } = options;
+  const onResult = (result: RoundResult) => console.log(formatResult(result, brief));
+  const results = await runCampaign({ rounds, seed, faults, lanes, brief, onResult }, stop.signal);
   const summaries = summarise(faults, results);
   console.log(`\n${formatTable(summaries)}`);
+  // Once more: what was right at first and is not any longer shows only here.
+  for (const failed of results.filter((result) => !hasPassed(result))) console.log(formatResult(failed, brief));
   if (options.json) console.log(JSON.stringify(summaries));
   process.exitCode = results.every(hasPassed) ? 0 : 1;
 } catch (error) {

@@ -71,7 +71,7 @@ export function formatTable(summaries: readonly FaultSummary[]): string {
 }
 
 /** One line for a round, and what went wrong under it. */
-export function formatResult(result: RoundResult): string {
+export function formatResult(result: RoundResult, brief: boolean): string {
   const { fault, seed, events, lost, doubled, stuck, recoveryMs, complaints } = result;
   if (hasPassed(result)) {
     return `✓ ${fault}, seed ${seed}: ${count(events)} events, recovered in ${seconds(recoveryMs / 1_000)}`;
@@ -81,7 +81,7 @@ export function formatResult(result: RoundResult): string {
     ...(lost.length > 0 ? [`  lost: ${some(lost)}`] : []),
     ...(doubled.length > 0 ? [`  doubled: ${some(doubled)}`] : []),
     ...complaints.map((complaint) => `  ${complaint}`),
-    `  again: npm run test:faults -- --only ${fault} --rounds 1 --seed ${seed}`,
+    `  again: npm run test:faults -- --only ${fault} --rounds 1 --seed ${seed}${brief ? ' --brief' : ''}`,
   ].join('\n');
 }
 
