@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { refuseUnreadable } from './http/unreadable-requests.js';
 
 /** Request line and headers together; so a URL that is only somewhat too long still gets its own error. */
-const MAX_HEADER_BYTES = 32 * 1024;
+const MAX_HEADER_BYTES = 48 * 1024;
 /** Longer than the 60 s of usual load balancers, which would otherwise meet connections that are just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;

@@ -2,8 +2,11 @@
 import type { Request, RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
-/** Characters; a target is ASCII, so these are bytes. */
-const MAX_URL_LENGTH = 8 * 1024;
+/**
+ * Characters; a target is ASCII, so these are bytes. A name's 256 code points are up to 3,072 of them, and the longest
+ * real target has four names, the account's and three filters, beside a cursor that holds two more: some 16 KiB.
+ */
+const MAX_URL_LENGTH = 24 * 1024;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 
