@@ -5,6 +5,8 @@ export default {
   // Many tests wait for servers, and for processes to end.
   maxWorkers: 2,
   testTimeout: 30_000,
+  // The default is the system's directory for temporary files, where it would stay behind.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['/dist/'],

@@ -53,7 +53,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     watchers: [],
     ...replace,
   };
-  const server = await startServer(createApp(dependencies), 0);
+  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

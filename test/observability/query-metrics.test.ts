@@ -55,7 +55,7 @@ describe('the metrics of the query service', () => {
   it('put whatever has no route under one, and methods of no route under another', async () => {
     expect(await ask('/wp-admin.php')).toBe(404);
     expect(await ask('/v0/nothing')).toBe(404);
-    expect(await ask('/v0/accounts', { method: 'BREW' })).toBe(400);
+    expect(await ask('/v0/accounts', { method: 'BREW' })).toBe(501);
     expect(await ask('/v0/accounts', { method: 'PATCH' })).toBe(405);
     expect(await requests('none', 'GET', 404)).toBe(2);
     expect(await requests('/v0/accounts', 'other', 405)).toBe(1);

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { startError } from './start-error.js';
+import { listenError } from './start-error.js';
 
 export interface Health {
   readonly healthy: boolean;
@@ -30,8 +30,19 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
+export interface AdminAddress {
+  /** 0: any free one. */
+  readonly port: number;
+  /** Undefined: all addresses of this machine. */
+  readonly host: string | undefined;
+}
+
 /** @throws StartError when the port is in use */
-export async function openAdminServer(port: number, pages: AdminPages, log: Logger): Promise<AdminServer> {
+export async function openAdminServer(
+  { port, host }: AdminAddress,
+  pages: AdminPages,
+  log: Logger,
+): Promise<AdminServer> {
   const server = createServer((request, response) => {
     answer(request.url ?? '', pages, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path: request.url, err }, 'a page of the admin port failed');
@@ -39,11 +50,11 @@ export async function openAdminServer(port: number, pages: AdminPages, log: Logg
       else response.writeHead(503).end();
     });
   });
-  server.listen(port);
+  server.listen({ port, host });
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw startError(`cannot listen on port ${port}; free it or set ADMIN_PORT to another`, error);
+    throw listenError({ port, variable: 'ADMIN_PORT', host }, error);
   }
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('the admin server has no port');

@@ -1,5 +1,6 @@
+export { clickHouseUrlFault } from './clickhouse-url.js';
 export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
-export { isContentError } from './errors.js';
+export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
 export {
@@ -8,11 +9,35 @@ export {
   type StatementObserver,
   type StatementOutcome,
 } from './observation.js';
+export {
+  type AccountPartition,
+  type AccountTable,
+  eraseAccountPartition,
+  readAccountPartitions,
+  removeDeletedRejections,
+} from './statements/account-erasure.js';
 export { checkConnection } from './statements/check-connection.js';
+export { readDatabaseId } from './statements/database-id.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export * from './statements/metrics.js';
-export { PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
+export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
 export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './statements/rejected-events.js';
+export {
+  countOpenRejections,
+  type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
+  readOpenRejections,
+  readRejectionPayloads,
+} from './statements/rejections.js';
+export {
+  type DimensionSpan,
+  type EventKey,
+  type RepricingScope,
+  readDimensionSpans,
+  readRepricingStep,
+} from './statements/repricing.js';
 export { readResourceTypes, resourceTypesStatement } from './statements/resource-types.js';
 export type { Selection } from './statements/selection.js';
+export { type SettlementOutcome, settleRejections } from './statements/settled-rejections.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './statements/usage-events.js';

@@ -39,7 +39,8 @@ export async function openAdminPort(
     const facts = { ...consumption(), waitingJobs: worker.isWaiting ? 0 : (await queue.read()).waiting };
     return { healthy: isConsuming(facts, Date.now()), facts };
   };
-  const server = await openAdminServer(env.ADMIN_PORT, { health, metrics: registry }, log);
+  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
+  const server = await openAdminServer(address, { health, metrics: registry }, log);
   return {
     port: server.port,
     close: async () => {

@@ -35,6 +35,10 @@ describe('readEnv', () => {
     expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
   });
 
+  it.each(['127.0.0.1', '::1', '0.0.0.0'])('may listen on %s alone', (address) => {
+    expect(readEnv({ ...SECRET, LISTEN_HOST: address }).LISTEN_HOST).toBe(address);
+  });
+
   it.each<[string, unknown]>([
     ['2', 2],
     ['false', false],
@@ -59,6 +63,10 @@ describe('readEnv', () => {
     ['REDIS_URL', 'http://127.0.0.1'],
     ['REDIS_URL', '127.0.0.1:6379'],
     ['CLICKHOUSE_URL', 'tcp://127.0.0.1'],
+    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
+    ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
+    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
+    ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
     ['PORT', '65536'],
     ['PORT', '80a'],
     ['PORT', '-1'],
@@ -67,6 +75,7 @@ describe('readEnv', () => {
     ['CORS_ORIGINS', '*'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['LISTEN_HOST', 'localhost'],
     ['LOG_LEVEL', 'loud'],
   ])('refuses %s=%s in one line that names it', (name, value) => {
     const faults = faultsOf({ [name]: value });

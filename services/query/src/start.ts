@@ -3,11 +3,11 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   type AdminServer,
   connectRedis,
+  listenError,
   openAdminServer,
   prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
-  startError,
   warehouseOptions,
 } from '@meterline/service';
 import { createRegistry, outageGauge, StatementMetrics } from '@meterline/service/metrics';
@@ -56,7 +56,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
     const admin = await openAdminPort(env, registry, log);
-    const server = await listen(app, env.PORT);
+    const server = await listen(app, env, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port }, 'listening');
     return {
       stop: async () => {
@@ -76,13 +76,18 @@ async function openAdminPort(env: Env, registry: Registry, log: Logger): Promise
   if (env.ADMIN_PORT === undefined) return undefined;
   // That it answers is all there is to tell; whether it is ready, /readyz of the API tells.
   const health = async () => ({ healthy: true, facts: { status: 'ok' } });
-  return openAdminServer(env.ADMIN_PORT, { health, metrics: registry }, log);
+  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
+  return openAdminServer(address, { health, metrics: registry }, log);
 }
 
-async function listen(app: ReturnType<typeof createApp>, port: number): Promise<RunningServer> {
+async function listen(
+  app: ReturnType<typeof createApp>,
+  { LISTEN_HOST, PORT }: Env,
+  log: Logger,
+): Promise<RunningServer> {
   try {
-    return await startServer(app, port);
+    return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
   } catch (error) {
-    throw startError(`cannot listen on port ${port}; free it or set PORT to another`, error);
+    throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
 }

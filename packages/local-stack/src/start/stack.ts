@@ -1,6 +1,8 @@
 /** Brings everything up in the order in which one part needs the other. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { warehouseOptions } from '@meterline/service';
+import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { startClickHouse } from '../clickhouse.js';
 import { Demo } from '../demo/demo.js';
 import { lockDirectory } from '../directory-lock.js';
@@ -11,6 +13,7 @@ import { chooseApiPort } from './api-port.js';
 import { ensureCursorSecret } from './cursor-secret.js';
 import type { Env } from './env.js';
 import { ensureKeys, type LocalKeys } from './keys.js';
+import { makeDataDirectory } from './make-data-directory.js';
 import { writePrivateFile } from './private-file.js';
 import { startService } from './service-process.js';
 import type { Session } from './session.js';
@@ -47,7 +50,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const { env, say, stop } = options;
   const dataDir = resolve(env.METERLINE_DATA_DIR);
   const file = (name: string) => join(dataDir, name);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDataDirectory(dataDir);
   const lock = await lockDirectory(file('stack.lock'), dataDir);
   session.add({ stop: () => lock.release() });
   // One that a killed stack has left behind leads nowhere.
@@ -60,13 +63,19 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, dataDir, say));
   stop.throwIfAborted();
 
+  const clickhouse = {
+    CLICKHOUSE_URL: clickhouseUrl,
+    // The embedded ClickHouse knows no other user.
+    CLICKHOUSE_USER: (env.CLICKHOUSE_URL && env.CLICKHOUSE_USER) ?? 'default',
+    CLICKHOUSE_PASSWORD: (env.CLICKHOUSE_URL && env.CLICKHOUSE_PASSWORD) ?? '',
+    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+  };
   const serviceEnv: NodeJS.ProcessEnv = {
     ...env.inherited,
-    // The embedded ClickHouse knows no other user.
-    ...(env.CLICKHOUSE_URL === undefined && { CLICKHOUSE_USER: 'default', CLICKHOUSE_PASSWORD: '' }),
-    CLICKHOUSE_URL: clickhouseUrl,
-    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+    ...clickhouse,
     REDIS_URL: redisUrl,
+    // Nobody else on the network is to reach a stack that somebody tries out.
+    LISTEN_HOST: LOOPBACK,
   };
   const ingestAdminUrl = await superviseIngest(session, serviceEnv, dataDir, say);
   stop.throwIfAborted();
@@ -87,8 +96,11 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
   if (options.demo) {
     const queuePrefix = env.QUEUE_PREFIX;
-    const stateFile = file('demo.json');
-    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, stateFile, say, stop }));
+    const note = {
+      file: file('demo-history.json'),
+      databaseId: await databaseIdOf(warehouseOptions(clickhouse, 'meterline-demo')),
+    };
+    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, note, say, stop }));
     stop.throwIfAborted();
   }
 
@@ -97,6 +109,15 @@ export async function startStack(session: Session, options: StackOptions): Promi
   session.add({ stop: withdraw });
   const adminUrls = [ingestAdminUrl, `http://${LOOPBACK}:${queryAdminPort}`];
   return { addresses, metricsUrls: adminUrls.map((url) => `${url}/metrics`) };
+}
+
+async function databaseIdOf(options: WarehouseOptions): Promise<string> {
+  const warehouse = createWarehouse(options);
+  try {
+    return await readDatabaseId(warehouse);
+  } finally {
+    await warehouse.close();
+  }
 }
 
 async function superviseClickHouse(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {

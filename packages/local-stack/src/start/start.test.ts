@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -62,6 +62,14 @@ async function portsFree(addresses: { apiUrl: string; redisUrl: string; clickhou
   return free.every(Boolean);
 }
 
+/** Whether the port is in use on 127.0.0.1 alone, as far as this machine has other addresses. */
+async function onlyOnLoopback(port: number): Promise<boolean> {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const others = all.filter(({ address }) => address !== '127.0.0.1' && !address.startsWith('fe80:'));
+  const free = await Promise.all(others.map(({ address }) => isPortFree(port, address)));
+  return !(await isPortFree(port)) && free.every(Boolean);
+}
+
 async function pageOf(url: string): Promise<string> {
   return (await fetch(url, { headers: { connection: 'close' } })).text();
 }
@@ -90,6 +98,7 @@ describe('npm start', () => {
       { id: addresses.account, role: 'admin' },
     ]);
     expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
+    expect(await onlyOnLoopback(port)).toBe(true);
 
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
