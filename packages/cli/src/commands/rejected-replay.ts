@@ -77,7 +77,7 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
 }
 
 async function send(
-  { settings }: CommandContext,
+  { settings, tracing }: CommandContext,
   flags: ReplayFlags,
   settlement: Omit<Settlement, 'settle'>,
   edits: Edits,
@@ -85,7 +85,7 @@ async function send(
 ): Promise<void> {
   const { warehouse, onKept } = settlement;
   await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags));
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags), tracing.queueTelemetry);
     try {
       await settleSelected({
         ...settlement,
