@@ -1,0 +1,15 @@
+/** Builds the page into dist/page; `npm run dev` serves it, with the API of a running stack behind it. */
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  build: {
+    outDir: 'dist/page',
+    emptyOutDir: true,
+    // As new as light-dark() in CSS.
+    target: ['chrome123', 'firefox120', 'safari17.5'],
+    // A data: URL would need its own exception in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: { '/v0': process.env.METERLINE_API ?? 'http://127.0.0.1:8080' } },
+});
