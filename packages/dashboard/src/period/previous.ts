@@ -2,36 +2,32 @@
 import { utc } from '@date-fns/utc';
 import { bucketStart, type EpochMs, type Window } from '@meterline/catalog';
 import { differenceInCalendarMonths } from 'date-fns';
-import { plusMonths } from './preset.js';
+import type { PeriodChoice } from '../view/view.js';
+import { type PresetId, plusMonths } from './preset.js';
+
+const MONTHLY_PRESETS: ReadonlySet<PresetId> = new Set(['month', 'last-month', '12m']);
 
 /**
- * A window from the first of a month goes back by whole months, any other by its own length. If it has not ended yet, the
- * one before ends after the same time, so that twelve days are compared with twelve days. Undefined before 1970.
+ * Calendar months go back by months, any other window by its own length. A window that has not ended yet is compared with
+ * as much of the one before: twelve days with twelve days. Undefined before 1970, and for a window yet to come.
+ * @param byMonths the window is meant as calendar months, see {@link isByMonths}
  */
-export function previousWindow(window: Window, now: EpochMs): Window | undefined {
+export function previousWindow(window: Window, byMonths: boolean, now: EpochMs): Window | undefined {
   const { startTime, endTime } = window;
   if (now <= startTime) return undefined;
-  const previousStart = startOfPrevious(window);
+  const previousStart = byMonths ? plusMonths(startTime, -monthsOf(window)) : startTime - (endTime - startTime);
   if (previousStart < 0) return undefined;
+  const isOver = now >= endTime && (!byMonths || beginsMonth(endTime));
+  const elapsed = Math.min(now, endTime) - startTime;
   // A shorter month before does not reach into the present one.
-  const previousEnd = now >= endTime ? endOfPrevious(window, previousStart) : previousStart + (now - startTime);
-  return { startTime: previousStart, endTime: Math.min(previousEnd, startTime) };
+  const previousEnd = isOver ? startTime : Math.min(previousStart + elapsed, startTime);
+  return { startTime: previousStart, endTime: previousEnd };
 }
 
-function startOfPrevious(window: Window): EpochMs {
-  const { startTime, endTime } = window;
-  return beginsMonth(startTime) && endsWithMonth(window)
-    ? plusMonths(startTime, -monthsOf(window))
-    : startTime - (endTime - startTime);
-}
-
-function endOfPrevious({ startTime, endTime }: Window, previousStart: EpochMs): EpochMs {
-  return beginsMonth(endTime) ? startTime : previousStart + (endTime - startTime);
-}
-
-/** Whole months, or one month that has not ended. */
-function endsWithMonth(window: Window): boolean {
-  return beginsMonth(window.endTime) || monthsOf(window) === 1;
+/** Thirty days that happen to be a month are still thirty days; a custom range of whole months is months. */
+export function isByMonths(period: PeriodChoice, { startTime, endTime }: Window): boolean {
+  if ('preset' in period) return MONTHLY_PRESETS.has(period.preset);
+  return beginsMonth(startTime) && beginsMonth(endTime);
 }
 
 function monthsOf({ startTime, endTime }: Window): number {

@@ -1,0 +1,3 @@
+export * from './answers.js';
+export * from './exact-json.js';
+export * from './requests.js';
