@@ -10,6 +10,12 @@ export default defineConfig({
     // A data: URL would need its own exception in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Of what was transferred compressed, a test knows the limit.
+    chunkSizeWarningLimit: 1_000,
+    rolldownOptions: {
+      // "use client" means nothing here.
+      onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
+    },
   },
   server: { proxy: { '/v0': process.env.METERLINE_API ?? 'http://127.0.0.1:8080' } },
 });

@@ -4,8 +4,13 @@ import type { GroupValues } from '../breakdown/group.js';
 import { type Filters, type View, withFilter, withGroups } from './view.js';
 
 /** From coarse to fine: what one asks next. */
-const ORDER = ['workspace', 'resource_type', 'resource_name', 'billing_dimension', 'resource_uuid'] as const satisfies
-  readonly GroupByDimension[];
+const ORDER = [
+  'workspace',
+  'resource_type',
+  'resource_name',
+  'billing_dimension',
+  'resource_uuid',
+] as const satisfies readonly GroupByDimension[];
 
 export function drillDown(view: View, values: GroupValues): View {
   let next = view;

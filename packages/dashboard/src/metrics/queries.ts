@@ -1,0 +1,133 @@
+/** What the page asks of the API, and when. Everything is kept until the person refreshes. */
+import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
+import type { MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useSession } from '../session/session.js';
+import { fetchBreakdown } from './fetch-breakdown.js';
+
+/** Of the API: the most groups on a page. */
+export const API_PAGE_SIZE = 100;
+/** Groups of the period before that a comparison takes in; those after them are too small to matter. */
+const MOST_COMPARED_PAGES = 50;
+
+export function useAccounts() {
+  const { client } = useSession();
+  return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
+}
+
+/** The first page of groups and what they are a part of. The last answer stays on the page until the next is there. */
+export function useBreakdown<Asked>(
+  account: string,
+  query: MetricsQuery,
+  whole: MetricsQuery,
+  asked: Asked,
+  enabled: boolean,
+) {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['metrics', account, 'breakdown', query, whole],
+    queryFn: async ({ signal }) => ({
+      ...(await fetchBreakdown(client, account, query, whole, signal)),
+      // What is on the page may be the answer to the question before.
+      asked,
+    }),
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
+/** The pages after the first, fetched as far as they are needed. */
+export function useFurtherPages(account: string, query: MetricsQuery, first: MetricsAnswer | undefined, pages: number) {
+  const { client } = useSession();
+  const cursor = first?.meta.nextCursor ?? '';
+  const result = useInfiniteQuery({
+    queryKey: ['metrics', account, 'pages', query, cursor],
+    queryFn: ({ pageParam, signal }) => client.metrics(account, { ...query, cursor: pageParam }, { signal }),
+    initialPageParam: cursor,
+    getNextPageParam: (last: MetricsAnswer) => last.meta.nextCursor || undefined,
+    enabled: cursor !== '' && pages > 0,
+  });
+  const { data, fetchNextPage, hasNextPage, isFetching, isError } = result;
+  const fetched = data?.pages.length ?? 0;
+  useEffect(() => {
+    if (fetched > 0 && fetched < pages && hasNextPage && !isFetching && !isError) void fetchNextPage();
+  }, [fetched, pages, hasNextPage, isFetching, isError, fetchNextPage]);
+  const entries: readonly MetricsEntry[] = cursor === '' ? [] : (data?.pages.flatMap((page) => page.data) ?? []);
+  const hasMore = cursor !== '' && (fetched === 0 || hasNextPage);
+  return { entries, hasMore, isFetching, error: result.error, refetch: result.refetch };
+}
+
+export interface PreviousPeriod {
+  readonly first: MetricsAnswer;
+  /** Bucket by bucket, of everything. */
+  readonly whole: MetricsAnswer;
+  readonly entries: readonly MetricsEntry[];
+}
+
+/** The period before, with every group: each row of the table has one to be compared with. */
+export function usePreviousPeriod(
+  account: string,
+  query: MetricsQuery | undefined,
+  whole: MetricsQuery | undefined,
+  enabled: boolean,
+) {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['metrics', account, 'previous', query, whole],
+    queryFn: async ({ signal }): Promise<PreviousPeriod | null> => {
+      if (!query || !whole) return null;
+      const everything = client.metrics(account, whole, { signal });
+      const entries: MetricsEntry[] = [];
+      let first: MetricsAnswer | undefined;
+      let pages = 0;
+      for await (const page of client.metricsPages(account, query, { signal })) {
+        first ??= page;
+        entries.push(...page.data);
+        pages += 1;
+        if (pages === MOST_COMPARED_PAGES) break;
+      }
+      return first ? { first, whole: await everything, entries } : null;
+    },
+    enabled: enabled && query !== undefined,
+  });
+}
+
+/** One figure, under the filters of the view. */
+export function useTotal(account: string, filters: object, window: Window | undefined, enabled: boolean) {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['metrics', account, 'total', filters, window],
+    queryFn: async ({ signal }) => {
+      if (!window) return null;
+      const times = { startTime: formatTimestamp(window.startTime), endTime: formatTimestamp(window.endTime) };
+      const query = { ...filters, ...times, resolution: 'monthly' } as const;
+      return (await client.metrics(account, query, { signal })).summary.totalCost;
+    },
+    enabled: enabled && window !== undefined,
+  });
+}
+
+/** Of all time: the start of the last month with any usage; null when there never was any. */
+export function useLastUse(account: string, now: EpochMs, enabled: boolean) {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['metrics', account, 'last use', now],
+    queryFn: async ({ signal }) => {
+      const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(now + MS_PER_DAY) };
+      const answer = await client.metrics(
+        account,
+        { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] },
+        { signal },
+      );
+      const used = answer.data.flatMap(({ timeseries }) => timeseries.filter(({ usage }) => usage !== '0'));
+      return (
+        used
+          .map(({ timestamp }) => timestamp)
+          .sort()
+          .at(-1) ?? null
+      );
+    },
+    enabled,
+  });
+}
