@@ -16,6 +16,7 @@ COPY packages/catalog/package.json packages/catalog/
 COPY packages/warehouse/package.json packages/warehouse/
 COPY packages/access/package.json packages/access/
 COPY packages/service/package.json packages/service/
+COPY packages/client/package.json packages/client/
 COPY packages/cli/package.json packages/cli/
 COPY services/ingest/package.json services/ingest/
 COPY services/query/package.json services/query/
