@@ -40,6 +40,7 @@ EXPOSE 8080
 CMD ["node", "services/query/dist/main.js"]
 
 FROM runtime AS cli
+COPY --from=build /app/packages/client/dist packages/client/dist
 COPY packages/cli/bin packages/cli/bin
 COPY --from=build /app/packages/cli/dist packages/cli/dist
 ENTRYPOINT ["node", "packages/cli/bin/meterline.js"]
