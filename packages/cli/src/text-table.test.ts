@@ -14,9 +14,24 @@ it('a table shows control characters and obeys none', () => {
   expect(textTable([['a\u001b[2J\nb\u009b']])).toBe('a\uFFFD[2J\uFFFDb\uFFFD');
 });
 
+it('a table counts the cells of a terminal, not characters', () => {
+  expect(
+    textTable([
+      ['名前', 'x'],
+      ['ab', 'y'],
+      ['e\u0301', 'z'],
+    ]),
+  ).toBe('名前  x\nab    y\ne\u0301     z');
+});
+
+it('a table shows what would turn its text around', () => {
+  expect(textTable([['a\u202Eb\u2028c']])).toBe('a\uFFFDb\uFFFDc');
+});
+
 it.each([
   ['four', 'four'],
   ['fiver', 'fiv…'],
-  ['😀😀😀😀', '😀😀😀😀'],
-  ['😀😀😀😀😀', '😀😀😀…'],
-])('%s has at most four characters as %s', (text, short) => expect(shortened(text, 4)).toBe(short));
+  ['😀😀', '😀😀'],
+  ['😀😀😀', '😀…'],
+  ['👩‍👩‍👧‍👦x👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦x…'],
+])('%s takes at most four cells as %s', (text, short) => expect(shortened(text, 4)).toBe(short));

@@ -2,7 +2,7 @@
  * The answers of the API, as a reader that keeps every digit meets them (see exact-json.ts): numbers are decimal text.
  * Members that a later service adds are passed over. Source: the API specification, sections "Billing API" and "Errors".
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { GROUP_BY_DIMENSIONS } from '../group-by.js';

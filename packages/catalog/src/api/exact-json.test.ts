@@ -21,6 +21,11 @@ describe('readExactJson', () => {
     });
   });
 
+  it('takes no number for the name of a member', () => {
+    expect(() => readExactJson('{1:2}')).toThrow(SyntaxError);
+    expect(() => readExactJson('{1 :2}')).toThrow(SyntaxError);
+  });
+
   it('leaves the digits inside of strings and names alone', () => {
     const value = { '1': 'costs 1.5', '"2\\': '\\"3\\\\', '': '4\u20285' };
     expect(readExactJson(JSON.stringify(value))).toEqual(value);
@@ -60,15 +65,14 @@ describe('readExactJson', () => {
         read(text);
         return true;
       } catch (error) {
-        expect(error).toBeInstanceOf(SyntaxError);
-        return false;
+        return !(error instanceof SyntaxError);
       }
     };
     fc.assert(
       fc.property(nearlyJson, (text) => {
-        expect([text, accepts(readExactJson, text)]).toEqual([text, accepts(JSON.parse, text)]);
+        return accepts(readExactJson, text) === accepts(JSON.parse, text);
       }),
-      { numRuns: 5_000 },
+      { numRuns: 10_000 },
     );
   });
 });

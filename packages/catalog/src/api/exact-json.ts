@@ -1,10 +1,10 @@
 /** Reading JSON without doubles: the API writes money and usage digit by digit, and a double keeps 15 of them. */
 
 /**
- * A string, which stays as it is, or a number. Strings are matched so that no digit inside of one is taken for a number;
- * a string that never ends is not matched, and JSON.parse refuses it.
+ * A string, to its end or that of the text, or a number. Strings are matched so that no digit inside of one is taken for
+ * a number. A colon belongs to the number before it, because in quotes the two would be the name of a member.
  */
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?/g;
 
 /** The grammar of a number. Source: RFC 8259, section 6. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
