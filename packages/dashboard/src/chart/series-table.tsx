@@ -3,7 +3,8 @@ import { type DecimalText, type Resolution, UNIT_NAME, type Unit, ZERO } from '@
 import type { Breakdown } from '../breakdown/breakdown.js';
 import { ViewLink } from '../controls/view-link.js';
 import { bucketText } from '../period/period-text.js';
-import { ExactAmount, longestFraction } from '../table/exact-amount.js';
+import { ExactAmount } from '../table/exact-amount.js';
+import { longestFraction } from '../table/longest-fraction.js';
 import type { View } from '../view/view.js';
 
 const MONEY_DIGITS = 2;

@@ -12,7 +12,8 @@ import { DIMENSION_LABEL, valueLabel } from '../breakdown/labels.js';
 import { ViewLink } from '../controls/view-link.js';
 import { canDrill, drillDown } from '../view/drill-down.js';
 import type { Sort, SortColumn, View } from '../view/view.js';
-import { ExactAmount, longestFraction } from './exact-amount.js';
+import { ExactAmount } from './exact-amount.js';
+import { longestFraction } from './longest-fraction.js';
 import type { Row } from './row.js';
 
 export interface Totals {

@@ -1,13 +1,6 @@
 /** An amount to the last digit, its point above the point of the amount below. */
 import { type DecimalText, grouped } from '@meterline/catalog';
 
-/** How many digits after the point the longest of the amounts has. */
-export function longestFraction(amounts: Iterable<DecimalText | undefined>, least: number): number {
-  let longest = least;
-  for (const amount of amounts) longest = Math.max(longest, amount?.split('.')[1]?.length ?? 0);
-  return longest;
-}
-
 interface ExactAmountProps {
   readonly amount: DecimalText;
   /** Digits after the point that are always written: 2 for money. */
