@@ -1,6 +1,6 @@
 /**
  * Finds or installs the browser that the tests of the web page drive. Node built-ins only: it runs before anything is
- * installed.
+ * installed. Types and contract: chromium-binary.d.mts.
  */
 import { findExecutable, installProgram, isExecutable } from '../../packages/local-stack/hosts/system-package.js';
 
@@ -14,13 +14,6 @@ const ELSEWHERE = [
 const PACKAGE_NAMES = { 'apt-get': 'chromium', dnf: 'chromium', apk: 'chromium' };
 const WAY_OUT = 'install Chromium or Chrome so that it is on PATH, or set CHROMIUM_PATH to its executable';
 
-/**
- * The absolute path of a Chromium or Chrome: CHROMIUM_PATH, one on PATH or in a usual place, or else one installed now.
- *
- * @param {{ env?: Record<string, string | undefined>, say?: (line: string) => void }} options
- * @returns {Promise<string>}
- * @throws {Error} that says, in one line, what to do
- */
 export async function ensureChromium({ env = process.env, say = () => {} } = {}) {
   const present = await findChromium(env);
   if (present) return present;
