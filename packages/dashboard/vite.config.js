@@ -1,7 +1,24 @@
 /** Builds the page into dist/page; `npm run dev` serves it, with the API of a running stack behind it. */
 import { defineConfig } from 'vite';
 
+/** The chart's code is asked for together with the page's, not once that has run. */
+const preloadChunks = {
+  name: 'preload-chunks',
+  transformIndexHtml: {
+    order: 'post',
+    handler: (_html, { bundle }) =>
+      Object.values(bundle ?? {})
+        .filter((chunk) => chunk.type === 'chunk' && chunk.isDynamicEntry)
+        .map(({ fileName }) => ({
+          tag: 'link',
+          attrs: { rel: 'modulepreload', crossorigin: true, href: `/${fileName}` },
+          injectTo: 'head',
+        })),
+  },
+};
+
 export default defineConfig({
+  plugins: [preloadChunks],
   build: {
     outDir: 'dist/page',
     emptyOutDir: true,

@@ -3,10 +3,13 @@ import { MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Explorer } from './explorer.js';
+import { prefetchFirstView } from './metrics/queries.js';
 import { retryDelay, shouldRetry } from './metrics/retry.js';
+import { currentMinute } from './period/current-minute.js';
 import { type Ending, forgetCredential, keepCredential, keptCredential } from './session/credential.js';
 import { createClient, SessionContext } from './session/session.js';
 import { SignIn } from './session/sign-in.js';
+import { readView } from './view/view-query.js';
 
 export function App() {
   const [credential, setCredential] = useState(keptCredential);
@@ -19,7 +22,10 @@ export function App() {
       setEnding(why);
       setCredential(undefined);
     };
-    return { client: createClient(credential), queries: createQueries(() => end('refused')), signOut: () => end() };
+    const client = createClient(credential);
+    const queries = createQueries(() => end('refused'));
+    prefetchFirstView(queries, client, readView(location.search), currentMinute());
+    return { client, queries, signOut: () => end() };
   }, [credential]);
 
   if (!session) {

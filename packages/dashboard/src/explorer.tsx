@@ -6,6 +6,7 @@ import { AccountView } from './account-view.js';
 import { Brand } from './controls/brand.js';
 import { Picker } from './controls/picker.js';
 import { useAccounts } from './metrics/queries.js';
+import { currentMinute } from './period/current-minute.js';
 import { timeText } from './period/period-text.js';
 import { useSession } from './session/session.js';
 import { OfflineBanner } from './states/connection.js';
@@ -14,9 +15,8 @@ import { ThemeSwitch } from './theme/theme-switch.js';
 import { useView } from './view/use-view.js';
 import { DEFAULT_VIEW } from './view/view.js';
 
-const MINUTE_MS = 60_000;
 /** A page that was away for so long reads everything anew when it is looked at again. */
-const STALE_MS = 5 * MINUTE_MS;
+const STALE_MS = 5 * 60_000;
 
 export function Explorer() {
   const { signOut } = useSession();
@@ -100,8 +100,4 @@ function useNow(): { now: EpochMs; refresh: () => void } {
     return () => document.removeEventListener('visibilitychange', seen);
   }, [now, refresh]);
   return { now, refresh };
-}
-
-function currentMinute(): EpochMs {
-  return Date.now() - (Date.now() % MINUTE_MS);
 }

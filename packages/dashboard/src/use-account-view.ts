@@ -18,15 +18,8 @@ export const MOST_SORTED_PAGES = 100;
 
 export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
   const wanted = windowOf(view, now);
-  const wantedQuery = metricsQuery(view, wanted);
   const isRefused = role === 'member' && needsAdmin(view);
-  const result = useBreakdown(
-    account,
-    wantedQuery,
-    wholeQuery(view, wantedQuery),
-    { view, window: wanted },
-    !isRefused,
-  );
+  const result = useBreakdown(account, view, now, !isRefused);
   const source = result.data;
 
   // Until an answer is there, the one before stays, under its own breakdown, period and unit.

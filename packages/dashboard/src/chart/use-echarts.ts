@@ -41,8 +41,11 @@ export function useECharts(option: ChartOption, handlers: ChartHandlers): EChart
     created.on('mouseover', ({ seriesIndex }) => latest.current.onHover(seriesIndex));
     created.on('mouseout', () => latest.current.onHover(undefined));
     created.on('finished', () => latest.current.onDrawn());
-    const observer = new ResizeObserver(() => {
-      created.resize();
+    const observer = new ResizeObserver(([entry]) => {
+      // It is called at first, too, when there is nothing to be drawn anew.
+      if (entry?.contentRect.width !== created.getWidth() || entry.contentRect.height !== created.getHeight()) {
+        created.resize();
+      }
       setWidth(created.getWidth());
     });
     observer.observe(element.current);

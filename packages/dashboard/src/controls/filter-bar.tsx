@@ -30,6 +30,9 @@ export function FilterBar({ account, view, query, navigate, workspaceReason }: F
       <button type="button" className="control unfold" aria-expanded={unfolded} onClick={() => setUnfolded(!unfolded)}>
         <span className="control-label">Filters</span>
         <span className="control-value">{count === 0 ? 'None' : `${count} set`}</span>
+        <svg viewBox="0 0 12 12" aria-hidden="true">
+          <path d={unfolded ? 'm3 7.5 3-3 3 3' : 'm3 4.500 3 3 3-3'} />
+        </svg>
       </button>
       <NameFilter {...{ account, view, query, navigate }} dimension="workspace" disabledReason={workspaceReason} />
       <TypeFilter {...{ account, view, query, navigate }} />

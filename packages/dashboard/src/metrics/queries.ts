@@ -1,40 +1,50 @@
 /** What the page asks of the API, and when. Everything is kept until the person refreshes. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
-import type { MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useSession } from '../session/session.js';
+import type { View } from '../view/view.js';
 import { fetchBreakdown } from './fetch-breakdown.js';
+import { metricsQuery, wholeQuery, windowOf } from './request.js';
 
 /** Of the API: the most groups on a page. */
 export const API_PAGE_SIZE = 100;
 /** Groups of the period before that a comparison takes in; those after them are too small to matter. */
 const MOST_COMPARED_PAGES = 50;
 
-export function useAccounts() {
-  const { client } = useSession();
-  return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
+function accountsQuery(client: MeterlineClient) {
+  return queryOptions({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
 }
 
-/** The first page of groups and what they are a part of. The last answer stays on the page until the next is there. */
-export function useBreakdown<Asked>(
-  account: string,
-  query: MetricsQuery,
-  whole: MetricsQuery,
-  asked: Asked,
-  enabled: boolean,
-) {
-  const { client } = useSession();
-  return useQuery({
+export function useAccounts() {
+  return useQuery(accountsQuery(useSession().client));
+}
+
+function breakdownQuery(client: MeterlineClient, account: string, view: View, now: EpochMs) {
+  const window = windowOf(view, now);
+  const query = metricsQuery(view, window);
+  const whole = wholeQuery(view, query);
+  return queryOptions({
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => ({
       ...(await fetchBreakdown(client, account, query, whole, signal)),
       // What is on the page may be the answer to the question before.
-      asked,
+      asked: { view, window },
     }),
-    placeholderData: keepPreviousData,
-    enabled,
   });
+}
+
+/** The first page of groups and what they are a part of. The last answer stays on the page until the next is there. */
+export function useBreakdown(account: string, view: View, now: EpochMs, enabled: boolean) {
+  const { client } = useSession();
+  return useQuery({ ...breakdownQuery(client, account, view, now), placeholderData: keepPreviousData, enabled });
+}
+
+/** Asks for what the first view needs while the page is still being built. */
+export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, now: EpochMs): void {
+  void queries.prefetchQuery(accountsQuery(client));
+  if (view.account !== undefined) void queries.prefetchQuery(breakdownQuery(client, view.account, view, now));
 }
 
 /** The pages after the first, fetched as far as they are needed. */

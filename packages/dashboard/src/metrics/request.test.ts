@@ -83,7 +83,7 @@ describe('usage', () => {
       { filters: { resourceType: 'agent' }, groupBy: ['billing_dimension'] },
       /mixes GB-seconds and events/,
     ],
-    ['everything is mixed', {}, /mixes GB-seconds and events and hours/],
+    ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
     ['dimensions are not told apart', { filters: { resourceType: 'job' } }, /Group by billing dimension/],
   ])('is not shown, with the reason, when %s', (_what, change, reason) => {
     expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });

@@ -3,6 +3,8 @@ import { BILLING_DIMENSIONS, type BillingDimension, DIMENSIONS, type Unit } from
 import { UNIT_LABEL } from '../breakdown/labels.js';
 import type { Filters, View } from '../view/view.js';
 
+const LIST = new Intl.ListFormat('en-GB');
+
 export type UsageScope = { readonly unit: Unit } | { readonly unit: undefined; readonly reason: string };
 
 /** The billing dimensions that the filters leave. */
@@ -22,7 +24,7 @@ export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy
     return { unit };
   if (others.length === 0)
     return { unit: undefined, reason: 'Group by billing dimension, or choose one, to see usage.' };
-  const mixed = units.map((each) => UNIT_LABEL[each]).join(' and ');
+  const mixed = LIST.format(units.map((each) => UNIT_LABEL[each]));
   return {
     unit: undefined,
     reason: `Usage adds up only in one unit, and this mixes ${mixed}. Choose a billing dimension to see it.`,
