@@ -36,7 +36,7 @@ export function Figures({ breakdown, resolution, window, unit, previous, monthTo
           }
           note={
             previous
-              ? `${amountText(previous.total, unit)} in ${windowText(previous.window)}`
+              ? `${amountText(previous.total, unit)} in ${windowText(previous.window, now)}`
               : 'from the period before'
           }
         />

@@ -38,8 +38,11 @@ export function bucketText(bucket: EpochMs, resolution: Resolution): string {
   }
 }
 
-/** `1 Nov – 21 Nov 2026`, both days inside; with the times that are not midnight. */
-export function windowText({ startTime, endTime }: Window): string {
+/**
+ * `1 Nov – 21 Nov 2026`, both days inside; with the times that are not midnight.
+ * @param known whose year goes without saying
+ */
+export function windowText({ startTime, endTime }: Window, known?: EpochMs): string {
   // The end of a day is said by the day.
   const last = endTime % MS_PER_DAY === 0 ? endTime - MS_PER_DAY : endTime;
   const times = {
@@ -47,8 +50,13 @@ export function windowText({ startTime, endTime }: Window): string {
     to: endTime % MS_PER_DAY === 0 ? '' : ` ${TIME.format(endTime)}`,
   };
   if (last === startTime) return DAY_OF_YEAR.format(startTime);
-  const sameYear = new Date(startTime).getUTCFullYear() === new Date(last).getUTCFullYear();
-  return `${(sameYear ? DAY : DAY_OF_YEAR).format(startTime)}${times.from} – ${DAY_OF_YEAR.format(last)}${times.to}`;
+  const from = yearNumber(startTime) === yearNumber(last) ? DAY : DAY_OF_YEAR;
+  const to = known !== undefined && yearNumber(last) === yearNumber(known) ? DAY : DAY_OF_YEAR;
+  return `${from.format(startTime)}${times.from} – ${to.format(last)}${times.to}`;
+}
+
+function yearNumber(instant: EpochMs): number {
+  return new Date(instant).getUTCFullYear();
 }
 
 export function periodText(period: PeriodChoice): string {

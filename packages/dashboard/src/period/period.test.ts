@@ -125,6 +125,12 @@ describe('times as people read them', () => {
     expect(windowText(window(from, to))).toBe(expected);
   });
 
+  it('the year goes without saying where it is known', () => {
+    const october = window('2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z');
+    expect(windowText(october, NOW)).toBe('1 Oct – 21 Oct 16:49');
+    expect(windowText(october, Date.parse('2027-01-01T00:00:00Z'))).toBe('1 Oct – 21 Oct 2026 16:49');
+  });
+
   it.each<[Resolution, string, string]>([
     ['hourly', '07:00', 'Sat, 21 Nov 2026, 07:00–08:00'],
     ['daily', '21 Nov', 'Sat, 21 Nov 2026'],
