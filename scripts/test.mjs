@@ -21,6 +21,7 @@ const PROCESS_TESTS = [
   'process',
   'packages/local-stack',
   'test/cli',
+  'test/guides',
 ];
 
 const jestOptions = process.argv.slice(2).filter((option) => option !== '--fast');
