@@ -56,6 +56,17 @@ ${Object.entries(components.schemas).map(schemaSection)}
 `.text;
 }
 
+/** Of the error responses among the components. */
+const ERROR_TITLE: Readonly<Record<string, string>> = {
+  BadRequest: '400 Bad request',
+  Unauthorized: '401 Unauthorized',
+  Forbidden: '403 Forbidden',
+  NotFound: '404 Not found',
+  Unavailable: '503 Unavailable',
+  NotReady: '503 Not ready',
+  Other: 'Any other status',
+};
+
 function navigation({ info, tags, components }: OpenApiDocument, places: readonly Place[]): Html {
   return html`<nav aria-label="Reference">
 <a class="brand" href="#content">${info.title}<span>API reference</span></a>
@@ -84,7 +95,7 @@ function operationSection({ path, method, operation }: Place): Html {
 <h3><a href="#${operationId}">${summary}</a></h3>
 <p class="route">${verb(method)}<span>${path}</span></p>
 ${prose(description)}
-${parameters.length > 0 && html`<h4>Parameters</h4>${parameterTable(parameters)}`}
+${parameters.length > 0 && html`<h4>Parameters</h4>${parameterTable(summary, parameters)}`}
 <h4>Answer</h4>
 ${success !== undefined && answer(success)}
 <h4>Example</h4>
@@ -101,8 +112,8 @@ ${body !== undefined && html`<pre tabindex="0">${body}</pre>`}</details>`,
 </section>`;
 }
 
-function parameterTable(parameters: readonly Parameter[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Parameters" tabindex="0"><table>
+function parameterTable(summary: string, parameters: readonly Parameter[]): Html {
+  return html`<div class="scroll" role="region" aria-label="Parameters: ${summary}" tabindex="0"><table>
 <thead><tr><th>Name</th><th>In</th><th>Type</th><th>Meaning</th></tr></thead>
 <tbody>${parameters.map(
     ({ name, in: place, required, schema, description }) => html`<tr>
@@ -132,13 +143,13 @@ function errorLinks(responses: Operation['responses']): Html[] {
 
 function errorSection([name, response]: [string, Response]): Html {
   const [media] = Object.values(response.content ?? {});
-  return html`<section id="error-${name}"><p>${phrase(response.description)}</p>${media && examples(media)}</section>`;
+  return html`<section id="error-${name}"><h3>${ERROR_TITLE[name] ?? name}</h3><p>${phrase(response.description)}</p>${media && examples(media)}</section>`;
 }
 
 function schemaSection([name, schema]: [string, JsonSchema]): Html {
   const hasMembers = 'properties' in schema;
   return html`<section id="schema-${name}"><h3>${name}</h3>
-${hasMembers ? schemaTable(schema) : html`<p class="type">${typeOf(schema)}</p>`}</section>`;
+${hasMembers ? schemaTable(name, schema) : html`<p class="type">${typeOf(schema)}</p>`}</section>`;
 }
 
 function examples({ examples: all = {} }: MediaType): Html[] {

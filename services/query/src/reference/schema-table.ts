@@ -11,8 +11,8 @@ interface Member {
 
 const REFERENCE = /^#\/components\/schemas\/(\w+)$/;
 
-export function schemaTable(schema: JsonSchema): Html {
-  return html`<div class="scroll" role="region" aria-label="Members" tabindex="0"><table>
+export function schemaTable(name: string, schema: JsonSchema): Html {
+  return html`<div class="scroll" role="region" aria-label="Members of ${name}" tabindex="0"><table>
 <thead><tr><th>Member</th><th>Type</th><th>Meaning</th></tr></thead>
 <tbody>${membersOf(schema, 0).map(memberRow)}</tbody></table></div>`;
 }

@@ -17,7 +17,7 @@ export const STYLE = `
 html { scroll-padding-top: 24px; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.6 var(--sans); font-variant-numeric: tabular-nums; }
 a { color: var(--accent); text-decoration: none; }
-a:hover { text-decoration: underline; text-underline-offset: 3px; }
+a:hover, main p a, main td a { text-decoration: underline; text-decoration-thickness: 1px; text-underline-offset: 3px; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
 .skip { position: absolute; left: -999px; }
 .skip:focus { left: 16px; top: 16px; padding: 8px 12px; background: var(--ground); z-index: 1; }
