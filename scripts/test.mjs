@@ -22,6 +22,7 @@ const PROCESS_TESTS = [
   'packages/local-stack',
   'test/cli',
   'test/browser',
+  'test/guides',
 ];
 
 const jestOptions = process.argv.slice(2).filter((option) => option !== '--fast');

@@ -197,6 +197,15 @@ describe('login', () => {
     expect(await runMeterline(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
   });
 
+  it('tells what comes before it', async () => {
+    const own = { METERLINE_CONFIG: join(directory, 'second.json'), METERLINE_API_URL: 'http://127.0.0.1:9' };
+    const { code, stderr } = await runMeterline(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`http://127.0.0.1:9 (from METERLINE_API_URL) comes before it`),
+    });
+  });
+
   it.each([
     ['a key that the API refuses', 'mlk_nope\n', 3],
     ['no key', '', 2],

@@ -17,13 +17,13 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, '\uFFFD');
 }
 
-const GRAPHEMES = new Intl.Segmenter();
+let segmenter: Intl.Segmenter | undefined;
 const ASCII = /^[\x20-\x7e]*$/;
 
 /** How many cells of a terminal a text takes: two for an ideograph or an emoji. */
 export function displayWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
-  return [...GRAPHEMES.segment(text)].reduce((width, { segment }) => width + graphemeWidth(segment), 0);
+  return [...graphemesOf(text)].reduce((width, { segment }) => width + graphemeWidth(segment), 0);
 }
 
 /** At most so many cells of a terminal, the last one an ellipsis where the text goes on. */
@@ -31,7 +31,7 @@ export function shortened(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
   let used = 1;
-  for (const { segment } of GRAPHEMES.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     used += graphemeWidth(segment);
     if (used > width) break;
     kept += segment;
@@ -42,6 +42,12 @@ export function shortened(text: string, width: number): string {
 export function padded(text: string, width: number, toTheRight: boolean): string {
   const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
   return toTheRight ? space + text : text + space;
+}
+
+/** Made when the first text needs it: the tables of Unicode take 10 ms to load, and most texts are ASCII. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
 }
 
 /** A grapheme is as wide as its widest part: what joins or modifies has no width of its own. */

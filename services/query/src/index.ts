@@ -3,5 +3,8 @@ export type { Caller } from './auth/caller.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
 export type { QueryDependencies } from './dependencies.js';
 export { readEnv, type TrustProxy } from './env.js';
+export { createOpenApiDocument } from './openapi/document.js';
+export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
 export { createRedis } from './redis-connection.js';
+export { requestTarget } from './reference/curl.js';
 export { type RunningServer, startServer } from './server.js';

@@ -60,12 +60,10 @@ export const WINDOW_PARAMETERS = {
   startTime: instant.meta({
     format: 'date-time',
     description: 'Where the window begins; inclusive. RFC 3339 in UTC, from 1970 through 2100.',
-    examples: ['2025-10-01T00:00:00Z'],
   }),
   endTime: instant.meta({
     format: 'date-time',
     description: 'Where the window ends; exclusive, and after startTime.',
-    examples: ['2025-10-03T00:00:00Z'],
   }),
 };
 
@@ -75,7 +73,6 @@ export const METRICS_PARAMETERS = {
     description:
       'The length of a bucket. Left out, it follows from the window: under 7 days hourly, under 90 days daily, under a year ' +
       'weekly, else monthly. Asked for, hourly allows a window of up to 7 days, daily 90 days, weekly 1 year.',
-    examples: ['daily'],
   }),
   groupBy: groupBy.meta({
     // In the document the list that the text stands for: its style says that commas separate it.
@@ -86,30 +83,25 @@ export const METRICS_PARAMETERS = {
     uniqueItems: true,
     description:
       'Up to three dimensions, in any order. Several give their cross product. Left out, there is one entry.',
-    examples: [['workspace', 'billing_dimension']],
   }),
-  workspace: name.meta({ ...NAME, description: 'Only this workspace; account admins only.', examples: ['production'] }),
-  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.', examples: ['agent'] }),
-  resourceName: name.meta({ ...NAME, description: 'Only resources of this name.', examples: ['support'] }),
+  workspace: name.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
+  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
+  resourceName: name.meta({ ...NAME, description: 'Only resources of this name.' }),
   resourceUuid: nameOrNothing.meta({
     maxLength: MAX_NAME_LENGTH,
     description: 'Only this instance; empty selects what has none. Best effort: not every type of resource has one.',
-    examples: [''],
   }),
   billingDimension: oneOf(BILLING_DIMENSIONS).meta({
     description: 'Only this billing dimension.',
-    examples: ['agent_compute_runtime_gbs'],
   }),
   limit: pageSize(MAX_METRICS_PAGE).meta({
     description: `Groups on a page. Larger values mean ${MAX_METRICS_PAGE}.`,
     default: MAX_METRICS_PAGE,
-    examples: [MAX_METRICS_PAGE],
   }),
   cursor: z.string().meta({
     description:
       '`meta.nextCursor` of the page before, with the same parameters (`limit` may change) and the same caller, within 24 ' +
       'hours. Empty or left out: the first page.',
-    examples: [''],
   }),
 };
 
@@ -117,16 +109,13 @@ export const ACCOUNT_LIST_PARAMETERS = {
   limit: pageSize(MAX_ACCOUNT_PAGE).meta({
     description: `Accounts on a page. Larger values mean ${MAX_ACCOUNT_PAGE}. Since version 2026-04-28.`,
     default: DEFAULT_ACCOUNT_PAGE,
-    examples: [DEFAULT_ACCOUNT_PAGE],
   }),
   cursor: z.string().meta({
     description: '`meta.nextCursor` of the page before, within 24 hours. Since version 2026-04-28.',
-    examples: [''],
   }),
   sort: oneOf(ACCOUNT_SORTS).meta({
     description: 'The order of the list. Since version 2026-04-28.',
     default: ACCOUNT_SORTS[0],
-    examples: ['name:asc'],
   }),
 };
 

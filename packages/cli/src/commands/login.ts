@@ -26,9 +26,8 @@ export function addLoginCommand(program: Command, context: CommandContext): void
 
 async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const { url } = await context.apiSettings.access(flags);
-  if (url.source === context.configFile || url.source === 'the default') {
-    if (flags.apiUrl === undefined) say(context, `The API at ${url.value} (from ${url.source}).`);
-  }
+  if (flags.apiUrl === undefined)
+    say(context, `The API is ${url.value} (from ${url.source}); --api-url names another.`);
   const apiUrl = canonicalUrl(url);
   const apiKey = await readKey(context);
   const source = 'what you have just given';
@@ -50,6 +49,14 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   }
   const whose = accounts.map(({ id, role }) => `${role} of ${id}`).join(', ') || 'in no account';
   say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${context.configFile}.`);
+  await sayWhatComesFirst(context, apiUrl);
+}
+
+/** A variable or a local stack goes before what login keeps. */
+async function sayWhatComesFirst(context: CommandContext, apiUrl: string): Promise<void> {
+  const { url } = await context.apiSettings.access({});
+  if (url.value === apiUrl) return;
+  say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
 }
 
 /** One line; what is typed at a terminal is not shown. */
