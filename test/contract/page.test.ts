@@ -81,7 +81,7 @@ describe('the page', () => {
     '/page',
     '/assets/.x',
   ])('%s is no part of it, and 404 like any unknown path', async (path) => {
-    const answer = await get(path);
+    const answer = await api.request(path);
     expect([answer.status, errorOf(answer).error]).toEqual([404, 'not_found']);
   });
 
