@@ -163,6 +163,18 @@ describe('trouble', () => {
     await expect(tableRows(page)).resolves.toHaveLength(5);
   });
 
+  it('of the comparison alone leaves the rest as it is', async () => {
+    const page = await open('account=acme');
+    await tableRows(page);
+    await page.route(/startTime=2025-09-17/, refuse(500, 'internal_error'));
+    await page.getByLabel('Compare with previous period').check();
+    await page.getByText('The period before cannot be read: It is internal_error.').waitFor();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+    await page.unroute(/startTime=2025-09-17/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('columnheader', { name: 'Change' }).waitFor();
+  });
+
   it('of the network keeps what is shown, and is over by itself', async () => {
     const page = await open();
     await tableRows(page);

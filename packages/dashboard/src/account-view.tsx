@@ -7,6 +7,7 @@ import { Toolbar } from './controls/toolbar.js';
 import { Figures } from './figures.js';
 import { windowOf } from './metrics/request.js';
 import { Empty } from './states/empty.js';
+import { problemOf } from './states/problem.js';
 import { MessagePanel, ProblemPanel } from './states/problem-panel.js';
 import { Waiting } from './states/waiting.js';
 import { TableCard } from './table/table-card.js';
@@ -57,6 +58,14 @@ export function AccountView({ account, role, view, navigate, now, refresh }: Acc
       ) : (
         <div className={isStale ? 'content stale' : 'content'}>
           {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
+          {before && shown.comparison.error && (
+            <div className="banner" role="alert">
+              <span>The period before cannot be read: {problemOf(shown.comparison.error, account).text}</span>
+              <button type="button" className="quiet" onClick={() => void shown.comparison.refetch()}>
+                Try again
+              </button>
+            </div>
+          )}
           <Figures
             {...{ breakdown, resolution, window, unit, now }}
             monthToDate={shown.monthToDate}

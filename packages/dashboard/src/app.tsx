@@ -60,6 +60,7 @@ function createQueries(onRefused: () => void): QueryClient {
         retry: shouldRetry,
         retryDelay,
       },
+      mutations: { retry: shouldRetry, retryDelay },
     },
   });
 }

@@ -12,6 +12,7 @@ export interface FiguresProps {
   readonly unit: Unit | undefined;
   /** Undefined: not compared; null: not here yet. */
   readonly previous: { readonly window: Window; readonly total: DecimalText } | null | undefined;
+  /** Null: not here yet; undefined: it cannot be read. */
   readonly monthToDate: DecimalText | null | undefined;
   readonly now: EpochMs;
 }
@@ -48,7 +49,7 @@ export function Figures({ breakdown, resolution, window, unit, previous, monthTo
       />
       <Figure
         title="Month to date"
-        value={monthToDate === undefined || monthToDate === null ? undefined : amountText(monthToDate, undefined)}
+        value={monthToDate === null ? undefined : monthToDate === undefined ? '–' : amountText(monthToDate, undefined)}
         note={monthText(now)}
       />
     </dl>

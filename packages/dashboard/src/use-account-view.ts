@@ -45,12 +45,13 @@ export function useAccountView(account: string, view: View, role: Role | undefin
 
   const before = view.compare ? previousWindow(window, isByMonths(of.period, window), now) : undefined;
   const previousQuery = before && { ...metricsQuery(of, before), resolution };
-  const previous = usePreviousPeriod(
+  const comparison = usePreviousPeriod(
     account,
     previousQuery,
     previousQuery && wholeQuery(of, previousQuery),
     !isRefused && first !== undefined && !isStale,
-  ).data;
+  );
+  const previous = comparison.data;
   const previousCosts = useMemo(
     () => previous && new Map(previous.entries.map((entry) => [groupKey(entry, groupBy), entry.summary.cost])),
     [previous, groupBy],
@@ -87,8 +88,15 @@ export function useAccountView(account: string, view: View, role: Role | undefin
       rows,
       further,
     },
-    ...{ before, previous, previousCosts: previousCosts ?? undefined, previousSeries: previousSeries ?? undefined },
-    monthToDate: monthToDate.data,
+    ...{
+      before,
+      comparison,
+      previous,
+      previousCosts: previousCosts ?? undefined,
+      previousSeries: previousSeries ?? undefined,
+    },
+    // What cannot be read is a dash, and not on its way for ever.
+    monthToDate: monthToDate.isError ? undefined : (monthToDate.data ?? null),
     usageUnit: scope.unit,
   };
 }

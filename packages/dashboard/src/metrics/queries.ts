@@ -69,7 +69,6 @@ export function useFurtherPages(account: string, query: MetricsQuery, first: Met
 }
 
 export interface PreviousPeriod {
-  readonly first: MetricsAnswer;
   /** Bucket by bucket, of everything. */
   readonly whole: MetricsAnswer;
   readonly entries: readonly MetricsEntry[];
@@ -87,20 +86,25 @@ export function usePreviousPeriod(
     queryKey: ['metrics', account, 'previous', query, whole],
     queryFn: async ({ signal }): Promise<PreviousPeriod | null> => {
       if (!query || !whole) return null;
-      const everything = client.metrics(account, whole, { signal });
-      const entries: MetricsEntry[] = [];
-      let first: MetricsAnswer | undefined;
-      let pages = 0;
-      for await (const page of client.metricsPages(account, query, { signal })) {
-        first ??= page;
-        entries.push(...page.data);
-        pages += 1;
-        if (pages === MOST_COMPARED_PAGES) break;
-      }
-      return first ? { first, whole: await everything, entries } : null;
+      const [everything, entries] = await Promise.all([
+        client.metrics(account, whole, { signal }),
+        firstEntries(client, account, query, signal),
+      ]);
+      return { whole: everything, entries };
     },
     enabled: enabled && query !== undefined,
   });
+}
+
+async function firstEntries(client: MeterlineClient, account: string, query: MetricsQuery, signal: AbortSignal) {
+  const entries: MetricsEntry[] = [];
+  let pages = 0;
+  for await (const page of client.metricsPages(account, query, { signal })) {
+    entries.push(...page.data);
+    pages += 1;
+    if (pages === MOST_COMPARED_PAGES) break;
+  }
+  return entries;
 }
 
 /** One figure, under the filters of the view. */
