@@ -2,6 +2,10 @@ export { createWarehouse, type Warehouse, type WarehouseOptions } from './client
 export { isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
+export { repairCells, type Stored } from './rollups/repair.js';
+export { type SealedStep, sealNext } from './rollups/sealing.js';
+export { readSeals, type Seal, type Seals } from './rollups/seals.js';
+export { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from './rollups/segments.js';
 export { checkConnection } from './statements/check-connection.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export * from './statements/metrics.js';

@@ -1,6 +1,6 @@
 /**
- * Usage and cost of one account, read from the truth: usage_events FINAL.
- * One statement reads the table once, so that groups, their series and the totals come from one instant and add up.
+ * Usage and cost of one account, from events and cells, whichever know the parts of the window.
+ * One statement reads each part once, so that groups, their series and the totals add up.
  */
 import {
   bucketStart,
@@ -9,17 +9,19 @@ import {
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   isDecimalText,
-  MS_PER_DAY,
-  MS_PER_HOUR,
   type Resolution,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { segmentRelation } from '../rollups/segment-relation.js';
+import { NOTHING_SEALED, planSegments, type SealedUntil } from '../rollups/segments.js';
 import { readRows, type Statement } from '../statement.js';
-import { type Selection, selectionCondition, selectionParameters } from './selection.js';
+import { filteredDimensions, type Selection, selectionParameters } from './selection.js';
 
 export interface MetricsQuestion extends Selection {
   readonly resolution: Resolution;
+  /** Which cells may be read, as known before the question is asked; nothing: the truth alone answers. */
+  readonly sealed?: SealedUntil;
   /** In canonical order; empty for the aggregate of everything. */
   readonly groupBy: readonly GroupByDimension[];
   /** The most groups to return. */
@@ -75,7 +77,8 @@ async function readTotals(warehouse: Warehouse, { after, groupBy, ...question }:
 export function metricsStatement(question: MetricsQuestion): Statement {
   const { groupBy, after } = question;
   const enriched = enrichedDimensions(groupBy);
-  const columns = [...groupBy, ...enriched];
+  const segments = planSegments(question.window, question.resolution, question.sealed ?? NOTHING_SEALED);
+  const relation = { ...question, columns: [...groupBy, ...enriched], filters: filteredDimensions(question) };
   const groups = [
     ...groupBy,
     ...enriched.map(dominantValue),
@@ -98,21 +101,14 @@ FROM
     SELECT
       ${groups.join(',\n      ')}
     FROM
-    (
-      SELECT
-        ${[...columns.map((column) => `CAST(${column}, 'String') AS ${column}`), `${BUCKETS[question.resolution]} AS bucket`].join(',\n        ')},
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE ${selectionCondition(question)}
-      GROUP BY ${[...columns, 'bucket'].join(', ')}
+    (${segments.map((segment, index) => segmentRelation(segment, index, relation)).join('\n      UNION ALL')}
     )${groupBy.length > 0 ? `\n    GROUP BY ${groupBy.join(', ')}` : ''}
   )
 )${after ? `\nWHERE ${ranksAfter(groupBy)}` : ''}
 ORDER BY ${['cost DESC', ...groupBy].join(', ')}
 LIMIT {limit: UInt32}`,
     query_params: {
-      ...selectionParameters(question),
+      ...selectionParameters(question, segments),
       axis_start: Math.floor(bucketStart(question.window.startTime, question.resolution) / 1000),
       limit: question.limit,
       ...(after && { after_cost: after.cost }),
@@ -120,19 +116,6 @@ LIMIT {limit: UInt32}`,
     },
   };
 }
-
-/** UTC has no daylight saving, so all buckets but months have one length. The axis may start before 1970. */
-function fixedBucket(milliseconds: number): string {
-  return `toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, ${milliseconds / 1000}))`;
-}
-
-/** The index of an event's bucket on the axis. */
-const BUCKETS = {
-  hourly: fixedBucket(MS_PER_HOUR),
-  daily: fixedBucket(MS_PER_DAY),
-  weekly: fixedBucket(7 * MS_PER_DAY),
-  monthly: "toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour))",
-} as const satisfies Record<Resolution, string>;
 
 /**
  * The value that carries the most cost in the group; of several the smallest. sumMap gives the keys in ascending order
