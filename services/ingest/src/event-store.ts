@@ -7,6 +7,7 @@ import {
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
+  repairCells,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { Logger } from 'pino';
@@ -40,8 +41,9 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable. Crash order: a crash anywhere in here leaves jobs unacknowledged;
-   * their redelivery inserts the same rows again, and both tables keep one of each.
+   * Resolves when every row of the batch is durable and every sealed cell that it belongs to holds it. Crash order: a
+   * crash anywhere in here leaves jobs unacknowledged; their redelivery inserts the same rows again, of which the tables
+   * keep one of each, and recomputes the cells again.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
   async store(batch: readonly Intake[]): Promise<void> {
@@ -49,6 +51,11 @@ export class EventStore {
     const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
     const refused = rows.length > 0 ? await this.#insert(rows) : [];
     if (refused.length > 0) await this.#refuse(refused);
+    const stored = rows.map(({ event }) => event.priced);
+    await this.#untilDone(
+      (warehouse) => repairCells(warehouse, stored),
+      () => true,
+    );
   }
 
   /**
@@ -84,8 +91,8 @@ export class EventStore {
     if (events.length > 0) await this.#untilDone(prepareRejectedEvents(events), () => true);
   }
 
-  async #untilDone(insert: PreparedInsert, worthwhile: (error: unknown) => boolean): Promise<void> {
-    await retryUntilDone(() => insert(this.#warehouse), {
+  async #untilDone(work: PreparedInsert, worthwhile: (error: unknown) => boolean): Promise<void> {
+    await retryUntilDone(() => work(this.#warehouse), {
       backoff: BACKOFF,
       signal: this.#signal,
       worthwhile,

@@ -17,6 +17,7 @@ import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { openHealthCheck } from './health.js';
 import { loadPriceBook } from './price-book-file.js';
+import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -52,15 +53,24 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     givesUp: giveUp.signal,
     log,
   });
+  const sealer = new Sealer({
+    redisUrl: env.REDIS_URL,
+    prefix: env.QUEUE_PREFIX,
+    everyMs: env.SEAL_EVERY_MS,
+    delayMs: env.SEAL_DELAY_MS,
+    warehouse,
+    log,
+  });
   const health = await openHealthCheck(env, worker, store, log);
   worker.run();
+  await sealer.run();
   log.info({ event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version }, 'taking jobs');
 
   return {
     stop: async () => {
       batcher.hurry();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
-      const finished = worker.close().then(() => true);
+      const finished = Promise.all([worker.close(), sealer.close()]).then(() => true);
       if (!(await Promise.race([finished, delay(env.SHUTDOWN_TIMEOUT_MS, false)]))) {
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(

@@ -13,6 +13,7 @@ import type { Logger } from 'pino';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
+import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
 import { createRedis, logOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
@@ -33,6 +34,8 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
+      readSealed: env.METRICS_SOURCE === 'events' ? readNothingSealed : createSealReader(warehouse, clock),
+      maxStoredGroups: env.MAX_STORED_GROUPS,
       accounts,
       keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX),
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock }),

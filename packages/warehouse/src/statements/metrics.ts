@@ -6,7 +6,6 @@ import {
   bucketStart,
   type DecimalText,
   enrichedDimensions,
-  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   isDecimalText,
   type Resolution,
@@ -26,15 +25,6 @@ export interface MetricsQuestion extends Selection {
   readonly groupBy: readonly GroupByDimension[];
   /** The most groups to return. */
   readonly limit: number;
-  /** Only groups that rank after this one. */
-  readonly after?: GroupRank;
-}
-
-/** A group's place in the order: cost descending, then the dimensions' values ascending, bytewise. */
-export interface GroupRank {
-  readonly cost: DecimalText;
-  /** Values of the groupBy dimensions, in canonical order. */
-  readonly values: readonly string[];
 }
 
 /** Amounts by bucket, as [index into the axis, amount]; buckets that are not named hold zero. */
@@ -50,9 +40,11 @@ export interface MetricsGroup {
 }
 
 export interface MetricsAnswer {
+  /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
   /** Over all groups, whatever the limit. */
   readonly totals: { readonly cost: DecimalText; readonly usage: DecimalText };
+  readonly totalGroups: number;
 }
 
 /**
@@ -60,25 +52,44 @@ export interface MetricsAnswer {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  const rows = await readRows(warehouse, metricsStatement(question), metricsRow);
-  const first = rows[0] ?? (question.after && (await readTotals(warehouse, question)));
-  return {
-    groups: rows.map(toGroup),
-    totals: { cost: first?.total_cost ?? ZERO, usage: first?.total_usage ?? ZERO },
-  };
-}
-
-/** Nothing may rank after the last page's cursor any more; the totals of the window are still wanted. */
-async function readTotals(warehouse: Warehouse, { after, groupBy, ...question }: MetricsQuestion) {
-  const [row] = await readRows(warehouse, metricsStatement({ ...question, groupBy: [] }), metricsRow);
-  return row;
+  return toAnswer(await readRows(warehouse, metricsStatement(question), metricsRow), question.groupBy);
 }
 
 export function metricsStatement(question: MetricsQuestion): Statement {
-  const { groupBy, after } = question;
-  const enriched = enrichedDimensions(groupBy);
+  const { query, query_params } = allGroups(question);
+  return {
+    query: `
+SELECT
+  ${GROUP_COLUMNS.join(',\n  ')}
+FROM
+(${query}
+)
+ORDER BY ${rankOrder(question)}
+LIMIT {limit: UInt32}`,
+    query_params: { ...query_params, limit: question.limit },
+  };
+}
+
+/** What a group is described by, in a live answer and in a stored one. */
+export const GROUP_COLUMNS = [
+  'values',
+  'cost',
+  'usage',
+  'cost_series',
+  'usage_series',
+  'total_cost',
+  'total_usage',
+  'total_groups',
+] as const;
+
+/** All groups, unordered, with {@link GROUP_COLUMNS} and the dimensions grouped by. */
+export function allGroups({ limit, ...question }: MetricsQuestion): Statement {
+  const { groupBy } = question;
   const segments = planSegments(question.window, question.resolution, question.sealed ?? NOTHING_SEALED);
-  const relation = { ...question, columns: [...groupBy, ...enriched], filters: filteredDimensions(question) };
+  const shown = shownDimensions(groupBy);
+  const relation = { ...question, columns: shown, filters: filteredDimensions(question) };
+  const enriched = shown.filter((dimension) => !groupBy.includes(dimension));
+  const values = [...groupBy, ...enriched.map((dimension) => `top_${dimension}`)];
   const groups = [
     ...groupBy,
     ...enriched.map(dominantValue),
@@ -89,13 +100,12 @@ export function metricsStatement(question: MetricsQuestion): Statement {
   ];
   return {
     query: `
-SELECT *
-FROM
-(
   SELECT
+    ${values.length > 0 ? `[${values.join(', ')}]` : "CAST([], 'Array(String)')"} AS values,
     *,
     sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage
+    sum(usage) OVER () AS total_usage,
+    toUInt32(count() OVER ()) AS total_groups
   FROM
   (
     SELECT
@@ -103,18 +113,21 @@ FROM
     FROM
     (${segments.map((segment, index) => segmentRelation(segment, index, relation)).join('\n      UNION ALL')}
     )${groupBy.length > 0 ? `\n    GROUP BY ${groupBy.join(', ')}` : ''}
-  )
-)${after ? `\nWHERE ${ranksAfter(groupBy)}` : ''}
-ORDER BY ${['cost DESC', ...groupBy].join(', ')}
-LIMIT {limit: UInt32}`,
+  )`,
     query_params: {
       ...selectionParameters(question, segments),
       axis_start: Math.floor(bucketStart(question.window.startTime, question.resolution) / 1000),
-      limit: question.limit,
-      ...(after && { after_cost: after.cost }),
-      ...Object.fromEntries(after?.values.map((value, index) => [`after_${index}`, value]) ?? []),
     },
   };
+}
+
+export function rankOrder({ groupBy }: Pick<MetricsQuestion, 'groupBy'>): string {
+  return ['cost DESC', ...groupBy].join(', ');
+}
+
+/** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
+function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension[] {
+  return [...groupBy, ...enrichedDimensions(groupBy)];
 }
 
 /**
@@ -126,45 +139,38 @@ function dominantValue(column: GroupByDimension): string {
   return `if(sum(cell_cost) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))]) AS top_${column}`;
 }
 
-function ranksAfter(groupBy: readonly GroupByDimension[]): string {
-  const own = groupBy.map((dimension) => `toString(${dimension})`).join(', ');
-  const last = groupBy.map((_, index) => `{after_${index}: String}`).join(', ');
-  const cost = '{after_cost: Decimal(38, 12)}';
-  return `cost < ${cost} OR (cost = ${cost} AND tuple(${own}) > tuple(${last}))`;
-}
-
 const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 const ZERO = decimal.parse('0');
 const series = z
   .tuple([z.array(z.number()), z.array(decimal)])
   .transform(([buckets, amounts]): SparseSeries => buckets.map((bucket, index) => [bucket, amounts[index] ?? ZERO]));
 
-const metricsRow = z.object({
-  workspace: z.string().optional(),
-  resource_type: z.string().optional(),
-  resource_name: z.string().optional(),
-  resource_uuid: z.string().optional(),
-  billing_dimension: z.string().optional(),
-  // Enriched: the value that carries the most cost in the group
-  top_workspace: z.string().optional(),
-  top_resource_type: z.string().optional(),
-  top_resource_name: z.string().optional(),
-  top_resource_uuid: z.string().optional(),
-  top_billing_dimension: z.string().optional(),
+/** A row of {@link GROUP_COLUMNS}. */
+export const metricsRow = z.object({
+  values: z.array(z.string()),
   cost: decimal,
   usage: decimal,
   cost_series: series,
   usage_series: series,
   total_cost: decimal,
   total_usage: decimal,
+  total_groups: z.number(),
 });
 type MetricsRow = z.output<typeof metricsRow>;
 
-function toGroup(row: MetricsRow): MetricsGroup {
-  const values: Partial<Record<GroupByDimension, string>> = {};
-  for (const dimension of GROUP_BY_DIMENSIONS) {
-    const value = row[dimension] ?? row[`top_${dimension}`];
-    if (value !== undefined) values[dimension] = value;
-  }
-  return { values, cost: row.cost, usage: row.usage, costSeries: row.cost_series, usageSeries: row.usage_series };
+/** @param rows in rank order, as {@link GROUP_COLUMNS} */
+export function toAnswer(rows: readonly MetricsRow[], groupBy: readonly GroupByDimension[]): MetricsAnswer {
+  const [first] = rows;
+  const shown = shownDimensions(groupBy);
+  return {
+    groups: rows.map((row) => ({
+      values: Object.fromEntries(shown.map((dimension, index) => [dimension, row.values[index]])),
+      cost: row.cost,
+      usage: row.usage,
+      costSeries: row.cost_series,
+      usageSeries: row.usage_series,
+    })),
+    totals: { cost: first?.total_cost ?? ZERO, usage: first?.total_usage ?? ZERO },
+    totalGroups: first?.total_groups ?? 0,
+  };
 }
