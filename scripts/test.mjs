@@ -11,7 +11,17 @@ import { fileURLToPath } from 'node:url';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BIN = join(ROOT, 'node_modules');
 const OTHER_TIME_ZONE = 'America/New_York';
-const PROCESS_TESTS = ['crashes', 'outage', 'start-up', 'process', 'packages/local-stack', 'test/cli'];
+const PROCESS_TESTS = [
+  'corrections',
+  'crashes',
+  'faults',
+  'outage',
+  'observability',
+  'start-up',
+  'process',
+  'packages/local-stack',
+  'test/cli',
+];
 
 const jestOptions = process.argv.slice(2).filter((option) => option !== '--fast');
 const fast = process.argv.includes('--fast');

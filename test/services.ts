@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const READY_DEADLINE_MS = 30_000;
+const READY_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 15_000;
 
 export type ServiceName = 'ingest' | 'query';

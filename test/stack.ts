@@ -12,6 +12,10 @@ export function testRedisUrl(): string {
   return required('METERLINE_TEST_REDIS_URL');
 }
 
+export function testClickHouseUrl(): string {
+  return required('METERLINE_TEST_CLICKHOUSE_URL');
+}
+
 /** A prefix that no other test file uses; Redis is shared. */
 export function uniquePrefix(): string {
   return `test-${randomUUID()}`;
@@ -20,7 +24,7 @@ export function uniquePrefix(): string {
 /** A migrated database, dropped by `drop`. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const options: WarehouseOptions = {
-    url: required('METERLINE_TEST_CLICKHOUSE_URL'),
+    url: testClickHouseUrl(),
     user: 'default',
     password: '',
     database: `test_${randomUUID().replaceAll('-', '')}`,

@@ -1,5 +1,7 @@
 /** The command as its users meet it: a process, its output and its exit code. */
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -7,7 +9,7 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { createTestDatabase, type TestDatabase, testClickHouseUrl, testRedisUrl, uniquePrefix } from '../stack.js';
 import { runMeterline } from './run-meterline.js';
 
 const TRACE = ['code', 'conv'].map((name) => `packages/local-stack/trace-slice/azure-llm-2023-${name}.csv`);
@@ -51,10 +53,26 @@ describe('every command', () => {
     [['keys', 'revoke', '--help']],
     [['emit', '--help']],
     [['replay', '--help']],
+    [['reprice', '--help']],
+    [['rejected', 'list', '--help']],
+    [['rejected', 'show', '--help']],
+    [['rejected', 'replay', '--help']],
+    [['rejected', 'discard', '--help']],
+    [['queue', 'status', '--help']],
+    [['erase', '--help']],
   ])('%j explains itself and its exit codes', async (args) => {
     const { code, stdout, stderr } = await runMeterline(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
+  });
+
+  it('tells its version', async () => {
+    expect(await runMeterline(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+  });
+
+  it.each(['emit', 'replay'])('%s, which uses the queue, explains its prefix', async (command) => {
+    const { stdout } = await runMeterline([command, '--help']);
+    expect(stdout).toMatch(/--queue-prefix <prefix> .*QUEUE_PREFIX/);
   });
 
   it.each([
@@ -89,6 +107,29 @@ describe('every command', () => {
       stderr:
         'meterline: cannot reach ClickHouse at http://127.0.0.1:1 (from --clickhouse-url): ECONNREFUSED; is it running?\n',
     });
+  });
+
+  it('says that a server refuses, or is another one than it should be', async () => {
+    const redisUrl = testRedisUrl();
+    const clickhouseUrl = testClickHouseUrl();
+    const web = createServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    }).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    const { port } = web.address() as AddressInfo;
+    const [noRedis, noDatabase, noUser] = await Promise.all([
+      runMeterline(['keys', 'list', '--redis-url', `redis://127.0.0.1:${port}`]),
+      runMeterline(['keys', 'list', '--redis-url', `${redisUrl}/99`]),
+      runMeterline(['migrate', '--clickhouse-url', clickhouseUrl, '--clickhouse-user', 'nobody']),
+    ]);
+    web.close();
+    expect(noRedis.stderr).toMatch(/^meterline: what answers at redis:\S+ \(from --redis-url\) is not Redis\n$/);
+    expect(noDatabase.stderr).toMatch(
+      /^meterline: Redis at \S+ \(from --redis-url\) refuses: ERR DB index is out of range\n$/,
+    );
+    expect(noUser.stderr).toMatch(
+      /^meterline: ClickHouse at \S+ \(from --clickhouse-url\) refuses \(as user nobody\): /,
+    );
   });
 });
 

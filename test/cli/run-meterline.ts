@@ -16,8 +16,10 @@ export interface MeterlineOptions {
   readonly stdin?: string;
   /** Default: the root of the checkout. */
   readonly cwd?: string;
-  /** Ends the command with SIGINT as soon as this appears on stderr. */
+  /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string;
+  /** What ends it; default: SIGINT. */
+  readonly interruptWith?: NodeJS.Signals;
 }
 
 /** Runs the real command as a process of its own. */
@@ -40,10 +42,10 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     const before = stderr;
     stderr += chunk;
-    const { interruptAt } = options;
+    const { interruptAt, interruptWith = 'SIGINT' } = options;
     // Once: a second one would end the process at once.
     if (interruptAt !== undefined && stderr.includes(interruptAt) && !before.includes(interruptAt))
-      child.kill('SIGINT');
+      child.kill(interruptWith);
   });
   child.stdin.end(options.stdin ?? '');
   return new Promise((resolve, reject) => {

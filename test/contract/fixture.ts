@@ -52,9 +52,10 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
     corsOrigins: [],
     trustProxy: false,
+    watchers: [],
     ...replace,
   };
-  const server = await startServer(createApp(dependencies), 0);
+  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

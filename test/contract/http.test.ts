@@ -1,25 +1,18 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp, startServer, type TrustProxy } from '@meterline/query';
 import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
+import { sendBytes } from './raw-http.js';
 
 let api: TestApi;
 let key: string;
 
 beforeAll(async () => {
-  api = await startApi({ corsOrigins: ['https://app.example.com'] });
+  api = await startApi();
   key = await api.key('acme');
 });
 afterAll(() => api.stop());
 
-/** Sends bytes that no HTTP client would send and reads until the server closes. */
-async function sendRaw(text: string): Promise<{ status: number; body: unknown }> {
-  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
-  socket.end(Buffer.from(text, 'latin1'));
-  const chunks: Buffer[] = [];
-  for await (const chunk of socket) chunks.push(Buffer.from(chunk));
-  const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
-  return { status: Number(head.split(' ')[1]), body: JSON.parse(body) };
-}
+const sendRaw = (text: string) => sendBytes(api.url, text);
 
 describe('unknown routes', () => {
   it.each(['/', '/v0', '/v0/accounts/', '/V0/accounts', '/v0/accounts/acme', '/v0/accounts/acme/metrics/', '/v0/nope'])(
@@ -48,17 +41,35 @@ describe('unknown routes', () => {
   });
 });
 
+describe('HEAD', () => {
+  it.each([
+    '/healthz',
+    '/readyz',
+    '/v0/accounts',
+    metricsPath('acme', DAY),
+    '/v0/accounts/acme/metrics/enums/group-by',
+    `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams(DAY)}`,
+  ])('%s answers as GET does, without the body', async (path) => {
+    const [get, head] = [
+      await api.request(path, bearer(key)),
+      await api.request(path, { method: 'HEAD', ...bearer(key) }),
+    ];
+    expect([get.status, head.status, head.text]).toEqual([200, 200, '']);
+    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+  });
+});
+
 describe('limits of HTTP', () => {
   const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/accounts?'.length)}`;
 
-  it('a URL of 8 KiB is read, a longer one is 414', async () => {
-    expect((await api.request(ofLength(8192))).status).toBe(401);
-    const answer = await api.request(ofLength(8193));
+  it('a URL of 24 KiB is read, a longer one is 414', async () => {
+    expect((await api.request(ofLength(24_576))).status).toBe(401);
+    const answer = await api.request(ofLength(24_577));
     expect([answer.status, errorOf(answer).error]).toEqual([414, 'url_too_long']);
   });
 
-  it('headers over 32 KiB are 431', async () => {
-    const answer = await api.request('/v0/accounts', { headers: { 'x-large': 'a'.repeat(33_000) } });
+  it('headers over 48 KiB are 431', async () => {
+    const answer = await api.request('/v0/accounts', { headers: { 'x-large': 'a'.repeat(50_000) } });
     expect([answer.status, errorOf(answer).error]).toEqual([431, 'headers_too_large']);
   });
 
@@ -73,6 +84,43 @@ describe('limits of HTTP', () => {
     expect([answer.status, errorOf(answer).error]).toEqual([413, 'body_too_large']);
   });
 
+  it('a body in an encoding is 415', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const answer = await api.request('/v0/accounts', { method: 'POST', headers, body: 'x' });
+    expect([answer.status, errorOf(answer).error]).toEqual([415, 'invalid_body']);
+  });
+
+  it('a request that does not arrive in time is 408', async () => {
+    const { dependencies, log } = api;
+    const impatient = { port: 0, log: dependencies.log, requestTimeoutMs: 50 };
+    const server = await startServer(createApp(dependencies), impatient);
+    try {
+      const url = `http://127.0.0.1:${server.port}`;
+      const { status, body } = await sendBytes(url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n', { keepsOpen: true });
+      const { error, requestId } = errorBody.parse(body);
+      expect([status, error]).toEqual([408, 'request_timeout']);
+      expect(log).toContainEqual(expect.objectContaining({ requestId, status: 408, code: 'request_timeout' }));
+    } finally {
+      await server.close(0);
+    }
+  });
+
+  it('an expectation other than 100-continue is 417', async () => {
+    const post = (expectation: string) =>
+      sendRaw(`POST /v0/accounts HTTP/1.1\r\nHost: x\r\nExpect: ${expectation}\r\nConnection: close\r\n\r\n`);
+    const { status, body } = await post('foo');
+    const { code, error, requestId } = errorBody.parse(body);
+    expect([status, code, error]).toEqual([417, 417, 'expectation_failed']);
+    expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 417 }));
+    expect((await post('100-Continue')).status).toBe(100);
+  });
+
+  it('a method that HTTP does not have is 501', async () => {
+    const { status, body } = await sendRaw('FOO /v0/accounts HTTP/1.1\r\nHost: x\r\n\r\n');
+    const { code, error } = errorBody.parse(body);
+    expect([status, code, error]).toEqual([501, 501, 'method_unknown']);
+  });
+
   it.each(['/v0/accounts/%zz/metrics', '/v0/accounts/%ff/metrics', '/%', '/v0/accounts?%'])(
     '%s is 400',
     async (target) => {
@@ -84,6 +132,9 @@ describe('limits of HTTP', () => {
   it.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
     ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n'],
+    ['the same Host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['an unknown method without a version', 'FOO /healthz\r\n\r\n'],
     ['a broken header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n'],
     ['two lengths', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
     ['a broken chunk', 'POST /v0/accounts HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
@@ -134,13 +185,6 @@ describe('headers of an answer', () => {
     const { headers } = await api.request(metricsPath('acme', year), bearer(key));
     expect(headers.get('content-encoding')).toMatch(/^(br|gzip|deflate)$/);
   });
-
-  it('a page of a listed origin may read it, one of another may not', async () => {
-    const allowed = async (origin: string) =>
-      (await api.request('/v0/accounts', { headers: { origin } })).headers.get('access-control-allow-origin');
-    expect(await allowed('https://app.example.com')).toBe('https://app.example.com');
-    expect(await allowed('https://evil.example.com')).toBeNull();
-  });
 });
 
 describe('the request log', () => {
@@ -150,16 +194,46 @@ describe('the request log', () => {
     expect(api.log).toEqual([
       expect.objectContaining({
         level: 30,
+        event: 'request',
         requestId: answer.headers.get('x-request-id'),
         caller: 'admin of acme',
         account: 'acme',
         method: 'GET',
         path: '/v0/accounts/acme/metrics',
+        remoteAddress: expect.stringMatching(/127\.0\.0\.1$/),
         status: 400,
         durationMs: expect.any(Number),
       }),
     ]);
     expect(JSON.stringify(api.log)).not.toMatch(/secret-cursor|mlk_/);
+  });
+
+  it.each([
+    [431, 'headers_too_large', `GET / HTTP/1.1\r\nHost: x\r\nx-large: ${'a'.repeat(50_000)}\r\n\r\n`],
+    [400, 'malformed_request', 'hello\r\n\r\n'],
+    [501, 'method_unknown', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ])('has the requestId of an answer %d to what is no request', async (status, code, text) => {
+    api.log.length = 0;
+    const { requestId } = errorBody.parse((await sendRaw(text)).body);
+    expect(api.log).toEqual([expect.objectContaining({ event: 'request_unreadable', requestId, status, code })]);
+  });
+
+  it.each<[string, TrustProxy, RegExp]>([
+    ['is not believed', false, /127\.0\.0\.1$/],
+    ['is believed up to the first of our proxies', 1, /^198\.51\.100\.7$/],
+    ['is believed from a proxy at a known address', ['loopback'], /^198\.51\.100\.7$/],
+    ['is not believed from anyone else', ['10.0.0.0/8'], /127\.0\.0\.1$/],
+  ])('X-Forwarded-For %s', async (_when, trustProxy, expected) => {
+    const { dependencies, log } = api;
+    const server = await startServer(createApp({ ...dependencies, trustProxy }), { port: 0, log: dependencies.log });
+    try {
+      log.length = 0;
+      const headers = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', connection: 'close' };
+      await fetch(`http://127.0.0.1:${server.port}/v0/accounts`, { headers });
+      expect(log).toEqual([expect.objectContaining({ remoteAddress: expect.stringMatching(expected) })]);
+    } finally {
+      await server.close(0);
+    }
   });
 
   it('tells of health checks only at debug', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore } from '@meterline/access';
-import { createRedis } from '@meterline/query';
+import { createRedis, type TokenVerifier } from '@meterline/query';
 import { createWarehouse } from '@meterline/warehouse';
 import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
 
@@ -38,7 +38,7 @@ describe('while ClickHouse is away', () => {
   it('the log tells the cause', async () => {
     api.log.length = 0;
     await api.request(metricsPath('acme', DAY), bearer(key));
-    expect(api.log).toHaveLength(1);
+    expect(api.log).toMatchObject([{ event: 'request_failed', status: 503, account: 'acme' }]);
     expect(JSON.stringify(api.log)).toContain('ECONNREFUSED');
   });
 
@@ -63,12 +63,17 @@ describe('while Redis is away', () => {
   let api: TestApi;
   const redis = createRedis(`redis://${NOWHERE}`);
   const accounts = new AccountDirectory(redis, 'away');
+  /** Any token is an admin of acme; which accounts a real token names is in tokens.test.ts. */
+  const tokens: TokenVerifier = {
+    verify: async (id) => ({ id, scopes: new Set(['admin']), roles: new Map([['acme', 'admin']]) }),
+  };
   const wellFormed = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
 
   beforeAll(async () => {
     redis.on('error', () => undefined);
     await expect(redis.connect()).rejects.toThrow();
-    api = await startApi({ accounts, keys: new ApiKeyStore(redis, accounts, 'away'), pingRedis: () => redis.ping() });
+    const keys = new ApiKeyStore(redis, accounts, 'away');
+    api = await startApi({ accounts, keys, tokens, pingRedis: () => redis.ping() });
   });
   afterAll(async () => {
     redis.disconnect();
@@ -79,6 +84,18 @@ describe('while Redis is away', () => {
     const answer = await api.request(path, bearer(wellFormed));
     expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);
     expect(answer.headers.get('retry-after')).toBe('5');
+  });
+
+  it.each([metricsPath('acme', DAY), '/v0/accounts/acme/metrics/enums/group-by', RESOURCE_TYPES])(
+    '%s still answers to a token',
+    async (path) => {
+      expect((await api.request(path, bearer('token'))).status).toBe(200);
+    },
+  );
+
+  it('the list of accounts does not, whose names and dates are in Redis', async () => {
+    const answer = await api.request('/v0/accounts', bearer('token'));
+    expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);
   });
 
   it('without credentials it is 401', async () => {

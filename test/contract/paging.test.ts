@@ -115,6 +115,37 @@ describe('a cursor goes on', () => {
   });
 });
 
+describe('names of the greatest length', () => {
+  const longest = (character: string) => character.repeat(256);
+  const accountId = longest('\u{1f3e6}');
+  const names = {
+    workspace: longest('\u{1f600}'),
+    resourceName: longest('\u{1f4e6}'),
+    resourceUuid: longest('\u{1f194}'),
+  };
+
+  it('can be filtered by, all at once, and paged through', async () => {
+    const admin = await api.key(accountId);
+    const types = ['sandbox_compute_runtime_gbs', 'sandbox_image_storage_gbs'] as const;
+    await api.seed(types.map((billingDimension) => event({ accountId, ...names, billingDimension })));
+    const query = { ...DAY, ...names, groupBy: 'workspace,resource_name,billing_dimension', limit: '1' };
+    const first = await readMetrics(api, accountId, admin, query);
+    const second = await readMetrics(api, accountId, admin, { ...query, cursor: first.meta.nextCursor });
+    expect([...first.data, ...second.data].map((entry) => entry.billingDimension)).toEqual(types);
+    expect(second.meta.hasMore).toBe(false);
+  });
+
+  it('can be grouped by, all at once, and paged through', async () => {
+    const admin = await api.key(`${accountId.slice(2)}a`);
+    const own = { accountId: `${accountId.slice(2)}a`, ...names };
+    await api.seed([event(own), event({ ...own, workspace: 'a', cost: '0.5' })]);
+    const query = { ...DAY, groupBy: 'workspace,resource_name,resource_uuid', limit: '1' };
+    const first = await readMetrics(api, own.accountId, admin, query);
+    const second = await readMetrics(api, own.accountId, admin, { ...query, cursor: first.meta.nextCursor });
+    expect([...first.data, ...second.data].map((entry) => entry.workspace)).toEqual([names.workspace, 'a']);
+  });
+});
+
 describe('a cursor is refused', () => {
   it.each([
     ['startTime', '2025-10-01T00:00:00.001Z'],

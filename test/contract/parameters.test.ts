@@ -76,20 +76,20 @@ describe('filters', () => {
 
 describe('strict parameters', () => {
   it.each([
-    'startTime',
-    'endTime',
-    'resolution',
-    'groupBy',
-    'workspace',
-    'resourceType',
-    'resourceName',
-    'billingDimension',
-    'limit',
-  ])('%s must not be empty', async (name) => {
+    ['startTime', 'it is required, give it a value'],
+    ['endTime', 'it is required, give it a value'],
+    ['resolution', 'give it a value or leave it out'],
+    ['groupBy', 'give it a value or leave it out'],
+    ['workspace', 'give it a value or leave it out'],
+    ['resourceType', 'give it a value or leave it out'],
+    ['resourceName', 'give it a value or leave it out'],
+    ['billingDimension', 'give it a value or leave it out'],
+    ['limit', 'give it a value or leave it out'],
+  ])('%s must not be empty, and the answer says: %s', async (name, advice) => {
     const { error, details, message } = await refusal({ ...DAY, [name]: '' });
     expect(error).toBe('invalid_parameter');
-    expect(details?.[0]).toEqual({ parameter: name, message: expect.stringContaining(`${name} is empty`) });
-    expect(message).toContain(name);
+    expect(details).toEqual([{ parameter: name, message: `${name} is empty; ${advice}.` }]);
+    expect(message).toBe(`${name} is empty; ${advice}.`);
   });
 
   it.each(['startTime', 'groupBy', 'cursor', 'resourceUuid'])(

@@ -113,6 +113,13 @@ describe('the process does not start, says why in one line, and exits with 1', (
     occupant.close();
   });
 
+  it('when LISTEN_HOST is no address of this machine', async () => {
+    // RFC 5737: for documentation, so nobody has it.
+    expect(await refusal({ LISTEN_HOST: '192.0.2.1' })).toMatch(
+      /cannot listen on port 0 of 192\.0\.2\.1; free it or set PORT to another, or LISTEN_HOST to an address of this machine \(listen EADDRNOTAVAIL/,
+    );
+  });
+
   it('when the database was migrated by a later release', async () => {
     const later = await createTestDatabase();
     try {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTokenVerifier, type RunningServer, startServer } from '@meterline/query';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
+import { pino } from 'pino';
 import { bearer, DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';
 
 const ISSUER = 'https://auth.example.com/';
@@ -14,7 +15,8 @@ let api: TestApi;
 beforeAll(async () => {
   keys = await generateKeyPair('RS256');
   const published = { keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }] };
-  jwks = await startServer((_request, response) => response.end(JSON.stringify(published)), 0);
+  const log = pino({ level: 'silent' });
+  jwks = await startServer((_request, response) => response.end(JSON.stringify(published)), { port: 0, log });
   jwksUrl = `http://127.0.0.1:${jwks.port}/jwks.json`;
   api = await startApi({ tokens: verifier(jwksUrl) });
   await api.seed([event({ cost: '1' }), event({ accountId: 'globex', cost: '2' })]);

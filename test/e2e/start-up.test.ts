@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { killServices, launchService, type ServiceEnvironment, startIngest } from '../services.js';
+import { testRedisUrl } from '../stack.js';
 import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from './pipeline.js';
 
 jest.setTimeout(30_000);
@@ -68,15 +69,65 @@ describe('ingest, started where it cannot work', () => {
 
   it('names a user whom ClickHouse does not know', async () => {
     expect(await failedStart({ CLICKHOUSE_USER: 'nobody' })).toMatch(
-      /ClickHouse at .* does not answer \(.*nobody: Authentication failed/,
+      /ClickHouse at .* refuses \(.*nobody: Authentication failed/,
+    );
+  });
+
+  it.each([
+    [404, ''],
+    [200, 'OK'],
+  ])('names a server that answers %d %j and is no ClickHouse', async (status, page) => {
+    const server = createServer((_request, response) => response.writeHead(status).end(page)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const line = await failedStart({ CLICKHOUSE_URL: `http://${host}` });
+      const reason = status === 200 ? ' (SELECT 1 did not return 1)' : '';
+      expect(line).toBe(`meterline-ingest: ClickHouse at ${host} does not answer as ClickHouse does${reason}`);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('names a server that is no Redis', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const line = await failedStart({ REDIS_URL: `redis://127.0.0.1:${port}` });
+      expect(line).toBe(`meterline-ingest: what answers at 127.0.0.1:${port} is not Redis`);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('names a user whom Redis does not know', async () => {
+    const host = new URL(testRedisUrl()).host;
+    const line = await failedStart({ REDIS_URL: `redis://nobody:secret@${host}` });
+    expect(line).toContain(`Redis at ${host} refuses (WRONGPASS`);
+    expect(line).not.toContain('secret');
+  });
+
+  it('does not use another database of Redis for one that is not there', async () => {
+    const host = new URL(testRedisUrl()).host;
+    expect(await failedStart({ REDIS_URL: `redis://${host}/99` })).toContain(
+      `Redis at ${host} refuses (ERR DB index is out of range)`,
     );
   });
 
   it('names every variable that is wrong, each in a line', async () => {
-    const worker = launchService('ingest', { ...pipeline.env, INGEST_BATCH_ROWS: '0', REDIS_URL: 'localhost' });
+    const worker = launchService('ingest', {
+      ...pipeline.env,
+      INGEST_BATCH_ROWS: '0',
+      REDIS_URL: 'localhost',
+      CLICKHOUSE_URL: 'http://127.0.0.1:8123/system',
+    });
     expect(await worker.exited).toEqual({ code: 1, signal: null });
     expect(worker.errorLines()).toEqual([
       'meterline-ingest: REDIS_URL must be a URL such as redis://127.0.0.1:6379',
+      'meterline-ingest: CLICKHOUSE_URL must be a URL such as http://127.0.0.1:8123 and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
       'meterline-ingest: INGEST_BATCH_ROWS must be a whole number from 1 to 1000000',
     ]);
   });
@@ -116,6 +167,14 @@ describe('ingest, started where it cannot work', () => {
     } finally {
       taken.close();
     }
+  });
+});
+
+describe('ingest, told to listen on an address that this machine does not have', () => {
+  it('says so', async () => {
+    expect(await failedStart({ ADMIN_PORT: '0', LISTEN_HOST: '192.0.2.1' })).toContain(
+      'cannot listen on port 0 of 192.0.2.1; free it or set ADMIN_PORT to another, or LISTEN_HOST to an address of this machine',
+    );
   });
 });
 

@@ -45,4 +45,12 @@ describe('an account', () => {
     const elsewhere = new AccountDirectory(redis, uniquePrefix());
     expect(await elsewhere.register('acme', LATER)).toMatchObject({ createdAt: LATER.toISOString() });
   });
+
+  it('that is forgotten is registered anew', async () => {
+    await accounts.register('acme', NOW);
+    await accounts.register('zeta', NOW);
+    await accounts.forget('acme');
+    expect(await accounts.register('acme', LATER)).toMatchObject({ createdAt: LATER.toISOString() });
+    expect(await accounts.register('zeta', LATER)).toMatchObject({ createdAt: NOW.toISOString() });
+  });
 });

@@ -25,7 +25,7 @@ export class AccountDirectory {
 
   /** The account as registered; the first call for an id registers it under its id as its name. */
   async register(id: string, now: Date): Promise<Account> {
-    const key = `${this.#prefix}:account:${id}`;
+    const key = this.#key(id);
     const results = await this.#redis
       .multi()
       .hsetnx(key, 'name', id)
@@ -35,5 +35,14 @@ export class AccountDirectory {
     const [error, fields] = results?.[2] ?? [new Error('the transaction was aborted')];
     if (error) throw error;
     return { id, ...accountRecord.parse(fields) };
+  }
+
+  /** Removes the record; the account is registered anew when it is next heard of. */
+  async forget(id: string): Promise<void> {
+    await this.#redis.del(this.#key(id));
+  }
+
+  #key(id: string): string {
+    return `${this.#prefix}:account:${id}`;
   }
 }

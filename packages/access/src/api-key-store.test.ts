@@ -162,3 +162,17 @@ describe('listing', () => {
     expect(await keys.find('0'.repeat(24))).toBeUndefined();
   });
 });
+
+describe('erasing the keys of an account', () => {
+  it('leaves no trace of them, revoked ones included, and those of others alone', async () => {
+    const [valid, revoked] = [await keys.create(ADMIN, NOW), await keys.create(ADMIN, NOW)];
+    const other = await keys.create({ ...ADMIN, account: 'zeta' }, NOW);
+    await keys.revoke(revoked.keyId, NOW);
+    expect(await keys.eraseKeysOf(ADMIN.account)).toBe(2);
+    expect(await keys.authenticate(valid.key)).toBeUndefined();
+    expect(await keys.find(revoked.keyId)).toBeUndefined();
+    expect(await keys.list()).toMatchObject([{ keyId: other.keyId }]);
+    expect(await keys.authenticate(other.key)).toBeDefined();
+    expect(await keys.eraseKeysOf(ADMIN.account)).toBe(0);
+  });
+});

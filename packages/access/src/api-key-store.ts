@@ -63,9 +63,7 @@ export class ApiKeyStore {
       .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), clientId, account, role, createdAt })
       .zadd(this.#index(), now.getTime(), token.keyId)
       .exec();
-    // A transaction resolves even if one of its commands failed.
-    const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
-    if (failure) throw failure;
+    throwFailure(results);
     return { keyId: token.keyId, clientId, account, role, createdAt, key: formatToken(token) };
   }
 
@@ -97,6 +95,19 @@ export class ApiKeyStore {
     return true;
   }
 
+  /**
+   * Removes the account's keys and all record of them; unlike a revoked key, such a key never was.
+   * @returns how many there were
+   */
+  async eraseKeysOf(account: string): Promise<number> {
+    const keys = (await this.list()).filter((key) => key.account === account);
+    for (const { keyId } of keys) {
+      const results = await this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId).exec();
+      throwFailure(results);
+    }
+    return keys.length;
+  }
+
   async #read(keyId: string) {
     const fields = await this.#redis.hgetall(this.#key(keyId));
     return Object.keys(fields).length > 0 ? keyRecord.parse(fields) : undefined;
@@ -109,6 +120,12 @@ export class ApiKeyStore {
   #index(): string {
     return `${this.#prefix}:api-keys`;
   }
+}
+
+/** A transaction resolves even if one of its commands failed. */
+function throwFailure(results: [error: Error | null, result: unknown][] | null): void {
+  const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
+  if (failure) throw failure;
 }
 
 function apiKey(keyId: string, { secretHash: _hash, ...record }: z.output<typeof keyRecord>): ApiKey {

@@ -8,6 +8,7 @@ export * from './event-schema.js';
 export * from './group-by.js';
 export * from './price-book.js';
 export * from './queue.js';
+export * from './rejected-payload.js';
 export * from './rejection.js';
 export * from './resolution.js';
 export * from './timestamp.js';

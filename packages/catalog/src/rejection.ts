@@ -2,12 +2,11 @@
  * Why an event or a job cannot be accepted. The codes are stable: operators filter by them and alerts name them.
  */
 
+/** The job as a whole */
+const JOB_REJECTION_REASONS = ['job_not_an_object', 'job_invalid', 'job_empty', 'job_too_large'] as const;
+
 export const REJECTION_REASONS = [
-  // The job as a whole
-  'job_not_an_object',
-  'job_invalid',
-  'job_empty',
-  'job_too_large',
+  ...JOB_REJECTION_REASONS,
   // One event
   'event_not_an_object',
   'unknown_field',
@@ -29,6 +28,11 @@ export const REJECTION_REASONS = [
   'refused_by_storage',
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
+
+/** Whether a job was refused whole for it, rather than one of its events. */
+export function isJobRejection(reason: RejectionReason): boolean {
+  return JOB_REJECTION_REASONS.some((jobReason) => jobReason === reason);
+}
 
 export interface Rejection {
   readonly reason: RejectionReason;

@@ -1,9 +1,11 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Tracing } from '@meterline/service/tracing';
 import type { Settings } from './settings/settings.js';
 
 /** What a command may touch of the outside world. */
 export interface CommandContext {
   readonly settings: Settings;
+  readonly tracing: Tracing;
   readonly stdin: Readable;
   /** Results only, so that they can be piped. */
   readonly stdout: Writable;

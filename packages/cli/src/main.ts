@@ -1,14 +1,17 @@
 /** The process around the command line: its arguments, streams and signals. */
+import { EnvError, readTracingSettings, startTracing, type Tracing } from '@meterline/service/tracing';
 import type { CommandContext } from './command-context.js';
-import { systemErrorCode } from './command-error.js';
+import { EXIT_CODES, systemErrorCode } from './command-error.js';
 import { runProgram } from './program.js';
 import { readEnvironment } from './settings/environment.js';
 import { findLocalStack } from './settings/local-stack-file.js';
 import { Settings } from './settings/settings.js';
 
 const environment = readEnvironment();
+const tracing = await openTracing();
 
 const context: CommandContext = {
+  tracing,
   settings: new Settings(environment, () => findLocalStack(environment.METERLINE_DATA_DIR, process.cwd())),
   stdin: process.stdin,
   stdout: process.stdout,
@@ -28,3 +31,16 @@ process.stdout.on('error', (error) => {
 });
 
 process.exitCode = await runProgram(process.argv.slice(2), context);
+await tracing.close();
+
+async function openTracing(): Promise<Tracing> {
+  const say = (line: string) => process.stderr.write(`meterline: ${line}\n`);
+  try {
+    const settings = readTracingSettings(process.env, 'meterline-cli');
+    return await startTracing(settings, (reason) => say(`spans could not be sent: ${reason}`));
+  } catch (error) {
+    if (!(error instanceof EnvError)) throw error;
+    say(error.message);
+    process.exit(EXIT_CODES.usage);
+  }
+}

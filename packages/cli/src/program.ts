@@ -3,9 +3,14 @@ import type { CommandContext } from './command-context.js';
 import { say } from './command-context.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
 import { addEmitCommand } from './commands/emit.js';
+import { addEraseCommand } from './commands/erase.js';
 import { addKeysCommands } from './commands/keys.js';
 import { addMigrateCommand } from './commands/migrate.js';
+import { addQueueCommands } from './commands/queue.js';
+import { addRejectedCommands } from './commands/rejected.js';
 import { addReplayCommand } from './commands/replay.js';
+import { addRepriceCommand } from './commands/reprice.js';
+import { readVersion } from './version.js';
 
 /**
  * Runs the command line.
@@ -15,7 +20,8 @@ import { addReplayCommand } from './commands/replay.js';
  */
 export async function runProgram(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   const program = new Command('meterline')
-    .description('Billing metrics: schema, API keys and usage events.')
+    .description('Billing metrics: schema, API keys, usage events and what their operator needs.')
+    .version(readVersion())
     .addHelpText('afterAll', '\nExit codes: 0 done, 1 failed, 2 wrong usage or settings.')
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
@@ -28,6 +34,10 @@ export async function runProgram(args: readonly string[], context: CommandContex
   addKeysCommands(program, context);
   addEmitCommand(program, context);
   addReplayCommand(program, context);
+  addRepriceCommand(program, context);
+  addRejectedCommands(program, context);
+  addQueueCommands(program, context);
+  addEraseCommand(program, context);
 
   try {
     await program.parseAsync(args, { from: 'user' });

@@ -2,6 +2,8 @@ export type LocalStackErrorCode =
   | 'unsupported_platform'
   | 'port_in_use'
   | 'directory_in_use'
+  | 'data_directory_unusable'
+  | 'file_damaged'
   | 'exited_early'
   | 'not_ready_in_time'
   | 'not_answering';

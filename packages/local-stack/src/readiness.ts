@@ -42,13 +42,26 @@ export async function waitUntilReady(starting: StartingProcess): Promise<void> {
   }
 }
 
+/** How a service of ours begins a line that says why it does not start. */
+const OWN_WORDS = /^meterline-[a-z]+: /;
+
+/** What a service itself says about its end: that is for people, and the rest of its log is not. */
+function explanations(tail: string): string[] {
+  const lines = tail.split('\n');
+  const last = lines.findLastIndex((line) => !OWN_WORDS.test(line));
+  return lines.slice(last + 1).map((line) => line.replace(OWN_WORDS, ''));
+}
+
 /** Why a process that has exited, or is about to, never became ready. */
 export async function exitedEarly({
   name,
   exited,
   log,
 }: Pick<StartingProcess, 'name' | 'exited' | 'log'>): Promise<LocalStackError> {
-  const what = `${name} ended before it was ready (${describeExit(await exited)})`;
+  const exit = await exited;
+  const explained = explanations(await log.tail());
+  if (explained.length > 0) return new LocalStackError('exited_early', explained.join('; '));
+  const what = `${name} ended before it was ready (${describeExit(exit)})`;
   return new LocalStackError('exited_early', await withTail(what, log));
 }
 

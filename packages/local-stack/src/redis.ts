@@ -11,8 +11,12 @@ const READY_DEADLINE_MS = 120_000;
 const PROBE_TIMEOUT_MS = 5_000;
 const PORT_ATTEMPTS = 5;
 
-/** A queue may lose nothing: every write is logged, and memory that runs out is an error rather than an eviction. */
-const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec', '--maxmemory-policy', 'noeviction'];
+/**
+ * A queue may lose nothing: every write is on disk before it is answered, and memory that runs out is an error rather
+ * than an eviction. With `everysec` Redis may answer up to 2 s before it writes (aof.c, flushAppendOnlyFile), which even
+ * `kill -9` then loses.
+ */
+const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 
 export interface RedisOptions {
   /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`. */
@@ -24,8 +28,7 @@ export interface RedisOptions {
 }
 
 /**
- * Starts a Redis on the loopback address that keeps its data over a restart and over `kill -9` (but for the last
- * second before the machine itself loses power).
+ * Starts a Redis on the loopback address that keeps what it has answered for: over a restart, `kill -9` and a power cut.
  *
  * @throws LocalStackError
  * @throws RedisUnavailableError if there is no redis-server and none can be installed

@@ -1,10 +1,28 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
-import type { WarehouseOptions } from '@meterline/warehouse';
+import { redisUrlFault } from '@meterline/access';
+import { clickHouseUrlFault, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 
 /** A URL of one of the protocols; the example shows up in the message. */
 export function urlVariable(protocol: RegExp, example: string) {
   return z.url({ protocol, error: `must be a URL such as ${example}` });
+}
+
+/** Where Redis is; the number of a database may follow. */
+export function redisUrlVariable() {
+  return z.string().superRefine(refuseWith(redisUrlFault));
+}
+
+/** Where ClickHouse is, and nothing else: user, password and database have variables of their own. */
+export function clickHouseUrlVariable() {
+  return z.string().superRefine(refuseWith(clickHouseUrlFault));
+}
+
+function refuseWith(faultOf: (text: string) => string | undefined) {
+  return (text: string, context: z.RefinementCtx) => {
+    const message = faultOf(text);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  };
 }
 
 /** Decimal digits only: Number() alone would also take "", " 7", "1e3" and "0x10". */
@@ -17,15 +35,22 @@ export function wholeNumberVariable(min: number, max: number) {
     .refine((value) => value >= min && value <= max, rule);
 }
 
+/** The address that a service listens on; not set: all addresses of the machine, which containers need. */
+const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
+
+/** Where /healthz and /metrics answer; nowhere when it is not set. 0: any free port. */
+export const adminPortVariable = wholeNumberVariable(0, 65_535).optional();
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know of the servers around it. Source: DESIGN section 8. */
 export const serverVariables = {
-  REDIS_URL: urlVariable(/^rediss?$/, 'redis://127.0.0.1:6379').default('redis://127.0.0.1:6379'),
-  CLICKHOUSE_URL: urlVariable(/^https?$/, 'http://127.0.0.1:8123').default('http://127.0.0.1:8123'),
+  REDIS_URL: redisUrlVariable().default('redis://127.0.0.1:6379'),
+  CLICKHOUSE_URL: clickHouseUrlVariable().default('http://127.0.0.1:8123'),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  LISTEN_HOST: hostVariable.optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 };
 

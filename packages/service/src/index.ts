@@ -1,6 +1,10 @@
+export { type AdminPages, type AdminServer, type Health, openAdminServer } from './admin-server.js';
 export {
+  adminPortVariable,
+  clickHouseUrlVariable,
   EnvError,
   readEnvironment,
+  redisUrlVariable,
   serverVariables,
   urlVariable,
   warehouseOptions,
@@ -9,5 +13,5 @@ export {
 export { Outage } from './outage.js';
 export { runService, type Service } from './run-service.js';
 export { connectRedis, prepareClickHouse } from './servers.js';
-export { StartError, startError } from './start-error.js';
+export { listenError, StartError, startError } from './start-error.js';
 export { STOP_DEADLINE_MS } from './stop-request.js';

@@ -2,6 +2,7 @@ import { type Logger, pino } from 'pino';
 import { EnvError } from './environment.js';
 import { StartError } from './start-error.js';
 import { stopOnRequest } from './stop-request.js';
+import { readTracingSettings, startTracing, type Tracing, tracingTrouble } from './tracing/index.js';
 
 export interface Service {
   stop(): Promise<void>;
@@ -16,13 +17,17 @@ export interface Service {
 export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   name: string,
   readEnv: (variables: NodeJS.ProcessEnv) => Env,
-  start: (env: Env, log: Logger) => Promise<Service>,
+  start: (env: Env, log: Logger, tracing: Tracing) => Promise<Service>,
 ): Promise<void> {
   try {
     const env = readEnv(process.env);
     const log = pino({ name, level: env.LOG_LEVEL });
-    const service = await start(env, log);
-    stopOnRequest(log, () => service.stop());
+    const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
+    const service = await start(env, log, tracing);
+    stopOnRequest(log, async () => {
+      await service.stop();
+      await tracing.close();
+    });
   } catch (error) {
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
     const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];

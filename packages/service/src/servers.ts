@@ -1,8 +1,23 @@
 /** Reaching ClickHouse and Redis when a service starts. */
-import { checkConnection, createWarehouse, MigrationError, migrate, type WarehouseOptions } from '@meterline/warehouse';
+import { moreTelling, redisFailureKind } from '@meterline/access';
+import {
+  type ClickHouseFailure,
+  checkConnection,
+  clickHouseFailureKind,
+  createWarehouse,
+  MigrationError,
+  migrate,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { hostOf, StartError, startError } from './start-error.js';
+
+const CLICKHOUSE_FAILURES = {
+  refused: 'refuses',
+  foreign: 'does not answer as ClickHouse does',
+  away: 'does not answer',
+} as const satisfies Record<ClickHouseFailure, string>;
 
 /** Checks that ClickHouse answers and brings its schema up to date. @throws StartError */
 export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
@@ -11,7 +26,10 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
   try {
     await checkConnection(server);
   } catch (error) {
-    throw startError(`ClickHouse at ${hostOf(options.url)} does not answer`, error);
+    throw startError(
+      `ClickHouse at ${hostOf(options.url)} ${CLICKHOUSE_FAILURES[clickHouseFailureKind(error)]}`,
+      error,
+    );
   } finally {
     await server.close();
   }
@@ -31,15 +49,28 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
 export async function connectRedis(redis: Redis, url: string): Promise<void> {
   let reason: unknown;
   const remember = (error: unknown) => {
-    reason ??= error;
+    reason = moreTelling(reason, error);
   };
   redis.on('error', remember);
   try {
     await redis.connect();
     await redis.ping();
+    // It answers even if the database that the address names could not be selected, and would use the first one.
+    if (reason !== undefined) throw reason;
   } catch (error) {
-    throw startError(`Redis at ${hostOf(url)} does not answer`, reason ?? error);
+    throw redisError(hostOf(url), reason ?? error);
   } finally {
     redis.off('error', remember);
+  }
+}
+
+function redisError(host: string, cause: unknown): StartError {
+  switch (redisFailureKind(cause)) {
+    case 'refused':
+      return startError(`Redis at ${host} refuses`, cause);
+    case 'foreign':
+      return new StartError(`what answers at ${host} is not Redis`, { cause });
+    case 'away':
+      return startError(`Redis at ${host} does not answer`, cause);
   }
 }

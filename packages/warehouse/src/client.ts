@@ -1,7 +1,8 @@
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import type { StatementObserver } from './observation.js';
 
 /** A connection to Meterline's database; every statement takes one as its first argument. */
-export type Warehouse = ClickHouseClient;
+export type Warehouse = ClickHouseClient & Pick<WarehouseOptions, 'observe'>;
 
 export interface WarehouseOptions {
   readonly url: string;
@@ -13,11 +14,13 @@ export interface WarehouseOptions {
   readonly maxConnections?: number;
   /** Shown in ClickHouse's logs and in system.query_log. */
   readonly application: string;
+  /** Told of every statement. */
+  readonly observe?: StatementObserver;
 }
 
 /** Opens a pool of keep-alive connections. It connects at the first statement, so this never fails by itself. */
 export function createWarehouse(options: WarehouseOptions): Warehouse {
-  return createClient({
+  const client = createClient({
     url: options.url,
     username: options.user,
     password: options.password,
@@ -44,4 +47,5 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
       output_format_decimal_trailing_zeros: 0,
     },
   });
+  return options.observe ? Object.assign(client, { observe: options.observe }) : client;
 }

@@ -17,3 +17,13 @@ const CONTENT_ERRORS: ReadonlySet<string> = new Set([
 export function isContentError(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && CONTENT_ERRORS.has(error.code);
 }
+
+/** `refused`: ClickHouse answers, with an error. `foreign`: something else answers. `away`: nothing does. */
+export type ClickHouseFailure = 'refused' | 'foreign' | 'away';
+
+/** What kind of failure the client reports of a connection or a statement. */
+export function clickHouseFailureKind(error: unknown): ClickHouseFailure {
+  if (error instanceof ClickHouseError) return 'refused';
+  // A failure of the system has a code; an answer without an exception of ClickHouse becomes an error that has none.
+  return typeof error === 'object' && error !== null && 'code' in error ? 'away' : 'foreign';
+}

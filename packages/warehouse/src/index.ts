@@ -1,12 +1,29 @@
+export { clickHouseUrlFault } from './clickhouse-url.js';
 export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
-export { isContentError } from './errors.js';
+export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './errors.js';
 export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
 export { migrate } from './migrator.js';
-export { repairCells, type Stored } from './rollups/repair.js';
+export {
+  STATEMENT_OUTCOMES,
+  type StatementEnd,
+  type StatementObserver,
+  type StatementOutcome,
+} from './observation.js';
+export { GRAINS, type Grain } from './rollups/grain.js';
+export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
 export { type SealedStep, sealNext } from './rollups/sealing.js';
 export { readSeals, type Seal, type Seals } from './rollups/seals.js';
 export { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from './rollups/segments.js';
+export {
+  type AccountPartition,
+  type AccountTable,
+  DERIVED_TABLES,
+  eraseAccountPartition,
+  readAccountPartitions,
+  removeDeletedRejections,
+} from './statements/account-erasure.js';
 export { checkConnection } from './statements/check-connection.js';
+export { readDatabaseId } from './statements/database-id.js';
 export type { PreparedInsert } from './statements/insert-block.js';
 export {
   type MetricsAnswer,
@@ -22,8 +39,24 @@ export {
   type StoredResult,
   storeMetrics,
 } from './statements/metrics-results.js';
-export { PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
+export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
 export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './statements/rejected-events.js';
+export {
+  countOpenRejections,
+  type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
+  readOpenRejections,
+  readRejectionPayloads,
+} from './statements/rejections.js';
+export {
+  type DimensionSpan,
+  type EventKey,
+  type RepricingScope,
+  readDimensionSpans,
+  readRepricingStep,
+} from './statements/repricing.js';
 export { readResourceTypes, resourceTypesStatement } from './statements/resource-types.js';
 export type { Selection } from './statements/selection.js';
+export { type SettlementOutcome, settleRejections } from './statements/settled-rejections.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './statements/usage-events.js';

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
 import { MIGRATIONS_DIRECTORY, type Migration, MigrationError, readMigrations } from './migrations.js';
-import { readRows } from './statement.js';
+import { observed } from './observation.js';
+import { readRows, type Statement } from './statement.js';
 
 const CREATE_DATABASE = 'CREATE DATABASE IF NOT EXISTS {database: Identifier}';
 
@@ -18,7 +19,11 @@ ENGINE = ReplacingMergeTree
 ORDER BY version
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`;
 
-const READ_HISTORY = 'SELECT version, name, checksum FROM schema_migrations FINAL ORDER BY version';
+const READ_HISTORY: Statement = {
+  name: 'read_schema_migrations',
+  query: 'SELECT version, name, checksum FROM schema_migrations FINAL ORDER BY version',
+  query_params: {},
+};
 
 const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
 type AppliedMigration = z.output<typeof historyRow>;
@@ -34,8 +39,8 @@ export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_
   await createDatabase(options);
   const warehouse = createWarehouse(options);
   try {
-    await warehouse.command({ query: CREATE_HISTORY });
-    const applied = await readRows(warehouse, { query: READ_HISTORY, query_params: {} }, historyRow);
+    await observed(warehouse, 'create_schema_migrations', () => warehouse.command({ query: CREATE_HISTORY }));
+    const applied = await readRows(warehouse, READ_HISTORY, historyRow);
     const pending = pendingMigrations(migrations, applied);
     for (const migration of pending) await apply(warehouse, migration);
     return pending.map(({ name }) => name);
@@ -68,18 +73,21 @@ export function pendingMigrations(
 async function createDatabase(options: WarehouseOptions): Promise<void> {
   const server = createWarehouse({ ...options, database: 'default' });
   try {
-    await server.command({ query: CREATE_DATABASE, query_params: { database: options.database } });
+    const create = { query: CREATE_DATABASE, query_params: { database: options.database } };
+    await observed(server, 'create_database', () => server.command(create));
   } finally {
     await server.close();
   }
 }
 
 async function apply(warehouse: Warehouse, { version, name, sql, checksum }: Migration): Promise<void> {
-  await warehouse.command({ query: sql });
-  await warehouse.insert({
-    table: 'schema_migrations',
-    values: [{ version, name, checksum }],
-    format: 'JSONEachRow',
-    columns: ['version', 'name', 'checksum'],
-  });
+  await observed(warehouse, 'run_migration', () => warehouse.command({ query: sql }));
+  await observed(warehouse, 'insert_schema_migrations', () =>
+    warehouse.insert({
+      table: 'schema_migrations',
+      values: [{ version, name, checksum }],
+      format: 'JSONEachRow',
+      columns: ['version', 'name', 'checksum'],
+    }),
+  );
 }

@@ -36,6 +36,11 @@ export class Batcher {
     this.#options = options;
   }
 
+  /** Rows that are collected and not in an insert yet. */
+  get pendingRows(): number {
+    return this.#pendingRows;
+  }
+
   /** Resolves when all rows of the intake are durable; rejects as the store does. */
   add(intake: Intake): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -17,6 +17,10 @@ const WRONG: [string, string][] = [
   ['REDIS_URL', 'http://127.0.0.1:6379'],
   ['CLICKHOUSE_URL', '127.0.0.1'],
   ['CLICKHOUSE_URL', 'redis://127.0.0.1:8123'],
+  ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
+  ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
+  ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
+  ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
   ['INGEST_BATCH_ROWS', '0'],
   ['INGEST_BATCH_ROWS', '1000001'],
   ['INGEST_BATCH_ROWS', '1e3'],
@@ -28,6 +32,7 @@ const WRONG: [string, string][] = [
   ['SHUTDOWN_TIMEOUT_MS', '99'],
   ['ADMIN_PORT', '65536'],
   ['ADMIN_PORT', '0x50'],
+  ['LISTEN_HOST', 'localhost'],
   ['LOG_LEVEL', 'loud'],
 ];
 
@@ -43,6 +48,8 @@ describe('readEnv', () => {
       INGEST_BATCH_ROWS: 20_000,
       INGEST_FLUSH_MS: 100,
       INGEST_CONCURRENCY: 500,
+      SEAL_DELAY_MS: 300_000,
+      SEAL_EVERY_MS: 60_000,
       SHUTDOWN_TIMEOUT_MS: 8_000,
       LOG_LEVEL: 'info',
     });

@@ -1,5 +1,11 @@
 import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog';
-import { readEnvironment, STOP_DEADLINE_MS, serverVariables, wholeNumberVariable } from '@meterline/service';
+import {
+  adminPortVariable,
+  readEnvironment,
+  STOP_DEADLINE_MS,
+  serverVariables,
+  wholeNumberVariable,
+} from '@meterline/service';
 import { z } from 'zod';
 
 const environment = z.object({
@@ -19,8 +25,7 @@ const environment = z.object({
   SEAL_EVERY_MS: wholeNumberVariable(100, 3_600_000).default(60_000),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
   SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
-  /** Where /healthz answers; nowhere when it is not set. */
-  ADMIN_PORT: wholeNumberVariable(0, 65_535).optional(),
+  ADMIN_PORT: adminPortVariable,
 });
 
 export type Env = z.output<typeof environment>;

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
-import { createWarehouse } from '@meterline/warehouse';
+import { noTracing } from '@meterline/service/tracing';
+import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
+import { Registry } from 'prom-client';
 import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
 import { type Intake, takeIn } from './intake.js';
+import { createIngestMetrics } from './metrics.js';
 
 let database: TestDatabase;
 let lines: Record<string, unknown>[];
@@ -15,6 +18,11 @@ beforeEach(async () => {
   log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
 });
 afterEach(() => database.drop());
+
+function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
+  const metrics = createIngestMetrics(new Registry());
+  return new EventStore({ warehouse, log, signal, metrics, tracer: noTracing().tracer });
+}
 
 /** A job with one event for each usage; a negative usage is refused at intake. */
 function intake(id: string, usages: readonly number[]): Intake {
@@ -50,7 +58,7 @@ async function once(condition: () => boolean): Promise<void> {
 
 describe('EventStore', () => {
   it('stores accepted and refused events of several jobs, and storing them again changes nothing', async () => {
-    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const store = openStore(database.warehouse, new AbortController().signal);
     for (let time = 0; time < 2; time += 1) await store.store([intake('1', [1, -1, 2]), intake('2', [3])]);
     expect(await usages()).toEqual([1, 2, 3]);
     expect(await rejections()).toEqual(['1:1:invalid_usage']);
@@ -59,7 +67,7 @@ describe('EventStore', () => {
 
   it('finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
     await database.warehouse.command({ query: 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100' });
-    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const store = openStore(database.warehouse, new AbortController().signal);
     const many = Array.from({ length: 60 }, (_, n) => n + 1);
     await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
     expect(await usages()).toEqual([...many, 70, 80]);
@@ -74,7 +82,7 @@ describe('EventStore', () => {
 
   it('waits for a table that is away, and refuses nothing for it', async () => {
     await database.warehouse.command({ query: 'RENAME TABLE usage_events TO elsewhere' });
-    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [1, 2])]);
     await once(() => store.isWaiting);
     await database.warehouse.command({ query: 'RENAME TABLE elsewhere TO usage_events' });
@@ -87,7 +95,7 @@ describe('EventStore', () => {
 
   it('waits likewise where refused events are kept', async () => {
     await database.warehouse.command({ query: 'RENAME TABLE rejected_events TO elsewhere' });
-    const store = new EventStore(database.warehouse, log, new AbortController().signal);
+    const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [-1, 1])]);
     await once(() => store.isWaiting);
     expect(await usages()).toEqual([]);
@@ -100,7 +108,7 @@ describe('EventStore', () => {
   it('gives up a server that cannot be reached only when it is told to', async () => {
     const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
     const abort = new AbortController();
-    const store = new EventStore(unreachable, log, abort.signal);
+    const store = openStore(unreachable, abort.signal);
     const stored = store.store([intake('1', [1])]).then(
       () => 'stored',
       (error: Error) => error.name,

@@ -6,17 +6,22 @@ import {
   eventsOfJob,
   type PriceBook,
   parseUsageEvent,
+  payloadOf,
+  payloadReference,
   type Rejection,
   rejected,
   toUsageEventInput,
 } from '@meterline/catalog';
 import type { PricedEvent, RejectedEvent } from '@meterline/warehouse';
+import type { SpanContext } from '@opentelemetry/api';
 
 /** What is known of a job when it is taken from the queue. */
 export interface QueuedJob {
   readonly id: string;
   /** When the queue took the job; a redelivery does not change it. */
   readonly receivedAt: EpochMs;
+  /** Undefined when it is not traced. */
+  readonly span?: SpanContext | undefined;
   /** Its data as JSON text. */
   readonly data: string;
 }
@@ -57,9 +62,9 @@ export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochM
 function payloads(data: string, content: unknown): (input: unknown, position: number) => string {
   let keptWhole: number | undefined;
   return (input, position) => {
-    const payload = input === content ? data : toPayload(input);
+    const payload = input === content ? data : payloadOf(input);
     if (payload !== undefined) return payload;
-    if (keptWhole !== undefined) return JSON.stringify(`see the payload of position ${keptWhole} of this job`);
+    if (keptWhole !== undefined) return payloadReference(keptWhole);
     keptWhole = position;
     return data;
   };
@@ -131,19 +136,4 @@ export function refusedByStorage(job: Intake['job'], event: AcceptedEvent, messa
 function claimedAccount(input: unknown): string {
   const claimed = typeof input === 'object' && input !== null && 'accountId' in input ? input.accountId : undefined;
   return typeof claimed === 'string' ? claimed : '';
-}
-
-/** Undefined for what is nested too deeply: JSON.parse reads any depth, JSON.stringify and its stack do not write it. */
-function toPayload(input: unknown): string | undefined {
-  try {
-    return JSON.stringify(input, nonFiniteAsText);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-}
-
-/** JSON has no word for the Infinity that 1e999 becomes, and null would hide what was sent. */
-function nonFiniteAsText(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }

@@ -2,10 +2,12 @@
  * Seals past hours and days. Every ingest process can, a job scheduler in Redis wakes one of them at a time, and two at
  * once would do no harm: see sealing.ts and repair.ts in packages/warehouse.
  */
+import { formatTimestamp } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
-import { sealNext, type Warehouse } from '@meterline/warehouse';
+import { GRAINS, readSeals, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
+import type { IngestMetrics } from './metrics.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
@@ -20,6 +22,7 @@ export interface SealerOptions {
   /** How long after its end an hour is sealed. Events later than that are exact too, but cost a recomputed cell. */
   readonly delayMs: number;
   readonly warehouse: Warehouse;
+  readonly metrics: IngestMetrics;
   readonly log: Logger;
 }
 
@@ -28,7 +31,7 @@ export class Sealer {
   readonly #queue: Queue;
   readonly #worker: Worker;
   readonly #outage: Outage;
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: SealerOptions) {
     const { redisUrl, prefix, log } = options;
@@ -59,36 +62,49 @@ export class Sealer {
     });
   }
 
-  /** Resolves after the step under way. */
+  /** Does not wait for the step under way: it may take minutes, and is done anew by whoever seals next. */
   async close(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     await this.#worker.close();
     await this.#queue.close();
   }
 
   async #seal(): Promise<void> {
-    const { warehouse, delayMs, log } = this.#options;
     try {
-      while (!this.#isStopping) {
-        const startedAt = performance.now();
-        const step = await sealNext(warehouse, Date.now() - delayMs);
-        this.#outage.recovered();
-        if (!step) return;
-        const { grain, from, to } = step;
-        log.info(
-          {
-            event: 'sealed',
-            grain,
-            from: new Date(from).toISOString(),
-            to: new Date(to).toISOString(),
-            milliseconds: Math.round(performance.now() - startedAt),
-          },
-          'cells are ready to be read',
-        );
-      }
+      while (await this.#sealStep());
+      const seals = await readSeals(this.#options.warehouse);
+      for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
+      this.#outage.recovered();
     } catch (error) {
-      // The scheduler's next job takes up the step.
-      this.#outage.failed(error);
+      // The scheduler's next job takes up the step. Given up at a stop, it may end on its own, which does no harm.
+      if (!this.#stopping.signal.aborted) this.#outage.failed(error);
     }
   }
+
+  /** @returns whether there may be more to seal */
+  async #sealStep(): Promise<boolean> {
+    const { warehouse, delayMs, metrics, log } = this.#options;
+    const startedAt = performance.now();
+    const step = await unless(this.#stopping.signal, sealNext(warehouse, Date.now() - delayMs));
+    if (!step) return false;
+    const { grain, from, to } = step;
+    const seconds = (performance.now() - startedAt) / 1000;
+    metrics.sealDuration.observe({ grain }, seconds);
+    log.info(
+      { event: 'sealed', grain, from: formatTimestamp(from), to: formatTimestamp(to), seconds },
+      'cells are ready to be read',
+    );
+    this.#outage.recovered();
+    return true;
+  }
+}
+
+/** @throws the signal's reason as soon as it is aborted, even if the work goes on */
+function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
 }

@@ -9,13 +9,16 @@ import {
   startError,
   warehouseOptions,
 } from '@meterline/service';
+import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
+import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { openAdminPort } from './admin-port.js';
 import { Batcher } from './batcher.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
-import { openHealthCheck } from './health.js';
+import { createIngestMetrics } from './metrics.js';
 import { loadPriceBook } from './price-book-file.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
@@ -27,8 +30,11 @@ const INSERT_TIMEOUT_MS = 60_000;
 const STORING_SHARE = 0.75;
 
 /** @throws StartError */
-export async function startService(env: Env, log: Logger): Promise<Service> {
-  const storage = warehouseOptions(env, 'meterline-ingest');
+export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const registry = createRegistry('ingest');
+  const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
+  const metrics = createIngestMetrics(registry);
+  const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe };
   const priceBook = await explained(loadPriceBook(env.PRICE_BOOK));
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
@@ -36,7 +42,7 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   await explained(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
-  const store = new EventStore(warehouse, log, giveUp.signal);
+  const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
   const batcher = new Batcher({
     maxRows: env.INGEST_BATCH_ROWS,
     flushMs: env.INGEST_FLUSH_MS,
@@ -51,6 +57,8 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     batcher,
     priceBook,
     givesUp: giveUp.signal,
+    metrics,
+    telemetry: tracing.queueTelemetry,
     log,
   });
   const sealer = new Sealer({
@@ -59,12 +67,16 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
     everyMs: env.SEAL_EVERY_MS,
     delayMs: env.SEAL_DELAY_MS,
     warehouse,
+    metrics,
     log,
   });
-  const health = await openHealthCheck(env, worker, store, log);
+  const admin = await openAdminPort(env, { registry, worker, store, batcher }, log);
   worker.run();
   await sealer.run();
-  log.info({ event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version }, 'taking jobs');
+  log.info(
+    { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
+    'taking jobs',
+  );
 
   return {
     stop: async () => {
@@ -80,7 +92,7 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
         return;
       }
       clearTimeout(storing);
-      await health?.close();
+      await admin?.close();
       await warehouse.close();
     },
   };

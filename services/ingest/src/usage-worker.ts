@@ -6,10 +6,13 @@
  */
 import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
-import { isNotConnectionError, type Job, type JobJson, WaitingError, Worker } from 'bullmq';
+import { trace } from '@opentelemetry/api';
+import { isNotConnectionError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
+import { ConflictWatch } from './conflict-watch.js';
 import { takeIn } from './intake.js';
+import type { IngestMetrics } from './metrics.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -33,6 +36,9 @@ export interface UsageWorkerOptions {
   readonly priceBook: PriceBook;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
   readonly givesUp: AbortSignal;
+  readonly metrics: IngestMetrics;
+  /** Undefined when jobs are not traced. */
+  readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
 }
 
@@ -44,6 +50,7 @@ export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
   readonly #redisOutage: Outage;
+  readonly #conflicts: ConflictWatch;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
   #complainedAt = 0;
@@ -51,6 +58,7 @@ export class UsageWorker {
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
+    this.#conflicts = new ConflictWatch(options.metrics.conflictingPayloads, options.log);
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: { url: options.redisUrl, maxRetriesPerRequest: null },
       prefix: options.prefix,
@@ -61,12 +69,15 @@ export class UsageWorker {
       // A job is never at fault for the death of a worker.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       runRetryDelay: 1_000,
+      ...(options.telemetry && { telemetry: options.telemetry }),
     });
     this.#worker.on('error', (error) => this.#worried(error));
     this.#worker.on('active', (job) => this.#taken(job));
     // While the queue is empty there is no job to tell that Redis is back.
     this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
+    this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
     this.#worker.on('failed', (job, error) => {
+      options.metrics.jobsFinished.inc({ result: 'failed' });
       options.log.error({ event: 'job_failed', jobId: job?.id, err: error }, 'A job failed: a defect of the worker');
     });
   }
@@ -110,21 +121,25 @@ export class UsageWorker {
   #taken(job: Job<string>): void {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
+    this.#options.metrics.jobsTaken.inc();
     this.#typicalBytes = Math.max(job.data.length, this.#typicalBytes * SIZE_DECAY);
     const { concurrency, maxBytesInWork } = this.#options;
     this.#worker.concurrency = Math.min(concurrency, Math.max(1, Math.floor(maxBytesInWork / this.#typicalBytes)));
   }
 
   async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
-    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), data: job.data };
+    const span = trace.getActiveSpan()?.spanContext();
+    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), data: job.data, span };
     const intake = takeIn(queued, this.#options.priceBook, Date.now());
     // The rows are all that is needed from here on.
     job.data = '';
+    this.#conflicts.look(intake);
     try {
       await this.#options.batcher.add(intake);
     } catch (error) {
       if (!this.#options.givesUp.aborted) throw error;
       await job.moveToWait(token);
+      this.#options.metrics.jobsFinished.inc({ result: 'returned' });
       throw new WaitingError();
     }
     this.#lastProgressAt = Date.now();

@@ -65,7 +65,7 @@ export function createApp(dependencies: QueryDependencies): Express {
 }
 
 /** In this order, so that whatever fails is logged, carries its id and the security headers, and may be read cross-origin. */
-function configure(app: Express, { corsOrigins, log, trustProxy }: QueryDependencies): void {
+function configure(app: Express, { corsOrigins, log, trustProxy, watchers }: QueryDependencies): void {
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');
@@ -74,6 +74,7 @@ function configure(app: Express, { corsOrigins, log, trustProxy }: QueryDependen
   app.set('trust proxy', trustProxy);
 
   app.use(requestLog(log));
+  for (const watch of watchers) app.use(watch);
   app.param('accountId', (request, _response, next, account: string) => {
     noteInLog(request, { account });
     next();

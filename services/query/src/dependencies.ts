@@ -1,5 +1,6 @@
 import type { AccountDirectory, ApiKeyStore } from '@meterline/access';
 import type { Warehouse } from '@meterline/warehouse';
+import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './auth/token-verifier.js';
 import type { TrustProxy } from './env.js';
@@ -21,6 +22,8 @@ export interface QueryDependencies {
   readonly cursorSecret: string;
   readonly clock: () => Date;
   readonly log: Logger;
+  /** See every request first, and take no part in answering it: metrics, traces. */
+  readonly watchers: readonly RequestHandler[];
   /** Web pages of these origins may call the API. */
   readonly corsOrigins: readonly string[];
   readonly trustProxy: TrustProxy;

@@ -22,6 +22,8 @@ describe('readEnv', () => {
       CLICKHOUSE_USER: 'default',
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
+      MAX_STORED_GROUPS: 5_000_000,
+      METRICS_SOURCE: 'cells',
       PORT: 8080,
       ...SECRET,
       CORS_ORIGINS: [],
@@ -33,6 +35,10 @@ describe('readEnv', () => {
 
   it('takes an empty variable for one that is not set', () => {
     expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
+  });
+
+  it.each(['127.0.0.1', '::1', '0.0.0.0'])('may listen on %s alone', (address) => {
+    expect(readEnv({ ...SECRET, LISTEN_HOST: address }).LISTEN_HOST).toBe(address);
   });
 
   it.each<[string, unknown]>([
@@ -59,6 +65,10 @@ describe('readEnv', () => {
     ['REDIS_URL', 'http://127.0.0.1'],
     ['REDIS_URL', '127.0.0.1:6379'],
     ['CLICKHOUSE_URL', 'tcp://127.0.0.1'],
+    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
+    ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
+    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
+    ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
     ['PORT', '65536'],
     ['PORT', '80a'],
     ['PORT', '-1'],
@@ -67,6 +77,7 @@ describe('readEnv', () => {
     ['CORS_ORIGINS', '*'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['LISTEN_HOST', 'localhost'],
     ['LOG_LEVEL', 'loud'],
   ])('refuses %s=%s in one line that names it', (name, value) => {
     const faults = faultsOf({ [name]: value });

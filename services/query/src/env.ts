@@ -1,6 +1,12 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
 import { isIP } from 'node:net';
-import { readEnvironment, serverVariables, urlVariable, wholeNumberVariable } from '@meterline/service';
+import {
+  adminPortVariable,
+  readEnvironment,
+  serverVariables,
+  urlVariable,
+  wholeNumberVariable,
+} from '@meterline/service';
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
@@ -15,6 +21,7 @@ const environment = z
     ...serverVariables,
     /** 0: any free port. */
     PORT: wholeNumberVariable(0, 65_535).default(8080),
+    ADMIN_PORT: adminPortVariable,
     /** Signs cursors. Every process behind one address must have the same. */
     CURSOR_SECRET: z
       .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)

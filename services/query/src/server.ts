@@ -1,16 +1,27 @@
-/** The API on a port: limits of the HTTP layer, its errors, and how it ends. */
-import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+/** The API on a port: limits of the HTTP layer, and how it ends. */
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { z } from 'zod';
-import { ApiError, errorBody } from './http/errors.js';
+import type { Logger } from 'pino';
+import { refuseUnreadable } from './http/unreadable-requests.js';
 
 /** Request line and headers together; so a URL that is only somewhat too long still gets its own error. */
-const MAX_HEADER_BYTES = 32 * 1024;
+const MAX_HEADER_BYTES = 48 * 1024;
 /** Longer than the 60 s of usual load balancers, which would otherwise meet connections that are just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How much later than that a slow request may be noticed. */
+const TIMEOUT_CHECK_SHARE = 0.1;
+
+export interface ServerOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  /** The address to listen on; undefined: all of this machine. */
+  readonly host?: string | undefined;
+  readonly log: Logger;
+  /** How long a request may take to arrive. */
+  readonly requestTimeoutMs?: number;
+}
 
 export interface RunningServer {
   /** The one chosen by the system when 0 was asked for. */
@@ -20,12 +31,14 @@ export interface RunningServer {
 }
 
 /** @throws the system's error, such as EADDRINUSE */
-export async function startServer(app: RequestListener, port: number): Promise<RunningServer> {
+export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
+  const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: requestTimeoutMs * TIMEOUT_CHECK_SHARE,
       // The application answers a missing Host itself, with a body.
       requireHostHeader: false,
     },
@@ -40,15 +53,17 @@ export async function startServer(app: RequestListener, port: number): Promise<R
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
   });
+  // Node would refuse it by itself, without a body; the application does it with one.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', (error, socket) => {
     // Half an answer is on its way: anything written now would be read as a part of it.
     if (!socket.writable || unanswered.get(socket)?.headersSent) socket.destroy();
-    else socket.end(rawAnswer(describeClientError(error)));
+    else refuseUnreadable(error, socket, MAX_HEADER_BYTES, log);
   });
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, resolve);
+    server.listen({ port, host }, resolve);
   });
   return {
     port: portOf(server.address()),
@@ -61,39 +76,6 @@ export async function startServer(app: RequestListener, port: number): Promise<R
         });
       }),
   };
-}
-
-const systemError = z.object({ code: z.string() });
-
-/** What Node's parser could not read never becomes a request. Source: Node documentation, "clientError". */
-function describeClientError(error: unknown): ApiError {
-  const code = systemError.safeParse(error).data?.code;
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return new ApiError(
-      431,
-      'headers_too_large',
-      `The request line and headers are over ${MAX_HEADER_BYTES} bytes; shorten them.`,
-    );
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new ApiError(408, 'request_timeout', 'The request did not arrive in time; send it again.');
-  }
-  return new ApiError(400, 'malformed_request', 'The request is not well-formed HTTP/1.1.');
-}
-
-function rawAnswer(error: ApiError): string {
-  const requestId = randomUUID();
-  const body = JSON.stringify(errorBody(error, requestId));
-  return [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: private, no-store',
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n');
 }
 
 function portOf(address: AddressInfo | string | null): number {

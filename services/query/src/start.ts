@@ -1,26 +1,36 @@
 /** Connects to everything the API needs, in the order in which a missing piece is easiest to understand. */
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
+  type AdminServer,
   connectRedis,
+  listenError,
+  openAdminServer,
   prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
-  startError,
   warehouseOptions,
 } from '@meterline/service';
+import { createRegistry, outageGauge, StatementMetrics } from '@meterline/service/metrics';
+import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
+import { requestMetrics } from './http/request-metrics.js';
+import { requestSpans } from './http/request-spans.js';
 import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
-import { createRedis, logOutages } from './redis-connection.js';
+import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** @throws StartError */
-export async function startService(env: Env, log: Logger): Promise<Service> {
+export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const clock = () => new Date();
-  const storage = warehouseOptions(env, 'meterline-query');
+  const registry = createRegistry('query');
+  const statements = new StatementMetrics(registry);
+  const observe = eachObserver(statements.observe, statementSpans(tracing.tracer));
+  const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
   await prepareClickHouse(storage, log);
   const warehouse = createWarehouse(storage);
   const redis = createRedis(env.REDIS_URL);
@@ -30,7 +40,8 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   };
   try {
     await connectRedis(redis, env.REDIS_URL);
-    logOutages(redis, log);
+    const redisOutage = watchOutages(redis, log);
+    outageGauge(registry, { ClickHouse: () => statements.isUnanswered, Redis: () => redisOutage.isOn });
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
@@ -45,12 +56,15 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
       log,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
+      watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
-    const server = await listen(app, env.PORT);
-    log.info({ event: 'started', port: server.port }, 'listening');
+    const admin = await openAdminPort(env, registry, log);
+    const server = await listen(app, env, log);
+    log.info({ event: 'started', port: server.port, adminPort: admin?.port }, 'listening');
     return {
       stop: async () => {
         await server.close(STOP_DEADLINE_MS);
+        await admin?.close();
         await disconnect();
       },
     };
@@ -60,10 +74,23 @@ export async function startService(env: Env, log: Logger): Promise<Service> {
   }
 }
 
-async function listen(app: ReturnType<typeof createApp>, port: number): Promise<RunningServer> {
+/** @throws StartError when the port is in use */
+async function openAdminPort(env: Env, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
+  if (env.ADMIN_PORT === undefined) return undefined;
+  // That it answers is all there is to tell; whether it is ready, /readyz of the API tells.
+  const health = async () => ({ healthy: true, facts: { status: 'ok' } });
+  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
+  return openAdminServer(address, { health, metrics: registry }, log);
+}
+
+async function listen(
+  app: ReturnType<typeof createApp>,
+  { LISTEN_HOST, PORT }: Env,
+  log: Logger,
+): Promise<RunningServer> {
   try {
-    return await startServer(app, port);
+    return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
   } catch (error) {
-    throw startError(`cannot listen on port ${port}; free it or set PORT to another`, error);
+    throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
 }

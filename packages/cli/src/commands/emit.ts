@@ -63,14 +63,14 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
 }
 
 async function send(
-  { settings }: CommandContext,
+  { settings, tracing }: CommandContext,
   { input }: EventSource,
   flags: EmitFlags,
   signal: AbortSignal,
   tally: EmissionTally,
 ): Promise<void> {
   await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags));
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags), tracing.queueTelemetry);
     try {
       const sendJob = (events: readonly object[]) => queue.send(events);
       await emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);

@@ -1,6 +1,6 @@
 /** The flags that several commands share. */
-import { isName, MAX_EVENTS_PER_JOB } from '@meterline/catalog';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog';
+import { type Command, InvalidArgumentError } from 'commander';
 
 export const DEFAULT_BATCH = 500;
 
@@ -8,10 +8,13 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'print the result as one JSON document');
 }
 
+export function withRedisUrl(command: Command): Command {
+  return command.option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)');
+}
+
+/** For commands that use the queue; the others need only the address. */
 export function withRedisFlags(command: Command): Command {
-  return command
-    .option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)')
-    .addOption(new Option('--queue-prefix <prefix>', 'prefix of the queue (else QUEUE_PREFIX, bull)').hideHelp());
+  return withRedisUrl(command).option('--queue-prefix <prefix>', 'prefix of the queue (else QUEUE_PREFIX, bull)');
 }
 
 export function withClickHouseFlags(command: Command): Command {
@@ -43,4 +46,14 @@ export function wholeNumber(text: string, min: number, max: number): number {
 export function nameOf(text: string): string {
   if (!isName(text)) throw new InvalidArgumentError('It must be 1 to 256 characters without control characters.');
   return text;
+}
+
+/** Exclusive, as in the API: the first instant after the year 2100. */
+const END_OF_TIME = Date.UTC(2101, 0);
+
+/** A time as the API takes it. @throws InvalidArgumentError */
+export function instantOf(text: string): EpochMs {
+  const instant = parseTimestamp(text);
+  if (instant !== undefined && instant >= 0 && instant < END_OF_TIME) return instant;
+  throw new InvalidArgumentError('It must be RFC 3339 in UTC, from 1970 through 2100, such as 2026-10-01T00:00:00Z.');
 }

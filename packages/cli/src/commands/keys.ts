@@ -5,7 +5,8 @@ import { type CommandContext, printResult } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { withRedis } from '../connections/redis.js';
 import type { RedisFlags } from '../settings/settings.js';
-import { nameOf, withJson, withRedisFlags } from './flags.js';
+import { textTable } from '../text-table.js';
+import { nameOf, withJson, withRedisUrl } from './flags.js';
 
 interface KeysFlags extends RedisFlags {
   readonly json?: boolean;
@@ -35,7 +36,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .addOption(new Option('--role <role>', 'what it may do there').choices(ROLES).makeOptionMandatory())
     .option('--client <client>', 'the service account it belongs to (default: a new one, client_<random>)', nameOf)
     .action((flags: CreateFlags) => createKey(context, flags));
-  withJson(withRedisFlags(create));
+  withJson(withRedisUrl(create));
 
   const list = keys
     .command('list')
@@ -43,7 +44,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('Lists the keys, the oldest first, revoked ones included. The text of a key is never shown again.')
     .option('--account <account>', 'only those of this account', nameOf)
     .action((flags: ListFlags) => listKeys(context, flags));
-  withJson(withRedisFlags(list));
+  withJson(withRedisUrl(list));
 
   const revoke = keys
     .command('revoke')
@@ -51,7 +52,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('Revokes a key, at once and everywhere. Revoking it again changes nothing.')
     .argument('<keyId>', 'as shown by create and list')
     .action((keyId: string, flags: KeysFlags) => revokeKey(context, keyId, flags));
-  withJson(withRedisFlags(revoke));
+  withJson(withRedisUrl(revoke));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
@@ -102,17 +103,8 @@ async function withKeys<T>(
 }
 
 function table(keys: readonly ApiKey[]): string {
-  const rows = [
+  return textTable([
     ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'],
     ...keys.map((key) => [key.keyId, key.account, key.role, key.clientId, key.createdAt, key.revokedAt ?? '']),
-  ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  ]);
 }

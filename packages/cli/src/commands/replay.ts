@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { withRedis } from '../connections/redis.js';
+import { startProgress } from '../progress.js';
 import { type IntakeOutcome, waitForIntake } from '../queue/intake-wait.js';
 import { UsageQueue } from '../queue/usage-queue.js';
-import { startProgress } from '../replay/progress.js';
 import { readTraceEvents } from '../replay/trace-events.js';
 import type { RedisFlags } from '../settings/settings.js';
 import { nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from './flags.js';
@@ -62,7 +62,7 @@ async function runReplay(context: CommandContext, paths: readonly string[], flag
   const signal = context.interruption();
   const address = await context.settings.redisUrl(flags);
   await withRedis(address, async (redis) => {
-    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags));
+    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags), context.tracing.queueTelemetry);
     try {
       const start = performance.now();
       const jobIds = await sendAll(context, queue, replay, flags.batch, signal);

@@ -1,4 +1,10 @@
-import { checkConnection, createWarehouse, type WarehouseOptions } from '@meterline/warehouse';
+import {
+  checkConnection,
+  clickHouseFailureKind,
+  createWarehouse,
+  type Warehouse,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
 import { CommandError, systemErrorCode } from '../command-error.js';
 import { type ClickHouseSettings, displayUrl } from '../settings/settings.js';
 
@@ -29,18 +35,39 @@ export async function reachClickHouse({
   return { ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS };
 }
 
+/**
+ * Runs `work` with a connection to Meterline's database and closes it.
+ * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement
+ */
+export async function withWarehouse<T>(
+  settings: ClickHouseSettings,
+  work: (warehouse: Warehouse) => Promise<T>,
+): Promise<T> {
+  const warehouse = createWarehouse(await reachClickHouse(settings));
+  try {
+    return await work(warehouse);
+  } catch (error) {
+    throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
+  } finally {
+    await warehouse.close();
+  }
+}
+
+/** Errors of ClickHouse and of the system carry a code. The client's own, such as a timeout, are plain Errors. */
+function isServerFailure(error: unknown): boolean {
+  const isPlain = error instanceof Error && Object.getPrototypeOf(error) === Error.prototype;
+  return isPlain || (!(error instanceof CommandError) && systemErrorCode(error) !== undefined);
+}
+
 /** The failure of a statement or a connection, as one line that names the server. */
 export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
   const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
   const code = systemErrorCode(cause);
   const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
-  // ClickHouse numbers its errors; a system's error code is a word.
-  if (code !== undefined && /^\d+$/.test(code)) {
-    return new CommandError(`${place} refuses (as user ${user}): ${message}`, undefined, { cause });
-  }
-  return new CommandError(
-    `cannot reach ${place}: ${code ?? (message || 'it does not answer as ClickHouse does')}; is it running?`,
-    undefined,
-    { cause },
-  );
+  const text = {
+    refused: `${place} refuses (as user ${user}): ${message}`,
+    foreign: `${place} does not answer as ClickHouse does${message && `: ${message}`}`,
+    away: `cannot reach ${place}: ${code}; is it running?`,
+  }[clickHouseFailureKind(cause)];
+  return new CommandError(text, undefined, { cause });
 }

@@ -1,3 +1,4 @@
+import { moreTelling, redisFailureKind } from '@meterline/access';
 import { Redis } from 'ioredis';
 import { CommandError, systemErrorCode } from '../command-error.js';
 import { displayUrl, type Setting } from '../settings/settings.js';
@@ -21,9 +22,9 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
     retryStrategy: () => null,
   });
   // The reason stands in this event; the command that was under way says only that the connection is closed.
-  let reason: Error | undefined;
+  let reason: unknown;
   redis.on('error', (error: Error) => {
-    reason ??= error;
+    reason = moreTelling(reason, error);
   });
   const connectDeadline = setTimeout(() => {
     reason ??= new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`);
@@ -32,9 +33,11 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
   try {
     await redis.connect();
     clearTimeout(connectDeadline);
+    // Connected even if the database that the address names could not be selected: the first one would be used.
+    if (reason !== undefined) throw reason;
     return await work(redis);
   } catch (error) {
-    if (reason === undefined && !isRefusal(error) && redis.status === 'ready') throw error;
+    if (reason === undefined && redisFailureKind(error) === 'away' && redis.status === 'ready') throw error;
     if (error instanceof CommandError) throw error;
     throw redisFailure(address, reason ?? error);
   } finally {
@@ -44,14 +47,15 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
   }
 }
 
-/** Redis answered, and the answer is an error: a wrong password, no memory, read-only. */
-function isRefusal(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError';
-}
-
 function redisFailure({ value, source }: Setting, cause: unknown): CommandError {
   const place = `Redis at ${displayUrl(value)} (from ${source})`;
-  if (isRefusal(cause)) return new CommandError(`${place} refuses: ${cause.message}`, undefined, { cause });
-  const detail = systemErrorCode(cause) ?? (cause instanceof Error ? cause.message : String(cause));
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const kind = redisFailureKind(cause);
+  if (kind === 'refused') return new CommandError(`${place} refuses: ${message}`, undefined, { cause });
+  if (kind === 'foreign') {
+    const other = `what answers at ${displayUrl(value)} (from ${source}) is not Redis`;
+    return new CommandError(other, undefined, { cause });
+  }
+  const detail = systemErrorCode(cause) ?? message;
   return new CommandError(`cannot reach ${place}: ${detail}; is it running?`, undefined, { cause });
 }

@@ -14,6 +14,7 @@ const environmentSchema = z.object({
   CLICKHOUSE_DATABASE: text,
   QUEUE_PREFIX: text,
   METERLINE_DATA_DIR: text,
+  PRICE_BOOK: text,
 });
 export type Environment = z.output<typeof environmentSchema>;
 

@@ -57,6 +57,21 @@ describe('the address of Redis', () => {
   });
 });
 
+describe('an address that says too much', () => {
+  it('names where it came from, and not its password', async () => {
+    const clickhouse = settings({ CLICKHOUSE_URL: 'http://ann:secret@host:8123/system' }).clickhouse({});
+    await expect(clickhouse).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/^the address from CLICKHOUSE_URL must be .* and nothing more: [^@]*$/),
+    });
+    const redis = settings({}).redisUrl({ redisUrl: 'redis://127.0.0.1:6379/abc' });
+    await expect(redis).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/^the address from --redis-url must be .* the number of a database/),
+    });
+  });
+});
+
 describe('the settings of ClickHouse', () => {
   it('come each from its own place', async () => {
     const chosen = await settings({ CLICKHOUSE_URL: 'http://variable:8123', CLICKHOUSE_USER: 'ann' }, STACK).clickhouse(

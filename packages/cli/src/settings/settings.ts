@@ -1,4 +1,6 @@
+import { redisUrlFault } from '@meterline/access';
 import { QUEUE_PREFIX } from '@meterline/catalog';
+import { clickHouseUrlFault } from '@meterline/warehouse';
 import { usageError } from '../command-error.js';
 import type { Environment } from './environment.js';
 import type { LocalStackFile } from './local-stack-file.js';
@@ -52,7 +54,7 @@ export class Settings {
       'redisUrl',
       'redis://127.0.0.1:6379',
     );
-    return requireUrl(url, ['redis:', 'rediss:'], 'redis://127.0.0.1:6379');
+    return requireUrl(url, redisUrlFault);
   }
 
   /** @throws CommandError when what was found is no address of a ClickHouse */
@@ -70,7 +72,7 @@ export class Settings {
       'meterline',
     );
     return {
-      url: requireUrl(url, ['http:', 'https:'], 'http://127.0.0.1:8123'),
+      url: requireUrl(url, clickHouseUrlFault),
       user: flags.clickhouseUser ?? this.#environment.CLICKHOUSE_USER ?? 'default',
       password: flags.clickhousePassword ?? this.#environment.CLICKHOUSE_PASSWORD ?? '',
       database: database.value,
@@ -79,6 +81,13 @@ export class Settings {
 
   queuePrefix({ queuePrefix }: RedisFlags): string {
     return queuePrefix ?? this.#environment.QUEUE_PREFIX ?? QUEUE_PREFIX;
+  }
+
+  /** The file of the price book; undefined for the built-in one. */
+  priceBookFile(flag: string | undefined): Setting | undefined {
+    if (flag !== undefined) return { value: flag, source: '--book' };
+    const value = this.#environment.PRICE_BOOK;
+    return value === undefined ? undefined : { value, source: 'PRICE_BOOK' };
   }
 
   async #choose(
@@ -102,16 +111,8 @@ export function displayUrl(address: string): string {
   return url.href.replace(/\/$/, '');
 }
 
-function requireUrl(setting: Setting, protocols: readonly string[], example: string): Setting {
-  if (protocols.includes(protocolOf(setting.value) ?? '')) return setting;
-  // The value itself is not repeated: it may hold a password.
-  throw usageError(`the address from ${setting.source} must be a URL such as ${example}`);
-}
-
-function protocolOf(address: string): string | undefined {
-  try {
-    return new URL(address).protocol;
-  } catch {
-    return undefined;
-  }
+function requireUrl(setting: Setting, faultOf: (address: string) => string | undefined): Setting {
+  const fault = faultOf(setting.value);
+  if (fault !== undefined) throw usageError(`the address from ${setting.source} ${fault}`);
+  return setting;
 }

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { Queue } from 'bullmq';
-import { type DemoState, readDemoState, writeDemoState } from './demo-state.js';
+import { type DemoNote, type DemoState, readDemoState, writeDemoState } from './demo-state.js';
 import { eventsOfHour, FLEET, TRACED_FLEET } from './fleet.js';
 import { LiveTraffic } from './live-traffic.js';
 
@@ -20,8 +20,7 @@ export interface DemoOptions {
   readonly redisUrl: string;
   readonly queuePrefix: string;
   readonly account: string;
-  /** Where the demo notes how far it has come. */
-  readonly stateFile: string;
+  readonly note: DemoNote;
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be sent. */
   readonly stop: AbortSignal;
@@ -52,7 +51,7 @@ export class Demo {
   /** Resolves when the history has been taken in, or after a minute. */
   static async start(options: DemoOptions): Promise<Demo> {
     const clock = options.clock ?? Date.now;
-    const state = await readDemoState(options.stateFile, clock());
+    const state = await readDemoState(options.note, clock());
     const demo = new Demo(options, clock, state, await LiveTraffic.open(options.account, clock()));
     try {
       await demo.#catchUp(clock());
@@ -125,7 +124,7 @@ export class Demo {
     const nextHour = now - (now % MS_PER_HOUR);
     if (nextHour === this.#state.nextHour) return;
     this.#state = { ...this.#state, nextHour };
-    await writeDemoState(this.#options.stateFile, this.#state);
+    await writeDemoState(this.#options.note, this.#state);
   }
 
   #complain(error: unknown): void {

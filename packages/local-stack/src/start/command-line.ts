@@ -5,7 +5,7 @@ export const HELP = `Usage: npm start [-- --no-demo]
 
 Runs Meterline on this machine: ClickHouse, Redis, the ingest and the query service, and a demo that plays traffic.
 
-  --no-demo   start without traffic
+  --no-demo   start empty: neither history nor live traffic
   --help      show this
 
   PORT                where the API listens (8080, or any free port if that is taken)

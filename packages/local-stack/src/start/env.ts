@@ -1,14 +1,17 @@
 /** The environment of `npm start`, read once. Source: DESIGN section 8. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
-import { urlVariable, wholeNumberVariable } from '@meterline/service';
+import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
+/** Where the meterline command looks by itself. */
+export const DEFAULT_DATA_DIR = '.meterline';
+
 const environment = z.object({
-  METERLINE_DATA_DIR: z.string().default('.meterline'),
+  METERLINE_DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
   /** Set: that server is used, and none started. */
-  REDIS_URL: urlVariable(/^rediss?$/, 'redis://127.0.0.1:6379').optional(),
+  REDIS_URL: redisUrlVariable().optional(),
   /** Set: that server is used, and none started. */
-  CLICKHOUSE_URL: urlVariable(/^https?$/, 'http://127.0.0.1:8123').optional(),
+  CLICKHOUSE_URL: clickHouseUrlVariable().optional(),
   CLICKHOUSE_USER: z.string().optional(),
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),

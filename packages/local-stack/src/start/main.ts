@@ -20,8 +20,9 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
-    const addresses = await startStack(session, { env, demo, say, stop });
-    say(summarize(addresses, resolve(env.METERLINE_DATA_DIR), new Date()));
+    const stack = await startStack(session, { env, demo, say, stop });
+    const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
+    say(summarize(stack, { dataDir, demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
     // Told to stop while still starting: not a failure.

@@ -1,7 +1,8 @@
 /** Small JSON files that only their owner may read. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import type { z } from 'zod';
+import { ZodError, type z } from 'zod';
+import { LocalStackError } from '../errors.js';
 import { hasErrorCode } from '../system-error.js';
 
 /** Replaces the file as a whole: a reader finds the old content or the new, never half of it. */
@@ -11,14 +12,27 @@ export async function writePrivateFile(path: string, content: unknown): Promise<
   await rename(draft, path);
 }
 
-/** Undefined if there is no such file; throws if it holds something else than it should. */
+/**
+ * Undefined if there is no such file.
+ *
+ * @throws LocalStackError `file_damaged` if it cannot be read or holds something else than it should
+ */
 export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
-  let text: string;
   try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return undefined;
-    throw error;
+    return schema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    if (hasErrorCode(cause, 'ENOENT')) return undefined;
+    throw new LocalStackError(
+      'file_damaged',
+      `${path} is damaged (${faultOf(cause)}). Mend it, or delete it: the next start makes a new one.`,
+      { cause },
+    );
   }
-  return schema.parse(JSON.parse(text));
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof ZodError) {
+    return error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': ')).join('; ');
+  }
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,8 @@
 /** Brings everything up in the order in which one part needs the other. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { warehouseOptions } from '@meterline/service';
+import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { startClickHouse } from '../clickhouse.js';
 import { Demo } from '../demo/demo.js';
 import { lockDirectory } from '../directory-lock.js';
@@ -11,6 +13,7 @@ import { chooseApiPort } from './api-port.js';
 import { ensureCursorSecret } from './cursor-secret.js';
 import type { Env } from './env.js';
 import { ensureKeys, type LocalKeys } from './keys.js';
+import { makeDataDirectory } from './make-data-directory.js';
 import { writePrivateFile } from './private-file.js';
 import { startService } from './service-process.js';
 import type { Session } from './session.js';
@@ -22,6 +25,12 @@ export interface StackAddresses extends LocalKeys {
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
   readonly clickhouseDatabase: string;
+}
+
+export interface RunningStack {
+  readonly addresses: StackAddresses;
+  /** Where Prometheus may read what each service tells of itself. */
+  readonly metricsUrls: readonly string[];
 }
 
 export interface StackOptions {
@@ -37,11 +46,11 @@ export interface StackOptions {
  *
  * @throws LocalStackError, RedisUnavailableError, or the reason of `stop`
  */
-export async function startStack(session: Session, options: StackOptions): Promise<StackAddresses> {
+export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
   const { env, say, stop } = options;
   const dataDir = resolve(env.METERLINE_DATA_DIR);
   const file = (name: string) => join(dataDir, name);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDataDirectory(dataDir);
   const lock = await lockDirectory(file('stack.lock'), dataDir);
   session.add({ stop: () => lock.release() });
   // One that a killed stack has left behind leads nowhere.
@@ -54,22 +63,29 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, dataDir, say));
   stop.throwIfAborted();
 
+  const clickhouse = {
+    CLICKHOUSE_URL: clickhouseUrl,
+    // The embedded ClickHouse knows no other user.
+    CLICKHOUSE_USER: (env.CLICKHOUSE_URL && env.CLICKHOUSE_USER) ?? 'default',
+    CLICKHOUSE_PASSWORD: (env.CLICKHOUSE_URL && env.CLICKHOUSE_PASSWORD) ?? '',
+    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+  };
   const serviceEnv: NodeJS.ProcessEnv = {
     ...env.inherited,
-    // The embedded ClickHouse knows no other user.
-    ...(env.CLICKHOUSE_URL === undefined && { CLICKHOUSE_USER: 'default', CLICKHOUSE_PASSWORD: '' }),
-    CLICKHOUSE_URL: clickhouseUrl,
-    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+    ...clickhouse,
     REDIS_URL: redisUrl,
+    // Nobody else on the network is to reach a stack that somebody tries out.
+    LISTEN_HOST: LOOPBACK,
   };
-  await superviseIngest(session, serviceEnv, dataDir, say);
+  const ingestAdminUrl = await superviseIngest(session, serviceEnv, dataDir, say);
   stop.throwIfAborted();
 
   const apiUrl = `http://${LOOPBACK}:${port}`;
   const cursorSecret = env.CURSOR_SECRET ?? (await ensureCursorSecret(file('cursor-secret.json')));
+  const queryAdminPort = await findFreePort();
   const query = {
     name: 'query',
-    env: { ...serviceEnv, PORT: String(port), CURSOR_SECRET: cursorSecret },
+    env: { ...serviceEnv, PORT: String(port), ADMIN_PORT: String(queryAdminPort), CURSOR_SECRET: cursorSecret },
     dataDir,
     url: apiUrl,
     readyPath: '/readyz',
@@ -80,15 +96,28 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
   if (options.demo) {
     const queuePrefix = env.QUEUE_PREFIX;
-    const stateFile = file('demo.json');
-    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, stateFile, say, stop }));
+    const note = {
+      file: file('demo-history.json'),
+      databaseId: await databaseIdOf(warehouseOptions(clickhouse, 'meterline-demo')),
+    };
+    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, note, say, stop }));
     stop.throwIfAborted();
   }
 
   const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
   await writePrivateFile(file('local.json'), addresses);
   session.add({ stop: withdraw });
-  return addresses;
+  const adminUrls = [ingestAdminUrl, `http://${LOOPBACK}:${queryAdminPort}`];
+  return { addresses, metricsUrls: adminUrls.map((url) => `${url}/metrics`) };
+}
+
+async function databaseIdOf(options: WarehouseOptions): Promise<string> {
+  const warehouse = createWarehouse(options);
+  try {
+    return await readDatabaseId(warehouse);
+  } finally {
+    await warehouse.close();
+  }
 }
 
 async function superviseClickHouse(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
@@ -102,21 +131,21 @@ async function superviseRedis(session: Session, dataDir: string, say: (line: str
   return session.add(await Supervised.start('Redis', launch, say)).current.url;
 }
 
+/** @returns where its admin port is, also after a restart */
 async function superviseIngest(
   session: Session,
   env: NodeJS.ProcessEnv,
   dataDir: string,
   say: (line: string) => void,
-): Promise<void> {
-  const launch = async () => {
-    const adminPort = await findFreePort();
-    return startService({
-      name: 'ingest',
-      env: { ...env, ADMIN_PORT: String(adminPort) },
-      dataDir,
-      url: `http://${LOOPBACK}:${adminPort}`,
-      readyPath: '/healthz',
-    });
-  };
-  session.add(await Supervised.start('The ingest service', launch, say));
+): Promise<string> {
+  const adminPort = await findFreePort();
+  const ingest = {
+    name: 'ingest',
+    env: { ...env, ADMIN_PORT: String(adminPort) },
+    dataDir,
+    url: `http://${LOOPBACK}:${adminPort}`,
+    readyPath: '/healthz',
+  } as const;
+  session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
+  return ingest.url;
 }

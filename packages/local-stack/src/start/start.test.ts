@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -41,13 +41,13 @@ function start(): ChildProcess {
   return supervisor;
 }
 
-/** Resolves when the process has printed the text. */
-function said(child: ChildProcess, text: string): Promise<void> {
+/** Resolves when the process has printed the text, with all that it has printed. */
+function said(child: ChildProcess, text: string): Promise<string> {
   return new Promise((resolve) => {
     let output = '';
     child.stdout?.on('data', (chunk: Buffer) => {
       output += chunk.toString('utf8');
-      if (output.includes(text)) resolve();
+      if (output.includes(text)) resolve(output);
     });
   });
 }
@@ -62,6 +62,18 @@ async function portsFree(addresses: { apiUrl: string; redisUrl: string; clickhou
   return free.every(Boolean);
 }
 
+/** Whether the port is in use on 127.0.0.1 alone, as far as this machine has other addresses. */
+async function onlyOnLoopback(port: number): Promise<boolean> {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const others = all.filter(({ address }) => address !== '127.0.0.1' && !address.startsWith('fe80:'));
+  const free = await Promise.all(others.map(({ address }) => isPortFree(port, address)));
+  return !(await isPortFree(port)) && free.every(Boolean);
+}
+
+async function pageOf(url: string): Promise<string> {
+  return (await fetch(url, { headers: { connection: 'close' } })).text();
+}
+
 /** The accounts that a key may read, from the running API. */
 async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   const response = await fetch(`${apiUrl}/v0/accounts`, {
@@ -73,13 +85,20 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
 describe('npm start', () => {
   it('says where everything is, and leaves only data behind when told to stop', async () => {
     const child = start();
-    await said(child, 'Meterline is running.');
+    const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
+    const summary = await said(child, 'Ctrl-C stops everything');
+    const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
+    expect(pages.map((page) => /meterline_(jobs_taken|http_request)/.exec(page)?.[1])).toEqual([
+      'jobs_taken',
+      'http_request',
+    ]);
     const addresses = await readAddresses();
     expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
     expect(await accountsOf(addresses.apiUrl, addresses.adminKey)).toMatchObject([
       { id: addresses.account, role: 'admin' },
     ]);
     expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
+    expect(await onlyOnLoopback(port)).toBe(true);
 
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);

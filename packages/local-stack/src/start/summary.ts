@@ -1,7 +1,17 @@
-import type { StackAddresses } from './stack.js';
+import { DEFAULT_DATA_DIR } from './env.js';
+import type { RunningStack } from './stack.js';
 
-/** What someone needs who has just started the stack; the curl command works as it is pasted. */
-export function summarize({ apiUrl, account, adminKey }: StackAddresses, dataDir: string, now: Date): string {
+export interface SummaryOptions {
+  /** METERLINE_DATA_DIR, and what it comes to. */
+  readonly dataDir: { readonly name: string; readonly path: string };
+  readonly demo: boolean;
+  readonly now: Date;
+}
+
+/** What someone needs who has just started the stack; the commands work as they are pasted. */
+export function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
+  const { apiUrl, account, adminKey } = addresses;
+  const { dataDir, demo, now } = options;
   const day = now.toISOString().slice(0, 10);
   const nextDay = new Date(Date.parse(day) + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
   const query = `startTime=${day}T00:00:00Z&endTime=${nextDay}T00:00:00Z&groupBy=resource_name`;
@@ -11,13 +21,28 @@ Meterline is running.
   API        ${apiUrl}
   Account    ${account}
   Admin key  ${adminKey}
-  Data, logs ${dataDir}
-
+  Data, logs ${dataDir.path}
+  Metrics    ${metricsUrls.join('\n             ')}
+${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}${demo ? '' : HOW_TO_SEND}
 What did the account use today, and what did it cost?
 
   curl -s -H 'Authorization: Bearer ${adminKey}' \\
     '${apiUrl}/v0/accounts/${account}/metrics?${query}'
 
 Ctrl-C stops everything; the data stays.
+`;
+}
+
+const HOW_TO_SEND = `
+It is empty. To send it events, a JSON object a line:
+
+  npx meterline emit FILE
+`;
+
+function forOtherTerminals(path: string): string {
+  return `
+In another terminal the meterline command finds it after
+
+  export METERLINE_DATA_DIR='${path.replaceAll("'", "'\\''")}'
 `;
 }

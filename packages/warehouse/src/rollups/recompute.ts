@@ -6,7 +6,7 @@
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../client.js';
-import type { Statement } from '../statement.js';
+import { execute, type Relation } from '../statement.js';
 import { CELL_ARRAYS } from './cell-columns.js';
 import { CELL_TABLE, type Grain } from './grain.js';
 
@@ -95,7 +95,7 @@ const SOURCES = {
 } as const satisfies Record<Grain, Source>;
 
 /** The cells as they should be: a row of CELL_COLUMNS for each. Summary and detail come from one read of the source. */
-export function cellsStatement(grain: Grain, selection: CellSelection): Statement {
+export function cellsStatement(grain: Grain, selection: CellSelection): Relation {
   const { condition, query_params } = selectCells(SOURCES[grain], selection);
   const spread = (column: string) => `groupArrayArray(arrayWithConstant(length(groups), ${column}))`;
   return {
@@ -161,9 +161,10 @@ GROUP BY account_id, bucket`,
 /** Resolves when the recomputed cells are durable. */
 export async function recomputeCells(warehouse: Warehouse, grain: Grain, selection: CellSelection): Promise<void> {
   const { query, query_params } = cellsStatement(grain, selection);
-  await warehouse.command({
+  await execute(warehouse, {
+    name: `recompute_${CELL_TABLE[grain]}`,
     query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}`,
-    query_params: { ...query_params },
+    query_params,
   });
 }
 

@@ -15,6 +15,9 @@ export interface Stored {
   readonly timestamp: EpochMs;
 }
 
+/** How many cells of each grain were recomputed. */
+export type Repaired = Readonly<Record<Grain, number>>;
+
 /**
  * Recomputes the cells of events that are durable, as far as their buckets are sealed or being sealed. To be called
  * after the insert has succeeded and before anyone is told so; calling it again does no harm.
@@ -27,14 +30,12 @@ export interface Stored {
  * Two writers of one cell cannot both miss the other: the later of the two snapshots holds both, and has the higher
  * version.
  */
-export async function repairCells(warehouse: Warehouse, stored: readonly Stored[]): Promise<void> {
+export async function repairCells(warehouse: Warehouse, stored: readonly Stored[]): Promise<Repaired> {
   const hours = await repairGrain(warehouse, 'hourly', stored);
-  if (hours.length === 0) return;
-  await repairGrain(
-    warehouse,
-    'daily',
-    hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket })),
-  );
+  if (hours.length === 0) return { hourly: 0, daily: 0 };
+  const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
+  const days = await repairGrain(warehouse, 'daily', sources);
+  return { hourly: hours.length, daily: days.length };
 }
 
 /** @returns the cells that were recomputed */

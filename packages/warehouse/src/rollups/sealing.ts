@@ -61,6 +61,7 @@ const stepRow = z.object({ last_bucket: z.number() });
 export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs): Statement {
   const [table, bucket] = grain === 'hourly' ? ['usage_events', 'event_hour'] : [CELL_TABLE.hourly, 'bucket'];
   return {
+    name: 'read_sealing_step',
     query: `
 SELECT toUnixTimestamp(step_bucket) AS last_bucket
 FROM

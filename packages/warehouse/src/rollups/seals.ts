@@ -2,6 +2,7 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import { readRows, type Statement } from '../statement.js';
 import { GRAINS, type Grain } from './grain.js';
 
@@ -14,6 +15,7 @@ export interface Seal {
 export type Seals = Readonly<Record<Grain, Seal>>;
 
 export const SEALS_STATEMENT: Statement = {
+  name: 'read_rollup_seals',
   query: `
 SELECT
   grain,
@@ -39,9 +41,8 @@ export async function readSeals(warehouse: Warehouse): Promise<Seals> {
 /** Raises watermarks; one that is higher already stays. Durable when the promise resolves. */
 export async function raiseSeal(warehouse: Warehouse, grain: Grain, seal: Partial<Seal>): Promise<void> {
   const seconds = (instant: EpochMs | undefined) => Math.floor((instant ?? 0) / 1000);
-  await warehouse.insert({
-    table: 'rollup_seals',
-    values: [{ grain, sealing_until: seconds(seal.sealingUntil), sealed_until: seconds(seal.sealedUntil) }],
-    format: 'JSONEachRow',
-  });
+  const raised = { grain, sealing_until: seconds(seal.sealingUntil), sealed_until: seconds(seal.sealedUntil) };
+  await observed(warehouse, 'raise_rollup_seal', () =>
+    warehouse.insert({ table: 'rollup_seals', values: [raised], format: 'JSONEachRow' }),
+  );
 }

@@ -21,7 +21,7 @@ export function segmentRelation({ source }: Segment, index: number, question: Se
 }
 
 /** The window of segment number `index`, in epoch milliseconds. */
-export function segmentParameters({ from, to }: Segment, index: number): Record<string, EpochMs> {
+export function segmentParameters({ from, to }: Pick<Segment, 'from' | 'to'>, index: number): Record<string, EpochMs> {
   return { [`from_${index}`]: from, [`to_${index}`]: to };
 }
 

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Warehouse } from '../client.js';
 import { type Column, encodeNativeBlock } from '../native-block.js';
+import { observed } from '../observation.js';
 
 export interface Table<Row> {
   readonly name: string;
@@ -29,14 +30,15 @@ export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 /** @throws RangeError when the rows do not fit a buffer, which repeating cannot mend */
 export function prepareInsert<Row>(table: Table<Row>, rows: readonly Row[]): PreparedInsert {
   const block = encodeNativeBlock(table.columns, rows, table.bytesPerRow);
-  return async (warehouse) => {
-    const { stream } = await warehouse.exec({
-      query: insertStatement(table),
-      values: Readable.from([block], { objectMode: false }),
-      // The status must tell the outcome: no header may leave before the insert has ended.
-      clickhouse_settings: { wait_end_of_query: 1, send_progress_in_http_headers: 0 },
+  return (warehouse) =>
+    observed(warehouse, `insert_${table.name}`, async () => {
+      const { stream } = await warehouse.exec({
+        query: insertStatement(table),
+        values: Readable.from([block], { objectMode: false }),
+        // The status must tell the outcome: no header may leave before the insert has ended.
+        clickhouse_settings: { wait_end_of_query: 1, send_progress_in_http_headers: 0 },
+      });
+      const answer = await text(stream);
+      if (answer !== '') throw new Error(`the insert into ${table.name} was answered with: ${answer.slice(0, 500)}`);
     });
-    const answer = await text(stream);
-    if (answer !== '') throw new Error(`the insert into ${table.name} was answered with: ${answer.slice(0, 500)}`);
-  };
 }

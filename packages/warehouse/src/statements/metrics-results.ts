@@ -2,7 +2,7 @@
 import type { EpochMs, GroupByDimension } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { readRows, type Statement } from '../statement.js';
+import { execute, readRows, type Statement } from '../statement.js';
 import {
   allGroups,
   GROUP_COLUMNS,
@@ -25,16 +25,15 @@ export async function storeMetrics(
   createdAt: EpochMs,
   question: MetricsQuestion,
 ): Promise<void> {
-  const { query, query_params } = storeMetricsStatement(question);
-  await warehouse.command({
-    query,
-    query_params: { ...query_params, caller, result_id: resultId, created_at: Math.floor(createdAt / 1000) },
-  });
+  const { name, query, query_params } = storeMetricsStatement(question);
+  const stored = { caller, result_id: resultId, created_at: Math.floor(createdAt / 1000) };
+  await execute(warehouse, { name, query, query_params: { ...query_params, ...stored } });
 }
 
 export function storeMetricsStatement(question: MetricsQuestion): Statement {
   const { query, query_params } = allGroups(question);
   return {
+    name: 'store_metrics',
     query: `
 INSERT INTO metrics_results (caller, result_id, created_at, account_id, rank, ${GROUP_COLUMNS.join(', ')})
 SELECT
@@ -58,6 +57,7 @@ export async function readStoredMetrics(
   page: { readonly after: number; readonly limit: number; readonly groupBy: readonly GroupByDimension[] },
 ): Promise<MetricsAnswer> {
   const statement = {
+    name: 'read_stored_metrics',
     query: STORED_METRICS,
     query_params: { caller, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
@@ -74,6 +74,7 @@ ORDER BY rank`;
 /** How many groups of this caller's answers are kept since then. */
 export async function countStoredGroups(warehouse: Warehouse, caller: string, since: EpochMs): Promise<number> {
   const statement = {
+    name: 'count_stored_groups',
     query: STORED_GROUPS,
     query_params: { caller, since: Math.floor(since / 1000) },
   };

@@ -294,6 +294,7 @@ FROM
 describe('the metrics statement', () => {
   it('without seals reads the truth alone', () => {
     expect(metricsStatement(QUESTION)).toEqual({
+      name: 'read_metrics',
       query: TRUTH_ALONE,
       query_params: {
         account_id: 'acme',
@@ -320,6 +321,7 @@ describe('the metrics statement', () => {
       sealed: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4) },
     });
     expect(statement).toEqual({
+      name: 'read_metrics',
       query: EVERY_SOURCE,
       query_params: {
         account_id: 'acme',
@@ -350,6 +352,7 @@ it('the statement that stores a ranking has every value as a parameter', () => {
     sealed: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2) },
   });
   expect(statement).toEqual({
+    name: 'store_metrics',
     query: STORED,
     query_params: {
       account_id: 'acme',

@@ -14,7 +14,7 @@ import { z } from 'zod';
 import type { Warehouse } from '../client.js';
 import { segmentRelation } from '../rollups/segment-relation.js';
 import { NOTHING_SEALED, planSegments, type SealedUntil } from '../rollups/segments.js';
-import { readRows, type Statement } from '../statement.js';
+import { type Relation, readRows, type Statement } from '../statement.js';
 import { filteredDimensions, type Selection, selectionParameters } from './selection.js';
 
 export interface MetricsQuestion extends Selection {
@@ -58,6 +58,7 @@ export async function readMetrics(warehouse: Warehouse, question: MetricsQuestio
 export function metricsStatement(question: MetricsQuestion): Statement {
   const { query, query_params } = allGroups(question);
   return {
+    name: 'read_metrics',
     query: `
 SELECT
   ${GROUP_COLUMNS.join(',\n  ')}
@@ -83,7 +84,7 @@ export const GROUP_COLUMNS = [
 ] as const;
 
 /** All groups, unordered, with {@link GROUP_COLUMNS} and the dimensions grouped by. */
-export function allGroups({ limit, ...question }: MetricsQuestion): Statement {
+export function allGroups({ limit, ...question }: MetricsQuestion): Relation {
   const { groupBy } = question;
   const segments = planSegments(question.window, question.resolution, question.sealed ?? NOTHING_SEALED);
   const shown = shownDimensions(groupBy);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { observed } from '../observation.js';
 import { readRows } from '../statement.js';
 
 const REGISTERED_PRICE_BOOKS = `
@@ -17,27 +18,40 @@ export class PriceBookConflictError extends Error {
 }
 
 /**
+ * Asks whether the book may be used, and writes nothing.
+ * @returns whether it is registered already
+ * @throws PriceBookConflictError
+ */
+export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
+  const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
+  const known = await readRows(warehouse, read, registeredRow);
+  if (known.some(({ checksum }) => checksum !== checksumOf(book))) {
+    throw new PriceBookConflictError(
+      `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,
+    );
+  }
+  return known.length > 0;
+}
+
+/**
  * Records that the book is in use. Each process writes before it reads for the last time, so of two that bring different
  * books under one version at the same moment at least one sees both and is refused. Which came first cannot be told: the
  * row with the earlier clock may become visible later. So the version then belongs to neither book.
  * @throws PriceBookConflictError
  */
 export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
-  const checksum = createHash('sha256').update(book.canonicalText).digest('hex');
-  const read = { query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
-  let known = await readRows(warehouse, read, registeredRow);
-  if (known.length === 0) {
-    await warehouse.insert({
+  if (await checkPriceBook(warehouse, book)) return;
+  await observed(warehouse, 'insert_price_books', () =>
+    warehouse.insert({
       table: 'price_books',
-      values: [{ version: book.version, checksum, canonical: book.canonicalText }],
+      values: [{ version: book.version, checksum: checksumOf(book), canonical: book.canonicalText }],
       format: 'JSONEachRow',
       columns: ['version', 'checksum', 'canonical'],
-    });
-    known = await readRows(warehouse, read, registeredRow);
-  }
-  if (known.some((other) => other.checksum !== checksum)) {
-    throw new PriceBookConflictError(
-      `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,
-    );
-  }
+    }),
+  );
+  await checkPriceBook(warehouse, book);
+}
+
+function checksumOf({ canonicalText }: PriceBook): string {
+  return createHash('sha256').update(canonicalText).digest('hex');
 }

@@ -36,6 +36,7 @@ function event(changes: Partial<PricedEvent>): PricedEvent {
 
 it('the statement asks for the types of events that count in the window', () => {
   expect(resourceTypesStatement('acme', WINDOW)).toEqual({
+    name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
 FROM

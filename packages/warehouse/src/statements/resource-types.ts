@@ -19,6 +19,7 @@ export function resourceTypesStatement(
 ): Statement {
   const segments = planSegments(window, COARSEST, sealed);
   return {
+    name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
 FROM

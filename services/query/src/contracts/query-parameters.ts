@@ -20,9 +20,11 @@ export class QueryParameters {
   readonly #values = new Map<string, string>();
   readonly #faulty = new Set<string>();
   readonly #faults: ParameterFault[] = [];
+  readonly #mayBeEmpty: readonly string[];
 
   /** @param rawQuery without the question mark; percent-encoded UTF-8, which the request checks have made sure of */
   constructor(rawQuery: string, rules: ParameterRules) {
+    this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
     for (const name of new Set(sent.keys())) {
       const fault = admissionFault(name, sent.getAll(name), rules);
@@ -33,18 +35,26 @@ export class QueryParameters {
 
   /** The value as the schema makes it; undefined when it was not sent or is faulty. */
   optional<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
-    const text = this.#values.get(name);
-    if (text === undefined) return undefined;
-    const value = schema.safeParse(text);
-    if (value.success) return value.data;
-    for (const { message } of value.error.issues) this.fault(name, `${name} ${message} (got ${quoted(text)}).`);
-    return undefined;
+    return this.#read(name, schema, 'give it a value or leave it out');
   }
 
   /** The same; not being sent is a fault. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     if (!this.#values.has(name) && !this.#faulty.has(name)) this.fault(name, `${name} is missing; it is required.`);
-    return this.optional(name, schema);
+    return this.#read(name, schema, 'it is required, give it a value');
+  }
+
+  #read<Schema extends z.ZodType>(name: string, schema: Schema, ifEmpty: string): z.output<Schema> | undefined {
+    const text = this.#values.get(name);
+    if (text === undefined) return undefined;
+    if (text === '' && !this.#mayBeEmpty.includes(name)) {
+      this.fault(name, `${name} is empty; ${ifEmpty}.`);
+      return undefined;
+    }
+    const value = schema.safeParse(text);
+    if (value.success) return value.data;
+    for (const { message } of value.error.issues) this.fault(name, `${name} ${message} (got ${quoted(text)}).`);
+    return undefined;
   }
 
   /** @param message a sentence that names the parameter, what was wrong and what is allowed */
@@ -69,7 +79,7 @@ export function refuseParameters(rawQuery: string): void {
 }
 
 function admissionFault(name: string, values: readonly string[], rules: ParameterRules): string | undefined {
-  const { names, mayBeEmpty = [], unsupported = {} } = rules;
+  const { names, unsupported = {} } = rules;
   if (!names.includes(name)) {
     const instead = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (instead !== undefined) return `${name} is not supported; ${instead}.`;
@@ -77,7 +87,6 @@ function admissionFault(name: string, values: readonly string[], rules: Paramete
     return `${quoted(name)} is not a parameter; the parameters are ${names.join(', ')}.`;
   }
   if (values.length > 1) return `${name} is given ${values.length} times; give it once.`;
-  if (values[0] === '' && !mayBeEmpty.includes(name)) return `${name} is empty; give it a value or leave it out.`;
   return undefined;
 }
 

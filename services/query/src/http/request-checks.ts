@@ -2,8 +2,11 @@
 import type { Request, RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
-/** Characters; a target is ASCII, so these are bytes. */
-const MAX_URL_LENGTH = 8 * 1024;
+/**
+ * Characters; a target is ASCII, so these are bytes. A name's 256 code points are up to 3,072 of them, and the longest
+ * real target has four names, the account's and three filters, beside a cursor that holds two more: some 16 KiB.
+ */
+const MAX_URL_LENGTH = 24 * 1024;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]*$/;
 
@@ -12,9 +15,14 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
   if (originalUrl.length > MAX_URL_LENGTH) {
     throw new ApiError(414, 'url_too_long', `The URL is longer than ${MAX_URL_LENGTH} bytes; shorten its parameters.`);
   }
-  // RFC 9112, section 3.2; Node would answer by itself, without a body.
-  if (request.httpVersion === '1.1' && request.headers.host === undefined) {
-    throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have a Host header.');
+  // RFC 9112, section 3.2; Node would answer a missing one by itself, without a body, and take the first of several.
+  if (request.httpVersion === '1.1' && request.headersDistinct['host']?.length !== 1) {
+    throw new ApiError(400, 'malformed_request', 'An HTTP/1.1 request must have one Host header.');
+  }
+  // RFC 9110, section 10.1.1.
+  const { expect } = request.headers;
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    throw new ApiError(417, 'expectation_failed', 'Expect: 100-continue is the only expectation that can be met.');
   }
   if (!VISIBLE_ASCII.test(originalUrl) || !isPercentEncodedUtf8(originalUrl)) {
     throw new ApiError(

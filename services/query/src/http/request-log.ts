@@ -1,4 +1,4 @@
-/** One line for each request: who asked for what, and how it ended. Never a token, a header or a query string. */
+/** One line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { type HttpLogger, pinoHttp } from 'pino-http';
@@ -21,8 +21,15 @@ export function requestLog(logger: Logger): HttpLogger {
       if (error || response.statusCode >= 500) return 'error';
       return HEALTH_PATHS.has(pathOf(request)) ? 'debug' : 'info';
     },
-    customSuccessObject: (request, response, values: unknown) => line(request, response, values),
-    customErrorObject: (request, response, err, values: unknown) => ({ ...line(request, response, values), err }),
+    customSuccessObject: (request, response, values: unknown) => ({
+      event: 'request',
+      ...line(request, response, values),
+    }),
+    customErrorObject: (request, response, err, values: unknown) => ({
+      ...line(request, response, values),
+      event: 'request_failed',
+      err,
+    }),
     customErrorMessage: () => 'request failed',
   });
 }
@@ -32,8 +39,10 @@ export function noteInLog(request: IncomingMessage, facts: { caller?: string; ac
   request.log.setBindings(facts);
 }
 
-function line(request: IncomingMessage, response: ServerResponse, values: unknown) {
+function line(request: IncomingMessage & { ip?: string }, response: ServerResponse, values: unknown) {
   return {
+    // Express looks through as many proxies as TRUST_PROXY says.
+    remoteAddress: request.ip,
     method: request.method,
     path: pathOf(request),
     status: response.statusCode,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isConsuming } from './health.js';
+import { isConsuming } from './consumption.js';
 
 const NOW = 10_000_000;
 const LONG_AGO = NOW - 60_000;

@@ -1,0 +1,82 @@
+import { countOpenRejections, settleRejections, type Warehouse } from '@meterline/warehouse';
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { requireAnswer } from '../confirmation.js';
+import { withWarehouse } from '../connections/clickhouse.js';
+import {
+  type RejectionSelection,
+  requireRejection,
+  type SelectionFlags,
+  selectionOf,
+  withFilter,
+} from '../rejected/selection.js';
+import { type KeptRejection, settleSelected } from '../rejected/settlement.js';
+import type { ClickHouseFlags } from '../settings/settings.js';
+import { withClickHouseFlags, withJson } from './flags.js';
+
+interface DiscardFlags extends ClickHouseFlags, SelectionFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+export function addDiscardCommand(rejected: Command, context: CommandContext): void {
+  const command = rejected
+    .command('discard')
+    .summary('delete refusals for good')
+    .description('Deletes refusals for good, after a typed "yes". Their events are never counted.')
+    .argument('[id...]', 'as shown by list')
+    .option('--all', 'all that fit the filters')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'delete nothing, and print how many there are')
+    .action((ids: string[], flags: DiscardFlags) => discardRejected(context, ids, flags));
+  withJson(withClickHouseFlags(withFilter(command)));
+}
+
+async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
+  const selection = selectionOf(ids, flags, context.now());
+  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+    const found = await countSelected(warehouse, selection);
+    const refusals = found === 1 ? '1 refusal' : `${formatCount(found)} refusals`;
+    if (flags.dryRun) {
+      printResult(context, flags.json, { found }, `${refusals} would be discarded. Nothing was deleted.`);
+      return;
+    }
+    if (found > 0 && !flags.yes) await requireAnswer(context, `Discard ${refusals} for good? Type yes:`, 'yes');
+    await discard(context, flags, warehouse, selection);
+  });
+}
+
+async function countSelected(warehouse: Warehouse, selection: RejectionSelection): Promise<number> {
+  if ('filter' in selection) return countOpenRejections(warehouse, selection.filter);
+  const named = await Promise.all([...new Set(selection.ids)].map((id) => requireRejection(warehouse, id)));
+  return named.length;
+}
+
+async function discard(
+  context: CommandContext,
+  flags: DiscardFlags,
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+): Promise<void> {
+  const signal = context.interruption();
+  const kept: KeptRejection[] = [];
+  let discarded = 0;
+  await settleSelected({
+    warehouse,
+    selection,
+    signal,
+    onKept: (one) => {
+      kept.push(one);
+      say(context, `${one.id} stays: ${one.why}`);
+    },
+    settle: async (group) => {
+      await settleRejections(warehouse, group, 'discarded');
+      discarded += group.length;
+    },
+  });
+  printResult(context, flags.json, { discarded, kept }, `Discarded ${formatCount(discarded)}.`);
+  if (signal.aborted) throw new CommandError('interrupted; what is not discarded yet is still there');
+  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);
+}

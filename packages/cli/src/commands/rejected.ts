@@ -1,0 +1,135 @@
+import { formatTimestamp } from '@meterline/catalog';
+import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
+import { type Command, Option } from 'commander';
+import { type CommandContext, printResult, say } from '../command-context.js';
+import { CommandError } from '../command-error.js';
+import { withWarehouse } from '../connections/clickhouse.js';
+import { formatRejectionId } from '../rejected/rejection-id.js';
+import { type FilterFlags, filterOf, requireRejection, withFilter } from '../rejected/selection.js';
+import { holderOf } from '../rejected/whole-jobs.js';
+import type { ClickHouseFlags } from '../settings/settings.js';
+import { printable, shortened, textTable } from '../text-table.js';
+import { wholeNumber, withClickHouseFlags, withJson } from './flags.js';
+import { addDiscardCommand } from './rejected-discard.js';
+import { addReplayRejectedCommand } from './rejected-replay.js';
+
+interface ListFlags extends ClickHouseFlags, FilterFlags {
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+interface ShowFlags extends ClickHouseFlags {
+  readonly payload?: boolean;
+  readonly json?: boolean;
+}
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100_000;
+const MESSAGE_LENGTH = 100;
+
+export function addRejectedCommands(program: Command, context: CommandContext): void {
+  const rejected = program
+    .command('rejected')
+    .summary('events and jobs that could not be accepted: see, mend, send again, discard')
+    .description(
+      'Events and jobs that the ingest workers could not accept. Each has an id that never changes: the time of receipt and a ' +
+        'hash of job, position and payload, so a job that is delivered again brings no new ids.',
+    );
+
+  const list = rejected
+    .command('list')
+    .summary('list refusals, the newest first')
+    .description('Lists the refusals that are neither replayed nor discarded, the newest first.')
+    .addOption(
+      new Option('--limit <n>', 'at most so many')
+        .argParser((text) => wholeNumber(text, 1, MAX_LIMIT))
+        .default(DEFAULT_LIMIT),
+    )
+    .action((flags: ListFlags) => listRejections(context, flags));
+  withJson(withClickHouseFlags(withFilter(list)));
+
+  const show = rejected
+    .command('show')
+    .summary('show a refusal with its message and payload')
+    .description('Shows a refusal with its message and the payload as the producer sent it.')
+    .argument('<id>', 'as shown by list')
+    .option('--payload', 'print the payload alone, as it is')
+    .action((id: string, flags: ShowFlags) => showRejection(context, id, flags));
+  withJson(withClickHouseFlags(show));
+
+  addReplayRejectedCommand(rejected, context);
+  addDiscardCommand(rejected, context);
+}
+
+async function listRejections(context: CommandContext, flags: ListFlags): Promise<void> {
+  const filter = filterOf(flags, context.now());
+  const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
+    readOpenRejections(warehouse, filter, { limit: flags.limit + 1 }),
+  );
+  const shown = found.slice(0, flags.limit);
+  printResult(context, flags.json, shown.map(describe), shown.length === 0 ? 'No refusals.' : table(shown));
+  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
+}
+
+function table(rejections: readonly OpenRejection[]): string {
+  return textTable([
+    ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'],
+    ...rejections.map((rejection) => [
+      formatTimestamp(rejection.receivedAt),
+      formatRejectionId(rejection),
+      rejection.accountId,
+      rejection.reason,
+      shortened(rejection.message, MESSAGE_LENGTH),
+    ]),
+  ]);
+}
+
+async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
+  const { rejection, payload, holder } = await withWarehouse(
+    await context.settings.clickhouse(flags),
+    async (warehouse) => {
+      const rejection = await requireRejection(warehouse, id);
+      const [payload] = await readRejectionPayloads(warehouse, [rejection]);
+      if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);
+      return { rejection, payload, holder: await holderOf(warehouse, rejection, payload) };
+    },
+  );
+  if (flags.payload) {
+    context.stdout.write(`${payload}\n`);
+    return;
+  }
+  const heldBy = holder && formatRejectionId(holder);
+  const text = [
+    `id        ${formatRejectionId(rejection)}`,
+    `received  ${formatTimestamp(rejection.receivedAt)}`,
+    `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
+    `account   ${printable(rejection.accountId)}`,
+    `reason    ${rejection.reason}`,
+    `message   ${printable(rejection.message)}`,
+    ...(heldBy === undefined ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
+    '',
+    readable(payload),
+  ];
+  printResult(context, flags.json, { ...describe(rejection), payload, heldBy: heldBy ?? null }, text.join('\n'));
+}
+
+function describe(rejection: OpenRejection) {
+  return {
+    id: formatRejectionId(rejection),
+    receivedAt: formatTimestamp(rejection.receivedAt),
+    jobId: rejection.jobId,
+    position: rejection.position,
+    account: rejection.accountId,
+    reason: rejection.reason,
+    message: rejection.message,
+  };
+}
+
+/** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */
+function readable(payload: string): string {
+  try {
+    return JSON.stringify(JSON.parse(payload), null, 2).split('\n').map(printable).join('\n');
+  } catch {
+    return printable(payload);
+  }
+}

@@ -1,0 +1,83 @@
+/** From a refusal's payload to what goes into the queue again. Pure. */
+import { isJobRejection, MAX_EVENTS_PER_JOB, payloadOf, referencedPosition } from '@meterline/catalog';
+import type { OpenRejection } from '@meterline/warehouse';
+import { applyEdits, type Edits, isEdited } from './edits.js';
+
+export type Replayable =
+  | { readonly kind: 'event'; readonly event: unknown }
+  /** The data of each job. */
+  | { readonly kind: 'jobs'; readonly jobs: readonly unknown[] }
+  | { readonly kind: 'unsendable'; readonly why: string };
+
+type Refusal = Pick<OpenRejection, 'reason' | 'position'>;
+
+/**
+ * @param payload of the refusal
+ * @param referenced payload of the refusal that this one refers to, if it does
+ */
+export function replayable(
+  refusal: Refusal,
+  payload: string,
+  referenced: string | undefined,
+  edits: Edits,
+): Replayable {
+  const content = parseJson(payload);
+  if (content === undefined) return unsendable('its payload is not JSON');
+  const whole = isJobRejection(refusal.reason);
+  const original = whole ? content : eventOf(refusal, payload, content, referenced);
+  if (original === undefined) return unsendable('the payload that it refers to is gone');
+  const edited = isEdited(edits) ? editedContent(original, edits) : original;
+  if (edited === undefined) return unsendable('it is not an object, so it has no fields to edit');
+  // Read back from its text: what cannot be written, and Infinity, must not reach the queue's own JSON.stringify.
+  const text = payloadOf(edited);
+  if (text === undefined) return unsendable('it is nested too deeply to be sent; --unset the field that is');
+  const sendable: unknown = JSON.parse(text);
+  return whole ? { kind: 'jobs', jobs: jobsOf(sendable) } : { kind: 'event', event: sendable };
+}
+
+/**
+ * An event that was nested too deeply to be kept alone is kept with its whole job, the first such event of a job with
+ * the job and others with a reference to it. What cannot be written here either, and has events, is such a job: an event
+ * of its own with that content could not have been kept alone.
+ */
+function eventOf({ position }: Refusal, payload: string, content: unknown, referenced: string | undefined): unknown {
+  if (referencedPosition(payload) !== undefined) {
+    return referenced === undefined ? undefined : eventAt(parseJson(referenced), position);
+  }
+  if (payloadOf(content) !== undefined) return content;
+  return eventAt(content, position) ?? content;
+}
+
+function eventAt(job: unknown, position: number): unknown {
+  const events = typeof job === 'object' && job !== null && 'events' in job ? job.events : undefined;
+  return Array.isArray(events) ? events[position] : undefined;
+}
+
+function editedContent(content: unknown, edits: Edits): object | undefined {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
+  return applyEdits(content, edits);
+}
+
+/** A job with too many events is split, as its refusal asks for. */
+function jobsOf(data: unknown): unknown[] {
+  if (typeof data !== 'object' || data === null || !('events' in data) || !Array.isArray(data.events)) return [data];
+  const { events } = data;
+  if (events.length <= MAX_EVENTS_PER_JOB) return [data];
+  const jobs: unknown[] = [];
+  for (let start = 0; start < events.length; start += MAX_EVENTS_PER_JOB) {
+    jobs.push({ ...data, events: events.slice(start, start + MAX_EVENTS_PER_JOB) });
+  }
+  return jobs;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unsendable(why: string): Replayable {
+  return { kind: 'unsendable', why };
+}

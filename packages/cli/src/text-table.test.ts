@@ -1,0 +1,22 @@
+import { expect, it } from '@jest/globals';
+import { shortened, textTable } from './text-table.js';
+
+it('a table aligns its columns and pads no line at its end', () => {
+  const rows = [
+    ['NAME', 'COST', 'NOTE'],
+    ['a', '1.5', ''],
+    ['longer', '10', 'x'],
+  ];
+  expect(textTable(rows, [1])).toBe('NAME    COST  NOTE\na        1.5\nlonger    10  x');
+});
+
+it('a table shows control characters and obeys none', () => {
+  expect(textTable([['a\u001b[2J\nb\u009b']])).toBe('a\uFFFD[2J\uFFFDb\uFFFD');
+});
+
+it.each([
+  ['four', 'four'],
+  ['fiver', 'fiv…'],
+  ['😀😀😀😀', '😀😀😀😀'],
+  ['😀😀😀😀😀', '😀😀😀…'],
+])('%s has at most four characters as %s', (text, short) => expect(shortened(text, 4)).toBe(short));

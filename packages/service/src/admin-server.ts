@@ -1,0 +1,88 @@
+/**
+ * What operators ask a process, on a port of its own: `/healthz` for whatever restarts it, `/metrics` for Prometheus.
+ * It has no authentication: the port belongs on the inside of the network.
+ */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import { listenError } from './start-error.js';
+
+export interface Health {
+  readonly healthy: boolean;
+  /** Told along with it. */
+  readonly facts: object;
+}
+
+/** A page as text, and its media type. */
+export interface MetricsPage {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+export interface AdminPages {
+  readonly health: () => Promise<Health>;
+  readonly metrics: MetricsPage;
+}
+
+export interface AdminServer {
+  /** The one chosen by the system when 0 was asked for. */
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface AdminAddress {
+  /** 0: any free one. */
+  readonly port: number;
+  /** Undefined: all addresses of this machine. */
+  readonly host: string | undefined;
+}
+
+/** @throws StartError when the port is in use */
+export async function openAdminServer(
+  { port, host }: AdminAddress,
+  pages: AdminPages,
+  log: Logger,
+): Promise<AdminServer> {
+  const server = createServer((request, response) => {
+    answer(request.url ?? '', pages, response).catch((err: unknown) => {
+      log.error({ event: 'admin_request_failed', path: request.url, err }, 'a page of the admin port failed');
+      if (response.headersSent) response.destroy();
+      else response.writeHead(503).end();
+    });
+  });
+  server.listen({ port, host });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw listenError({ port, variable: 'ADMIN_PORT', host }, error);
+  }
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('the admin server has no port');
+  return {
+    port: address.port,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      // A scraper keeps its connection for the next time; a scrape under way would only delay the stop.
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(url: string, { health, metrics }: AdminPages, response: ServerResponse): Promise<void> {
+  switch (url.split('?', 1)[0]) {
+    case '/healthz': {
+      const { healthy, facts } = await health();
+      response.writeHead(healthy ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(facts));
+      return;
+    }
+    case '/metrics': {
+      const page = await metrics.metrics();
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(page);
+      return;
+    }
+    default:
+      response.writeHead(404).end();
+  }
+}

@@ -1,0 +1,284 @@
+/** meterline rejected: from a refusal to an event that counts, or to none. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { readOpenRejections } from '@meterline/warehouse';
+import { formatRejectionId } from '../../packages/cli/src/rejected/rejection-id.js';
+import {
+  drained,
+  enqueueData,
+  enqueueRaw,
+  openPipeline,
+  type Pipeline,
+  rejectedRows,
+  stored,
+  usageEvent,
+} from '../e2e/pipeline.js';
+import { killServices, startIngest } from '../services.js';
+import { type MeterlineOptions, runMeterline } from './run-meterline.js';
+
+jest.setTimeout(60_000);
+
+const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  await startIngest(pipeline.env);
+});
+afterAll(async () => {
+  await killServices();
+  await pipeline.close();
+});
+
+let accounts = 0;
+let accountId: string;
+beforeEach(() => {
+  accounts += 1;
+  accountId = `account-${accounts}`;
+});
+
+const event = (n: number, changes: object = {}) => ({ ...usageEvent(n, { accountId }), ...changes });
+
+function rejected(args: readonly string[], options: MeterlineOptions = {}) {
+  return runMeterline(['rejected', ...args], { ...options, env: { ...pipeline.env, ...options.env } });
+}
+
+/** The ids of the account's open refusals, as `list` shows them and in its order. */
+async function ids(): Promise<string[]> {
+  const open = await readOpenRejections(pipeline.warehouse, { accountId }, { limit: 1_000 });
+  return open.map(formatRejectionId);
+}
+
+interface Listed {
+  readonly id: string;
+  readonly jobId: string;
+  readonly reason: string;
+}
+
+async function listed(...args: string[]): Promise<Listed[]> {
+  const { stdout } = await rejected(['list', ...args, '--json']);
+  return JSON.parse(stdout);
+}
+
+async function refuse(...events: readonly object[]): Promise<string> {
+  const job = await enqueueData(pipeline.queue, { events });
+  await drained(pipeline.queue);
+  return job;
+}
+
+describe('meterline rejected list and show', () => {
+  it('list refusals as a table, the newest first, with nothing in it that a terminal would obey', async () => {
+    await refuse(event(1, { usage: -1 }), event(2, { 'a\u001b[2J\u009b': 1 }));
+    const { stdout } = await rejected(['list', '--account', accountId]);
+    const [heading, ...rows] = stdout.trimEnd().split('\n');
+    expect(heading).toMatch(/^RECEIVED +ID +ACCOUNT +REASON +MESSAGE$/);
+    const [second, first] = await ids();
+    expect(rows).toEqual([
+      expect.stringMatching(new RegExp(`^\\S+Z  ${second} +${accountId} +unknown_field +unknown field "a`)),
+      expect.stringMatching(new RegExp(`^\\S+Z  ${first} +${accountId} +invalid_usage +usage must be`)),
+    ]);
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+  });
+
+  it('list those that fit a filter, and say when there are more', async () => {
+    await refuse(event(1, { usage: -1 }), event(2, { void: 'no' }), event(3, { usage: 'x' }));
+    const all = ['--account', accountId];
+    expect(await listed(...all, '--reason', 'invalid_void')).toMatchObject([{ position: 1, reason: 'invalid_void' }]);
+    expect(await listed(...all, '--since', '5m')).toHaveLength(3);
+    expect(await listed(...all, '--from', '2100-01-01T00:00:00Z')).toEqual([]);
+    expect(await listed(...all, '--to', '2000-01-01T00:00:00Z')).toEqual([]);
+    const limited = await rejected(['list', '--account', accountId, '--limit', '2', '--json']);
+    expect(JSON.parse(limited.stdout)).toHaveLength(2);
+    expect(limited.stderr).toContain('There are more; raise --limit (2)');
+    expect(await rejected(['list', '--account', 'nobody'])).toMatchObject({ code: 0, stdout: 'No refusals.\n' });
+  });
+
+  it('show the message and the payload, or the payload alone as it is', async () => {
+    const bad = event(1, { usage: -1 });
+    const job = await refuse(bad);
+    const [id = ''] = await ids();
+    const { stdout } = await rejected(['show', id]);
+    expect(stdout).toContain(`job       ${job}, position 0\naccount   ${accountId}\nreason    invalid_usage\n`);
+    expect(stdout).toContain(JSON.stringify(bad, null, 2));
+    expect(await rejected(['show', id, '--payload'])).toMatchObject({ stdout: `${JSON.stringify(bad)}\n` });
+  });
+
+  it.each([
+    [['show', 'mwq-1'], 1, 'there is no refusal mwq-1, or it is settled'],
+    [['show', '42'], 2, '42 is no id of a refusal'],
+    [['replay'], 2, 'name refusals by their ids, or choose them with --all'],
+    [['replay', '--all'], 2, 'at least one of the filters'],
+    [['replay', 'a-1', '--all', '--account', 'a'], 2, 'name refusals by their ids'],
+    [['replay', 'a-1', '--edit', 'usage'], 2, 'not of the form field=value'],
+    [['discard', '--account', 'a'], 2, 'name refusals by their ids'],
+    [['list', '--reason', 'bogus'], 2, 'Allowed choices are'],
+    [['list', '--since', '5'], 2, 'such as 30m, 12h or 7d'],
+    [['list', '--since', '5m', '--from', '2026-01-01T00:00:00Z'], 2, 'cannot be used with'],
+  ])('%j ends with an exit code and a reason', async (args, code, reason) => {
+    expect(await rejected(args)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
+  });
+});
+
+describe('meterline rejected replay', () => {
+  it('sends an event with its field mended, which then counts, and is no refusal any more', async () => {
+    const job = await refuse(event(1), event(2, { usage: '1 GB-s', extra: 1 }));
+    const [id = ''] = await ids();
+    const replayed = await rejected(['replay', id, '--edit', 'usage="2.5"', '--unset', 'extra', '--json']);
+    expect(JSON.parse(replayed.stdout)).toEqual({ replayed: 1, jobIds: [expect.any(String)], kept: [] });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 2, usage: 3.5 });
+    expect(await ids()).toEqual([]);
+    expect(await rejectedRows(pipeline.warehouse, job)).toEqual([]);
+  });
+
+  it('brings back what is refused again, as a new refusal', async () => {
+    await refuse(event(1, { usage: -1 }));
+    const [id = ''] = await ids();
+    expect(await rejected(['replay', id])).toMatchObject({ code: 0 });
+    await drained(pipeline.queue);
+    const [again, ...others] = await ids();
+    expect(others).toEqual([]);
+    expect(again).not.toBe(id);
+    expect(await rejected(['replay', id])).toMatchObject({ code: 1 });
+  });
+
+  it('tells with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
+    await refuse(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
+    const rehearsal = await rejected([
+      'replay',
+      '--all',
+      '--account',
+      accountId,
+      '--edit',
+      'usage=1',
+      '--dry-run',
+      '--json',
+    ]);
+    expect(JSON.parse(rehearsal.stdout)).toMatchObject([
+      { verdict: 'still invalid_void: void must be true or false' },
+      { verdict: 'valid' },
+    ]);
+    const [, id = ''] = await ids();
+    const one = await rejected(['replay', id, '--edit', 'usage=1', '--dry-run']);
+    expect(one.stdout).toContain(JSON.stringify(event(1, { usage: 1 })));
+    expect(await ids()).toHaveLength(2);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 0 });
+  });
+
+  it('sends all that a filter selects, many in a job, and leaves the others', async () => {
+    const bad = Array.from({ length: 1_200 }, (_, n) => event(n, { region: 'eu' }));
+    await refuse(...bad, event(1_200, { usage: -1 }));
+    const args = ['--all', '--account', accountId, '--reason', 'unknown_field', '--unset', 'region', '--json'];
+    const { stdout } = await rejected(['replay', ...args]);
+    const result = JSON.parse(stdout);
+    expect(result).toMatchObject({ replayed: 1_200, kept: [] });
+    expect(result.jobIds).toHaveLength(3);
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 1_200, usage: 1_200 });
+    expect(await listed('--account', accountId)).toMatchObject([{ reason: 'invalid_usage' }]);
+  });
+
+  it('ends although everything is refused again', async () => {
+    await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
+    const { stdout } = await rejected(['replay', '--all', '--account', accountId, '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ replayed: 2 });
+    await drained(pipeline.queue);
+    expect(await ids()).toHaveLength(2);
+  });
+
+  it('sends a job whole that was refused whole', async () => {
+    const job = await enqueueData(pipeline.queue, { events: [event(1), event(2)], source: 'x' });
+    const large = await enqueueData(pipeline.queue, { events: Array.from({ length: 5_001 }, (_, n) => event(10 + n)) });
+    await drained(pipeline.queue);
+    const rows = await listed('--since', '1h');
+    const idOf = (jobId: string) => rows.find((row) => row.jobId === jobId)?.id ?? '';
+    expect(await rejected(['replay', idOf(job), '--unset', 'source'])).toMatchObject({ code: 0 });
+    expect(await rejected(['replay', idOf(large), '--json'])).toMatchObject({ code: 0 });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 5_003, usage: 5_003 });
+  });
+
+  it('leaves what cannot be sent where it is, and says why', async () => {
+    const job = await enqueueRaw(pipeline, { data: '{"eventId": oops' });
+    await drained(pipeline.queue);
+    const [{ id } = { id: '' }] = await listed('--reason', 'job_not_an_object');
+    expect(await rejected(['replay', id])).toMatchObject({
+      code: 1,
+      stdout: 'Nothing was sent.\n',
+      stderr: expect.stringContaining(`${id} stays: its payload is not JSON`),
+    });
+    expect(await rejectedRows(pipeline.warehouse, job)).toHaveLength(1);
+  });
+
+  it('finds an event that is nested too deeply in the job that was kept for it, and keeps that while it is needed', async () => {
+    const deep = (n: number) => `${JSON.stringify(event(n)).slice(0, -1)},"extra":${DEEP}}`;
+    await enqueueRaw(pipeline, { data: `{"events":[${deep(1)},${JSON.stringify(event(2))},${deep(3)}]}` });
+    await drained(pipeline.queue);
+    const [reference = '', holder = ''] = await ids();
+    const shown = await rejected(['show', reference, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ position: 2, heldBy: holder });
+    for (const command of ['replay', 'discard']) {
+      expect(
+        await rejected([command, holder, ...(command === 'discard' ? ['--yes'] : ['--unset', 'extra'])]),
+      ).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`${holder} stays: other refused events of its job refer to its payload`),
+      });
+    }
+    // Together they can go, in whatever order they are named.
+    expect(await rejected(['replay', holder, reference, '--unset', 'extra'])).toMatchObject({ code: 0 });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 3, usage: 3 });
+    expect(await ids()).toEqual([]);
+  });
+
+  it('leaves the refusal when the queue cannot be reached', async () => {
+    await refuse(event(1, { usage: -1 }));
+    const [id = ''] = await ids();
+    const run = await rejected(['replay', id], { env: { REDIS_URL: 'redis://127.0.0.1:1' } });
+    expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot reach Redis') });
+    expect(await ids()).toEqual([id]);
+  });
+});
+
+describe('meterline rejected discard', () => {
+  it('asks, and deletes only after a typed yes', async () => {
+    const job = await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
+    const args = ['discard', '--all', '--account', accountId];
+    for (const stdin of ['', 'no\n', 'y\n']) {
+      expect(await rejected(args, { stdin })).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('not confirmed'),
+      });
+    }
+    expect(await ids()).toHaveLength(2);
+    expect(await rejected(args, { stdin: 'yes\n' })).toMatchObject({
+      code: 0,
+      stdout: 'Discarded 2.\n',
+      stderr: 'Discard 2 refusals for good? Type yes: ',
+    });
+    expect(await ids()).toEqual([]);
+    expect(await rejectedRows(pipeline.warehouse, job)).toEqual([]);
+  });
+
+  it('deletes those that are named, and with --dry-run none', async () => {
+    await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
+    const [second = '', first = ''] = await ids();
+    expect(await rejected(['discard', first, '--dry-run'])).toMatchObject({
+      code: 0,
+      stdout: '1 refusal would be discarded. Nothing was deleted.\n',
+    });
+    expect(await rejected(['discard', first, first, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+    expect(await ids()).toEqual([second]);
+  });
+
+  it('holds when the job is delivered again, and a worker refuses the event once more', async () => {
+    const job = await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
+    const [second, first = ''] = await ids();
+    await rejected(['discard', first, '--yes']);
+    await (await pipeline.queue.getJob(job))?.retry('completed');
+    await drained(pipeline.queue);
+    expect(await rejectedRows(pipeline.warehouse, job)).toMatchObject([{ position: 0 }, { position: 1 }]);
+    expect(await ids()).toEqual([second]);
+    expect(await rejected(['show', first])).toMatchObject({ code: 1 });
+  });
+});

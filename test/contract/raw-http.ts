@@ -1,0 +1,20 @@
+/** Bytes that no HTTP client would send. */
+import { connect } from 'node:net';
+
+export interface RawAnswer {
+  readonly status: number;
+  /** Undefined for an answer without one. */
+  readonly body: unknown;
+}
+
+/** Sends them and reads until the server closes. @param keepsOpen as if there were more to come */
+export async function sendBytes(url: string, text: string, { keepsOpen = false } = {}): Promise<RawAnswer> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const bytes = Buffer.from(text, 'latin1');
+  if (keepsOpen) socket.write(bytes);
+  else socket.end(bytes);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(Buffer.from(chunk));
+  const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body: body.startsWith('{') ? JSON.parse(body) : undefined };
+}

@@ -1,0 +1,120 @@
+/** Whether the API answers what the oracle does, and if not, which events are lost and which are doubled. */
+import type { UsageEventInput } from '@meterline/catalog';
+import { z } from 'zod';
+import { maskCursor, Oracle, type OracleQuery } from '../oracle/model.js';
+import { STREAM_WINDOW, type UsageStream } from './stream.js';
+import type { Verdict } from './verdict.js';
+import { pause } from './waiting.js';
+
+const RETRY_MS = 250;
+const ANSWER_WITHIN_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** A group for every event; usage is shown because the billing dimension is named. */
+export const EVENT_BY_EVENT: OracleQuery = {
+  ...STREAM_WINDOW,
+  resolution: 'monthly',
+  groupBy: 'resource_uuid,billing_dimension',
+};
+const ALTOGETHER: OracleQuery = { ...STREAM_WINDOW, resolution: 'hourly' };
+
+const pageMeta = z.object({ meta: z.object({ hasMore: z.boolean(), nextCursor: z.string() }) });
+
+/** Who asks what: the query API and a key of the stream's account. */
+export interface Asker {
+  readonly url: string;
+  readonly key: string;
+}
+
+export async function compareAccepted(asker: Asker, stream: UsageStream, signal: AbortSignal): Promise<Verdict> {
+  const oracle = new Oracle();
+  for (const event of stream.good) {
+    if (oracle.accept(event) === 'refused') throw new Error(`the oracle refuses ${JSON.stringify(event)}`);
+  }
+  const { accountId } = stream;
+  const pages = await readPages(asker, accountId, EVENT_BY_EVENT, signal);
+  const expectedPages = oracle.pages(accountId, EVENT_BY_EVENT);
+  const [sum] = await readPages(asker, accountId, ALTOGETHER, signal);
+
+  const verdict = compareEntries(entriesOf(pages), entriesOf(expectedPages), stream.good);
+  const isExact = pages.join('\n') === expectedPages.join('\n') && sum === oracle.metrics(accountId, ALTOGETHER);
+  const isExplained = verdict.lost.length + verdict.doubled.length > 0;
+  return { ...verdict, complaints: isExact || isExplained ? [] : ['the answer differs from the oracle’s text'] };
+}
+
+/** The bodies of all pages, their cursors masked. */
+async function readPages(asker: Asker, account: string, query: OracleQuery, signal: AbortSignal): Promise<string[]> {
+  const pages: string[] = [];
+  for (let cursor = ''; ; ) {
+    const parameters = new URLSearchParams({ ...query, limit: '100', cursor });
+    const body = await read(asker, `/v0/accounts/${account}/metrics?${parameters}`, signal);
+    pages.push(maskCursor(body));
+    const { meta } = pageMeta.parse(JSON.parse(body));
+    if (!meta.hasMore) return pages;
+    cursor = meta.nextCursor;
+  }
+}
+
+/** A server that has just come back may still be away for the API. */
+async function read({ url, key }: Asker, path: string, signal: AbortSignal): Promise<string> {
+  const deadline = Date.now() + ANSWER_WITHIN_MS;
+  for (;;) {
+    const response = await fetch(`${url}${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+    });
+    const body = await response.text();
+    if (response.status === 200) return body;
+    if (response.status !== 503 || Date.now() > deadline) throw new Error(`${response.status}: ${body}`);
+    await pause(RETRY_MS, signal);
+  }
+}
+
+interface Entry {
+  readonly mark: string;
+  readonly usage: string;
+  /** All that the entry's summary says, digit by digit. */
+  readonly amounts: string;
+}
+
+const ENTRY = /"resourceUuid":"([^"]+)","billingDimension":"([a-z_]+)","summary":\{"cost":([\d.]+),"usage":([\d.]+)\}/g;
+
+export function entriesOf(pages: readonly string[]): Entry[] {
+  return [...pages.join('\n').matchAll(ENTRY)].map(([, mark = '', dimension, cost, usage = '']) => ({
+    mark,
+    usage,
+    amounts: `${dimension} ${cost} ${usage}`,
+  }));
+}
+
+/** An event that shows the usage of another of its own payloads has lost the one that should have won. */
+export function compareEntries(
+  shown: readonly Entry[],
+  expected: readonly Entry[],
+  good: readonly UsageEventInput[],
+): Omit<Verdict, 'complaints'> {
+  const shownOf = groupBy(shown, ({ mark }) => mark);
+  const payloads = groupBy(good, ({ resourceUuid = '' }) => resourceUuid);
+  const expectedOf = new Map(expected.map(({ mark, amounts }) => [mark, amounts]));
+  const lost: string[] = [];
+  const doubled: string[] = [];
+  for (const mark of payloads.keys()) {
+    const found = shownOf.get(mark) ?? [];
+    const [first] = found;
+    if (found.length <= 1 && first?.amounts === expectedOf.get(mark)) continue;
+    const isOnePayload = payloads.get(mark)?.some(({ usage }) => Number(usage) === Number(first?.usage));
+    if (first === undefined || (found.length === 1 && isOnePayload)) lost.push(mark);
+    else doubled.push(mark);
+  }
+  return { lost, doubled };
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,103 @@
+/** Many rounds, several at a time, each lane on a site of its own. */
+import { inspect } from 'node:util';
+import type { Fault } from './fault.js';
+import { type FinishedRound, playRound, type RoundOptions, type RoundResult } from './round.js';
+import { SeededRandom } from './seeded-random.js';
+import { Site } from './site.js';
+import { isClean } from './verdict.js';
+
+const ROUND_WITHIN_MS = 6 * 60_000;
+
+export interface CampaignOptions {
+  readonly rounds: number;
+  readonly seed: number;
+  readonly faults: readonly Fault[];
+  readonly lanes: number;
+  readonly brief: boolean;
+  /** Told each result as it comes. */
+  readonly onResult: (result: RoundResult) => void;
+}
+
+/** Faults by weight, each at least once. Round n of a fault has the seed `seed + n`, by which it can be repeated. */
+export function planRounds({ rounds, seed, faults, brief }: CampaignOptions): RoundOptions[] {
+  const weight = faults.reduce((sum, fault) => sum + fault.weight, 0);
+  const plan = faults.flatMap((fault) =>
+    Array.from({ length: Math.max(1, Math.round((rounds * fault.weight) / weight)) }, (_, n) => ({
+      fault,
+      seed: seed + n,
+      brief,
+    })),
+  );
+  return new SeededRandom(seed).shuffled(plan);
+}
+
+/** @throws the abort's reason, when no process and no file is left */
+export async function runCampaign(options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
+  const plan = planRounds(options);
+  const lanes = Array.from({ length: Math.min(options.lanes, plan.length) }, () => runLane(plan, options, signal));
+  const ended = await Promise.allSettled(lanes);
+  return ended.flatMap((lane) => {
+    if (lane.status === 'rejected') throw lane.reason;
+    return lane.value;
+  });
+}
+
+/** Takes rounds from the plan while there are any. A site that a round could not bring back is replaced. */
+async function runLane(plan: RoundOptions[], options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
+  const results: RoundResult[] = [];
+  while (plan.length > 0) {
+    signal.throwIfAborted();
+    const site = await Site.open();
+    try {
+      await site.startQuery();
+      results.push(...(await runOnSite(site, plan, options, signal)));
+    } finally {
+      await site.close();
+    }
+  }
+  return results;
+}
+
+async function runOnSite(
+  site: Site,
+  plan: RoundOptions[],
+  { onResult }: CampaignOptions,
+  signal: AbortSignal,
+): Promise<RoundResult[]> {
+  const finished: FinishedRound[] = [];
+  const brokenOff: RoundResult[] = [];
+  while (brokenOff.length === 0) {
+    const next = plan.shift();
+    if (!next) break;
+    try {
+      const round = await playRound(site, next, AbortSignal.any([signal, AbortSignal.timeout(ROUND_WITHIN_MS)]));
+      finished.push(round);
+      onResult(round.result);
+    } catch (error) {
+      signal.throwIfAborted();
+      const result = brokenOffResult(next, error);
+      brokenOff.push(result);
+      onResult(result);
+    }
+  }
+  const rechecked: RoundResult[] = [];
+  for (const round of finished) rechecked.push(await laterResult(round));
+  return [...rechecked, ...brokenOff];
+}
+
+/** What was right must still be so after all that the site has gone through since. */
+async function laterResult({ result, recheck }: FinishedRound): Promise<RoundResult> {
+  if (!isClean(result)) return result;
+  try {
+    const later = await recheck();
+    return isClean(later) ? result : { ...result, ...later, complaints: [...later.complaints, 'was right at first'] };
+  } catch (error) {
+    return { ...result, complaints: [`could not be asked again: ${inspect(error)}`] };
+  }
+}
+
+function brokenOffResult({ fault, seed }: RoundOptions, error: unknown): RoundResult {
+  const complaint = `broke off: ${inspect(error)}`;
+  const nothing = { events: 0, lost: [], doubled: [], stuck: 0, recoveryMs: 0 };
+  return { fault: fault.name, seed, ...nothing, complaints: [complaint] };
+}

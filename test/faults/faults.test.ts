@@ -1,0 +1,70 @@
+/** The short form: one round of each fault, by the same process that `npm run test:faults` starts. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { z } from 'zod';
+import { FAULTS } from './catalog.js';
+
+/** It takes a minute and a half on two cores. */
+const WITHIN_MS = 8 * 60_000;
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+jest.setTimeout(WITHIN_MS);
+
+const tableSchema = z.array(
+  z.object({
+    fault: z.string(),
+    rounds: z.number(),
+    events: z.number(),
+    lost: z.number(),
+    doubled: z.number(),
+    stuck: z.number(),
+    complaints: z.number(),
+  }),
+);
+
+let code: unknown;
+let table: z.output<typeof tableSchema>;
+let harness: ReturnType<typeof start> | undefined;
+
+/** It stops, and leaves nothing behind, when the other end of its IPC channel is gone. */
+function start() {
+  const args = ['--import', 'tsx', 'test/faults/main.ts', '--brief', '--rounds', '1', '--lanes', '3', '--json'];
+  const { PATH, HOME, TZ } = process.env;
+  return spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { PATH, HOME, TZ },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+}
+
+beforeAll(async () => {
+  harness = start();
+  if (!harness.stdout) throw new Error('the harness is started with a pipe');
+  const [output, [exitCode]] = await Promise.all([text(harness.stdout), once(harness, 'exit')]);
+  if (exitCode !== 0) console.error(output);
+  code = exitCode;
+  table = tableSchema.parse(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''));
+});
+afterAll(async () => {
+  if (harness?.exitCode !== null || harness.signalCode !== null) return;
+  harness.kill('SIGTERM');
+  await once(harness, 'exit');
+});
+
+describe('after sudden death', () => {
+  it.each(FAULTS.map(({ name, injects }) => [name, injects]))(
+    '%s, every event counts once and none is stuck: %s',
+    (name) => {
+      const row = table.find(({ fault }) => fault === name);
+      expect(row).toMatchObject({ rounds: 1, lost: 0, doubled: 0, stuck: 0, complaints: 0 });
+      expect(row?.events).toBeGreaterThan(600);
+    },
+  );
+
+  it('the harness says so with its exit code', () => {
+    expect(code).toBe(0);
+  });
+});

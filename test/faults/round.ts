@@ -1,0 +1,135 @@
+/** One round: a known stream, a fault in the midst of it, recovery, comparison. */
+import { QUEUE_NAME } from '@meterline/catalog';
+import { createWarehouse } from '@meterline/warehouse';
+import { Queue } from 'bullmq';
+import { type Asker, compareAccepted } from './accepted-events.js';
+import type { Fault } from './fault.js';
+import { Producer } from './producer.js';
+import { compareRefused } from './refused-events.js';
+import { SeededRandom } from './seeded-random.js';
+import type { Site } from './site.js';
+import { buildStream } from './stream.js';
+import { merge, type Verdict } from './verdict.js';
+import { holdsWithin, pause } from './waiting.js';
+import { WorkerPool } from './worker-pool.js';
+
+/** Beyond the 60 s that a worker waits for an insert and the 20 s until locks of the dead are noticed. */
+const DRAINED_WITHIN_MS = 150_000;
+const STARTED_WITHIN_MS = 20_000;
+const CHECKED_WITHIN_MS = 60_000;
+
+export interface RoundOptions {
+  readonly fault: Fault;
+  readonly seed: number;
+  readonly brief: boolean;
+}
+
+export interface RoundResult extends Verdict {
+  readonly fault: string;
+  readonly seed: number;
+  /** Good and bad events, each counted once however often it was sent. */
+  readonly events: number;
+  /** Jobs left in the queue. */
+  readonly stuck: number;
+  /** From the end of the fault until the queue was empty. */
+  readonly recoveryMs: number;
+}
+
+/** A finished round, which can be asked again whether it is still right. */
+export interface FinishedRound {
+  readonly result: RoundResult;
+  recheck(): Promise<Verdict>;
+}
+
+/** @throws AbortError, or the error of a service or server that did not start again */
+export async function playRound(site: Site, options: RoundOptions, signal: AbortSignal): Promise<FinishedRound> {
+  const { fault, seed, brief } = options;
+  const random = new SeededRandom(seed);
+  const accountId = `${fault.name}-${seed}`;
+  const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000));
+  const environment = site.environment(fault.proxied);
+  const workers = new WorkerPool({
+    ...environment.worker,
+    QUEUE_PREFIX: accountId,
+    INGEST_BATCH_ROWS: String(random.pick([50, 200, 1_000])),
+    INGEST_FLUSH_MS: String(random.pick([5, 50, 300])),
+    INGEST_CONCURRENCY: String(random.pick([10, 50, 500])),
+  });
+  const producer = new Producer(environment.redisUrl, accountId, stream.jobs);
+  const queue = new Queue(QUEUE_NAME, {
+    prefix: accountId,
+    connection: { url: site.redisUrl, maxRetriesPerRequest: null },
+  });
+  // While Redis is away on purpose.
+  queue.on('error', () => undefined);
+  const complaints: string[] = [];
+  const complain = (what: string) => void complaints.push(what);
+
+  try {
+    const key = await site.createKey(accountId);
+    await workers.start(fault.workers);
+    const isBusy = async () => (await queue.getActiveCount()) > 0;
+    const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
+    const strike = async (stopped: AbortSignal) => {
+      await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
+      await pause(moment.ms, stopped);
+      await fault.strike({ site, workers, random, brief, signal: stopped, isBusy, complain });
+      return Date.now();
+    };
+    const spreadMs = random.integer(1_000, 4_000);
+    const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), strike]);
+    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(queue)) === 0);
+    const recoveryMs = Date.now() - overAt;
+    const stuck = await openJobs(queue);
+    for (const code of await workers.stop()) if (code !== 0) complain(`a worker ended with ${code}`);
+
+    const attempts = (job: number) => producer.attempts(job);
+    const recheck = async () => {
+      const asker: Asker = { url: site.query.url, key };
+      const warehouse = createWarehouse(site.database);
+      try {
+        return merge(
+          await compareAccepted(asker, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
+          await compareRefused(warehouse, stream, attempts),
+        );
+      } finally {
+        await warehouse.close();
+      }
+    };
+    const verdict = merge(await recheck(), { lost: [], doubled: [], complaints });
+    const events = stream.identities + stream.refused.length;
+    return { result: { fault: fault.name, seed, events, stuck, recoveryMs, ...verdict }, recheck };
+  } finally {
+    site.clickhouseLink.treat({ kind: 'pass' });
+    site.redisLink.treat({ kind: 'pass' });
+    await workers.kill(workers.running);
+    await producer.disconnect();
+    await queue.disconnect();
+  }
+}
+
+/** Everything that is neither done nor gone; a job that failed is stuck until somebody looks at it. */
+async function openJobs(queue: Queue): Promise<number> {
+  const { completed: _, ...open } = await queue.getJobCounts();
+  return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
+}
+
+/** When one fails the other is stopped, and has stopped when this rejects with the failure. */
+async function together<A, B>(
+  signal: AbortSignal,
+  [a, b]: readonly [(signal: AbortSignal) => Promise<A>, (signal: AbortSignal) => Promise<B>],
+): Promise<[A, B]> {
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const guarded = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    try {
+      return await work(either);
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  };
+  const [first, second] = await Promise.allSettled([guarded(a), guarded(b)]);
+  if (first.status === 'fulfilled' && second.status === 'fulfilled') return [first.value, second.value];
+  throw either.reason;
+}

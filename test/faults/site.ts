@@ -1,0 +1,111 @@
+/** Everything that a round needs but the workers: servers of its own, a network to each that can fail, the query API. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import {
+  type RunningClickHouse,
+  type RunningRedis,
+  startClickHouse,
+  startLocalStack,
+  startRedis,
+} from '@meterline/local-stack';
+import { Redis } from 'ioredis';
+import { type QueryProcess, type ServiceEnvironment, startQuery } from '../services.js';
+import { RestartableServer } from './restartable-server.js';
+import { TcpProxy } from './tcp-proxy.js';
+
+const DATABASE = 'meterline';
+const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
+
+/** Which server is reached through a network that the fault breaks. */
+export type Proxied = 'clickhouse' | 'redis' | 'nothing';
+
+export class Site {
+  readonly clickhouse: RestartableServer<RunningClickHouse>;
+  readonly redis: RestartableServer<RunningRedis>;
+  readonly clickhouseLink: TcpProxy;
+  readonly redisLink: TcpProxy;
+  readonly #dataDir: string;
+  #query: QueryProcess | undefined;
+
+  private constructor(
+    dataDir: string,
+    clickhouse: RunningClickHouse,
+    redis: RunningRedis,
+    clickhouseLink: TcpProxy,
+    redisLink: TcpProxy,
+  ) {
+    this.#dataDir = dataDir;
+    this.clickhouse = new RestartableServer(clickhouse, ({ httpPort, tcpPort }) =>
+      startClickHouse({ dataDir, httpPort, tcpPort }),
+    );
+    this.redis = new RestartableServer(redis, ({ port }) => startRedis({ dataDir, port }));
+    this.clickhouseLink = clickhouseLink;
+    this.redisLink = redisLink;
+  }
+
+  static async open(): Promise<Site> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
+    try {
+      const { clickhouse, redis } = await startLocalStack({ dataDir });
+      const links = [await TcpProxy.open(clickhouse.httpPort), await TcpProxy.open(redis.port)] as const;
+      return new Site(dataDir, clickhouse, redis, ...links);
+    } catch (error) {
+      await rm(dataDir, { recursive: true });
+      throw error;
+    }
+  }
+
+  get clickhouseUrl(): string {
+    return this.clickhouse.running.url;
+  }
+
+  get redisUrl(): string {
+    return this.redis.running.url;
+  }
+
+  /** What a producer or a worker is told. */
+  environment(proxied: Proxied): { readonly redisUrl: string; readonly worker: ServiceEnvironment } {
+    const redisUrl = proxied === 'redis' ? `redis://127.0.0.1:${this.redisLink.port}` : this.redisUrl;
+    const clickhouseUrl =
+      proxied === 'clickhouse' ? `http://127.0.0.1:${this.clickhouseLink.port}` : this.clickhouseUrl;
+    return {
+      redisUrl,
+      worker: { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_DATABASE: DATABASE },
+    };
+  }
+
+  get database() {
+    return { url: this.clickhouseUrl, user: 'default', password: '', database: DATABASE, application: 'fault-tests' };
+  }
+
+  async startQuery(): Promise<void> {
+    const { worker: servers } = this.environment('nothing');
+    this.#query = await startQuery({ ...servers, CURSOR_SECRET });
+  }
+
+  get query(): QueryProcess {
+    if (!this.#query) throw new Error('the query service has not been started');
+    return this.#query;
+  }
+
+  /** The text of an admin's key for the account. */
+  async createKey(account: string): Promise<string> {
+    const redis = new Redis(this.redisUrl);
+    try {
+      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+      return (await keys.create({ account, role: 'admin', clientId: 'fault-tests' }, new Date())).key;
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Ends every process and removes every file. */
+  async close(): Promise<void> {
+    await this.#query?.kill();
+    await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
+    await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
+    await rm(this.#dataDir, { recursive: true, maxRetries: 5 });
+  }
+}

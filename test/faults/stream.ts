@@ -1,0 +1,172 @@
+/**
+ * What a round sends: good events with duplicates, resends under higher revisions and voids, and bad ones whose reason
+ * for refusal is known. Each identity carries a name of its own in resourceUuid, so that a lost or doubled one shows.
+ */
+import { BILLING_DIMENSIONS, DIMENSIONS, type RejectionReason, type UsageEventInput } from '@meterline/catalog';
+import type { SeededRandom } from './seeded-random.js';
+
+export interface UsageStream {
+  readonly accountId: string;
+  /** The data of each job, in the order in which they are sent. */
+  readonly jobs: readonly unknown[];
+  /** Every good payload once, those that a higher revision replaces included. */
+  readonly good: readonly UsageEventInput[];
+  /** How many good events there are, a revised or voided one counting once. */
+  readonly identities: number;
+  readonly refused: readonly RefusedItem[];
+}
+
+export interface RefusedItem {
+  /** Stands in the payload and in no other. */
+  readonly mark: string;
+  readonly reason: RejectionReason;
+  /** The job that carries it. */
+  readonly job: number;
+}
+
+/** Of all events of a stream; three days over the end of a month. */
+export const STREAM_WINDOW = { startTime: '2026-05-30T00:00:00Z', endTime: '2026-06-02T00:00:00Z' } as const;
+
+const FIRST_HOUR = Date.UTC(2026, 4, 30, 22);
+const HOURS = 30;
+const MS_PER_HOUR = 3_600_000;
+const MAX_JOB_EVENTS = 25;
+
+interface BadItem {
+  readonly mark: string;
+  readonly reason: RejectionReason;
+  readonly payload: unknown;
+}
+
+type Spoil = (good: UsageEventInput, mark: string) => unknown;
+
+/** Ways to be refused as a single event. */
+const BAD_EVENTS: readonly (readonly [RejectionReason, Spoil])[] = [
+  ['invalid_usage', (good) => ({ ...good, usage: -1 })],
+  ['invalid_usage', (good) => ({ ...good, usage: '1e3' })],
+  ['unknown_field', (good) => ({ ...good, label: 'blue' })],
+  ['missing_field', ({ workspace: _, ...others }) => others],
+  ['invalid_event_id', (good) => ({ ...good, eventId: 'not-a-uuid' })],
+  ['dimension_mismatch', (good) => ({ ...good, resourceType: 'volume', billingDimension: 'job_image_storage_gbs' })],
+  ['invalid_billing_dimension', (good) => ({ ...good, billingDimension: 'coffee' })],
+  ['invalid_timestamp', (good) => ({ ...good, timestamp: '2026-05-31 12:00' })],
+  ['timestamp_in_future', (good) => ({ ...good, timestamp: '2099-01-01T00:00:00Z' })],
+  ['invalid_revision', (good) => ({ ...good, revision: 65_536 })],
+  ['invalid_void', (good) => ({ ...good, void: 'yes' })],
+  ['event_not_an_object', (_, mark) => mark],
+];
+
+/** Ways to be refused as a whole job. */
+const BAD_JOBS: readonly (readonly [RejectionReason, Spoil])[] = [
+  ['job_not_an_object', (_, mark) => mark],
+  ['job_not_an_object', (good) => [good]],
+  ['job_invalid', (good) => ({ events: [good], source: 'nowhere' })],
+];
+
+/** @param identities how many good events; bad ones come on top, one to twenty */
+export function buildStream(random: SeededRandom, accountId: string, identities: number): UsageStream {
+  const good: UsageEventInput[] = [];
+  const sends: unknown[] = [];
+  for (let n = 0; n < identities; n += 1) {
+    const payloads = payloadsOf(random, usageEvent(random, accountId, `event-${n}`));
+    good.push(...payloads);
+    for (const payload of payloads) sends.push(...copies(random, payload));
+  }
+  const bad = Array.from({ length: Math.ceil(identities / 20) }, (_, n) =>
+    spoil(random, BAD_EVENTS, accountId, `refused-${n}-`),
+  );
+  const badJobs = BAD_JOBS.map((_, n) => spoil(random, BAD_JOBS, accountId, `refused-job-${n}-`));
+
+  const marks = new Map(bad.map((item) => [item.payload, item]));
+  const batches = intoJobs(random, random.shuffled([...sends, ...bad.map(({ payload }) => payload)]));
+  const jobs = random.shuffled<Job>([...batches, ...badJobs]);
+  const refused = jobs.flatMap((job, index): RefusedItem[] => {
+    const items = 'events' in job ? job.events.flatMap((payload) => marks.get(payload) ?? []) : [job];
+    return items.map(({ mark, reason }) => ({ mark, reason, job: index }));
+  });
+  return { accountId, jobs: jobs.map((job) => dataOf(random, job)), good, identities, refused };
+}
+
+function usageEvent(random: SeededRandom, accountId: string, mark: string): UsageEventInput {
+  return {
+    eventId: random.uuid(),
+    accountId,
+    ...content(random),
+    resourceUuid: mark,
+    timestamp: timestamp(random, FIRST_HOUR + random.integer(0, HOURS - 1) * MS_PER_HOUR),
+  };
+}
+
+/** What a revision may change. */
+function content(random: SeededRandom) {
+  const billingDimension = random.pick(BILLING_DIMENSIONS);
+  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  const fraction = unit === 'count' ? '' : `.${random.integer(0, 999_999_999).toString().padStart(9, '0')}`;
+  return {
+    workspace: random.pick(['production', 'staging']),
+    resourceType,
+    resourceName: `resource-${random.integer(1, 40)}`,
+    billingDimension,
+    usage: `${random.integer(1, 100_000)}${fraction}`,
+  };
+}
+
+function timestamp(random: SeededRandom, hour: number): string {
+  return new Date(hour + random.integer(0, MS_PER_HOUR - 1)).toISOString();
+}
+
+/** The event and, for one in five, its later revisions, of which some are voids; all in the same UTC hour. */
+function payloadsOf(random: SeededRandom, first: UsageEventInput): UsageEventInput[] {
+  const payloads = [first];
+  if (!random.chance(0.2)) return payloads;
+  const hour = Math.floor(Date.parse(first.timestamp) / MS_PER_HOUR) * MS_PER_HOUR;
+  let revision = 0;
+  for (let more = random.integer(1, 3); more > 0; more -= 1) {
+    revision += random.integer(1, 5);
+    payloads.push({
+      ...first,
+      ...content(random),
+      timestamp: timestamp(random, hour),
+      revision,
+      void: random.chance(0.35),
+    });
+  }
+  return payloads;
+}
+
+/** One in six payloads is sent more than once. */
+function copies(random: SeededRandom, payload: UsageEventInput): UsageEventInput[] {
+  return Array.from({ length: random.chance(1 / 6) ? random.integer(2, 3) : 1 }, () => ({ ...payload }));
+}
+
+function spoil(
+  random: SeededRandom,
+  ways: readonly (readonly [RejectionReason, Spoil])[],
+  accountId: string,
+  name: string,
+): BadItem {
+  const mark = `${accountId}/${name}`;
+  const [reason, spoiled] = random.pick(ways);
+  return { mark, reason, payload: spoiled(usageEvent(random, accountId, mark), mark) };
+}
+
+/** Events, good and bad, or what is refused as a whole. */
+type Job = { readonly events: readonly unknown[] } | BadItem;
+
+function intoJobs(random: SeededRandom, sends: readonly unknown[]): Job[] {
+  const jobs: Job[] = [];
+  for (let taken = 0; taken < sends.length; ) {
+    const size = random.chance(0.3) ? 1 : random.integer(2, MAX_JOB_EVENTS);
+    jobs.push({ events: sends.slice(taken, taken + size) });
+    taken += size;
+  }
+  return jobs;
+}
+
+/** A single event goes bare or as a list of one; what is no object would be another fault if it went bare. */
+function dataOf(random: SeededRandom, job: Job): unknown {
+  if ('payload' in job) return job.payload;
+  const [only, ...others] = job.events;
+  const mayBeBare = others.length === 0 && typeof only === 'object';
+  return mayBeBare && random.chance(0.5) ? only : job;
+}

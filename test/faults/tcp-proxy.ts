@@ -1,0 +1,158 @@
+/** A network between a worker and a server that can go wrong in a few ways. */
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+const LOOPBACK = '127.0.0.1';
+
+/**
+ * - `pass`: all is well
+ * - `hang`: connections stay open and nothing gets through, nor is anything lost
+ * - `refuse`: every connection is reset, new ones at once
+ * - `cut`: a connection is reset once it has carried so many bytes towards the server
+ * - `swallow`: a connection is reset in place of an HTTP answer that says 200
+ */
+export type LinkTreatment =
+  | { readonly kind: 'pass' | 'hang' | 'refuse' | 'swallow' }
+  | { readonly kind: 'cut'; readonly afterBytes: () => number };
+
+const PASS: LinkTreatment = { kind: 'pass' };
+
+export class TcpProxy {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #links = new Set<Link>();
+  #treatment: LinkTreatment = PASS;
+  #strikes = 0;
+
+  private constructor(server: Server, port: number, targetPort: number) {
+    this.#server = server;
+    this.port = port;
+    server.on('connection', (client) => {
+      const link = new Link(client, targetPort, () => {
+        this.#strikes += 1;
+      });
+      link.closed.then(() => this.#links.delete(link));
+      this.#links.add(link);
+      link.treat(this.#treatment);
+    });
+  }
+
+  static async open(targetPort: number): Promise<TcpProxy> {
+    const server = createServer();
+    await once(server.listen(0, LOOPBACK), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('A TCP server has no TCP address');
+    return new TcpProxy(server, address.port, targetPort);
+  }
+
+  /** How many connections have been broken on purpose since the last treatment began. */
+  get strikes(): number {
+    return this.#strikes;
+  }
+
+  /** From now on, for connections that are open and for new ones. */
+  treat(treatment: LinkTreatment): void {
+    this.#strikes = 0;
+    this.#treatment = treatment;
+    for (const link of this.#links) link.treat(treatment);
+  }
+
+  /** The connections that are open now never carry anything again, whatever comes; new ones are not affected. */
+  forsake(): void {
+    for (const link of this.#links) link.forsake();
+  }
+
+  async close(): Promise<void> {
+    for (const link of this.#links) link.reset();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+/** One client's connection and its continuation to the server. */
+class Link {
+  readonly closed: Promise<unknown>;
+  readonly #client: Socket;
+  readonly #upstream: Socket;
+  readonly #struck: () => void;
+  #treatment: LinkTreatment = PASS;
+  #bytesLeft = Infinity;
+  #isOver = false;
+
+  constructor(client: Socket, targetPort: number, struck: () => void) {
+    this.#client = client;
+    this.#upstream = connect(targetPort, LOOPBACK);
+    this.#struck = struck;
+    this.closed = Promise.all([closed(client), closed(this.#upstream)]);
+    for (const [socket, other] of [
+      [client, this.#upstream],
+      [this.#upstream, client],
+    ] as const) {
+      // An error is followed by `close`.
+      socket.on('error', () => undefined);
+      socket.on('end', () => other.end());
+    }
+    client.on('close', () => this.#upstream.end().resume());
+    this.#upstream.on('close', () => client.destroy());
+    client.on('data', (chunk: Buffer) => this.#fromClient(chunk));
+    this.#upstream.on('data', (chunk: Buffer) => this.#fromServer(chunk));
+  }
+
+  treat(treatment: LinkTreatment): void {
+    if (this.#isOver) return;
+    this.#treatment = treatment;
+    this.#bytesLeft = treatment.kind === 'cut' ? treatment.afterBytes() : Infinity;
+    if (treatment.kind === 'refuse') this.#strike();
+    for (const socket of [this.#client, this.#upstream]) {
+      if (treatment.kind === 'hang') socket.pause();
+      else socket.resume();
+    }
+  }
+
+  forsake(): void {
+    this.#isOver = true;
+    this.#client.pause();
+    this.#upstream.pause();
+    this.#struck();
+  }
+
+  /**
+   * The client sees a reset. The server sees the end of the stream in the middle of it and is left to close: a reset at
+   * that point ends the embedded engine itself (clickhouse-local, ClickHouse issue 115666; a server is not affected).
+   */
+  reset(): void {
+    this.#isOver = true;
+    this.#client.resetAndDestroy();
+    this.#upstream.end().resume();
+  }
+
+  #fromClient(chunk: Buffer): void {
+    if (chunk.length < this.#bytesLeft) {
+      this.#bytesLeft -= chunk.length;
+      this.#upstream.write(chunk);
+      return;
+    }
+    // The server shall see the part before the cut, so the cut waits until that has been sent.
+    this.#client.pause();
+    this.#upstream.write(chunk.subarray(0, this.#bytesLeft), () => this.#strike());
+  }
+
+  #fromServer(chunk: Buffer): void {
+    const isSuccess = this.#treatment.kind === 'swallow' && chunk.toString('latin1', 0, 12) === 'HTTP/1.1 200';
+    if (isSuccess) this.#strike();
+    else this.#client.write(chunk);
+  }
+
+  #strike(): void {
+    if (this.#isOver) return;
+    this.#struck();
+    this.reset();
+  }
+}
+
+/** Never rejects, unlike `once` of node:events, for which an error before the close is a failure. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+  });
+}

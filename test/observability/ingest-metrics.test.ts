@@ -1,0 +1,91 @@
+/** What the ingest worker tells of itself on its admin port, as a real process. */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { drained, enqueueData, openPipeline, type Pipeline, usageEvent, usageEvents } from '../e2e/pipeline.js';
+import { killServices, type ServiceProcess, startIngest } from '../services.js';
+import { adminUrl, scrape } from './scrape.js';
+
+jest.setTimeout(60_000);
+
+let pipeline: Pipeline;
+let worker: ServiceProcess;
+let url: string;
+beforeEach(async () => {
+  pipeline = await openPipeline();
+  worker = await startIngest({ ...pipeline.env, ADMIN_PORT: '0' });
+  url = await adminUrl(worker);
+});
+afterEach(async () => {
+  await killServices();
+  await pipeline.close();
+});
+
+describe('the metrics of the ingest worker', () => {
+  it('count a known stream: accepted, refused by reason, sent again, jobs and inserts', async () => {
+    const events = usageEvents(0, 20);
+    await enqueueData(pipeline.queue, { events: [...events, ...events] });
+    await enqueueData(pipeline.queue, { events: [usageEvent(20, { usage: -1 }), usageEvent(21, { usage: 'much' })] });
+    await enqueueData(pipeline.queue, usageEvent(22, { billingDimension: 'agent_compute_runtime_gbs' }));
+    await enqueueData(pipeline.queue, { events: [] });
+    await drained(pipeline.queue);
+
+    const { value } = await scrape(url);
+    expect(value('meterline_jobs_taken_total')).toBe(4);
+    expect(value('meterline_jobs_finished_total{result="acknowledged"}')).toBe(4);
+    expect(value('meterline_jobs_finished_total{result="failed"}')).toBe(0);
+    expect(value('meterline_events_accepted_total')).toBe(40);
+    expect(value('meterline_events_rejected_total{reason="invalid_usage"}')).toBe(2);
+    expect(value('meterline_events_rejected_total{reason="dimension_mismatch"}')).toBe(1);
+    expect(value('meterline_events_rejected_total{reason="job_empty"}')).toBe(1);
+    expect(value('meterline_events_rejected_total{reason="no_price"}')).toBe(0);
+    expect(value('meterline_inserted_rows_total{table="usage_events"}')).toBe(40);
+    expect(value('meterline_inserted_rows_total{table="rejected_events"}')).toBe(4);
+    const inserts = value('meterline_insert_duration_seconds_count{table="usage_events"}');
+    expect(inserts).toBeGreaterThan(0);
+    expect(
+      value('meterline_clickhouse_statement_duration_seconds_count{statement="insert_usage_events",outcome="ok"}'),
+    ).toBe(inserts);
+    expect(value('meterline_conflicting_payloads_total')).toBe(0);
+    expect(value('meterline_consuming')).toBe(1);
+    expect(value('meterline_batcher_waiting_rows')).toBe(0);
+    expect(value('meterline_last_progress_timestamp_seconds')).toBeGreaterThan(Date.now() / 1000 - 60);
+    expect(value('process_cpu_seconds_total')).toBeGreaterThan(0);
+  });
+
+  it('count payloads that claim the same revision, within a job and across jobs, and name one in the log', async () => {
+    await enqueueData(pipeline.queue, { events: [usageEvent(1), usageEvent(1, { usage: 2 }), usageEvent(2)] });
+    await drained(pipeline.queue);
+    await enqueueData(pipeline.queue, usageEvent(2, { workspace: 'dev' }));
+    await enqueueData(pipeline.queue, {
+      events: [usageEvent(3), usageEvent(3), usageEvent(3, { revision: 1, usage: 9 })],
+    });
+    await drained(pipeline.queue);
+
+    expect((await scrape(url)).value('meterline_conflicting_payloads_total')).toBe(2);
+    const told = worker.entries().filter(({ event }) => event === 'conflicting_payloads');
+    expect(told).toMatchObject([{ accountId: 'acme', eventId: usageEvent(1).eventId, revision: 0, conflicts: 1 }]);
+  });
+
+  it('tell what waits in the queue, and since when', async () => {
+    await pipeline.queue.pause();
+    const now = Date.now();
+    await enqueueData(pipeline.queue, usageEvent(1), { timestamp: now - 90_000 });
+    await enqueueData(pipeline.queue, usageEvent(2), { timestamp: now - 30_000 });
+    await enqueueData(pipeline.queue, usageEvent(3), { priority: 5 });
+    await enqueueData(pipeline.queue, usageEvent(4), { delay: 60_000 });
+    const { value } = await scrape(url);
+    expect(value('meterline_queue_jobs{state="waiting"}')).toBe(3);
+    expect(value('meterline_queue_jobs{state="delayed"}')).toBe(1);
+    expect(value('meterline_queue_jobs{state="active"}')).toBe(0);
+    expect(value('meterline_queue_jobs{state="failed"}')).toBe(0);
+    expect(value('meterline_queue_oldest_waiting_age_seconds')).toBeGreaterThanOrEqual(90);
+    expect(value('meterline_queue_oldest_waiting_age_seconds')).toBeLessThan(120);
+  });
+
+  it('name no account, event or workspace', async () => {
+    await enqueueData(pipeline.queue, { events: [usageEvent(1, { accountId: 'secretive', workspace: 'hidden' })] });
+    await enqueueData(pipeline.queue, { events: [usageEvent(2, { accountId: 'secretive', usage: -1 })] });
+    await drained(pipeline.queue);
+    const page = await (await fetch(`${url}/metrics`)).text();
+    expect(page).not.toMatch(/secretive|hidden|0190c5e4/);
+  });
+});

@@ -1,0 +1,125 @@
+/** What the admin ports tell while a server is away. They answer in any case: a scrape that hangs tells nothing. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type RunningClickHouse, type RunningRedis, startClickHouse, startRedis } from '@meterline/local-stack';
+import { drained, enqueue, openPipeline, type Pipeline, until } from '../e2e/pipeline.js';
+import { killServices, startIngest, startQuery } from '../services.js';
+import { adminUrl, scrape } from './scrape.js';
+
+jest.setTimeout(90_000);
+
+/** Prometheus gives up after ten. */
+const SCRAPE_SECONDS = 5;
+
+let directory: string;
+let clickhouse: RunningClickHouse;
+let redis: RunningRedis;
+let pipeline: Pipeline;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-outage-metrics-'));
+  [clickhouse, redis] = await Promise.all([
+    startClickHouse({ dataDir: directory }),
+    startRedis({ dataDir: directory }),
+  ]);
+  pipeline = await openPipeline({ clickhouseUrl: clickhouse.url, redisUrl: redis.url });
+});
+afterEach(async () => {
+  await killServices();
+  await pipeline.close();
+  await Promise.all([redis.kill(), clickhouse.kill()]);
+  await rm(directory, { recursive: true, maxRetries: 20 });
+});
+
+async function restartRedis(): Promise<void> {
+  redis = await startRedis({ dataDir: directory, port: redis.port });
+}
+
+async function quickScrape(url: string) {
+  const started = performance.now();
+  const page = await scrape(url);
+  expect((performance.now() - started) / 1000).toBeLessThan(SCRAPE_SECONDS);
+  return page;
+}
+
+describe('the metrics of the ingest worker', () => {
+  it('tell of a ClickHouse that is away, of inserts tried again, and of its return', async () => {
+    const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
+    expect((await scrape(url)).value('meterline_outage{server="ClickHouse"}')).toBe(0);
+    await clickhouse.kill();
+    await enqueue(pipeline.queue, 10, 2);
+    await until('an insert is tried again', 20_000, async () => {
+      return ((await quickScrape(url)).value('meterline_insert_retries_total{table="usage_events"}') ?? 0) >= 2;
+    });
+    const away = await quickScrape(url);
+    expect(away.value('meterline_outage{server="ClickHouse"}')).toBe(1);
+    expect(away.value('meterline_outage{server="Redis"}')).toBe(0);
+    expect(away.value('meterline_consuming')).toBe(1);
+    expect(away.value('meterline_events_accepted_total')).toBe(0);
+    expect(
+      away.value(
+        'meterline_clickhouse_statement_duration_seconds_count{statement="insert_usage_events",outcome="unanswered"}',
+      ),
+    ).toBeGreaterThanOrEqual(2);
+
+    clickhouse = await startClickHouse({ dataDir: directory, httpPort: clickhouse.httpPort });
+    await drained(pipeline.queue);
+    const back = await quickScrape(url);
+    expect(back.value('meterline_outage{server="ClickHouse"}')).toBe(0);
+    expect(back.value('meterline_events_accepted_total')).toBe(20);
+  });
+
+  it.each([
+    ['is dead', () => redis.kill(), restartRedis],
+    ['hangs', async () => void process.kill(redis.pid, 'SIGSTOP'), async () => void process.kill(redis.pid, 'SIGCONT')],
+  ])('are complete but for the queue when Redis %s', async (_, fail, restore) => {
+    const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
+    expect((await quickScrape(url)).value('meterline_queue_jobs{state="waiting"}')).toBe(0);
+    await fail();
+    const { value, names } = await quickScrape(url);
+    expect(names).not.toContain('meterline_queue_jobs');
+    expect(names).not.toContain('meterline_queue_oldest_waiting_age_seconds');
+    expect(value('meterline_events_accepted_total')).toBe(0);
+    expect(value('process_resident_memory_bytes')).toBeGreaterThan(0);
+    await restore();
+    await until('the queue is told of again', 20_000, async () => {
+      return (await quickScrape(url)).value('meterline_queue_jobs{state="waiting"}') === 0;
+    });
+  });
+
+  it('tell of a Redis that is away, and of its return', async () => {
+    const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
+    await redis.kill();
+    await until('the worker has noticed', 20_000, async () => {
+      return (await quickScrape(url)).value('meterline_outage{server="Redis"}') === 1;
+    });
+    await restartRedis();
+    await until('it is over', 20_000, async () => {
+      return (await quickScrape(url)).value('meterline_outage{server="Redis"}') === 0;
+    });
+  });
+});
+
+describe('the metrics of the query service', () => {
+  it('tell of each server that is away, and of its return', async () => {
+    const query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
+    const url = await adminUrl(query);
+    /** The outages as they are told after a readiness check, which asks both servers. */
+    const outages = async () => {
+      await (await fetch(`${query.url}/readyz`)).arrayBuffer();
+      const { value } = await quickScrape(url);
+      return [value('meterline_outage{server="ClickHouse"}'), value('meterline_outage{server="Redis"}')].join();
+    };
+    expect(await outages()).toBe('0,0');
+    await clickhouse.kill();
+    await until('ClickHouse is missed', 10_000, async () => (await outages()) === '1,0');
+    await redis.kill();
+    await until('Redis is missed too', 10_000, async () => (await outages()) === '1,1');
+    [clickhouse] = await Promise.all([
+      startClickHouse({ dataDir: directory, httpPort: clickhouse.httpPort }),
+      restartRedis(),
+    ]);
+    await until('both are back', 20_000, async () => (await outages()) === '0,0');
+  });
+});

@@ -1,0 +1,77 @@
+/** What the query service tells of itself on its admin port, as a real process. */
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
+import { killServices, type QueryProcess, startQuery } from '../services.js';
+import { adminUrl, scrape } from './scrape.js';
+
+jest.setTimeout(60_000);
+
+const WINDOW = 'startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
+
+let pipeline: Pipeline;
+let query: QueryProcess;
+let url: string;
+let key: string;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
+  ({ key } = await keys.create({ account: 'metrics-acme', role: 'admin', clientId: 'metrics' }, new Date()));
+  query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
+  url = await adminUrl(query);
+});
+afterAll(async () => {
+  await killServices();
+  await pipeline.close();
+});
+
+async function ask(path: string, init: RequestInit = {}): Promise<number> {
+  const response = await fetch(`${query.url}${path}`, { headers: { authorization: `Bearer ${key}` }, ...init });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** How many requests were told of under these labels. */
+async function requests(route: string, method: string, status: number): Promise<number | undefined> {
+  const labels = `route="${route}",method="${method}",status="${status}"`;
+  return (await scrape(url)).value(`meterline_http_request_duration_seconds_count{${labels}}`);
+}
+
+const METRICS = '/v0/accounts/:accountId/metrics';
+
+describe('the metrics of the query service', () => {
+  it('count requests by the route they came to, never by their path', async () => {
+    expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
+    expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
+    expect(await ask('/v0/accounts/metrics-acme/metrics')).toBe(400);
+    expect(await ask(`/v0/accounts/someone-else/metrics?${WINDOW}`)).toBe(403);
+    expect(await requests(METRICS, 'GET', 200)).toBe(2);
+    expect(await requests(METRICS, 'GET', 400)).toBe(1);
+    expect(await requests(METRICS, 'GET', 403)).toBe(1);
+    const page = await (await fetch(`${url}/metrics`)).text();
+    expect(page).not.toMatch(/metrics-acme|someone-else/);
+  });
+
+  it('put whatever has no route under one, and methods of no route under another', async () => {
+    expect(await ask('/wp-admin.php')).toBe(404);
+    expect(await ask('/v0/nothing')).toBe(404);
+    expect(await ask('/v0/accounts', { method: 'BREW' })).toBe(501);
+    expect(await ask('/v0/accounts', { method: 'PATCH' })).toBe(405);
+    expect(await requests('none', 'GET', 404)).toBe(2);
+    expect(await requests('/v0/accounts', 'other', 405)).toBe(1);
+  });
+
+  it('time each statement by its name', async () => {
+    const before = await scrape(url);
+    const count = 'meterline_clickhouse_statement_duration_seconds_count{statement="read_resource_types",outcome="ok"}';
+    expect(before.value(count)).toBeUndefined();
+    expect(await ask(`/v0/accounts/metrics-acme/metrics/enums/resource-types?${WINDOW}`)).toBe(200);
+    expect((await scrape(url)).value(count)).toBe(1);
+  });
+
+  it('stand on a port of their own, with a health page', async () => {
+    expect((await fetch(`${query.url}/metrics`)).status).toBe(404);
+    expect((await fetch(`${url}/v0/accounts`)).status).toBe(404);
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+  });
+});

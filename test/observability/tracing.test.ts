@@ -1,0 +1,160 @@
+/** Traces of one job and of one request, from real processes to a real receiver. */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { SpanKind } from '@opentelemetry/api';
+import { runMeterline } from '../cli/run-meterline.js';
+import { drained, enqueueRaw, openPipeline, type Pipeline, stored, usageEvent, usageEvents } from '../e2e/pipeline.js';
+import { killServices, startIngest, startQuery } from '../services.js';
+import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.js';
+
+jest.setTimeout(60_000);
+
+/** OTLP counts kinds from 1. */
+const kind = (api: SpanKind) => api + 1;
+const ERROR = 2;
+
+let pipeline: Pipeline;
+let receiver: TraceReceiver;
+beforeEach(async () => {
+  [pipeline, receiver] = await Promise.all([openPipeline(), startTraceReceiver()]);
+});
+afterEach(async () => {
+  await killServices();
+  await Promise.all([pipeline.close(), receiver.close()]);
+});
+
+function emit(events: readonly object[], batch: number, env: Readonly<Record<string, string>> = {}) {
+  const stdin = events.map((event) => `${JSON.stringify(event)}\n`).join('');
+  return runMeterline(['emit', '-', '--batch', String(batch)], { env: { ...pipeline.env, ...env }, stdin });
+}
+
+const linkTo = ({ traceId, spanId }: ReceivedSpan) => ({ traceId, spanId });
+
+describe('the trace of a job', () => {
+  it('leads from the producer to the worker that took it, and from the insert to every job in it', async () => {
+    // Collected into one insert: nothing is flushed until both jobs wait.
+    await startIngest({ ...pipeline.env, ...receiver.env, INGEST_CONCURRENCY: '4', INGEST_FLUSH_MS: '5000' });
+    expect(await emit(usageEvents(0, 4), 2, receiver.env)).toMatchObject({ code: 0 });
+    await drained(pipeline.queue);
+
+    const insert = await receiver.span(({ name }) => name === 'insert');
+    const sent = receiver.spans.filter((span) => span.kind === kind(SpanKind.PRODUCER));
+    expect(sent.map(({ name, service }) => [name, service])).toEqual([
+      ['add usage-events.usage', 'meterline-cli'],
+      ['add usage-events.usage', 'meterline-cli'],
+    ]);
+    const taken = await Promise.all(
+      sent.map(({ spanId }) => receiver.span(({ parentSpanId }) => parentSpanId === spanId)),
+    );
+    expect(taken.map(({ name, service, kind }) => [name, service, kind])).toEqual(
+      Array(2).fill(['process usage-events', 'meterline-ingest', kind(SpanKind.CONSUMER)]),
+    );
+    expect(taken.map(({ traceId }) => traceId)).toEqual(sent.map(({ traceId }) => traceId));
+    expect(insert.links).toEqual(expect.arrayContaining(taken.map(linkTo).map(expect.objectContaining)));
+    expect(insert.links).toHaveLength(2);
+    expect(insert.attributes['meterline.jobs']).toBe(2);
+    const statement = await receiver.span(({ name }) => name === 'insert_usage_events');
+    expect([statement.parentSpanId, statement.kind]).toEqual([insert.spanId, kind(SpanKind.CLIENT)]);
+  });
+
+  it('begins at the worker when the producer says nothing of a trace, or something that is none', async () => {
+    await startIngest({ ...pipeline.env, ...receiver.env });
+    expect(await emit([usageEvent(1)], 1)).toMatchObject({ code: 0 });
+    const event = usageEvent(2);
+    await enqueueRaw(pipeline, { data: JSON.stringify(event), opts: JSON.stringify({ tm: '{not json' }) });
+    await enqueueRaw(pipeline, { data: JSON.stringify(usageEvent(3)), opts: JSON.stringify({ tm: 7 }) });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse)).toMatchObject({ events: 3 });
+    await receiver.span(({ name }) => name === 'insert');
+    const taken = receiver.spans.filter(({ name }) => name === 'process usage-events');
+    expect(taken.map(({ parentSpanId }) => parentSpanId || undefined)).toEqual(taken.map(() => undefined));
+  });
+
+  it('is no part of a job that is sent without tracing', async () => {
+    await emit([usageEvent(1)], 1);
+    const [job] = await pipeline.queue.getJobs(['waiting']);
+    expect(job?.opts).not.toHaveProperty('telemetry');
+  });
+});
+
+const METRICS_PATH = '/v0/accounts/traced-acme/metrics?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
+
+async function createKey(): Promise<string> {
+  const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
+  return (await keys.create({ account: 'traced-acme', role: 'admin', clientId: 'traces' }, new Date())).key;
+}
+
+describe('the trace of a request', () => {
+  it("continues the caller's, and holds a span for each statement", async () => {
+    const key = await createKey();
+    const query = await startQuery({ ...pipeline.env, ...receiver.env, CURSOR_SECRET: 'x'.repeat(32) });
+    const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+    const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${parentId}-01` };
+    const response = await fetch(`${query.url}${METRICS_PATH}`, { headers });
+    expect(response.status).toBe(200);
+
+    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+    expect(request).toMatchObject({
+      name: 'GET /v0/accounts/:accountId/metrics',
+      service: 'meterline-query',
+      traceId,
+      parentSpanId: parentId,
+      attributes: {
+        'http.request.method': 'GET',
+        'http.route': '/v0/accounts/:accountId/metrics',
+        'http.response.status_code': 200,
+        'meterline.request_id': response.headers.get('x-request-id'),
+      },
+    });
+    const statement = await receiver.span(({ name }) => name === 'read_metrics');
+    expect(statement).toMatchObject({ traceId, parentSpanId: request.spanId, kind: kind(SpanKind.CLIENT) });
+    expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_|2026-01-02/);
+  });
+
+  it('marks a failure, and the statement that failed', async () => {
+    const key = await createKey();
+    const query = await startQuery({ ...pipeline.env, ...receiver.env, CURSOR_SECRET: 'x'.repeat(32) });
+    await pipeline.warehouse.command({ query: 'RENAME TABLE usage_events TO mislaid' });
+    expect((await fetch(`${query.url}${METRICS_PATH}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
+      503,
+    );
+    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+    const statement = await receiver.span(({ name }) => name === 'read_metrics');
+    expect(request.status.code).toBe(ERROR);
+    expect(statement.status).toEqual({ code: ERROR, message: 'refused' });
+    expect(statement.parentSpanId).toBe(request.spanId);
+  });
+});
+
+describe('the variables of OpenTelemetry', () => {
+  it.each([
+    ['OTEL_SDK_DISABLED', 'true'],
+    ['OTEL_TRACES_EXPORTER', 'none'],
+  ])('%s=%s keeps tracing off', async (name, value) => {
+    const query = await startQuery({ ...pipeline.env, ...receiver.env, [name]: value, CURSOR_SECRET: 'x'.repeat(32) });
+    await fetch(`${query.url}/healthz`);
+    expect(await query.stop()).toBe(0);
+    expect(receiver.spans).toEqual([]);
+  });
+
+  it('name the service, and what is left is sent at the end', async () => {
+    const env = { ...receiver.env, OTEL_SERVICE_NAME: 'billing', OTEL_BSP_SCHEDULE_DELAY: '60000' };
+    const query = await startQuery({ ...pipeline.env, ...env, CURSOR_SECRET: 'x'.repeat(32) });
+    await fetch(`${query.url}/healthz`);
+    expect(await query.stop()).toBe(0);
+    expect(receiver.spans.map(({ name, service }) => [name, service])).toContainEqual(['GET /healthz', 'billing']);
+  });
+
+  it('may name a collector that is away: the service works, says so once, and ends in time', async () => {
+    const away = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
+    const query = await startQuery({ ...pipeline.env, ...receiver.env, ...away, CURSOR_SECRET: 'x'.repeat(32) });
+    expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+    await query.entry(({ event }) => event === 'tracing_failed');
+    expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+    const asked = Date.now();
+    expect(await query.stop()).toBe(0);
+    expect(Date.now() - asked).toBeLessThan(5_000);
+    expect(query.errorLines()).toEqual([]);
+    expect(query.entries().filter(({ event }) => event === 'tracing_failed')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,153 @@
+/** The body that the specification wants for a question about some events, as the exact text. */
+import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
+import type { Payload } from './event-rules.js';
+import { printDecimal } from './exact.js';
+import { COST_DECIMALS, RESOURCE_TYPES, USAGE_DECIMALS } from './prices.js';
+
+/** The parameters of GET …/metrics but the cursor, as they stand in the URL. */
+export interface OracleQuery {
+  readonly startTime: string;
+  readonly endTime: string;
+  readonly resolution?: Resolution;
+  readonly groupBy?: string;
+  readonly workspace?: string;
+  readonly resourceType?: string;
+  readonly resourceName?: string;
+  readonly resourceUuid?: string;
+  readonly billingDimension?: string;
+  readonly limit?: string;
+}
+
+/** An event that counts. */
+export interface PricedPayload extends Payload {
+  /** USD × 10^12 */
+  readonly cost: bigint;
+}
+
+/** The text of a cursor cannot be predicted; this stands for one that is not empty. */
+const SOME_CURSOR = '…';
+
+const FIELDS = ['workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'] as const;
+type Field = (typeof FIELDS)[number];
+
+const FIELD_OF: ReadonlyMap<string, Field> = new Map([
+  ['workspace', 'workspace'],
+  ['resource_type', 'resourceType'],
+  ['resource_name', 'resourceName'],
+  ['resource_uuid', 'resourceUuid'],
+  ['billing_dimension', 'billingDimension'],
+]);
+
+/** Which requested fields fill a field that was not requested (table AccountMetricsDataEntry). */
+const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
+  workspace: ['resourceUuid', 'resourceName'],
+  resourceType: ['resourceUuid', 'resourceName', 'billingDimension'],
+  resourceName: ['resourceUuid'],
+  resourceUuid: [],
+  billingDimension: [],
+};
+
+/** The text of every page, the first one first; there is always one. Cursors are masked as by {@link maskCursor}. */
+export function answerPages(counting: readonly PricedPayload[], query: OracleQuery): string[] {
+  const [start, end] = windowOf(query);
+  const resolution = query.resolution ?? defaultResolution(start, end);
+  const requested = requestedFields(query);
+  const withUsage = requested.includes('billingDimension');
+  const buckets = bucketsOf(start, end, resolution);
+  const events = selected(counting, query);
+  const entries = ranked(grouped(events, requested), requested).map((group) => {
+    const series = buckets.map((bucket) => {
+      const inBucket = group.filter(({ timestamp }) => bucketOf(timestamp, resolution) === bucket);
+      return `{"timestamp":"${printInstant(bucket)}",${amounts('cost', 'usage', inBucket, withUsage)}}`;
+    });
+    const names = FIELDS.flatMap((field) => shown(field, group, requested));
+    return `{${[...names, `"summary":{${amounts('cost', 'usage', group, withUsage)}}`, `"timeseries":[${series}]`]}}`;
+  });
+
+  const head = `"startTime":"${printInstant(start)}","endTime":"${printInstant(end)}","resolution":"${resolution}"`;
+  const summary = `"summary":{${amounts('totalCost', 'totalUsage', events, withUsage)}}`;
+  const size = Math.min(Number(query.limit ?? 100), 100);
+  return Array.from({ length: Math.max(1, Math.ceil(entries.length / size)) }, (_, page) => {
+    const hasMore = (page + 1) * size < entries.length;
+    const data = entries.slice(page * size, (page + 1) * size);
+    return `{${head},${summary},"data":[${data}],"meta":{"hasMore":${hasMore},"nextCursor":"${hasMore ? SOME_CURSOR : ''}"}}`;
+  });
+}
+
+/** A body of the service with its cursor, if there is one, replaced by what stands for it in the oracle's text. */
+export function maskCursor(body: string): string {
+  return body.replace(/"nextCursor":"[^"]+"\}\}$/, `"nextCursor":"${SOME_CURSOR}"}}`);
+}
+
+/** The body of GET …/metrics/enums/resource-types. */
+export function answerResourceTypes(counting: readonly PricedPayload[], query: OracleQuery): string {
+  const used = selected(counting, { startTime: query.startTime, endTime: query.endTime });
+  return JSON.stringify({ values: RESOURCE_TYPES.filter((type) => used.some((event) => event.resourceType === type)) });
+}
+
+function windowOf({ startTime, endTime }: OracleQuery): [start: number, end: number] {
+  const [start, end] = [instantOf(startTime), instantOf(endTime)];
+  if (start === undefined || end === undefined || start >= end) throw new Error(`no window: ${startTime} ${endTime}`);
+  return [start, end];
+}
+
+function requestedFields({ groupBy = '' }: OracleQuery): Field[] {
+  const names = groupBy.split(',').map((name) => FIELD_OF.get(name));
+  return FIELDS.filter((field) => names.includes(field));
+}
+
+function selected(events: readonly PricedPayload[], query: OracleQuery): PricedPayload[] {
+  const [start, end] = windowOf(query);
+  return events.filter(
+    (event) =>
+      event.timestamp >= start &&
+      event.timestamp < end &&
+      FIELDS.every((field) => query[field] === undefined || query[field] === event[field]),
+  );
+}
+
+/** Without groupBy there is one group, even of nothing. */
+function grouped(events: readonly PricedPayload[], requested: readonly Field[]): PricedPayload[][] {
+  if (requested.length === 0) return [[...events]];
+  const groups = new Map<string, PricedPayload[]>();
+  for (const event of events) {
+    const key = JSON.stringify(requested.map((field) => event[field]));
+    const group = groups.get(key) ?? [];
+    group.push(event);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+/** Dearest first; of equal cost by their values, bytewise, field by field. */
+function ranked(groups: readonly PricedPayload[][], requested: readonly Field[]): PricedPayload[][] {
+  return [...groups].sort((a, b) => {
+    const difference = sum(b, 'cost') - sum(a, 'cost');
+    if (difference !== 0n) return difference > 0n ? 1 : -1;
+    const orders = requested.map((field) => bytewise(a[0]?.[field] ?? '', b[0]?.[field] ?? ''));
+    return orders.find((order) => order !== 0) ?? 0;
+  });
+}
+
+function bytewise(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'));
+}
+
+function shown(field: Field, group: readonly PricedPayload[], requested: readonly Field[]): string[] {
+  const isShown = requested.includes(field) || ENRICHED_BY[field].some((other) => requested.includes(other));
+  return isShown ? [`"${field}":${JSON.stringify(dearestValue(group, field))}`] : [];
+}
+
+/** The value that carries the most cost in the group, of several the smallest. A requested field has only one value. */
+function dearestValue(group: readonly PricedPayload[], field: Field): string | undefined {
+  return ranked(grouped(group, [field]), [field])[0]?.[0]?.[field];
+}
+
+function amounts(costName: string, usageName: string, events: readonly PricedPayload[], withUsage: boolean): string {
+  const cost = `"${costName}":${printDecimal(sum(events, 'cost'), COST_DECIMALS)}`;
+  return withUsage ? `${cost},"${usageName}":${printDecimal(sum(events, 'usage'), USAGE_DECIMALS)}` : cost;
+}
+
+function sum(events: readonly PricedPayload[], amount: 'cost' | 'usage'): bigint {
+  return events.reduce((total, event) => total + event[amount], 0n);
+}

@@ -1,0 +1,139 @@
+/** A worker and a query service as the processes that they are in production, with a queue and a database of their own. */
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { QueueEvents } from 'bullmq';
+import { openPipeline } from '../e2e/pipeline.js';
+import { killServices, startIngest, startQuery } from '../services.js';
+import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
+import type { Question } from './questions.js';
+
+export interface Deployment {
+  /** A part of account names that no other test file uses; Redis is shared. */
+  readonly name: string;
+  /** One job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
+  deliver(data: readonly unknown[]): Promise<string[]>;
+  /** Stops the worker, if one runs, and starts another with this price book. */
+  startWorker(book: OraclePriceBook): Promise<void>;
+  /** An admin of the account. */
+  customer(accountId: string): Promise<Customer>;
+  /** Which events of these jobs are in rejected_events, as "job position", sorted. */
+  refused(jobIds: readonly string[]): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+export interface Customer {
+  /** The bodies of all pages, cursors masked. */
+  ask(question: Question): Promise<string[]>;
+  /** The body of the other enum. */
+  groupByDimensions(): Promise<string>;
+}
+
+/** Runaway paging must fail, not hang. */
+const MAX_PAGES = 1_000;
+
+export async function deploy(): Promise<Deployment> {
+  const pipeline = await openPipeline();
+  const { queue, redis, warehouse, env } = pipeline;
+  const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+  const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
+  const events = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
+  const acknowledgements = new Acknowledgements(events);
+  const api = await startQuery({ ...env, CURSOR_SECRET: 'a secret of the oracle, 32 characters or more' });
+  await events.waitUntilReady();
+  const bookFile = join(tmpdir(), `${name}-price-book.json`);
+  let worker: Awaited<ReturnType<typeof startIngest>> | undefined;
+  let jobs = 0;
+
+  return {
+    name,
+
+    deliver: async (data) => {
+      const batch = data.map((each) => {
+        jobs += 1;
+        return { name: 'usage', data: each, opts: { jobId: `job-${jobs}` } };
+      });
+      const ids = batch.map(({ opts }) => opts.jobId);
+      const acknowledged = Promise.all(ids.map((id) => acknowledgements.of(id)));
+      await queue.addBulk(batch);
+      await acknowledged;
+      return ids;
+    },
+
+    startWorker: async (book) => {
+      await worker?.stop();
+      await writeFile(bookFile, JSON.stringify(book));
+      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '5' });
+    },
+
+    customer: async (accountId) => {
+      const { key } = await keys.create({ account: accountId, role: 'admin', clientId: 'oracle' }, new Date());
+      const root = `${api.url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
+      return {
+        ask: async ({ about, query }) =>
+          about === 'metrics' ? readPages(root, key, query) : [await read(`${root}/enums/resource-types`, key, query)],
+        groupByDimensions: () => read(`${root}/enums/group-by`, key, {}),
+      };
+    },
+
+    refused: async (jobIds) => {
+      const result = await warehouse.query({
+        query: `SELECT concat(job_id, ' ', toString(position)) AS place FROM rejected_events FINAL
+                WHERE job_id IN {jobIds: Array(String)}`,
+        query_params: { jobIds },
+        format: 'JSONEachRow',
+      });
+      return (await result.json<{ place: string }>()).map(({ place }) => place).sort();
+    },
+
+    stop: async () => {
+      await events.close();
+      await killServices();
+      await rm(bookFile, { force: true });
+      await pipeline.close();
+    },
+  };
+}
+
+/** Which jobs are done: BullMQ tells of each once, and keeps few of them. */
+class Acknowledgements {
+  readonly #waiting = new Map<string, { resolve: () => void; reject: (reason: Error) => void }>();
+
+  constructor(events: QueueEvents) {
+    events.on('completed', ({ jobId }) => this.#take(jobId)?.resolve());
+    events.on('failed', ({ jobId, failedReason }) => this.#take(jobId)?.reject(new Error(`${jobId}: ${failedReason}`)));
+  }
+
+  /** To be asked before the job is on the queue. */
+  of(jobId: string): Promise<void> {
+    return new Promise((resolve, reject) => this.#waiting.set(jobId, { resolve, reject }));
+  }
+
+  #take(jobId: string) {
+    const waiting = this.#waiting.get(jobId);
+    this.#waiting.delete(jobId);
+    return waiting;
+  }
+}
+
+async function readPages(root: string, key: string, query: OracleQuery): Promise<string[]> {
+  const pages: string[] = [];
+  let cursor = '';
+  do {
+    const page = await read(root, key, { ...query, ...(cursor !== '' && { cursor }) });
+    cursor = /"nextCursor":"([^"]*)"\}\}$/.exec(page)?.[1] ?? '';
+    pages.push(maskCursor(page));
+  } while (cursor !== '' && pages.length < MAX_PAGES);
+  return pages;
+}
+
+/** The text of an answer with status 200; another status is part of the text, so that it shows in a difference. */
+async function read(url: string, key: string, parameters: object): Promise<string> {
+  const response = await fetch(`${url}?${new URLSearchParams(Object.entries(parameters))}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const text = await response.text();
+  return response.status === 200 ? text : `${response.status} ${text}`;
+}

@@ -1,0 +1,103 @@
+/** The oracle against figures worked out by hand: it must not be believed only because the service agrees with it. */
+import { describe, expect, it } from '@jest/globals';
+import { Oracle, type OracleEvent, type OracleQuery } from './model.js';
+
+const NOW = Date.parse('2026-02-01T00:00:00Z');
+const DAY = { startTime: '2026-01-05T00:00:00Z', endTime: '2026-01-06T00:00:00Z', resolution: 'daily' } as const;
+
+function event(id: number, changes: Partial<OracleEvent> = {}): OracleEvent {
+  return {
+    eventId: `0190c5e4-7b1a-7def-8abc-00000000000${id}`,
+    accountId: 'acme',
+    workspace: 'prod',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: 1,
+    timestamp: '2026-01-05T10:15:00Z',
+    ...changes,
+  };
+}
+
+function oracleOf(...events: readonly OracleEvent[]): Oracle {
+  const oracle = new Oracle();
+  for (const each of events) expect(oracle.accept(each, NOW)).toBe('accepted');
+  return oracle;
+}
+
+function namesInOrder(oracle: Oracle, query: OracleQuery): unknown {
+  const body: { data: { resourceName: string }[] } = JSON.parse(oracle.metrics('acme', query));
+  return body.data.map(({ resourceName }) => resourceName);
+}
+
+describe('the oracle', () => {
+  it('writes the whole body of an answer', () => {
+    const oracle = oracleOf(event(1, { usage: '2.5' }), event(2, { usage: 1e-7 }));
+    expect(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension' })).toBe(
+      '{"startTime":"2026-01-05T00:00:00Z","endTime":"2026-01-06T00:00:00Z","resolution":"daily",' +
+        '"summary":{"totalCost":0.000028750001,"totalUsage":2.5000001},' +
+        '"data":[{"resourceType":"sandbox","billingDimension":"sandbox_compute_runtime_gbs",' +
+        '"summary":{"cost":0.000028750001,"usage":2.5000001},' +
+        '"timeseries":[{"timestamp":"2026-01-05T00:00:00Z","cost":0.000028750001,"usage":2.5000001}]}],' +
+        '"meta":{"hasMore":false,"nextCursor":""}}',
+    );
+  });
+
+  it.each([
+    ['0.0000000005', '0'],
+    ['0.0000000015', '0.000000002'],
+    ['0.0000000025', '0.000000002'],
+    ['0.00000000250000000001', '0.000000003'],
+    [0.1 + 0.2, '0.3'],
+  ])('keeps usage %s as %s', (usage, kept) => {
+    expect(oracleOf(event(1, { usage })).totals('acme').usage).toBe(kept);
+  });
+
+  it.each([
+    ['2021-01-03T23:59:59.999Z', '2020-12-28T00:00:00Z'],
+    ['2021-01-04T00:00:00Z', '2021-01-04T00:00:00Z'],
+    ['1970-01-01T00:00:00Z', '1969-12-29T00:00:00Z'],
+  ])('puts %s into the week that begins at %s', (startTime, monday) => {
+    const query = { startTime, endTime: '2021-01-05T00:00:00Z', resolution: 'weekly' } as const;
+    expect(oracleOf(event(1)).metrics('acme', query)).toContain(`"timeseries":[{"timestamp":"${monday}"`);
+  });
+
+  it('ranks by cost, then bytewise', () => {
+    const names = ['\u{1f600}', '\uffee', 'z', 'a'];
+    const oracle = oracleOf(
+      ...names.map((resourceName, n) => event(n, { resourceName })),
+      event(9, { resourceName: 'm', usage: 2 }),
+    );
+    expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
+  });
+
+  it('takes the highest revision, removes what is void, and changes nothing for a resend', () => {
+    const oracle = oracleOf(
+      event(1, { revision: 2, usage: 5 }),
+      event(1, { usage: 9 }),
+      event(1, { revision: 2, usage: '5.0' }),
+    );
+    expect(oracle.totals('acme')).toEqual({ events: 1, usage: '5', cost: '0.0000575' });
+    oracle.accept(event(1, { revision: 3, void: true }), NOW);
+    expect(oracle.totals('acme')).toEqual({ events: 0, usage: '0', cost: '0' });
+  });
+
+  it('holds both payloads of one revision, and one for good once it is known', () => {
+    const oracle = oracleOf(event(1, { usage: 5 }), event(1, { usage: 7 }));
+    expect(() => oracle.totals('acme')).toThrow('contested');
+    expect(oracle.contests('acme')).toHaveLength(1);
+    const worlds = oracle.worlds('acme');
+    for (const world of worlds) for (const usage of [5, 7]) world.accept(event(1, { usage }), NOW);
+    expect(worlds.map((world) => world.totals('acme').usage)).toEqual(['5', '7']);
+  });
+
+  it.each<[string, object]>([
+    ['before 1970', { timestamp: '1969-12-31T23:59:59.999Z' }],
+    ['more than ten minutes ahead', { timestamp: '2026-02-01T00:10:00.001Z' }],
+    ['of another type than its dimension', { resourceType: 'agent' }],
+    ['of half a request', { resourceType: 'agent', billingDimension: 'agent_async_requests_count', usage: 0.5 }],
+    ['with a field that there is not', { price: 1 }],
+  ])('refuses an event %s', (_what, changes) => {
+    expect(new Oracle().accept({ ...event(1), ...changes }, NOW)).toBe('refused');
+  });
+});

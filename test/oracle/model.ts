@@ -1,0 +1,189 @@
+/**
+ * The oracle: what Meterline must answer, computed in memory, event by event, with exact arithmetic. Written from the
+ * specification and the design alone; it shares no code with the product, so that both cannot be wrong alike.
+ */
+import { answerPages, answerResourceTypes, type OracleQuery, type PricedPayload } from './answer.js';
+import { hourOf } from './calendar.js';
+import { type Payload, understand } from './event-rules.js';
+import { printDecimal } from './exact.js';
+import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
+
+export { maskCursor, type OracleQuery } from './answer.js';
+export type { OracleEvent } from './event-rules.js';
+export { EXAMPLE_BOOK, type OraclePriceBook } from './prices.js';
+
+/** Beyond this an account has too many contested events to try every outcome. */
+const MAX_WORLDS = 4_096;
+
+/** A payload that was sent for an identity. */
+interface Claim {
+  readonly revision: number;
+  readonly book: number;
+  readonly payload: PricedPayload;
+}
+
+/** One identity: (account, event id, UTC hour). */
+interface Identity {
+  readonly eventId: string;
+  readonly hour: number;
+  /** Those of the highest revision and, of that, the oldest price book. More than one only if producers contradict. */
+  claims: readonly Claim[];
+  /** Payloads of the same rank that have lost for ever. */
+  beaten: readonly Payload[];
+}
+
+/** An identity whose highest revision was sent with different payloads: one of them wins, which one is not promised. */
+export interface Contest {
+  readonly accountId: string;
+  readonly eventId: string;
+  readonly hour: number;
+  readonly payloads: readonly Payload[];
+}
+
+export interface Totals {
+  readonly events: number;
+  /** Exact decimals; usage is summed over all units. */
+  readonly usage: string;
+  readonly cost: string;
+}
+
+export class Oracle {
+  readonly #accounts = new Map<string, Map<string, Identity>>();
+  #book: OraclePriceBook;
+
+  constructor(book: OraclePriceBook = EXAMPLE_BOOK) {
+    this.#book = book;
+  }
+
+  /** From now on events are priced with this book; those that have a price keep it. */
+  useBook(book: OraclePriceBook): void {
+    this.#book = book;
+  }
+
+  /**
+   * Takes an event as a producer sends it, in whatever order and however often.
+   * @param now the clock of the worker that takes it; only the future depends on it
+   */
+  accept(event: unknown, now = Date.now()): 'accepted' | 'refused' {
+    const understood = understand(event, now);
+    if (!understood) return 'refused';
+    const { accountId, eventId, revision, payload } = understood;
+    const cost = costUnder(this.#book, { accountId, ...payload });
+    if (cost === undefined) return 'refused';
+    const identity = this.#identity(accountId, eventId, hourOf(payload.timestamp));
+    claim(identity, { revision, book: this.#book.version, payload: { ...payload, cost } });
+    return 'accepted';
+  }
+
+  /** The identities that producers contradict themselves about. */
+  contests(accountId: string): Contest[] {
+    return this.#identities(accountId)
+      .filter(({ claims }) => claims.length > 1)
+      .map(({ eventId, hour, claims }) => ({
+        accountId,
+        eventId,
+        hour,
+        payloads: claims.map(({ payload }) => payload),
+      }));
+  }
+
+  /**
+   * Every outcome that the account's contests may have: oracles that know this account alone, each with other winners.
+   * All answers of the service must agree with one and the same of them, and so must all later answers.
+   */
+  worlds(accountId: string): Oracle[] {
+    let worlds: Identity[][] = [[]];
+    for (const identity of this.#identities(accountId)) {
+      worlds = worlds.flatMap((world) => identity.claims.map((winner) => [...world, decided(identity, winner)]));
+      if (worlds.length > MAX_WORLDS) throw new Error(`${accountId} has too many contested events`);
+    }
+    return worlds.map((identities) => this.#with(accountId, identities));
+  }
+
+  /** The body of the first page, its cursor masked as by `maskCursor`. @throws when events are contested: see worlds */
+  metrics(accountId: string, query: OracleQuery): string {
+    return this.pages(accountId, query)[0] ?? '';
+  }
+
+  /** The bodies of all pages. @throws when events are contested: see worlds */
+  pages(accountId: string, query: OracleQuery): string[] {
+    return answerPages(this.#counting(accountId), query);
+  }
+
+  /** The body of the resource types' enum. @throws when events are contested: see worlds */
+  resourceTypes(accountId: string, window: Pick<OracleQuery, 'startTime' | 'endTime'>): string {
+    return answerResourceTypes(this.#counting(accountId), window);
+  }
+
+  /** What counts for the account, over all time. @throws when events are contested: see worlds */
+  totals(accountId: string): Totals {
+    const counting = this.#counting(accountId);
+    const sum = (amount: 'usage' | 'cost') => counting.reduce((total, event) => total + event[amount], 0n);
+    return {
+      events: counting.length,
+      usage: printDecimal(sum('usage'), USAGE_DECIMALS),
+      cost: printDecimal(sum('cost'), COST_DECIMALS),
+    };
+  }
+
+  #counting(accountId: string): PricedPayload[] {
+    const contested = this.contests(accountId).length;
+    if (contested > 0) throw new Error(`${contested} events of ${accountId} are contested: ask each of worlds()`);
+    return this.#identities(accountId)
+      .flatMap(({ claims }) => claims.map(({ payload }) => payload))
+      .filter(({ voided }) => !voided);
+  }
+
+  #identities(accountId: string): Identity[] {
+    return [...(this.#accounts.get(accountId)?.values() ?? [])];
+  }
+
+  #identity(accountId: string, eventId: string, hour: number): Identity {
+    const account = this.#accounts.get(accountId) ?? new Map<string, Identity>();
+    const key = keyOf(eventId, hour);
+    const identity = account.get(key) ?? { eventId, hour, claims: [], beaten: [] };
+    this.#accounts.set(accountId, account.set(key, identity));
+    return identity;
+  }
+
+  #with(accountId: string, identities: readonly Identity[]): Oracle {
+    const oracle = new Oracle(this.#book);
+    oracle.#accounts.set(accountId, new Map(identities.map((each) => [keyOf(each.eventId, each.hour), { ...each }])));
+    return oracle;
+  }
+}
+
+function keyOf(eventId: string, hour: number): string {
+  return `${eventId} ${hour}`;
+}
+
+/** Highest revision, then the oldest price book; what is left after that is a contest, unless it is the same payload. */
+function claim(identity: Identity, next: Claim): void {
+  const [first] = identity.claims;
+  const order = first ? next.revision - first.revision || first.book - next.book : 1;
+  if (order > 0) {
+    identity.claims = [next];
+    identity.beaten = [];
+  }
+  if (order !== 0) return;
+  const known = [...identity.claims.map(({ payload }) => payload), ...identity.beaten];
+  if (!known.some((payload) => isSame(payload, next.payload))) identity.claims = [...identity.claims, next];
+}
+
+function decided({ eventId, hour, claims, beaten }: Identity, winner: Claim): Identity {
+  const losers = claims.filter((other) => other !== winner).map(({ payload }) => payload);
+  return { eventId, hour, claims: [winner], beaten: [...beaten, ...losers] };
+}
+
+function isSame(a: Payload, b: Payload): boolean {
+  return (
+    a.workspace === b.workspace &&
+    a.resourceType === b.resourceType &&
+    a.resourceName === b.resourceName &&
+    a.resourceUuid === b.resourceUuid &&
+    a.billingDimension === b.billingDimension &&
+    a.usage === b.usage &&
+    a.timestamp === b.timestamp &&
+    a.voided === b.voided
+  );
+}
