@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS metrics_results
     result_id     UUID CODEC(ZSTD(1)),
     -- From 1; cost descending, then the dimensions
     rank          UInt32 CODEC(Delta, ZSTD(1)),
-    created_at    DateTime('UTC') CODEC(ZSTD(1)),
+    created_at    DateTime('UTC') DEFAULT now() CODEC(ZSTD(1)),
     account_id    LowCardinality(String) CODEC(ZSTD(1)),
 
     -- Of the dimensions grouped by, then of those that enrich the group

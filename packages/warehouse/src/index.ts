@@ -57,6 +57,6 @@ export {
   readRepricingStep,
 } from './statements/repricing.js';
 export { readResourceTypes, resourceTypesStatement } from './statements/resource-types.js';
-export type { Selection } from './statements/selection.js';
+export { filteredDimensions, type Selection } from './statements/selection.js';
 export { type SettlementOutcome, settleRejections } from './statements/settled-rejections.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './statements/usage-events.js';

@@ -1,5 +1,5 @@
 /** Answers that are kept, so that their pages are slices of one ranking. Source: DESIGN section 6, "Paging". */
-import type { EpochMs, GroupByDimension } from '@meterline/catalog';
+import type { GroupByDimension } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
 import { execute, readRows, type Statement } from '../statement.js';
@@ -22,12 +22,10 @@ export interface StoredResult {
 export async function storeMetrics(
   warehouse: Warehouse,
   { caller, resultId }: StoredResult,
-  createdAt: EpochMs,
   question: MetricsQuestion,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(question);
-  const stored = { caller, result_id: resultId, created_at: Math.floor(createdAt / 1000) };
-  await execute(warehouse, { name, query, query_params: { ...query_params, ...stored } });
+  await execute(warehouse, { name, query, query_params: { ...query_params, caller, result_id: resultId } });
 }
 
 export function storeMetricsStatement(question: MetricsQuestion): Statement {
@@ -35,11 +33,10 @@ export function storeMetricsStatement(question: MetricsQuestion): Statement {
   return {
     name: 'store_metrics',
     query: `
-INSERT INTO metrics_results (caller, result_id, created_at, account_id, rank, ${GROUP_COLUMNS.join(', ')})
+INSERT INTO metrics_results (caller, result_id, account_id, rank, ${GROUP_COLUMNS.join(', ')})
 SELECT
   {caller: String},
   {result_id: UUID},
-  toDateTime({created_at: UInt32}, 'UTC'),
   {account_id: String},
   toUInt32(row_number() OVER (ORDER BY ${rankOrder(question)})),
   ${GROUP_COLUMNS.join(',\n  ')}
@@ -71,13 +68,9 @@ FROM metrics_results
 WHERE caller = {caller: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
 ORDER BY rank`;
 
-/** How many groups of this caller's answers are kept since then. */
-export async function countStoredGroups(warehouse: Warehouse, caller: string, since: EpochMs): Promise<number> {
-  const statement = {
-    name: 'count_stored_groups',
-    query: STORED_GROUPS,
-    query_params: { caller, since: Math.floor(since / 1000) },
-  };
+/** How many groups of this caller's answers were stored in the last 24 hours. */
+export async function countStoredGroups(warehouse: Warehouse, caller: string): Promise<number> {
+  const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { caller } };
   const [row] = await readRows(warehouse, statement, z.object({ stored_groups: z.number() }));
   return row?.stored_groups ?? 0;
 }
@@ -85,4 +78,4 @@ export async function countStoredGroups(warehouse: Warehouse, caller: string, si
 export const STORED_GROUPS = `
 SELECT toUInt32(count()) AS stored_groups
 FROM metrics_results
-WHERE caller = {caller: String} AND created_at > toDateTime({since: UInt32}, 'UTC')`;
+WHERE caller = {caller: String} AND created_at > now() - INTERVAL 24 HOUR`;

@@ -192,11 +192,10 @@ ORDER BY cost DESC, resource_uuid
 LIMIT {limit: UInt32}`;
 
 const STORED = `
-INSERT INTO metrics_results (caller, result_id, created_at, account_id, rank, values, cost, usage, cost_series, usage_series, total_cost, total_usage, total_groups)
+INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series, total_cost, total_usage, total_groups)
 SELECT
   {caller: String},
   {result_id: UUID},
-  toDateTime({created_at: UInt32}, 'UTC'),
   {account_id: String},
   toUInt32(row_number() OVER (ORDER BY cost DESC, workspace, billing_dimension)),
   values,

@@ -111,7 +111,11 @@ export function invalidCursor(): ApiError {
 }
 
 export function cursorExpired(): ApiError {
-  return new ApiError(400, 'cursor_expired', 'The cursor is older than 24 hours; start again from the first page.');
+  return new ApiError(
+    400,
+    'cursor_expired',
+    'The cursor has expired: the answer it belongs to is kept for 24 hours; start again from the first page.',
+  );
 }
 
 export function tooManyStoredGroups(groups: number, most: number): ApiError {

@@ -1,11 +1,12 @@
 /**
  * An answer page by page. One that fits its first page is computed and forgotten; a larger one is stored once, ranked, and
- * every page of it, the first one too, is a slice of what was stored. Source: DESIGN section 6, "Paging".
+ * every page of it, the first one too, is a slice of what was stored. Whether it will be large is known from the last
+ * time; a guess that was wrong costs a second computation, or a small answer stored in vain. Source: DESIGN section 6, "Paging".
  */
 import { randomUUID } from 'node:crypto';
-import { type EpochMs, MS_PER_DAY } from '@meterline/catalog';
 import {
   countStoredGroups,
+  filteredDimensions,
   type MetricsAnswer,
   type MetricsQuestion,
   readMetrics,
@@ -13,11 +14,14 @@ import {
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { MetricsRequest } from '../contracts/metrics-parameters.js';
 import { cursorExpired, tooManyStoredGroups } from '../http/errors.js';
 import { storageAnswer } from '../http/outages.js';
 import type { ReadSealed } from './seal-reader.js';
+
+const MAX_SHAPES = 10_000;
 
 export interface PagedMetricsOptions {
   readonly warehouse: Warehouse;
@@ -43,6 +47,8 @@ export interface MetricsPage extends Pick<MetricsAnswer, 'groups' | 'totals'> {
 
 export class PagedMetrics {
   readonly #options: PagedMetricsOptions;
+  /** How many groups questions of a shape had last: one that will be stored need not be computed before. */
+  readonly #sizes = new LRUCache<string, number>({ max: MAX_SHAPES });
 
   constructor(options: PagedMetricsOptions) {
     this.#options = options;
@@ -50,18 +56,18 @@ export class PagedMetrics {
 
   /** @throws ApiError `storage_unavailable`, `too_many_stored_groups` */
   async first(caller: string, accountId: string, request: MetricsRequest): Promise<MetricsPage> {
-    const { warehouse, readSealed, clock } = this.#options;
+    const { warehouse, readSealed } = this.#options;
     const { window, resolution, groupBy, filters, limit } = request;
     const sealed = await storageAnswer(readSealed());
     const question: MetricsQuestion = { accountId, window, resolution, groupBy, filters, limit, sealed };
-    const answer = await storageAnswer(readMetrics(warehouse, question));
-    if (answer.totalGroups <= limit) return { ...answer, next: undefined };
+    const shape = JSON.stringify([accountId, groupBy, filteredDimensions(question)]);
+    const expected = this.#sizes.get(shape) ?? 0;
+    if (expected > limit) return this.#store(caller, question, expected, shape);
 
-    const storedAt = clock().getTime();
-    await this.#requireRoom(caller, answer.totalGroups, storedAt);
-    const resultId = randomUUID();
-    await storageAnswer(storeMetrics(warehouse, { caller, resultId }, storedAt, question));
-    return this.next(caller, { resultId, storedAt, after: 0 }, request);
+    const answer = await storageAnswer(readMetrics(warehouse, question));
+    if (answer.totalGroups > limit) return this.#store(caller, question, answer.totalGroups, shape);
+    this.#sizes.set(shape, answer.totalGroups);
+    return { ...answer, next: undefined };
   }
 
   /** @throws ApiError `storage_unavailable`, `cursor_expired` */
@@ -71,13 +77,30 @@ export class PagedMetrics {
       readStoredMetrics(this.#options.warehouse, { caller, resultId }, { after, limit, groupBy }),
     );
     if (answer.groups.length === 0) throw cursorExpired();
-    const shown = after + answer.groups.length;
-    return { ...answer, next: shown < answer.totalGroups ? { ...position, after: shown } : undefined };
+    return pageOf(answer, position);
   }
 
-  async #requireRoom(caller: string, groups: number, now: EpochMs): Promise<void> {
+  /** @param groups about how many there will be */
+  async #store(caller: string, question: MetricsQuestion, groups: number, shape: string): Promise<MetricsPage> {
+    const { warehouse, clock } = this.#options;
+    const storedAt = clock().getTime();
+    await this.#requireRoom(caller, groups);
+    const result = { caller, resultId: randomUUID() };
+    await storageAnswer(storeMetrics(warehouse, result, question));
+    const answer = await storageAnswer(readStoredMetrics(warehouse, result, { ...question, after: 0 }));
+    this.#sizes.set(shape, answer.totalGroups);
+    return pageOf(answer, { resultId: result.resultId, storedAt, after: 0 });
+  }
+
+  async #requireRoom(caller: string, groups: number): Promise<void> {
     const { warehouse, maxStoredGroups } = this.#options;
-    const stored = await storageAnswer(countStoredGroups(warehouse, caller, now - MS_PER_DAY));
+    const stored = await storageAnswer(countStoredGroups(warehouse, caller));
     if (stored + groups > maxStoredGroups) throw tooManyStoredGroups(groups, maxStoredGroups);
   }
+}
+
+/** @param from where the page begins */
+function pageOf(answer: MetricsAnswer, from: PagePosition): MetricsPage {
+  const shown = from.after + answer.groups.length;
+  return { ...answer, next: shown < answer.totalGroups ? { ...from, after: shown } : undefined };
 }
