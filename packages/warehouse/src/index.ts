@@ -9,7 +9,15 @@ export {
   type StatementObserver,
   type StatementOutcome,
 } from './observation.js';
-export { GRAINS, type Grain } from './rollups/grain.js';
+export {
+  type AuditScope,
+  type CellContent,
+  type CellDifference,
+  readAuditDays,
+  readCellDifferences,
+  replaceCell,
+} from './rollups/audit.js';
+export { GRAIN_MS, GRAINS, type Grain } from './rollups/grain.js';
 export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
 export { type SealedStep, sealNext } from './rollups/sealing.js';
 export { readSeals, type Seal, type Seals } from './rollups/seals.js';
