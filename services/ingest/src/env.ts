@@ -21,8 +21,8 @@ const environment = z.object({
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
   /** How long after its end an hour is sealed: read from cells from then on. */
   SEAL_DELAY_MS: wholeNumberVariable(0, 86_400_000).default(300_000),
-  /** How often to look for hours that are due. */
-  SEAL_EVERY_MS: wholeNumberVariable(100, 3_600_000).default(60_000),
+  /** How often to look for hours that are due; 0: this process seals nothing, others do. */
+  SEAL_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(60_000),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
   SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
   ADMIN_PORT: adminPortVariable,

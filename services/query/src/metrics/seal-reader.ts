@@ -2,7 +2,7 @@
 import { NOTHING_SEALED, readSeals, type SealedUntil, type Warehouse } from '@meterline/warehouse';
 
 /** Watermarks only rise, so an older one is never wrong: it leaves a little more to the truth. */
-const KEPT_MS = 10_000;
+const KEPT_MS = 1_000;
 
 export type ReadSealed = () => Promise<SealedUntil>;
 
