@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BIN = join(ROOT, 'node_modules');
 const OTHER_TIME_ZONE = 'America/New_York';
-const PROCESS_TESTS = [
+const TIMELESS_TESTS = [
   'corrections',
   'crashes',
   'faults',
@@ -35,7 +35,7 @@ const jest = [
   ...jestOptions,
 ];
 
-const timeless = ['/node_modules/', '/dist/', ...PROCESS_TESTS].map((path) => `--testPathIgnorePatterns=${path}`);
+const timeless = ['/node_modules/', '/dist/', ...TIMELESS_TESTS].map((path) => `--testPathIgnorePatterns=${path}`);
 
 /** @type {{ name: string, args: string[], env?: Record<string, string> }[]} */
 const steps = [
