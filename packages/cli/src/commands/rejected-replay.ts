@@ -7,7 +7,7 @@ import { UsageQueue } from '../queue/usage-queue.js';
 import { type Edits, parseEdit } from '../rejected/edits.js';
 import { formatRejectionId } from '../rejected/rejection-id.js';
 import { type Resend, resend, resendsOf, verdict } from '../rejected/replaying.js';
-import { type SelectionFlags, selectionOf, withFilter } from '../rejected/selection.js';
+import { type RejectionSelection, type SelectionFlags, selectionOf, withFilter } from '../rejected/selection.js';
 import { type KeptRejection, type Settlement, settleSelected } from '../rejected/settlement.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 import { printable, textTable } from '../text-table.js';
@@ -58,6 +58,7 @@ export function addReplayRejectedCommand(rejected: Command, context: CommandCont
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
   const selection = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
+  requireIdentities(selection, edits);
   const signal = context.interruption();
   const tally: Tally = { replayed: 0, jobIds: [], kept: [] };
   const onKept = (kept: KeptRejection) => {
@@ -164,4 +165,10 @@ function editsOf({ edit, unset }: ReplayFlags): Edits {
     return [parsed.field, parsed.value] as const;
   });
   return { set: new Map(set), unset: new Set(unset) };
+}
+
+/** Events that are given the same id become one event: one of them would count, and the others would be gone. */
+function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
+  if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids).size === 1)) return;
+  throw usageError('--edit eventId is for one refusal at a time: events with the same id count as one');
 }
