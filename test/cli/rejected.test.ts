@@ -65,6 +65,12 @@ async function refuse(...events: readonly object[]): Promise<string> {
   return job;
 }
 
+/** From a producer whose clock is an hour ahead. */
+async function refuseAhead(...events: readonly object[]): Promise<void> {
+  await enqueueData(pipeline.queue, { events }, { timestamp: Date.now() + 3_600_000 });
+  await drained(pipeline.queue);
+}
+
 describe('meterline rejected list and show', () => {
   it('list refusals as a table, the newest first, with nothing in it that a terminal would obey', async () => {
     await refuse(event(1, { usage: -1 }), event(2, { 'a\u001b[2J\u009b': 1 }));
@@ -180,6 +186,16 @@ describe('meterline rejected replay', () => {
     expect(await listed('--account', accountId)).toMatchObject([{ reason: 'invalid_usage' }]);
   });
 
+  it('sends what a producer whose clock is ahead has sent, as list shows it', async () => {
+    await refuse(event(1, { usage: -1 }));
+    await refuseAhead(event(2, { usage: -1 }));
+    const args = ['--all', '--account', accountId, '--edit', 'usage=1', '--json'];
+    expect(JSON.parse((await rejected(['replay', ...args])).stdout)).toMatchObject({ replayed: 2 });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 2 });
+    expect(await ids()).toEqual([]);
+  });
+
   it('ends although everything is refused again', async () => {
     await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
     const { stdout } = await rejected(['replay', '--all', '--account', accountId, '--json']);
@@ -261,6 +277,15 @@ describe('meterline rejected discard', () => {
     });
     expect(await ids()).toEqual([]);
     expect(await rejectedRows(pipeline.warehouse, job)).toEqual([]);
+  });
+
+  it('deletes what a producer whose clock is ahead has sent, but not what --to leaves out', async () => {
+    await refuseAhead(event(1, { usage: -1 }));
+    const args = ['discard', '--all', '--account', accountId, '--yes'];
+    const now = new Date().toISOString();
+    expect(await rejected([...args, '--to', now])).toMatchObject({ code: 0, stdout: 'Discarded 0.\n' });
+    expect(await rejected(args)).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+    expect(await ids()).toEqual([]);
   });
 
   it('deletes those that are named, and with --dry-run none', async () => {
