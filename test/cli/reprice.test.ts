@@ -222,6 +222,24 @@ describe('meterline reprice', () => {
     expect(await sums()).toMatchObject({ repriced: 1, cost: '1.0000115' });
   });
 
+  it('does not use up the version of a book that lacks a price: mended, it is taken', async () => {
+    await ingest([event(0)]);
+    const late = await bookFile('lacks.json', 4, '1', '2026-01-01T01:00:00Z');
+    expect(await reprice(['--book', late])).toMatchObject({ code: 1 });
+    const mended = await bookFile('mended.json', 4, '1');
+    expect(await reprice(['--book', mended])).toMatchObject({ code: 0 });
+    expect(await sums()).toMatchObject({ repriced: 1 });
+  });
+
+  it('says that there are no events, and uses up no version for them', async () => {
+    const unused = await bookFile('unused.json', 5, '1');
+    expect(await reprice(['--book', unused])).toMatchObject({
+      code: 0,
+      stdout: `Account ${accountId} has no events in this window.\n`,
+    });
+    expect(await isRegistered(5)).toBe(false);
+  });
+
   it('refuses a book whose version has other prices, also with --dry-run', async () => {
     await ingest([event(0)]);
     const conflict = await bookFile('conflict.json', 0, '5');
