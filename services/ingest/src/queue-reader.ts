@@ -1,5 +1,6 @@
 /** How much waits in the queue, for whoever watches it: it never waits long for Redis itself. */
 import { QUEUE_NAME } from '@meterline/catalog';
+import { inTime } from '@meterline/service';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 
@@ -44,7 +45,7 @@ export class QueueReader {
   static async open(redisUrl: string, prefix: string): Promise<QueueReader> {
     const reader = new QueueReader(redisUrl, prefix);
     try {
-      await inTime(reader.#queue.waitUntilReady());
+      await inTime('Redis', reader.#queue.waitUntilReady(), READ_TIMEOUT_MS);
       return reader;
     } catch (error) {
       reader.#redis.disconnect();
@@ -60,7 +61,7 @@ export class QueueReader {
     this.#underWay ??= this.#read().finally(() => {
       this.#underWay = undefined;
     });
-    return inTime(this.#underWay);
+    return inTime('Redis', this.#underWay, READ_TIMEOUT_MS);
   }
 
   async #read(): Promise<QueueDepth> {
@@ -85,17 +86,5 @@ export class QueueReader {
   async close(): Promise<void> {
     await this.#queue.close();
     this.#redis.disconnect();
-  }
-}
-
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis did not answer within ${READ_TIMEOUT_MS} ms`)), READ_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([answer, deadline]);
-  } finally {
-    clearTimeout(timer);
   }
 }
