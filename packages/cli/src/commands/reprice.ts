@@ -11,7 +11,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult } from '../command-context.js';
+import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError, usageError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { startProgress } from '../progress.js';
@@ -67,12 +67,18 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const scope = { accountId: flags.account, window: { startTime: flags.from, endTime: flags.to } };
   const signal = context.interruption();
   const table = new MoneyTable();
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    await admitted(checkPriceBook(warehouse, book));
-    await repriceAll(context, warehouse, { ...flags, scope, book, signal }, table);
-  });
+  try {
+    await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+      await admitted(checkPriceBook(warehouse, book));
+      await repriceAll(context, warehouse, { ...flags, scope, book, signal }, table);
+    });
+  } catch (error) {
+    if (!flags.dryRun && table.total().events > 0) say(context, `Stopped on the way. ${RESUMABLE}`);
+    throw error;
+  }
   report(context, flags, book, table, signal.aborted);
-  if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
+  if (!signal.aborted) return;
+  throw new CommandError(flags.dryRun ? 'interrupted before everything was compared' : `interrupted. ${RESUMABLE}`);
 }
 
 /** As at a worker's start: a version must mean the same prices for ever. @throws CommandError */
