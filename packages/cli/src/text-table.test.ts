@@ -14,6 +14,12 @@ it('a table shows control characters and obeys none', () => {
   expect(textTable([['a\u001b[2J\nb\u009b']])).toBe('a\uFFFD[2J\uFFFDb\uFFFD');
 });
 
+it('a table shows characters that change the direction of text, and obeys none', () => {
+  expect(textTable([['acme\u202Edorp', 'a\u2066b\u2069\u200F', 'x\u2028y', 'עברית']])).toBe(
+    'acme\uFFFDdorp  a\uFFFDb\uFFFD\uFFFD  x\uFFFDy  עברית',
+  );
+});
+
 it.each([
   ['four', 'four'],
   ['fiver', 'fiv…'],

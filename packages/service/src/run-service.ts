@@ -1,5 +1,6 @@
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
+import { createLog } from './log.js';
 import { StartError } from './start-error.js';
 import { stopOnRequest } from './stop-request.js';
 import { readTracingSettings, startTracing, type Tracing, tracingTrouble } from './tracing/index.js';
@@ -21,7 +22,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
 ): Promise<void> {
   try {
     const env = readEnv(process.env);
-    const log = pino({ name, level: env.LOG_LEVEL });
+    const log = createLog(name, env.LOG_LEVEL);
     const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
     const service = await start(env, log, tracing);
     stopOnRequest(log, async () => {

@@ -74,7 +74,18 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
     const result = holdings(erased, erasedKeys);
     printResult(context, flags.json, { account, ...result }, `Erased ${describe(result)}.`);
     if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
+    await requireNothingLeft(warehouse, account);
   });
+}
+
+/** A producer that goes on, or a worker with rows in its hands, may have stored some behind the erasure. */
+async function requireNothingLeft(warehouse: Warehouse, account: string): Promise<void> {
+  const left = (await readAccountPartitions(warehouse, account)).reduce((sum, { rows }) => sum + rows, 0);
+  if (left === 0) return;
+  throw new CommandError(
+    `rows of ${account} were stored meanwhile, ${formatCount(left)} so far; stop its producers, let the queue drain, ` +
+      'and run the same command again',
+  );
 }
 
 function holdings(partitions: readonly AccountPartition[], apiKeys: number): Holdings {
