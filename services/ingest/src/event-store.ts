@@ -107,8 +107,14 @@ export class EventStore {
   /** Told once for a batch, with its first culprit: should the schema refuse everything, the log must not fill up. */
   async #refuse(events: readonly RejectedEvent[]): Promise<void> {
     await this.#keepRejected(events);
+    const [first] = events;
     this.#options.log.error(
-      { event: 'refused_by_storage', events: events.length, first: events[0] },
+      {
+        event: 'refused_by_storage',
+        events: events.length,
+        first: first && { jobId: first.jobId, position: first.position, accountId: first.accountId },
+        reason: first?.message,
+      },
       'ClickHouse refused events; they are in rejected_events',
     );
   }

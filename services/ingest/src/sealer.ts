@@ -11,8 +11,9 @@ import type { IngestMetrics } from './metrics.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
-/** A catch-up after a long downtime takes many steps; the lock of a job is renewed meanwhile. */
-const LOCK_MS = 60_000;
+/** After the death of a process that seals another takes over within both of these; the lock of a job in work is renewed. */
+const LOCK_MS = 15_000;
+const STALLED_CHECK_MS = 5_000;
 
 export interface SealerOptions {
   readonly redisUrl: string;
@@ -44,6 +45,7 @@ export class Sealer {
       concurrency: 1,
       autorun: false,
       lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       removeOnComplete: { count: 1 },
       removeOnFail: { count: 1 },

@@ -63,8 +63,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   });
   const sealer = env.SEAL_EVERY_MS > 0 ? openSealer(env, warehouse, metrics, log) : undefined;
   const admin = await openAdminPort(env, { registry, worker, store, batcher }, log);
-  worker.run();
   await sealer?.run();
+  worker.run();
   log.info(
     { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
     'taking jobs',

@@ -26,27 +26,33 @@ export type Repaired = Readonly<Record<Grain, number>>;
  * snapshot of the source, then publishes `sealedUntil`; a writer writes to the source, then reads `sealingUntil`. Either
  * the write comes before the snapshot, and is in it, or it comes after, and then also after the publication, so that the
  * read that follows sees the watermark and the writer recomputes the cell itself. The source of hours is the truth, and
- * the source of days is the cells of hours: that is why the days' watermark is read anew, after the hours are written.
+ * the source of days is the cells of hours: that is why the days' watermark is read anew, after the hours are written,
+ * unless the first reading sufficed.
  * Two writers of one cell cannot both miss the other: the later of the two snapshots holds both, and has the higher
  * version.
  */
 export async function repairCells(warehouse: Warehouse, stored: readonly Stored[]): Promise<Repaired> {
-  const hours = await repairGrain(warehouse, 'hourly', stored);
+  const before = await readSeals(warehouse);
+  const hours = cellsBelow(before.hourly.sealingUntil, stored, 'hourly');
   if (hours.length === 0) return { hourly: 0, daily: 0 };
+  await recompute(warehouse, 'hourly', hours);
   const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
-  const days = await repairGrain(warehouse, 'daily', sources);
+  // A watermark that was above all of them already cannot have fallen.
+  const isKnown = sources.every(({ timestamp }) => timestamp < before.daily.sealingUntil);
+  const { daily } = isKnown ? before : await readSeals(warehouse);
+  const days = cellsBelow(daily.sealingUntil, sources, 'daily');
+  await recompute(warehouse, 'daily', days);
   return { hourly: hours.length, daily: days.length };
 }
 
-/** @returns the cells that were recomputed */
-async function repairGrain(warehouse: Warehouse, grain: Grain, stored: readonly Stored[]): Promise<Cell[]> {
-  const { sealingUntil } = (await readSeals(warehouse))[grain];
-  const cells = distinctCells(
-    stored.filter(({ timestamp }) => timestamp < sealingUntil),
-    grain,
-  );
+async function recompute(warehouse: Warehouse, grain: Grain, cells: readonly Cell[]): Promise<void> {
   for (const named of inStatements(cells)) await recomputeCells(warehouse, grain, { cells: named });
-  return cells;
+}
+
+/** The distinct cells that hold the events, as far as they may have been sealed. */
+function cellsBelow(sealingUntil: EpochMs, stored: readonly Stored[], grain: Grain): Cell[] {
+  const late = stored.filter(({ timestamp }) => timestamp < sealingUntil);
+  return distinctCells(late, grain);
 }
 
 function distinctCells(stored: readonly Stored[], grain: Grain): Cell[] {

@@ -10,7 +10,7 @@ import { bucketOf, CELL_TABLE, GRAIN_MS, type Grain } from './grain.js';
 import { recomputeCells } from './recompute.js';
 import { raiseSeal, readSeals } from './seals.js';
 
-/** About how many rows of its source one step of each grain reads; one bucket is the least. */
+/** One bucket is the least, however many rows it has. */
 const STEP_ROWS = { hourly: 1_000_000, daily: 20_000 } as const satisfies Record<Grain, number>;
 
 /** One step: every cell with from <= bucket < to was computed, and may be read. */
@@ -23,14 +23,21 @@ export interface SealedStep {
 /**
  * Seals one bounded step of buckets that ended before `due`, hours before their days.
  *
+ * @param stepRows about how many rows of its source one step of each grain reads
  * @returns undefined when there was nothing to seal. A failure leaves the step to the next call, whoever makes it.
  */
-export async function sealNext(warehouse: Warehouse, due: EpochMs): Promise<SealedStep | undefined> {
+export async function sealNext(
+  warehouse: Warehouse,
+  due: EpochMs,
+  stepRows: Readonly<Record<Grain, number>> = STEP_ROWS,
+): Promise<SealedStep | undefined> {
   const { hourly, daily } = await readSeals(warehouse);
+  const step = (grain: Grain, from: EpochMs, limit: EpochMs) =>
+    sealStep(warehouse, grain, from, limit, stepRows[grain]);
   return (
-    (await sealStep(warehouse, 'hourly', hourly.sealedUntil, bucketOf(due, 'hourly'))) ??
+    (await step('hourly', hourly.sealedUntil, bucketOf(due, 'hourly'))) ??
     // Days are made of hours, so only hours that are sealed make a day.
-    (await sealStep(warehouse, 'daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily')))
+    (await step('daily', daily.sealedUntil, bucketOf(hourly.sealedUntil, 'daily')))
   );
 }
 
@@ -39,26 +46,22 @@ async function sealStep(
   grain: Grain,
   from: EpochMs,
   limit: EpochMs,
+  stepRows: number,
 ): Promise<SealedStep | undefined> {
   if (from >= limit) return undefined;
-  const to = await endOfStep(warehouse, grain, from, limit);
+  const rows = await readRows(warehouse, stepStatement(grain, from, limit, stepRows), stepRow);
+  const last = rows[0]?.last_bucket;
+  const to = last === undefined ? limit : last * 1000 + GRAIN_MS[grain];
   await raiseSeal(warehouse, grain, { sealingUntil: to });
   await recomputeCells(warehouse, grain, { from, to });
   await raiseSeal(warehouse, grain, { sealedUntil: to });
   return { grain, from, to };
 }
 
-/** Where the step ends so that it reads about {@link STEP_ROWS}; buckets that hold nothing cost nothing. */
-async function endOfStep(warehouse: Warehouse, grain: Grain, from: EpochMs, limit: EpochMs): Promise<EpochMs> {
-  const rows = await readRows(warehouse, stepStatement(grain, from, limit), stepRow);
-  const last = rows[0]?.last_bucket;
-  return last === undefined ? limit : last * 1000 + GRAIN_MS[grain];
-}
-
 const stepRow = z.object({ last_bucket: z.number() });
 
-/** The bucket with which the step is full; no row when it never gets full. */
-export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs): Statement {
+/** The bucket with which the step is full; no row when it never gets full. Buckets that hold nothing cost nothing. */
+export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs, stepRows: number): Statement {
   const [table, bucket] = grain === 'hourly' ? ['usage_events', 'event_hour'] : [CELL_TABLE.hourly, 'bucket'];
   return {
     name: 'read_sealing_step',
@@ -76,6 +79,6 @@ FROM
 WHERE rows_until >= {step_rows: UInt64}
 ORDER BY step_bucket
 LIMIT 1`,
-    query_params: { from: from / 1000, limit: limit / 1000, step_rows: STEP_ROWS[grain] },
+    query_params: { from: from / 1000, limit: limit / 1000, step_rows: stepRows },
   };
 }
