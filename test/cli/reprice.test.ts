@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { insertUsageEvents, readRepricingStep, sealNext } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { drained, enqueueData, openPipeline, type Pipeline, usageEvent } from '../e2e/pipeline.js';
 import { TcpProxy } from '../faults/tcp-proxy.js';
@@ -90,6 +91,13 @@ async function sums(): Promise<Sum | undefined> {
     format: 'JSONEachRow',
   });
   return (await result.json<Sum>())[0];
+}
+
+const scope = () => ({ accountId, window: { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) } });
+
+function audit() {
+  const { REDIS_URL: _redis, ...env } = pipeline.env;
+  return runMeterline(['audit', '--account', accountId], { env });
 }
 
 async function isRegistered(version: number): Promise<boolean> {
@@ -305,4 +313,17 @@ describe('meterline reprice', () => {
       expect(await reprice(args)).toMatchObject({ code: 2, stdout: '' });
     },
   );
+
+  it('changes sealed cells too, also those of events whose prices an interrupted run has changed already', async () => {
+    await ingest([event(0), event(1), event(3_700)]);
+    while (await sealNext(pipeline.warehouse, Date.UTC(2026, 0, 3)));
+    const [first] = await readRepricingStep(pipeline.warehouse, scope(), undefined, 1);
+    if (!first) throw new Error('nothing was stored');
+    // What a run leaves behind that was killed after an insert.
+    await insertUsageEvents(pipeline.warehouse, [{ ...first, cost: 2n * first.cost, priceRevision: 1, priceBook: 1 }]);
+    expect((await audit()).code).toBe(1);
+
+    expect((await reprice(['--book', twice])).code).toBe(0);
+    expect(await audit()).toMatchObject({ code: 0, stdout: expect.stringContaining('Compared 1 day.') });
+  });
 });

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { CommandContext } from './command-context.js';
 import { say } from './command-context.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
+import { addAuditCommand } from './commands/audit.js';
 import { addEmitCommand } from './commands/emit.js';
 import { addEraseCommand } from './commands/erase.js';
 import { addKeysCommands } from './commands/keys.js';
@@ -37,6 +38,7 @@ export async function runProgram(args: readonly string[], context: CommandContex
   addRepriceCommand(program, context);
   addRejectedCommands(program, context);
   addQueueCommands(program, context);
+  addAuditCommand(program, context);
   addEraseCommand(program, context);
 
   try {

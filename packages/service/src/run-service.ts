@@ -24,11 +24,13 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     const env = readEnv(process.env);
     const log = createLog(name, env.LOG_LEVEL);
     const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
-    const service = await start(env, log, tracing);
+    let service: Service | undefined;
+    // Before the start, so that no request to stop is answered by sudden death. Until it is there it has nothing to finish.
     stopOnRequest(log, async () => {
-      await service.stop();
+      await service?.stop();
       await tracing.close();
     });
+    service = await start(env, log, tracing);
   } catch (error) {
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
     const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];

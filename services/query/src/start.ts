@@ -20,6 +20,7 @@ import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
 import { requestMetrics } from './http/request-metrics.js';
 import { requestSpans } from './http/request-spans.js';
+import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
 import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
@@ -47,6 +48,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
+      readSealed: env.METRICS_SOURCE === 'events' ? readNothingSealed : createSealReader(warehouse, clock),
+      maxStoredGroups: env.MAX_STORED_GROUPS,
       accounts,
       keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX),
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock }),

@@ -15,6 +15,7 @@ import { type CommandContext, formatCount, printResult, say } from '../command-c
 import { CommandError, usageError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { startProgress } from '../progress.js';
+import { DailyRepairs } from '../reprice/daily-repairs.js';
 import { MoneyTable } from '../reprice/money-table.js';
 import { readPriceBook } from '../reprice/price-book-file.js';
 import { repricedEvent, requirePrice } from '../reprice/repricing.js';
@@ -101,8 +102,10 @@ interface Repricing {
 }
 
 /**
- * Crash order: a step is read, then inserted as one block. A crash leaves whole steps done, and the one under way done
- * or not; a second run reads the same events and finds those that are done at their new cost. A revision that a producer
+ * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
+ * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them. A
+ * second run reads the same events, finds those that are done at their new cost, and recomputes the cells of all: a cell
+ * is not known to hold what its events say only because none of them changes any more. A revision that a producer
  * sends between reading and inserting wins, because it is compared before the price revision; its price is that of the
  * worker's book, and so is the price of an event that arrives behind the step.
  */
@@ -119,17 +122,22 @@ async function repriceAll(
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   const progress = startProgress(context, `${dryRun ? 'Comparing' : 'Re-pricing'} ${formatCount(total)} events`, total);
   try {
+    const repairs = new DailyRepairs(warehouse);
     let done = 0;
     let last: PricedEvent | undefined;
     for (let isMore = total > 0; isMore && !signal.aborted; ) {
       const events = await readRepricingStep(warehouse, scope, last, step);
       const changes = changesOf(events, book, table);
-      if (!dryRun) await insertUsageEvents(warehouse, changes);
+      if (!dryRun) {
+        await insertUsageEvents(warehouse, changes);
+        await repairs.add(events);
+      }
       last = events.at(-1);
       done += events.length;
       isMore = events.length === step;
       progress.update(done);
     }
+    await repairs.finish();
   } finally {
     progress.stop();
   }
