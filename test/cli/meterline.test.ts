@@ -47,6 +47,15 @@ function queueEnv(): { prefix: string; env: Record<string, string> } {
 describe('every command', () => {
   it.each([
     [['--help']],
+    [['metrics', '--help']],
+    [['accounts', '--help']],
+    [['resource-types', '--help']],
+    [['dimensions', '--help']],
+    [['estimate', '--help']],
+    [['login', '--help']],
+    [['logout', '--help']],
+    [['whoami', '--help']],
+    [['help', 'metrics']],
     [['migrate', '--help']],
     [['keys', 'create', '--help']],
     [['keys', 'list', '--help']],
@@ -78,6 +87,11 @@ describe('every command', () => {
   it.each([
     [[]],
     [['bogus']],
+    [['metrics', '--group-by', 'workspace,workspace']],
+    [['metrics', '--since', '1d', '--from', '2026-01-01']],
+    [['metrics', '--json', '--csv', '--api-url', 'http://127.0.0.1:1']],
+    [['estimate']],
+    [['estimate', 'agent_async_requests_count=1.5']],
     [['keys', 'create', '--account', 'acme']],
     [['keys', 'create', '--account', 'acme', '--role', 'owner']],
     [['emit', 'x.jsonl', '--batch', '5001']],

@@ -32,6 +32,7 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
       HOME: process.env.HOME,
       TZ: process.env.TZ,
       METERLINE_DATA_DIR: 'none',
+      METERLINE_CONFIG: 'none/config.json',
       ...options.env,
     },
   });

@@ -5,6 +5,7 @@ import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { createTestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { checkAnswer } from './openapi-check.js';
 
 export interface Answer {
   readonly status: number;
@@ -75,11 +76,15 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   };
 }
 
+/** Each answer is held to the OpenAPI document on its way. */
 async function send(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, init);
+  const { headers, status } = response;
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
-  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  const isJson = headers.get('content-type')?.startsWith('application/json') && text !== '';
+  const answer = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
+  checkAnswer({ ...answer, method: init?.method ?? 'GET', path: new URL(url).pathname });
+  return answer;
 }
 
 export function bearer(token: string): { headers: Record<string, string> } {

@@ -31,6 +31,8 @@ describe('unknown routes', () => {
     ['/v0/service_accounts/a/api_keys/b', 'GET', 'DELETE'],
     ['/healthz', 'POST', 'GET, HEAD'],
     ['/readyz', 'POST', 'GET, HEAD'],
+    ['/openapi.json', 'POST', 'GET, HEAD'],
+    ['/docs', 'DELETE', 'GET, HEAD'],
   ])('%s with %s is 405 and allows %s', async (path, method, allowed) => {
     const answer = await api.request(path, { method });
     expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
@@ -45,6 +47,8 @@ describe('HEAD', () => {
   it.each([
     '/healthz',
     '/readyz',
+    '/openapi.json',
+    '/docs',
     '/v0/accounts',
     metricsPath('acme', DAY),
     '/v0/accounts/acme/metrics/enums/group-by',

@@ -2,13 +2,11 @@
  * API keys in Redis. Nothing is cached, so a revoked key is refused everywhere at once. A revoked key stays as a
  * record, so that revoking it again is no error.
  */
+import { ROLES, type Role } from '@meterline/catalog';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccountDirectory } from './account-directory.js';
 import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key.js';
-
-export const ROLES = ['admin', 'member'] as const;
-export type Role = (typeof ROLES)[number];
 
 export interface ApiKey {
   readonly keyId: string;

@@ -1,6 +1,7 @@
+export { ROLES, type Role } from '@meterline/catalog';
 export { type Account, AccountDirectory } from './account-directory.js';
 export { parseToken } from './api-key.js';
-export { type ApiKey, ApiKeyStore, type CreatedApiKey, type NewApiKey, ROLES, type Role } from './api-key-store.js';
+export { type ApiKey, ApiKeyStore, type CreatedApiKey, type NewApiKey } from './api-key-store.js';
 export { moreTelling, type RedisFailure, redisFailureKind } from './redis-failure.js';
 export { redisUrlFault } from './redis-url.js';
 

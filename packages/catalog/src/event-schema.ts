@@ -1,5 +1,5 @@
 /** The shape of a usage event as a producer sends it. Source: DESIGN section 3. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
 
 export const MAX_NAME_LENGTH = 256;

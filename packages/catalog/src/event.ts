@@ -62,7 +62,7 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
   if (!shape.success) return shapeRejection(input, shape.error);
   const event = shape.data;
 
-  const { resourceType, unit } = DIMENSIONS[event.billingDimension];
+  const { resourceType } = DIMENSIONS[event.billingDimension];
   if (event.resourceType !== resourceType) {
     return rejected(
       'dimension_mismatch',
@@ -70,11 +70,8 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
     );
   }
 
-  const usage = usageDigits(event.usage);
-  if (!usage || usage.integer.length > MAX_USAGE_DIGITS) return rejected('invalid_usage', USAGE_RULE);
-  if (unit === 'count' && usage.fraction !== '') {
-    return rejected('invalid_usage', `usage must be a whole number, because ${event.billingDimension} counts events`);
-  }
+  const usage = parseUsage(event.billingDimension, event.usage);
+  if (!usage.ok) return usage;
 
   const timestamp = parseTimestamp(event.timestamp);
   if (timestamp === undefined || timestamp < 0) return rejected('invalid_timestamp', TIMESTAMP_RULE);
@@ -92,7 +89,7 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
       resourceName: event.resourceName,
       resourceUuid: event.resourceUuid ?? '',
       billingDimension: event.billingDimension,
-      usage: toScaled(usage, USAGE_SCALE),
+      usage: usage.value,
       timestamp,
       revision: event.revision ?? 0,
       voided: event.void ?? false,
@@ -115,6 +112,16 @@ export function toUsageEventInput(event: UsageEvent): UsageEventInput {
     revision: event.revision,
     void: event.voided,
   };
+}
+
+/** How much of a dimension was used, scaled by 10^9: half-even beyond nine decimals, and whole where events are counted. */
+export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
+  const usage = usageDigits(input);
+  if (!usage || usage.integer.length > MAX_USAGE_DIGITS) return rejected('invalid_usage', USAGE_RULE);
+  if (DIMENSIONS[dimension].unit === 'count' && usage.fraction !== '') {
+    return rejected('invalid_usage', `usage must be a whole number, because ${dimension} counts events`);
+  }
+  return { ok: true, value: toScaled(usage, USAGE_SCALE) };
 }
 
 function usageDigits(usage: number | string): DecimalDigits | undefined {

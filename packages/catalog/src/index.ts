@@ -1,6 +1,8 @@
+export * from './amount-format.js';
 export * from './api-version.js';
 export * from './buckets.js';
 export * from './decimal.js';
+export * from './decimal-text.js';
 export * from './default-price-book.js';
 export * from './dimensions.js';
 export * from './event.js';
@@ -11,5 +13,6 @@ export * from './queue.js';
 export * from './rejected-payload.js';
 export * from './rejection.js';
 export * from './resolution.js';
+export * from './role.js';
 export * from './timestamp.js';
 export * from './window.js';

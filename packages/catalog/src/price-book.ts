@@ -1,7 +1,7 @@
 /**
  * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { COST_SCALE, divideHalfEven, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
 import { isName } from './event-schema.js';

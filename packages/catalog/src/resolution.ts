@@ -3,7 +3,7 @@
  * Source: the API specification, section "Billing API", and DESIGN section 6 (caps are inclusive, defaults are not).
  */
 import { utc } from '@date-fns/utc';
-import { addYears } from 'date-fns';
+import { addYears } from 'date-fns/addYears';
 import { type EpochMs, MS_PER_DAY } from './timestamp.js';
 import type { Window } from './window.js';
 

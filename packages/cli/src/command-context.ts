@@ -1,16 +1,28 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Tracing } from '@meterline/service/tracing';
+import type { ApiSettings } from './settings/api-settings.js';
+import type { Environment } from './settings/environment.js';
 import type { Settings } from './settings/settings.js';
 
-/** What a command may touch of the outside world. */
-export interface CommandContext {
-  readonly settings: Settings;
-  readonly tracing: Tracing;
-  readonly stdin: Readable;
-  /** Results only, so that they can be piped. */
-  readonly stdout: Writable;
+export interface CommandStreams {
+  /** Results only, so that they can be piped. `columns` is the width of a terminal. */
+  readonly stdout: Writable & { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined };
   /** Everything said to the person at the terminal. */
   readonly stderr: Writable & { readonly isTTY?: boolean | undefined };
+}
+
+/** What a command may touch of the outside world. */
+export interface CommandContext extends CommandStreams {
+  readonly environment: Environment;
+  /** Where the API is and which key to show it. */
+  readonly apiSettings: ApiSettings;
+  /** Where the servers behind the API are. */
+  readonly settings: Settings;
+  /** The path of the file that login writes. */
+  readonly configFile: string;
+  /** Loaded by the first command that asks for it. @throws CommandError when the environment asks for what there is not */
+  tracing(): Promise<Tracing>;
+  readonly stdin: Readable & { readonly isTTY?: boolean | undefined };
   now(): Date;
   /**
    * From this call on Ctrl-C and SIGTERM no longer end the process but abort the signal; a second one ends it.
@@ -20,11 +32,11 @@ export interface CommandContext {
 }
 
 /** The result of a command: one JSON document with --json, else text for people. */
-export function printResult({ stdout }: CommandContext, json: boolean | undefined, value: unknown, text: string): void {
+export function printResult({ stdout }: CommandStreams, json: boolean | undefined, value: unknown, text: string): void {
   stdout.write(`${json ? JSON.stringify(value) : text}\n`);
 }
 
-export function say({ stderr }: CommandContext, line: string): void {
+export function say({ stderr }: Pick<CommandStreams, 'stderr'>, line: string): void {
   stderr.write(`${line}\n`);
 }
 

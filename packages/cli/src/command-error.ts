@@ -1,5 +1,5 @@
 /** What a process that started `meterline` may rely on; shown under every --help. */
-export const EXIT_CODES = { ok: 0, failed: 1, usage: 2 } as const;
+export const EXIT_CODES = { ok: 0, failed: 1, usage: 2, notAllowed: 3, unavailable: 4 } as const;
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
 
 /** An expected way for a command to end badly. The message is one for people: what failed and how to mend it. */

@@ -1,53 +1,66 @@
 import { Command, CommanderError } from 'commander';
-import type { CommandContext } from './command-context.js';
+import type { CommandContext, CommandStreams } from './command-context.js';
 import { say } from './command-context.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
-import { addAuditCommand } from './commands/audit.js';
-import { addEmitCommand } from './commands/emit.js';
-import { addEraseCommand } from './commands/erase.js';
-import { addKeysCommands } from './commands/keys.js';
-import { addMigrateCommand } from './commands/migrate.js';
-import { addQueueCommands } from './commands/queue.js';
-import { addRejectedCommands } from './commands/rejected.js';
-import { addReplayCommand } from './commands/replay.js';
-import { addRepriceCommand } from './commands/reprice.js';
+import { COMMAND_GROUPS } from './command-list.js';
 import { readVersion } from './version.js';
+
+const HELP_END = `
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
+Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to come back later.`;
 
 /**
  * Runs the command line.
  * @param args without the interpreter and the script
+ * @param openContext called when a command is, so that --help and --version read nothing
  * @returns the exit code; expected failures have been told on stderr by then
  * @throws whatever is a defect of the program
  */
-export async function runProgram(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const program = new Command('meterline')
-    .description('Billing metrics: schema, API keys, usage events and what their operator needs.')
-    .version(readVersion())
-    .addHelpText('afterAll', '\nExit codes: 0 done, 1 failed, 2 wrong usage or settings.')
-    .configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(text),
-      outputError: (text, write) => write(`meterline: ${text}`),
-    })
-    .showHelpAfterError('(add --help for more)')
-    .exitOverride();
-  addMigrateCommand(program, context);
-  addKeysCommands(program, context);
-  addEmitCommand(program, context);
-  addReplayCommand(program, context);
-  addRepriceCommand(program, context);
-  addRejectedCommands(program, context);
-  addQueueCommands(program, context);
-  addAuditCommand(program, context);
-  addEraseCommand(program, context);
-
+export async function runProgram(
+  args: readonly string[],
+  streams: CommandStreams,
+  openContext: () => Promise<CommandContext>,
+): Promise<ExitCode> {
   try {
+    const program = createProgram(streams);
+    await addCommands(program, calledCommand(args), openContext);
     await program.parseAsync(args, { from: 'user' });
     return EXIT_CODES.ok;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
     if (!(error instanceof CommandError)) throw error;
-    say(context, `meterline: ${error.message}`);
+    say(streams, `meterline: ${error.message}`);
     return error.exitCode;
   }
+}
+
+function createProgram({ stdout, stderr }: CommandStreams): Command {
+  return new Command('meterline')
+    .description('Billing metrics: what accounts used and what it cost, and the tools of those who run Meterline.')
+    .version(readVersion())
+    .addHelpText('afterAll', HELP_END)
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(`meterline: ${text}`),
+    })
+    .configureHelp({ helpWidth: stdout.columns ?? 100 })
+    .showHelpAfterError('(add --help for more)')
+    .exitOverride();
+}
+
+/** The one that is called in full; of the others, what --help and the suggestion for a mistyped name need. */
+async function addCommands(program: Command, called: string | undefined, openContext: () => Promise<CommandContext>) {
+  for (const { heading, commands } of COMMAND_GROUPS) {
+    program.commandsGroup(heading);
+    for (const { name, summary, load } of commands) {
+      if (name === called) (await load())(program, await openContext());
+      else program.command(name).description(summary);
+    }
+  }
+}
+
+/** `meterline metrics …`, `meterline help metrics`. */
+function calledCommand([first, second]: readonly string[]): string | undefined {
+  return first === 'help' ? second : first;
 }

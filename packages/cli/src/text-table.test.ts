@@ -14,6 +14,16 @@ it('a table shows control characters and obeys none', () => {
   expect(textTable([['a\u001b[2J\nb\u009b']])).toBe('a\uFFFD[2J\uFFFDb\uFFFD');
 });
 
+it('a table counts the cells of a terminal, not characters', () => {
+  expect(
+    textTable([
+      ['名前', 'x'],
+      ['ab', 'y'],
+      ['e\u0301', 'z'],
+    ]),
+  ).toBe('名前  x\nab    y\ne\u0301     z');
+});
+
 it('a table shows characters that change the direction of text, and obeys none', () => {
   expect(textTable([['acme\u202Edorp', 'a\u2066b\u2069\u200F', 'x\u2028y', 'עברית']])).toBe(
     'acme\uFFFDdorp  a\uFFFDb\uFFFD\uFFFD  x\uFFFDy  עברית',
@@ -23,6 +33,7 @@ it('a table shows characters that change the direction of text, and obeys none',
 it.each([
   ['four', 'four'],
   ['fiver', 'fiv…'],
-  ['😀😀😀😀', '😀😀😀😀'],
-  ['😀😀😀😀😀', '😀😀😀…'],
-])('%s has at most four characters as %s', (text, short) => expect(shortened(text, 4)).toBe(short));
+  ['😀😀', '😀😀'],
+  ['😀😀😀', '😀…'],
+  ['👩‍👩‍👧‍👦x👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦x…'],
+])('%s takes at most four cells as %s', (text, short) => expect(shortened(text, 4)).toBe(short));

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-
-const manifest = z.object({ version: z.string() });
 
 /** The version of this package, which stands in its manifest and nowhere else. */
 export function readVersion(): string {
-  return manifest.parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
+  throw new TypeError('package.json has no version');
 }

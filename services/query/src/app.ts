@@ -18,6 +18,7 @@ import { revocationRoute } from './routes/api-keys.js';
 import { healthRoute, readinessRoute } from './routes/health.js';
 import { metricsRoute } from './routes/metrics.js';
 import { groupByEnumRoute, resourceTypesEnumRoute } from './routes/metrics-enums.js';
+import { openApiRoute, referenceRoute } from './routes/reference.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const READ = 'GET, HEAD';
@@ -41,6 +42,8 @@ export function createApp(dependencies: QueryDependencies): Express {
       ]),
     )
     .all(methodNotAllowed(READ));
+  app.route('/openapi.json').get(openApiRoute()).all(methodNotAllowed(READ));
+  app.route('/docs').get(referenceRoute()).all(methodNotAllowed(READ));
   app.route('/v0/accounts').get(accountsRoute({ accounts, authenticate, clock, cursors })).all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics')

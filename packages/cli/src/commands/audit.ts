@@ -24,7 +24,6 @@ const MAX_LINES = 50;
 export function addAuditCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('audit')
-    .summary('compare the rollups with the events they come from')
     .description(
       'Compares every sealed cell of usage_hourly and usage_daily with the events behind it: each group, its usage, cost ' +
         'and number of events, and the version of the cell. Prints what differs and exits with 1 if anything does. ' +

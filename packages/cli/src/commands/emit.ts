@@ -20,7 +20,6 @@ const HARMLESS = 'Sending the file again is harmless: an event that is sent twic
 export function addEmitCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('emit')
-    .summary('send events from a JSON Lines file through the queue')
     .description(
       'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have ' +
         'any size.\nGood lines are sent even if others are bad; lines that are not JSON objects are reported at the end ' +
@@ -70,7 +69,8 @@ async function send(
   tally: EmissionTally,
 ): Promise<void> {
   await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags), tracing.queueTelemetry);
+    const { queueTelemetry } = await tracing();
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
     try {
       const sendJob = (events: readonly object[]) => queue.send(events);
       await emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);

@@ -38,7 +38,6 @@ const RESUMABLE = 'Run the same command again: it erases the rest.';
 export function addEraseCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('erase')
-    .summary('erase an account: its events, refused events and API keys')
     .description(
       'Erases an account, after a typed confirmation of its name: its API keys first, so that nobody reads in between, then ' +
         'its events, the refused events that claim it and what was computed from them, month by month. Rows are written ' +

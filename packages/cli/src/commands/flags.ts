@@ -8,6 +8,17 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'print the result as one JSON document');
 }
 
+/** For commands that ask the API about an account. */
+export function withApiFlags(command: Command): Command {
+  return withApiUrl(
+    command.option('--account <account>', 'the account; may be left out if the key has only one', nameOf),
+  );
+}
+
+export function withApiUrl(command: Command): Command {
+  return command.option('--api-url <url>', 'the address of the API');
+}
+
 export function withRedisUrl(command: Command): Command {
   return command.option('--redis-url <url>', 'Redis (else REDIS_URL, a running local stack, redis://127.0.0.1:6379)');
 }

@@ -13,7 +13,6 @@ interface MigrateFlags extends ClickHouseFlags {
 export function addMigrateCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('migrate')
-    .summary('create or update the schema in ClickHouse')
     .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
     .action((flags: MigrateFlags) => runMigrate(context, flags));
   withJson(withClickHouseFlags(command));

@@ -93,7 +93,8 @@ async function send(
 ): Promise<void> {
   const { warehouse, onKept } = settlement;
   await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags), tracing.queueTelemetry);
+    const { queueTelemetry } = await tracing();
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
     try {
       await settleSelected({
         ...settlement,

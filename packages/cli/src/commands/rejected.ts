@@ -30,7 +30,6 @@ const MESSAGE_LENGTH = 100;
 export function addRejectedCommands(program: Command, context: CommandContext): void {
   const rejected = program
     .command('rejected')
-    .summary('events and jobs that could not be accepted: see, mend, send again, discard')
     .description(
       'Events and jobs that the ingest workers could not accept. Each has an id that never changes: the time of receipt and a ' +
         'hash of job, position and payload, so a job that is delivered again brings no new ids.',

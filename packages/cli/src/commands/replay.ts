@@ -32,7 +32,6 @@ const HARMLESS = 'Replaying again is harmless: an event that is sent twice count
 export function addReplayCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('replay')
-    .summary('play the Azure LLM 2023 trace as usage events')
     .description(
       'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute. ' +
         'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying ' +
@@ -62,7 +61,8 @@ async function runReplay(context: CommandContext, paths: readonly string[], flag
   const signal = context.interruption();
   const address = await context.settings.redisUrl(flags);
   await withRedis(address, async (redis) => {
-    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags), context.tracing.queueTelemetry);
+    const { queueTelemetry } = await context.tracing();
+    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags), queueTelemetry);
     try {
       const start = performance.now();
       const jobIds = await sendAll(context, queue, replay, flags.batch, signal);

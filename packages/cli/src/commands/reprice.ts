@@ -38,7 +38,6 @@ const RESUMABLE = 'Run the same command again: it does the rest, and nothing twi
 export function addRepriceCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('reprice')
-    .summary('give the events of an account the prices of another price book')
     .description(
       'Gives the events of an account in a window the cost they have under a price book. What producers own stays: usage, ' +
         'revision and every other field. Voided events are left alone, and so are those whose cost is right already.\n' +

@@ -13,8 +13,16 @@ const environmentSchema = z.object({
   CLICKHOUSE_PASSWORD: text,
   CLICKHOUSE_DATABASE: text,
   QUEUE_PREFIX: text,
+  METERLINE_API_URL: text,
+  METERLINE_API_KEY: text,
+  METERLINE_ACCOUNT: text,
+  METERLINE_CONFIG: text,
   METERLINE_DATA_DIR: text,
   PRICE_BOOK: text,
+  XDG_CONFIG_HOME: text,
+  HOME: text,
+  NO_COLOR: text,
+  TERM: text,
 });
 export type Environment = z.output<typeof environmentSchema>;
 

@@ -1,6 +1,4 @@
-import { redisUrlFault } from '@meterline/access';
 import { QUEUE_PREFIX } from '@meterline/catalog';
-import { clickHouseUrlFault } from '@meterline/warehouse';
 import { usageError } from '../command-error.js';
 import type { Environment } from './environment.js';
 import type { LocalStackFile } from './local-stack-file.js';
@@ -35,7 +33,10 @@ interface Candidate {
   readonly source: string;
 }
 
-/** Finds each setting in a flag, else the environment, else a running local stack, else the default. */
+/**
+ * Where an operator's servers are: each setting from a flag, else the environment, else a running local stack, else the
+ * default. The rules of an address come with the server's driver, which is loaded only when a command needs it.
+ */
 export class Settings {
   readonly #environment: Environment;
   readonly #findLocalStack: () => Promise<LocalStackFile | undefined>;
@@ -54,6 +55,7 @@ export class Settings {
       'redisUrl',
       'redis://127.0.0.1:6379',
     );
+    const { redisUrlFault } = await import('@meterline/access');
     return requireUrl(url, redisUrlFault);
   }
 
@@ -71,6 +73,7 @@ export class Settings {
       'clickhouseDatabase',
       'meterline',
     );
+    const { clickHouseUrlFault } = await import('@meterline/warehouse');
     return {
       url: requireUrl(url, clickHouseUrlFault),
       user: flags.clickhouseUser ?? this.#environment.CLICKHOUSE_USER ?? 'default',

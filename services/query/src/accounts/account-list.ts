@@ -1,7 +1,7 @@
 /** The caller's accounts, sorted and cut into pages. Source: the API specification, section "Limits". */
 import type { Account, Role } from '@meterline/access';
+import type { AccountSort } from '@meterline/catalog/api';
 import { z } from 'zod';
-import type { AccountSort } from '../contracts/account-list-parameters.js';
 
 export interface AccountEntry extends Account {
   readonly role: Role;

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { formatUsage, formatUsd, formatUsdExact } from './amount-format.js';
+import { decimalText } from './decimal-text.js';
+
+describe('money', () => {
+  it.each([
+    ['0', '$0.00'],
+    ['1234567.895', '$1,234,567.90'],
+    ['12', '$12.00'],
+    ['0.01', '$0.01'],
+    ['0.00994', '$0.0099'],
+    ['0.00999', '$0.01'],
+    ['0.0000115', '$0.000012'],
+    ['0.000000000001', '$0.000000000001'],
+    ['-0.004', '-$0.004'],
+    ['-1234.5', '-$1,234.50'],
+    ['999.999', '$1,000.00'],
+  ])('%s reads %s', (amount, expected) => {
+    expect(formatUsd(decimalText(amount))).toBe(expected);
+  });
+
+  it('reads exactly where exactness counts', () => {
+    expect(formatUsdExact(decimalText('131000.123456789012'))).toBe('$131,000.123456789012');
+    expect(formatUsdExact(decimalText('7'))).toBe('$7.00');
+  });
+});
+
+describe('usage', () => {
+  it('comes with its unit', () => {
+    expect(formatUsage(decimalText('1234567.123456789'), 'gbs')).toBe('1,234,567.123456789 GB-s');
+    expect(formatUsage(decimalText('1234567.126'), 'gbs', 2)).toBe('1,234,567.13 GB-s');
+    expect(formatUsage(decimalText('1000'), 'count')).toBe('1,000 events');
+    expect(formatUsage(decimalText('730'), 'hours')).toBe('730 h');
+  });
+});

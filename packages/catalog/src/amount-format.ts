@@ -1,0 +1,51 @@
+/** Money and usage as people read them. The exact figure is always at hand as the amount itself. */
+import type { DecimalText } from './decimal.js';
+import { compareDecimals, decimalText, roundDecimal } from './decimal-text.js';
+import type { Unit } from './dimensions.js';
+
+const CENT = decimalText('0.01');
+const MINUS_CENT = decimalText('-0.01');
+/** Of an amount below a cent, so that it does not read as nothing. */
+const DIGITS_BELOW_CENT = 2;
+
+export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
+
+/** `$1,234.57`; an amount below a cent keeps two significant digits, `$0.000012`, and only nothing is `$0.00`. */
+export function formatUsd(amount: DecimalText): string {
+  const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
+  const rounded = tiny
+    ? roundDecimal(amount, firstDigitAfterPoint(amount) + DIGITS_BELOW_CENT - 1)
+    : roundDecimal(amount, 2);
+  return withDollar(grouped(padded(rounded, 2)));
+}
+
+/** Every digit: `$1,234.567890123456`. */
+export function formatUsdExact(amount: DecimalText): string {
+  return withDollar(grouped(padded(amount, 2)));
+}
+
+/** `1,234.5 GB-s`; at most `digits` after the point, all of them by default. */
+export function formatUsage(amount: DecimalText, unit: Unit, digits?: number): string {
+  return `${grouped(digits === undefined ? amount : roundDecimal(amount, digits))} ${UNIT_NAME[unit]}`;
+}
+
+/** A comma between thousands: `-1234567.5` is `-1,234,567.5`. */
+export function grouped(amount: string): string {
+  const [integer = '', fraction] = amount.split('.');
+  const thousands = integer.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return fraction === undefined ? thousands : `${thousands}.${fraction}`;
+}
+
+/** 1 for 0.1, 3 for 0.001. */
+function firstDigitAfterPoint(amount: DecimalText): number {
+  return (amount.split('.')[1] ?? '').search(/[1-9]/) + 1;
+}
+
+function padded(amount: DecimalText, digits: number): string {
+  const [integer = '', fraction = ''] = amount.split('.');
+  return `${integer}.${fraction.padEnd(digits, '0')}`;
+}
+
+function withDollar(text: string): string {
+  return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
+}

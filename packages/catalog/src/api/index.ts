@@ -1,0 +1,4 @@
+export * from './answers.js';
+export * from './exact-json.js';
+export * from './parameters.js';
+export * from './requests.js';

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { withApi } from '../api/session.js';
+import { type CommandContext, printResult } from '../command-context.js';
+import { fittedTable } from '../output/fitted-table.js';
+import { styleFor } from '../output/style.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import { withApiUrl, withJson } from './flags.js';
+
+interface AccountsFlags extends ApiFlags {
+  readonly json?: boolean;
+}
+
+const COLUMNS = [
+  { heading: 'ACCOUNT', least: 8 },
+  { heading: 'NAME', least: 8 },
+  { heading: 'ROLE' },
+  { heading: 'CREATED' },
+];
+
+export function addAccountsCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('accounts')
+    .description(
+      'Lists the accounts that your key belongs to. An admin of an account may group and filter by workspace; a member sees ' +
+        'the account as a whole.',
+    )
+    .addHelpText('after', API_SETTINGS_HELP)
+    .action((flags: AccountsFlags) => listAccounts(context, flags));
+  withJson(withApiUrl(command));
+}
+
+async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
+  const accounts = await withApi(context, flags, ({ client }) => client.accounts());
+  const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt] }));
+  const text =
+    rows.length === 0 ? 'No accounts.' : fittedTable(COLUMNS, rows, context.stdout.columns, styleFor(context));
+  printResult(context, flags.json, accounts, text);
+}

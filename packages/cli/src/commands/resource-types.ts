@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { withAccount } from '../api/session.js';
+import { type CommandContext, printResult } from '../command-context.js';
+import { type WindowFlags, windowOf, withWindow } from '../metrics/window.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import { withApiFlags, withJson } from './flags.js';
+
+interface ResourceTypesFlags extends ApiFlags, WindowFlags {
+  readonly json?: boolean;
+}
+
+export function addResourceTypesCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('resource-types')
+    .description('Lists the resource types with at least one event in a window.')
+    .addHelpText('after', API_SETTINGS_HELP)
+    .action((flags: ResourceTypesFlags) => listResourceTypes(context, flags));
+  withJson(withWindow(withApiFlags(command)));
+}
+
+async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
+  const window = windowOf(flags, context.now());
+  const types = await withAccount(context, flags, (client, account) => client.resourceTypes(account, window));
+  printResult(context, flags.json, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
+}

@@ -1,0 +1,55 @@
+/** What commands touch of the outside world, as this process has it. */
+import type { Tracing } from '@meterline/service/tracing';
+import type { CommandContext, CommandStreams } from './command-context.js';
+import { usageError } from './command-error.js';
+import { ApiSettings } from './settings/api-settings.js';
+import { configFilePath, readConfigFile } from './settings/config-file.js';
+import { readEnvironment } from './settings/environment.js';
+import { findLocalStack } from './settings/local-stack-file.js';
+import { Settings } from './settings/settings.js';
+
+export interface OpenedContext {
+  readonly context: CommandContext;
+  /** Sends what is left to send. */
+  close(): Promise<void>;
+}
+
+export function createContext(streams: CommandStreams & Pick<CommandContext, 'stdin'>): OpenedContext {
+  const environment = readEnvironment();
+  const configFile = configFilePath(environment);
+  const findStack = () => findLocalStack(environment.METERLINE_DATA_DIR, process.cwd());
+  let tracing: Promise<Tracing> | undefined;
+  const openTracing = () => {
+    tracing ??= startTracing((line) => streams.stderr.write(`meterline: ${line}\n`));
+    return tracing;
+  };
+  const context: CommandContext = {
+    ...streams,
+    configFile,
+    environment,
+    tracing: openTracing,
+    settings: new Settings(environment, findStack),
+    apiSettings: new ApiSettings(environment, findStack, () => readConfigFile(configFile)),
+    now: () => new Date(),
+    interruption: () => {
+      const controller = new AbortController();
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort());
+      return controller.signal;
+    },
+  };
+  // Tracing that could not be opened has failed the command already.
+  const close = async () => (await tracing?.catch(() => undefined))?.close();
+  return { context, close };
+}
+
+/** @throws CommandError when the environment asks for a kind of tracing that there is not */
+async function startTracing(say: (line: string) => void): Promise<Tracing> {
+  const service = await import('@meterline/service/tracing');
+  try {
+    const settings = service.readTracingSettings(process.env, 'meterline-cli');
+    return await service.startTracing(settings, (reason) => say(`spans could not be sent: ${reason}`));
+  } catch (error) {
+    if (error instanceof service.EnvError) throw usageError(error.message);
+    throw error;
+  }
+}

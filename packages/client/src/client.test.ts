@@ -1,0 +1,189 @@
+/** The client against a server that fails in ways in which the real one cannot be made to on request. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
+
+const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
+const UNAVAILABLE = {
+  code: 503,
+  error: 'storage_unavailable',
+  message: 'Usage data cannot be read at the moment; try again shortly.',
+  requestId: 'r-1',
+};
+
+type Respond = (request: IncomingMessage, response: ServerResponse) => void;
+
+const stops: (() => void)[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+/** Answers each request with the next of the responses, and for ever with the last. */
+async function serve(...responses: readonly Respond[]): Promise<{ url: string; requests: IncomingMessage[] }> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    const respond = responses[Math.min(requests.length, responses.length - 1)];
+    requests.push(request);
+    respond?.(request, response);
+  }).listen(0, '127.0.0.1');
+  stops.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, requests };
+}
+
+function json(status: number, body: unknown, headers: Record<string, string> = {}): Respond {
+  return (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  };
+}
+
+const types = json(200, { values: ['agent'], addedLater: 1 });
+const hangUp: Respond = (_request, response) => response.destroy();
+const hang: Respond = () => undefined;
+
+type Settings = Pick<MeterlineClientOptions, 'apiVersion' | 'fetch' | 'retries' | 'timeout'>;
+
+function clientOf(url: string, settings: Settings = {}): MeterlineClient {
+  return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+describe('another attempt', () => {
+  it.each([429, 503])('follows a %d, after the time that it asks for', async (status) => {
+    const { url, requests } = await serve(json(status, UNAVAILABLE, { 'retry-after': '0' }), types);
+    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+    expect(requests.map((request) => request.url)).toEqual([requests[0]?.url, requests[0]?.url]);
+  });
+
+  it('follows a connection that broke, in the middle of an answer too', async () => {
+    const cutOff: Respond = (_request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"values":');
+      setImmediate(() => response.destroy());
+    };
+    const { url, requests } = await serve(hangUp, cutOff, types);
+    expect(await clientOf(url).resourceTypes('acme', WINDOW)).toEqual(['agent']);
+    expect(requests).toHaveLength(3);
+  });
+
+  it('asks for the credential anew', async () => {
+    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
+    let asked = 0;
+    const getCredential = () => `token-${++asked}`;
+    await new MeterlineClient({ baseUrl: url, getCredential }).resourceTypes('acme', WINDOW);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+  });
+
+  it('does not follow when the last one failed, nor a refusal, nor a wait that is too long', async () => {
+    const away = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }));
+    expect(await failureOf(clientOf(away.url, { retries: 2 }).resourceTypes('acme', WINDOW))).toMatchObject({
+      status: 503,
+      code: 'storage_unavailable',
+      requestId: 'r-1',
+      retryAfter: 0,
+    });
+    expect(away.requests).toHaveLength(3);
+
+    const refusing = await serve(json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
+    expect(await failureOf(clientOf(refusing.url).accounts())).toMatchObject({ status: 403, code: 'forbidden' });
+    expect(refusing.requests).toHaveLength(1);
+
+    const busy = await serve(json(429, { ...UNAVAILABLE, code: 429, error: 'busy' }, { 'retry-after': '3600' }));
+    expect(await failureOf(clientOf(busy.url).accounts())).toMatchObject({ status: 429, retryAfter: 3_600 });
+    expect(busy.requests).toHaveLength(1);
+  });
+
+  it('does not follow a revocation of which nobody knows whether it arrived', async () => {
+    const { url, requests } = await serve(hangUp);
+    expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('aborting', () => {
+  it('ends a wait at once', async () => {
+    const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '25' }));
+    const controller = new AbortController();
+    const failure = failureOf(clientOf(url).metrics('acme', WINDOW, { signal: controller.signal }));
+    while (requests.length === 0) await new Promise(setImmediate);
+    controller.abort();
+    expect(await failure).toMatchObject({ name: 'AbortError' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('ends a request at once, and begins none', async () => {
+    const { url, requests } = await serve(hang);
+    const controller = new AbortController();
+    const failure = failureOf(clientOf(url).accounts({ signal: controller.signal }));
+    while (requests.length === 0) await new Promise(setImmediate);
+    controller.abort(new Error('the page was closed'));
+    expect(await failure).toMatchObject({ message: 'the page was closed' });
+    expect(await failureOf(clientOf(url).accounts({ signal: controller.signal }))).toMatchObject({
+      message: 'the page was closed',
+    });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('an answer that is not the API’s', () => {
+  it.each<[string, Respond, object]>([
+    [
+      'a page of a proxy',
+      (_request, response) => response.writeHead(502, { 'x-request-id': 'p-1' }).end('<html>Bad gateway</html>'),
+      { status: 502, code: 'unexpected_answer', requestId: 'p-1' },
+    ],
+    [
+      'a success that is no JSON',
+      (_request, response) => response.end('<html>Welcome</html>'),
+      { status: 200, code: 'unexpected_answer' },
+    ],
+    ['a success of another shape', json(200, { values: 'agent' }), { status: 200, code: 'unexpected_answer' }],
+  ])('%s is told apart', async (_name, respond, expected) => {
+    const { url } = await serve(respond);
+    expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
+  });
+});
+
+describe('no answer', () => {
+  it('within the time that it may take says so', async () => {
+    const { url } = await serve(hang);
+    expect(await failureOf(clientOf(url, { timeout: 20, retries: 0 }).accounts())).toMatchObject({
+      name: 'MeterlineConnectionError',
+      message: `The API at ${url} did not answer within 0.02 s.`,
+    });
+  });
+
+  it('from an address where nobody listens carries the cause', async () => {
+    const { url } = await serve(hang);
+    for (const stop of stops.splice(0)) stop();
+    expect(await failureOf(clientOf(url, { retries: 1 }).accounts())).toMatchObject({
+      name: 'MeterlineConnectionError',
+      message: `The API at ${url} cannot be reached.`,
+      cause: { cause: { code: 'ECONNREFUSED' } },
+    });
+  });
+});
+
+it('takes another fetch, and pins a version', async () => {
+  const calls: [unknown, RequestInit | undefined][] = [];
+  const stub: typeof fetch = async (input, init) => {
+    calls.push([input, init]);
+    return new Response('[]', { status: 200 });
+  };
+  const client = clientOf('https://billing.example.com/meterline/v0/', { fetch: stub, apiVersion: '2026-04-16' });
+  expect(await client.accounts()).toEqual([]);
+  expect(calls).toMatchObject([
+    ['https://billing.example.com/meterline/v0/accounts', { headers: { 'Svc-Version': '2026-04-16' } }],
+  ]);
+});

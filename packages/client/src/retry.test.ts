@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { isRetriedStatus, LONGEST_WAIT_MS, parseRetryAfter, pause, waitBeforeRetry } from './retry.js';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+
+describe('Retry-After', () => {
+  it.each([
+    ['0', 0],
+    ['120', 120_000],
+    [' 5 ', 5_000],
+    ['Sat, 21 Nov 2026 12:00:30 GMT', 30_000],
+    ['Saturday, 21-Nov-26 12:00:30 GMT', 30_000],
+    ['Sat, 21 Nov 2026 11:59:00 GMT', 0],
+  ])('%j is %d ms', (value, expected) => {
+    expect(parseRetryAfter(value, NOW)).toBe(expected);
+  });
+
+  it.each([null, '', 'soon', '-1', '1.5', '2026-11-21', 'Sat, 99 Nov 2026 12:00:30 GMT'])(
+    '%j says nothing',
+    (value) => {
+      expect(parseRetryAfter(value, NOW)).toBeUndefined();
+    },
+  );
+});
+
+describe('the wait before another attempt', () => {
+  it('doubles, up to eight seconds, and spreads over the whole of it', () => {
+    const almostOne = 1 - 2 ** -53;
+    expect([0, 1, 2, 5, 9].map((attempt) => waitBeforeRetry(attempt, undefined, almostOne))).toEqual([
+      250, 500, 1_000, 8_000, 8_000,
+    ]);
+    expect(waitBeforeRetry(9, undefined, 0)).toBe(0);
+  });
+
+  it('is never shorter than the service asks for, and not much longer', () => {
+    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, asked, luck) => {
+        const wait = waitBeforeRetry(attempt, asked, luck) ?? -1;
+        expect(wait).toBeGreaterThanOrEqual(asked);
+        expect(wait).toBeLessThanOrEqual(asked + 250);
+      }),
+    );
+  });
+
+  it('is not taken when the service asks for more than anyone would wait', () => {
+    expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
+  });
+
+  it('is for 429 and 503 alone', () => {
+    expect([200, 400, 401, 403, 408, 429, 500, 502, 503, 504].filter(isRetriedStatus)).toEqual([429, 503]);
+  });
+});
+
+describe('a pause', () => {
+  it('ends as soon as it is aborted, with the reason', async () => {
+    const controller = new AbortController();
+    const paused = pause(3_600_000, controller.signal);
+    controller.abort(new Error('enough'));
+    await expect(paused).rejects.toThrow('enough');
+    await expect(pause(3_600_000, controller.signal)).rejects.toThrow('enough');
+  });
+});

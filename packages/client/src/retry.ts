@@ -1,0 +1,57 @@
+/** When a call is tried again, and after which wait. */
+
+/** The most that a call waits between two attempts; a service that wants more gets no further attempt. */
+export const LONGEST_WAIT_MS = 30_000;
+
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 8_000;
+/** Added to what the service asks for, so that its callers do not come back all at once. */
+const SPREAD_MS = 250;
+
+/** What tells that the request was not carried out, and may be later. */
+const RETRIED_STATUS: ReadonlySet<number> = new Set([429, 503]);
+
+export function isRetriedStatus(status: number): boolean {
+  return RETRIED_STATUS.has(status);
+}
+
+/**
+ * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.
+ * Backoff doubles from attempt to attempt, with full jitter; a Retry-After is never undercut.
+ * @param attempt the one that failed, from 0
+ * @param random 0 (inclusive) to 1 (exclusive)
+ */
+export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefined, random: number): number | undefined {
+  if (retryAfterMs !== undefined) {
+    return retryAfterMs > LONGEST_WAIT_MS ? undefined : retryAfterMs + Math.round(random * SPREAD_MS);
+  }
+  return Math.round(random * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt));
+}
+
+/**
+ * Milliseconds from now; undefined without a usable value. Seconds or an HTTP date, which may have passed.
+ * Source: RFC 9110, section 10.2.3.
+ */
+export function parseRetryAfter(value: string | null, now: Date): number | undefined {
+  const text = value?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+}
+
+/** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const end = () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,96 @@
+/** Holds every answer that the contract tests get to the OpenAPI document, so that a deviation fails the test that met it. */
+import { parseTimestamp } from '@meterline/catalog';
+import { createOpenApiDocument, type OpenApiResponse } from '@meterline/query';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+export interface CheckedAnswer {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Undefined when the body is not JSON. */
+  readonly body: unknown;
+}
+
+const ADDRESS = 'https://meterline.test/openapi.json';
+const document = createOpenApiDocument();
+const { headers: headerComponents, responses: responseComponents, schemas } = document.components;
+
+const ajv = new Ajv2020({ allErrors: true });
+ajv.addVocabulary(['components']);
+ajv.addFormat('date-time', (text) => parseTimestamp(text) !== undefined);
+ajv.addSchema({ $id: ADDRESS, components: { schemas: closed(schemas) } });
+
+/** The API; pages for people, and the document itself, are no part of the document. */
+const API = /^\/(v0|healthz|readyz)(\/|$)/;
+
+const paths = Object.entries(document.paths).map(([path, methods]) => ({
+  pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  methods,
+}));
+const validators = new Map<string, ValidateFunction>();
+
+/** @throws Error that says how the answer deviates */
+export function checkAnswer(answer: CheckedAnswer): void {
+  const { method, path, status, headers, text, body } = answer;
+  if (method === 'OPTIONS' || (status < 400 && !API.test(path))) return;
+  const response = documented(answer);
+  const place = `${method} ${path} answered ${status}`;
+  for (const [name, header] of Object.entries(response.headers ?? {})) {
+    const { required } = '$ref' in header ? component(headerComponents, header.$ref) : header;
+    if (required && !headers.has(name)) throw new Error(`${place} without the header ${name}`);
+  }
+  if (method === 'HEAD') return;
+  const media = response.content?.['application/json'];
+  if (!media) {
+    if (text !== '') throw new Error(`${place} with a body, and the document says that it has none`);
+    return;
+  }
+  if (!headers.get('content-type')?.startsWith('application/json'))
+    throw new Error(`${place} with a body that is not JSON`);
+  const validate = validatorOf(media.schema);
+  if (!validate(body)) throw new Error(`${place}, and the body deviates: ${ajv.errorsText(validate.errors)}`);
+}
+
+/** What the document says of such an answer. A path or a method that it does not have is an error as any other. */
+function documented({ method, path, status }: CheckedAnswer): OpenApiResponse {
+  const methods = paths.find(({ pattern }) => pattern.test(path))?.methods;
+  const operation =
+    method === 'DELETE' ? methods?.delete : method === 'GET' || method === 'HEAD' ? methods?.get : undefined;
+  if (!operation) {
+    if (status < 400) throw new Error(`${method} ${path} answered ${status} and is not in the document`);
+    return component(responseComponents, 'Other');
+  }
+  const { responses } = operation;
+  const response = responses[String(status)] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses['default'];
+  if (!response || (status < 400 && !responses[String(status)])) {
+    throw new Error(`${method} ${path} answered ${status}, which is not in the document`);
+  }
+  return '$ref' in response ? component(responseComponents, response.$ref) : response;
+}
+
+function component<T>(components: Readonly<Record<string, T>>, reference: string): T {
+  const found = components[reference.split('/').at(-1) ?? ''];
+  if (found === undefined) throw new Error(`${reference} is not in the document`);
+  return found;
+}
+
+function validatorOf(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema).replaceAll('"#/', `"${ADDRESS}#/`);
+  const validate = validators.get(text) ?? ajv.compile(closed(JSON.parse(text)));
+  validators.set(text, validate);
+  return validate;
+}
+
+/** The schemas with no room for members that they do not name: readers pass over those, the document must have them. */
+function closed<T>(schema: T): T;
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => closed(item));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const members = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, closed(member)]));
+  return 'properties' in schema && !('additionalProperties' in schema)
+    ? { ...members, additionalProperties: false }
+    : members;
+}

@@ -1,0 +1,122 @@
+/** Every command of the guides, as it stands there, in a shell, against what `npm start` starts. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { z } from 'zod';
+
+jest.setTimeout(400_000);
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Shell and JavaScript; ```console shows, and is not run. */
+const BLOCK = /^```(sh|js)\n(.*?)^```$/gms;
+
+const addresses = z.object({ redisUrl: z.url() });
+
+let directory: string;
+let dataDir: string;
+let stack: ChildProcess;
+let redisUrl: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-guides-'));
+  dataDir = join(directory, 'data');
+  // As in a checkout: npx and imports find Meterline here.
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
+  stack = spawn(process.execPath, [join(ROOT, 'packages/local-stack/bin/start.js')], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await said(stack, 'Meterline is running');
+  ({ redisUrl } = addresses.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8'))));
+});
+
+afterAll(async () => {
+  if (stack.exitCode === null) {
+    const exited = once(stack, 'exit');
+    stack.kill('SIGTERM');
+    await exited;
+  }
+  await rm(directory, { recursive: true, force: true, maxRetries: 20 });
+});
+
+async function said(child: ChildProcess, text: string): Promise<void> {
+  let output = '';
+  for await (const chunk of child.stdout ?? []) {
+    output += String(chunk);
+    if (output.includes(text)) return void child.stdout?.resume();
+  }
+  throw new Error(`npm start ended:\n${output}`);
+}
+
+it.each([
+  [
+    'querying',
+    [
+      /^conv +agent +\$/m,
+      /^API +http:\/\/127/m,
+      /^\/v0\/accounts\/\{accountId\}\/metrics$/m,
+      /^All resources \$/m,
+      /^403 forbidden [0-9a-f-]{36}$/m,
+    ],
+  ],
+  [
+    'finance',
+    [
+      /^Total/m,
+      /^workspace,resourceType,resourceName,billingDimension,startTime/m,
+      /\$0\.12 per GB-month/,
+      /\$2\.684/,
+      /Nothing was written\./,
+    ],
+  ],
+  [
+    'emitting',
+    [
+      /^2 valid events\./m,
+      /agent_async_requests_count .*3 events/,
+      /invalid_usage/,
+      /No refusals\./,
+      /^missing_field /m,
+    ],
+  ],
+])('every command of the guide on %s works', async (guide, expected) => {
+  const script = await scriptOf(guide);
+  const { code, output } = await run(script);
+  if (code !== 0) throw new Error(`exit code ${code}:\n${output}`);
+  for (const pattern of expected) expect(output).toMatch(pattern);
+});
+
+/** The blocks one after another in one shell, which ends at the first that fails. */
+async function scriptOf(guide: string): Promise<string> {
+  const text = await readFile(join(ROOT, 'docs', 'guides', `${guide}.md`), 'utf8');
+  const blocks = [...text.matchAll(BLOCK)].map(([, language, code = ''], index) =>
+    language === 'js' ? `cat > ${index}.mjs <<'END_OF_BLOCK'\n${code}END_OF_BLOCK\nnode ${index}.mjs\n` : code,
+  );
+  expect(blocks.length).toBeGreaterThan(4);
+  return `set -euxo pipefail\n${blocks.join('')}`;
+}
+
+async function run(script: string): Promise<{ code: unknown; output: string }> {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: directory,
+    METERLINE_DATA_DIR: dataDir,
+    METERLINE_CONFIG: join(directory, 'config.json'),
+    REDIS_URL: redisUrl,
+    npm_config_offline: 'true',
+  };
+  const child = spawn('bash', ['-c', script], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const [code] = await once(child, 'close');
+  return { code, output };
+}
