@@ -80,6 +80,22 @@ describe('meterline erase', () => {
     expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 2, usage: 2 });
   });
 
+  it('says so when rows have been stored meanwhile, and erases them when it runs again', async () => {
+    const answer = async () => {
+      const late = usageEvent(5, { accountId, timestamp: '2026-04-01T00:00:00Z' });
+      await enqueueData(pipeline.queue, { events: [late] });
+      await drained(pipeline.queue);
+      return `${accountId}\n`;
+    };
+    expect(await erase([], { stdin: { at: 'Type the name', answer } })).toMatchObject({
+      code: 1,
+      stdout: 'Erased 2 stored events, 1 refused event, 1 API key.\n',
+      stderr: expect.stringContaining(`rows of ${accountId} were stored meanwhile, 1 so far; stop its producers`),
+    });
+    expect(await erase(['--confirm', accountId])).toMatchObject({ code: 0 });
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 0 });
+  });
+
   it.each([
     ['nothing', ''],
     ['a yes', 'yes\n'],

@@ -65,6 +65,12 @@ async function refuse(...events: readonly object[]): Promise<string> {
   return job;
 }
 
+/** From a producer whose clock is an hour ahead. */
+async function refuseAhead(...events: readonly object[]): Promise<void> {
+  await enqueueData(pipeline.queue, { events }, { timestamp: Date.now() + 3_600_000 });
+  await drained(pipeline.queue);
+}
+
 describe('meterline rejected list and show', () => {
   it('list refusals as a table, the newest first, with nothing in it that a terminal would obey', async () => {
     await refuse(event(1, { usage: -1 }), event(2, { 'a\u001b[2J\u009b': 1 }));
@@ -109,6 +115,9 @@ describe('meterline rejected list and show', () => {
     [['replay', '--all'], 2, 'at least one of the filters'],
     [['replay', 'a-1', '--all', '--account', 'a'], 2, 'name refusals by their ids'],
     [['replay', 'a-1', '--edit', 'usage'], 2, 'not of the form field=value'],
+    [['replay', 'a-1', 'a-2', '--edit', 'eventId=x'], 2, '--edit eventId is for one refusal at a time'],
+    [['replay', '--all', '--account', 'a', '--edit', 'eventId=x'], 2, 'events with the same id count as one'],
+    [['replay', 'a-1', 'a-1', '--edit', 'eventId=x'], 1, 'there is no refusal a-1'],
     [['discard', '--account', 'a'], 2, 'name refusals by their ids'],
     [['list', '--reason', 'bogus'], 2, 'Allowed choices are'],
     [['list', '--since', '5'], 2, 'such as 30m, 12h or 7d'],
@@ -175,6 +184,16 @@ describe('meterline rejected replay', () => {
     await drained(pipeline.queue);
     expect(await stored(pipeline.warehouse, accountId)).toEqual({ events: 1_200, usage: 1_200 });
     expect(await listed('--account', accountId)).toMatchObject([{ reason: 'invalid_usage' }]);
+  });
+
+  it('sends what a producer whose clock is ahead has sent, as list shows it', async () => {
+    await refuse(event(1, { usage: -1 }));
+    await refuseAhead(event(2, { usage: -1 }));
+    const args = ['--all', '--account', accountId, '--edit', 'usage=1', '--json'];
+    expect(JSON.parse((await rejected(['replay', ...args])).stdout)).toMatchObject({ replayed: 2 });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 2 });
+    expect(await ids()).toEqual([]);
   });
 
   it('ends although everything is refused again', async () => {
@@ -258,6 +277,15 @@ describe('meterline rejected discard', () => {
     });
     expect(await ids()).toEqual([]);
     expect(await rejectedRows(pipeline.warehouse, job)).toEqual([]);
+  });
+
+  it('deletes what a producer whose clock is ahead has sent, but not what --to leaves out', async () => {
+    await refuseAhead(event(1, { usage: -1 }));
+    const args = ['discard', '--all', '--account', accountId, '--yes'];
+    const now = new Date().toISOString();
+    expect(await rejected([...args, '--to', now])).toMatchObject({ code: 0, stdout: 'Discarded 0.\n' });
+    expect(await rejected(args)).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+    expect(await ids()).toEqual([]);
   });
 
   it('deletes those that are named, and with --dry-run none', async () => {

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { insertUsageEvents, readRepricingStep, sealNext } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { drained, enqueueData, openPipeline, type Pipeline, usageEvent } from '../e2e/pipeline.js';
+import { TcpProxy } from '../faults/tcp-proxy.js';
 import { killServices, startIngest } from '../services.js';
 import { testRedisUrl, uniquePrefix } from '../stack.js';
 import { type MeterlineOptions, runMeterline } from './run-meterline.js';
@@ -89,6 +91,13 @@ async function sums(): Promise<Sum | undefined> {
     format: 'JSONEachRow',
   });
   return (await result.json<Sum>())[0];
+}
+
+const scope = () => ({ accountId, window: { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) } });
+
+function audit() {
+  const { REDIS_URL: _redis, ...env } = pipeline.env;
+  return runMeterline(['audit', '--account', accountId], { env });
 }
 
 async function isRegistered(version: number): Promise<boolean> {
@@ -200,6 +209,36 @@ describe('meterline reprice', () => {
     expect(await sums()).toMatchObject({ events: 2_020, usage: '2420', cost: '0.05566' });
   });
 
+  it('says that it can go on when ClickHouse goes away in the midst of it', async () => {
+    await ingest(events(1_000));
+    const proxy = await TcpProxy.open(Number(new URL(pipeline.env['CLICKHOUSE_URL'] ?? '').port));
+    const refuse = async () => {
+      proxy.treat({ kind: 'refuse' });
+      return '';
+    };
+    const run = await reprice(['--book', twice, '--step', '25'], {
+      env: { CLICKHOUSE_URL: `http://127.0.0.1:${proxy.port}` },
+      stdin: { at: '100 done', answer: refuse },
+    });
+    await proxy.close();
+    expect(run).toMatchObject({ code: 1, stdout: '' });
+    expect(run.stderr).toContain(
+      'Stopped on the way. Run the same command again: it does the rest, and nothing twice.',
+    );
+    expect(run.stderr).toContain('cannot reach ClickHouse');
+    expect(await reprice(['--book', twice])).toMatchObject({ code: 0 });
+    expect(await sums()).toMatchObject({ events: 1_000, repriced: 1_000 });
+  });
+
+  it('says of a rehearsal at Ctrl-C that it has not compared everything', async () => {
+    await ingest(events(1_000));
+    const run = await reprice(['--book', twice, '--step', '25', '--dry-run'], { interruptAt: '100 done' });
+    expect(run).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('interrupted before everything was compared'),
+    });
+  });
+
   it('stops at Ctrl-C between two steps and says that it can go on', async () => {
     await ingest(events(1_000));
     const run = await reprice(['--book', twice, '--step', '25'], { interruptAt: '100 done' });
@@ -220,6 +259,24 @@ describe('meterline reprice', () => {
     const narrowed = await reprice(['--book', late, '--from', '2026-01-01T01:00:00Z']);
     expect(narrowed).toMatchObject({ code: 0 });
     expect(await sums()).toMatchObject({ repriced: 1, cost: '1.0000115' });
+  });
+
+  it('does not use up the version of a book that lacks a price: mended, it is taken', async () => {
+    await ingest([event(0)]);
+    const late = await bookFile('lacks.json', 4, '1', '2026-01-01T01:00:00Z');
+    expect(await reprice(['--book', late])).toMatchObject({ code: 1 });
+    const mended = await bookFile('mended.json', 4, '1');
+    expect(await reprice(['--book', mended])).toMatchObject({ code: 0 });
+    expect(await sums()).toMatchObject({ repriced: 1 });
+  });
+
+  it('says that there are no events, and uses up no version for them', async () => {
+    const unused = await bookFile('unused.json', 5, '1');
+    expect(await reprice(['--book', unused])).toMatchObject({
+      code: 0,
+      stdout: `Account ${accountId} has no events in this window.\n`,
+    });
+    expect(await isRegistered(5)).toBe(false);
   });
 
   it('refuses a book whose version has other prices, also with --dry-run', async () => {
@@ -256,4 +313,17 @@ describe('meterline reprice', () => {
       expect(await reprice(args)).toMatchObject({ code: 2, stdout: '' });
     },
   );
+
+  it('changes sealed cells too, also those of events whose prices an interrupted run has changed already', async () => {
+    await ingest([event(0), event(1), event(3_700)]);
+    while (await sealNext(pipeline.warehouse, Date.UTC(2026, 0, 3)));
+    const [first] = await readRepricingStep(pipeline.warehouse, scope(), undefined, 1);
+    if (!first) throw new Error('nothing was stored');
+    // What a run leaves behind that was killed after an insert.
+    await insertUsageEvents(pipeline.warehouse, [{ ...first, cost: 2n * first.cost, priceRevision: 1, priceBook: 1 }]);
+    expect((await audit()).code).toBe(1);
+
+    expect((await reprice(['--book', twice])).code).toBe(0);
+    expect(await audit()).toMatchObject({ code: 0, stdout: expect.stringContaining('Compared 1 day.') });
+  });
 });

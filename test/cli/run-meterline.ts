@@ -13,7 +13,8 @@ export interface MeterlineRun {
 export interface MeterlineOptions {
   /** On top of PATH, HOME and TZ only, so that a developer's own variables change nothing. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  /** What is typed: at once, or in answer to what appears on stderr. */
+  readonly stdin?: string | { readonly at: string; readonly answer: () => Promise<string> };
   /** Default: the root of the checkout. */
   readonly cwd?: string;
   /** Ends the command as soon as this appears on stderr. */
@@ -43,13 +44,19 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     const before = stderr;
     stderr += chunk;
-    const { interruptAt, interruptWith = 'SIGINT' } = options;
+    const { interruptAt, interruptWith = 'SIGINT', stdin } = options;
     // Once: a second one would end the process at once.
     if (interruptAt !== undefined && stderr.includes(interruptAt) && !before.includes(interruptAt))
       child.kill(interruptWith);
+    if (typeof stdin === 'object' && stderr.includes(stdin.at) && !before.includes(stdin.at))
+      stdin.answer().then(
+        (text) => child.stdin.end(text),
+        (error: unknown) => child.stdin.destroy(error instanceof Error ? error : new Error(String(error))),
+      );
   });
-  child.stdin.end(options.stdin ?? '');
+  if (typeof options.stdin !== 'object') child.stdin.end(options.stdin ?? '');
   return new Promise((resolve, reject) => {
+    child.stdin.once('error', reject);
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr }));
   });

@@ -1,6 +1,6 @@
 /** The query API in this process, on a port and a database of its own, and what the contract tests say to it. */
 import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
-import { createApp, createRedis, type QueryDependencies, startServer } from '@meterline/query';
+import { createApp, createRedis, createSealReader, type QueryDependencies, startServer } from '@meterline/query';
 import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
@@ -42,6 +42,8 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse: database.warehouse,
+    readSealed: createSealReader(database.warehouse, () => clock.now),
+    maxStoredGroups: 100_000,
     keys,
     accounts,
     tokens: undefined,

@@ -57,10 +57,10 @@ describe('the document', () => {
     );
   });
 
-  it('describes every route that there is, and no other', () => {
+  it('describes every route of the API, and no other', () => {
     const stack = z.array(z.object({ route: z.object({ path: z.string() }).optional() }));
     const routes = stack.parse(createApp(api.dependencies).router.stack).flatMap(({ route }) => route?.path ?? []);
-    const described = routes.filter((path) => path !== '/docs' && path !== '/openapi.json');
+    const described = routes.filter((path) => /^\/(v0\/|healthz$|readyz$)/.test(path));
     expect(described.map((path) => path.replace(/:(\w+)/g, '{$1}')).sort()).toEqual(Object.keys(document.paths).sort());
   });
 });

@@ -1,5 +1,9 @@
-/** What producers may take back or get wrong, from the queue to the API. What must be answered, the oracle says. */
+/**
+ * What producers may take back or get wrong, from the queue to the API, in events and sealed cells alike. What must be
+ * answered, the oracle says.
+ */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { sealNext } from '@meterline/warehouse';
 import { type Deployment, deploy } from '../oracle/deployment.js';
 import { EXAMPLE_BOOK, Oracle, type OracleEvent, type OraclePriceBook } from '../oracle/model.js';
 import type { Question } from '../oracle/questions.js';
@@ -10,10 +14,13 @@ let deployment: Deployment;
 beforeAll(async () => {
   deployment = await deploy();
   await deployment.startWorker(EXAMPLE_BOOK);
+  // Every event of these tests is late, so that its cells must follow.
+  while (await sealNext(deployment.warehouse, Date.UTC(2026, 1, 1)));
 });
 afterAll(() => deployment.stop());
 
 const HOUR = { startTime: '2026-01-05T10:00:00Z', endTime: '2026-01-05T11:00:00Z' };
+const DAY = { startTime: '2026-01-05T00:00:00Z', endTime: '2026-01-06T00:00:00Z', resolution: 'daily' } as const;
 const MILLISECOND = { startTime: '2026-01-05T10:15:00.5Z', endTime: '2026-01-05T10:15:00.501Z' };
 
 /** Everything that shows of an event, and of the millisecond in which the usual event lies. */
@@ -21,6 +28,8 @@ const QUESTIONS: readonly Question[] = [
   { about: 'metrics', query: { ...HOUR, groupBy: 'workspace,resource_name,billing_dimension' } },
   { about: 'metrics', query: { ...HOUR, groupBy: 'resource_type,resource_uuid' } },
   { about: 'metrics', query: HOUR },
+  { about: 'metrics', query: { ...DAY, groupBy: 'workspace,resource_uuid' } },
+  { about: 'metrics', query: { ...DAY, groupBy: 'resource_type,billing_dimension' } },
   { about: 'metrics', query: { ...MILLISECOND, groupBy: 'billing_dimension' } },
   { about: 'resource types', query: HOUR },
   { about: 'resource types', query: MILLISECOND },
@@ -55,7 +64,9 @@ async function send(...jobs: readonly (readonly OracleEvent[])[]): Promise<void>
 
 async function answers(accountId: string): Promise<string[][]> {
   const customer = await deployment.customer(accountId);
-  return Promise.all(QUESTIONS.map((question) => customer.ask(question)));
+  const found = await Promise.all(QUESTIONS.map((question) => customer.ask(question)));
+  for (const { fromCells, fromEvents } of found) expect(fromCells).toEqual(fromEvents);
+  return found.map(({ fromCells }) => fromCells);
 }
 
 /** What would be answered had these events been sent, and nothing else. */
@@ -133,9 +144,12 @@ describe('a higher revision replaces the event, whichever comes first', () => {
     const next = event(account, { timestamp: '2026-01-05T09:59:59.999Z', revision: 1 });
     await send([event(account)], [next]);
     const customer = await deployment.customer(account);
-    const [page] = await customer.ask({ about: 'metrics', query: { ...HOUR, startTime: '2026-01-05T09:00:00Z' } });
-    expect(page).toContain('"totalCost":0.00575}');
-    expect(await answers(account)).toEqual(asIfOnly(account, [event(account)]));
+    const { fromCells } = await customer.ask({
+      about: 'metrics',
+      query: { ...HOUR, startTime: '2026-01-05T09:00:00Z' },
+    });
+    expect(fromCells[0]).toContain('"totalCost":0.00575}');
+    expect(await answers(account)).toEqual(asIfOnly(account, [event(account), next]));
   });
 });
 

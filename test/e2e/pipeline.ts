@@ -30,6 +30,8 @@ export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: str
     CLICKHOUSE_URL: database.options.url,
     CLICKHOUSE_DATABASE: database.options.database,
     QUEUE_PREFIX: prefix,
+    // Tests that are about sealing turn it on, or do it themselves.
+    SEAL_EVERY_MS: '0',
   };
   const close = async () => {
     if (own.redisUrl === undefined) await queue.obliterate({ force: true });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { findFreePort, startRedis } from '@meterline/local-stack';
-import { killServices, startIngest } from '../services.js';
+import { killServices, startIngest, startQuery } from '../services.js';
 import { drained, enqueue, openPipeline, type Pipeline, stored, until } from './pipeline.js';
 
 jest.setTimeout(90_000);
@@ -12,6 +12,7 @@ jest.setTimeout(90_000);
 /** A Redis that the test may break. */
 interface BreakableRedis {
   readonly pipeline: Pipeline;
+  readonly url: string;
   kill(): Promise<void>;
   restart(): Promise<void>;
 }
@@ -24,7 +25,7 @@ async function withOwnRedis(test: (redis: BreakableRedis) => Promise<void>): Pro
     redis = await startRedis({ dataDir, port: redis.port });
   };
   try {
-    await test({ pipeline, kill: () => redis.kill(), restart });
+    await test({ pipeline, url: redis.url, kill: () => redis.kill(), restart });
   } finally {
     await pipeline.close();
     await redis.kill();
@@ -67,6 +68,21 @@ describe('a worker whose Redis is killed', () => {
       await enqueue(pipeline.queue, 1, 10);
       await drained(pipeline.queue);
       expect(await stored(pipeline.warehouse)).toEqual({ events: 10, usage: 10 });
+    }));
+
+  it.concurrent('does not tell its password when Redis refuses it at its return', () =>
+    withOwnRedis(async ({ pipeline, url }) => {
+      await pipeline.redis.config('SET', 'requirepass', 's3cret-of-old');
+      const REDIS_URL = url.replace('redis://', 'redis://:s3cret-of-old@');
+      const env = { ...pipeline.env, REDIS_URL, CURSOR_SECRET: 'x'.repeat(32) };
+      const services = await Promise.all([startIngest(env), startQuery(env)]);
+      await pipeline.redis.config('SET', 'requirepass', 's3cret-of-new');
+      await pipeline.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      for (const service of services) {
+        await service.entry(({ err }) => JSON.stringify(err ?? '').includes('WRONGPASS'));
+        expect(service.log()).not.toContain('s3cret');
+      }
+      await pipeline.redis.config('SET', 'requirepass', '');
     }));
 
   it.concurrent('ends with code 0 within the deadline when it is asked to, and loses nothing', () =>

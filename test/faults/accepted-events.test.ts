@@ -2,7 +2,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { Oracle } from '../oracle/model.js';
-import { compareEntries, EVENT_BY_EVENT, entriesOf } from './accepted-events.js';
+import { compareEntries, entriesOf, eventByEvent } from './accepted-events.js';
+import { streamWindow } from './stream.js';
 
 const FIRST: UsageEventInput = {
   eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
@@ -23,7 +24,7 @@ const VOIDED: UsageEventInput = { ...FIRST, revision: 1, void: true };
 function entries(payloads: readonly UsageEventInput[]) {
   const oracle = new Oracle();
   for (const payload of payloads) oracle.accept(payload);
-  return entriesOf(oracle.pages('acme', EVENT_BY_EVENT));
+  return entriesOf(oracle.pages('acme', eventByEvent(streamWindow(Date.UTC(2026, 5)))));
 }
 
 function compare(shown: readonly UsageEventInput[], sent: readonly UsageEventInput[]) {

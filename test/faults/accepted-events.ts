@@ -2,7 +2,7 @@
 import type { UsageEventInput } from '@meterline/catalog';
 import { z } from 'zod';
 import { maskCursor, Oracle, type OracleQuery } from '../oracle/model.js';
-import { STREAM_WINDOW, type UsageStream } from './stream.js';
+import type { UsageStream } from './stream.js';
 import type { Verdict } from './verdict.js';
 import { pause } from './waiting.js';
 
@@ -11,12 +11,9 @@ const ANSWER_WITHIN_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** A group for every event; usage is shown because the billing dimension is named. */
-export const EVENT_BY_EVENT: OracleQuery = {
-  ...STREAM_WINDOW,
-  resolution: 'monthly',
-  groupBy: 'resource_uuid,billing_dimension',
-};
-const ALTOGETHER: OracleQuery = { ...STREAM_WINDOW, resolution: 'hourly' };
+export function eventByEvent(window: UsageStream['window']): OracleQuery {
+  return { ...window, resolution: 'monthly', groupBy: 'resource_uuid,billing_dimension' };
+}
 
 const pageMeta = z.object({ meta: z.object({ hasMore: z.boolean(), nextCursor: z.string() }) });
 
@@ -31,13 +28,15 @@ export async function compareAccepted(asker: Asker, stream: UsageStream, signal:
   for (const event of stream.good) {
     if (oracle.accept(event) === 'refused') throw new Error(`the oracle refuses ${JSON.stringify(event)}`);
   }
-  const { accountId } = stream;
-  const pages = await readPages(asker, accountId, EVENT_BY_EVENT, signal);
-  const expectedPages = oracle.pages(accountId, EVENT_BY_EVENT);
-  const [sum] = await readPages(asker, accountId, ALTOGETHER, signal);
+  const { accountId, window } = stream;
+  const perEvent = eventByEvent(window);
+  const altogether: OracleQuery = { ...window, resolution: 'hourly' };
+  const pages = await readPages(asker, accountId, perEvent, signal);
+  const expectedPages = oracle.pages(accountId, perEvent);
+  const [sum] = await readPages(asker, accountId, altogether, signal);
 
   const verdict = compareEntries(entriesOf(pages), entriesOf(expectedPages), stream.good);
-  const isExact = pages.join('\n') === expectedPages.join('\n') && sum === oracle.metrics(accountId, ALTOGETHER);
+  const isExact = pages.join('\n') === expectedPages.join('\n') && sum === oracle.metrics(accountId, altogether);
   const isExplained = verdict.lost.length + verdict.doubled.length > 0;
   return { ...verdict, complaints: isExact || isExplained ? [] : ['the answer differs from the oracle’s text'] };
 }

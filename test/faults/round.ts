@@ -1,14 +1,15 @@
 /** One round: a known stream, a fault in the midst of it, recovery, comparison. */
-import { QUEUE_NAME } from '@meterline/catalog';
+import { MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { createWarehouse } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
+import type { ServiceEnvironment } from '../services.js';
 import { type Asker, compareAccepted } from './accepted-events.js';
 import type { Fault } from './fault.js';
 import { Producer } from './producer.js';
 import { compareRefused } from './refused-events.js';
 import { SeededRandom } from './seeded-random.js';
 import type { Site } from './site.js';
-import { buildStream } from './stream.js';
+import { buildStream, firstHour, STREAM_HOURS } from './stream.js';
 import { merge, type Verdict } from './verdict.js';
 import { holdsWithin, pause } from './waiting.js';
 import { WorkerPool } from './worker-pool.js';
@@ -46,15 +47,16 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
   const { fault, seed, brief } = options;
   const random = new SeededRandom(seed);
   const accountId = `${fault.name}-${seed}`;
-  const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000));
+  const newMonth = site.nextMonth();
+  const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000), newMonth);
   const environment = site.environment(fault.proxied);
-  const workers = new WorkerPool({
-    ...environment.worker,
+  const sizes = {
     QUEUE_PREFIX: accountId,
     INGEST_BATCH_ROWS: String(random.pick([50, 200, 1_000])),
     INGEST_FLUSH_MS: String(random.pick([5, 50, 300])),
     INGEST_CONCURRENCY: String(random.pick([10, 50, 500])),
-  });
+  };
+  const workers = new WorkerPool(() => ({ ...environment.worker, ...sizes, ...sealing(random, newMonth) }));
   const producer = new Producer(environment.redisUrl, accountId, stream.jobs);
   const queue = new Queue(QUEUE_NAME, {
     prefix: accountId,
@@ -106,6 +108,12 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     await producer.disconnect();
     await queue.disconnect();
   }
+}
+
+/** Each worker that starts seals up to another hour of the stream, while its events are on their way. */
+function sealing(random: SeededRandom, newMonth: number): ServiceEnvironment {
+  const until = firstHour(newMonth) + random.integer(0, STREAM_HOURS) * MS_PER_HOUR;
+  return { SEAL_EVERY_MS: '300', SEAL_DELAY_MS: String(Date.now() - until) };
 }
 
 /** Everything that is neither done nor gone; a job that failed is stuck until somebody looks at it. */

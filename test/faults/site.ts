@@ -15,6 +15,7 @@ import { type QueryProcess, type ServiceEnvironment, startQuery } from '../servi
 import { RestartableServer } from './restartable-server.js';
 import { TcpProxy } from './tcp-proxy.js';
 
+const FIRST_YEAR = 2018;
 const DATABASE = 'meterline';
 const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 
@@ -28,6 +29,7 @@ export class Site {
   readonly redisLink: TcpProxy;
   readonly #dataDir: string;
   #query: QueryProcess | undefined;
+  #rounds = 0;
 
   private constructor(
     dataDir: string,
@@ -63,6 +65,12 @@ export class Site {
 
   get redisUrl(): string {
     return this.redis.running.url;
+  }
+
+  /** A later month for each round: what earlier ones have sealed stays sealed. */
+  nextMonth(): number {
+    this.#rounds += 1;
+    return Date.UTC(FIRST_YEAR, this.#rounds);
   }
 
   /** What a producer or a worker is told. */

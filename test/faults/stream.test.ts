@@ -4,7 +4,7 @@ import { Oracle } from '../oracle/model.js';
 import { SeededRandom } from './seeded-random.js';
 import { buildStream } from './stream.js';
 
-const build = (seed: number) => buildStream(new SeededRandom(seed), 'acme', 1_000);
+const build = (seed: number) => buildStream(new SeededRandom(seed), 'acme', 1_000, Date.UTC(2026, 5));
 
 describe('buildStream', () => {
   it('builds the same stream from the same seed, and another from another', () => {

@@ -6,6 +6,7 @@ import { BILLING_DIMENSIONS, DIMENSIONS, type RejectionReason, type UsageEventIn
 import type { SeededRandom } from './seeded-random.js';
 
 export interface UsageStream {
+  readonly window: { readonly startTime: string; readonly endTime: string };
   readonly accountId: string;
   /** The data of each job, in the order in which they are sent. */
   readonly jobs: readonly unknown[];
@@ -24,12 +25,22 @@ export interface RefusedItem {
   readonly job: number;
 }
 
-/** Of all events of a stream; three days over the end of a month. */
-export const STREAM_WINDOW = { startTime: '2026-05-30T00:00:00Z', endTime: '2026-06-02T00:00:00Z' } as const;
-
-const FIRST_HOUR = Date.UTC(2026, 4, 30, 22);
-const HOURS = 30;
+export const STREAM_HOURS = 30;
 const MS_PER_HOUR = 3_600_000;
+const HOURS_BEFORE = 26;
+
+/** When a stream's events begin, which lie over the end of a month. */
+export function firstHour(newMonth: number): number {
+  return newMonth - HOURS_BEFORE * MS_PER_HOUR;
+}
+
+/** Three whole days with all events of a stream. */
+export function streamWindow(newMonth: number) {
+  return {
+    startTime: new Date(newMonth - 48 * MS_PER_HOUR).toISOString(),
+    endTime: new Date(newMonth + 24 * MS_PER_HOUR).toISOString(),
+  };
+}
 const MAX_JOB_EVENTS = 25;
 
 interface BadItem {
@@ -63,19 +74,27 @@ const BAD_JOBS: readonly (readonly [RejectionReason, Spoil])[] = [
   ['job_invalid', (good) => ({ events: [good], source: 'nowhere' })],
 ];
 
-/** @param identities how many good events; bad ones come on top, one to twenty */
-export function buildStream(random: SeededRandom, accountId: string, identities: number): UsageStream {
+/**
+ * @param identities how many good events; bad ones come on top, one to twenty
+ * @param newMonth the first instant of the month at whose beginning the events lie
+ */
+export function buildStream(
+  random: SeededRandom,
+  accountId: string,
+  identities: number,
+  newMonth: number,
+): UsageStream {
   const good: UsageEventInput[] = [];
   const sends: unknown[] = [];
   for (let n = 0; n < identities; n += 1) {
-    const payloads = payloadsOf(random, usageEvent(random, accountId, `event-${n}`));
+    const payloads = payloadsOf(random, usageEvent(random, accountId, `event-${n}`, newMonth));
     good.push(...payloads);
     for (const payload of payloads) sends.push(...copies(random, payload));
   }
   const bad = Array.from({ length: Math.ceil(identities / 20) }, (_, n) =>
-    spoil(random, BAD_EVENTS, accountId, `refused-${n}-`),
+    spoil(random, BAD_EVENTS, accountId, `refused-${n}-`, newMonth),
   );
-  const badJobs = BAD_JOBS.map((_, n) => spoil(random, BAD_JOBS, accountId, `refused-job-${n}-`));
+  const badJobs = BAD_JOBS.map((_, n) => spoil(random, BAD_JOBS, accountId, `refused-job-${n}-`, newMonth));
 
   const marks = new Map(bad.map((item) => [item.payload, item]));
   const batches = intoJobs(random, random.shuffled([...sends, ...bad.map(({ payload }) => payload)]));
@@ -84,16 +103,23 @@ export function buildStream(random: SeededRandom, accountId: string, identities:
     const items = 'events' in job ? job.events.flatMap((payload) => marks.get(payload) ?? []) : [job];
     return items.map(({ mark, reason }) => ({ mark, reason, job: index }));
   });
-  return { accountId, jobs: jobs.map((job) => dataOf(random, job)), good, identities, refused };
+  return {
+    window: streamWindow(newMonth),
+    accountId,
+    jobs: jobs.map((job) => dataOf(random, job)),
+    good,
+    identities,
+    refused,
+  };
 }
 
-function usageEvent(random: SeededRandom, accountId: string, mark: string): UsageEventInput {
+function usageEvent(random: SeededRandom, accountId: string, mark: string, newMonth: number): UsageEventInput {
   return {
     eventId: random.uuid(),
     accountId,
     ...content(random),
     resourceUuid: mark,
-    timestamp: timestamp(random, FIRST_HOUR + random.integer(0, HOURS - 1) * MS_PER_HOUR),
+    timestamp: timestamp(random, firstHour(newMonth) + random.integer(0, STREAM_HOURS - 1) * MS_PER_HOUR),
   };
 }
 
@@ -144,10 +170,11 @@ function spoil(
   ways: readonly (readonly [RejectionReason, Spoil])[],
   accountId: string,
   name: string,
+  newMonth: number,
 ): BadItem {
   const mark = `${accountId}/${name}`;
   const [reason, spoiled] = random.pick(ways);
-  return { mark, reason, payload: spoiled(usageEvent(random, accountId, mark), mark) };
+  return { mark, reason, payload: spoiled(usageEvent(random, accountId, mark, newMonth), mark) };
 }
 
 /** Events, good and bad, or what is refused as a whole. */

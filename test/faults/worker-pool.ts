@@ -2,10 +2,11 @@
 import { type ServiceEnvironment, type ServiceProcess, startIngest } from '../services.js';
 
 export class WorkerPool {
-  readonly #env: ServiceEnvironment;
+  readonly #env: () => ServiceEnvironment;
   #workers: ServiceProcess[] = [];
 
-  constructor(env: ServiceEnvironment) {
+  /** @param env asked for each worker anew */
+  constructor(env: () => ServiceEnvironment) {
     this.#env = env;
   }
 
@@ -15,7 +16,7 @@ export class WorkerPool {
 
   /** Starts so many more, at once. */
   async start(count: number): Promise<void> {
-    const started = await Promise.allSettled(Array.from({ length: count }, () => startIngest(this.#env)));
+    const started = await Promise.allSettled(Array.from({ length: count }, () => startIngest(this.#env())));
     for (const worker of started) if (worker.status === 'fulfilled') this.#workers.push(worker.value);
     for (const worker of started) if (worker.status === 'rejected') throw worker.reason;
   }

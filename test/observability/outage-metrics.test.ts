@@ -82,9 +82,14 @@ describe('the metrics of the ingest worker', () => {
     expect(names).not.toContain('meterline_queue_oldest_waiting_age_seconds');
     expect(value('meterline_events_accepted_total')).toBe(0);
     expect(value('process_resident_memory_bytes')).toBeGreaterThan(0);
+    expect(value('meterline_outage{server="Redis"}')).toBe(1);
+    expect(value('meterline_outage{server="ClickHouse"}')).toBe(0);
     await restore();
     await until('the queue is told of again', 20_000, async () => {
       return (await quickScrape(url)).value('meterline_queue_jobs{state="waiting"}') === 0;
+    });
+    await until('the outage is over', 20_000, async () => {
+      return (await quickScrape(url)).value('meterline_outage{server="Redis"}') === 0;
     });
   });
 
@@ -105,9 +110,8 @@ describe('the metrics of the query service', () => {
   it('tell of each server that is away, and of its return', async () => {
     const query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
     const url = await adminUrl(query);
-    /** The outages as they are told after a readiness check, which asks both servers. */
+    // Nobody else asks the service anything.
     const outages = async () => {
-      await (await fetch(`${query.url}/readyz`)).arrayBuffer();
       const { value } = await quickScrape(url);
       return [value('meterline_outage{server="ClickHouse"}'), value('meterline_outage{server="Redis"}')].join();
     };
@@ -121,5 +125,21 @@ describe('the metrics of the query service', () => {
       restartRedis(),
     ]);
     await until('both are back', 20_000, async () => (await outages()) === '0,0');
+  });
+
+  it('tell of a server that hangs: its connections stay open', async () => {
+    const query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
+    const url = await adminUrl(query);
+    for (const [server, pid] of [
+      ['Redis', redis.pid],
+      ['ClickHouse', clickhouse.pid],
+    ] as const) {
+      const outage = async () => (await quickScrape(url)).value(`meterline_outage{server="${server}"}`);
+      expect(await outage()).toBe(0);
+      process.kill(pid, 'SIGSTOP');
+      expect(await outage()).toBe(1);
+      process.kill(pid, 'SIGCONT');
+      await until(`${server} is back`, 20_000, async () => (await outage()) === 0);
+    }
   });
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME } from '@meterline/catalog';
+import type { Warehouse } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { openPipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
@@ -17,6 +18,8 @@ export interface Deployment {
   deliver(data: readonly unknown[]): Promise<string[]>;
   /** Stops the worker, if one runs, and starts another with this price book. */
   startWorker(book: OraclePriceBook): Promise<void>;
+  /** Where a test may seal as it likes: the worker does not. */
+  readonly warehouse: Warehouse;
   /** An admin of the account. */
   customer(accountId: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
@@ -24,9 +27,15 @@ export interface Deployment {
   stop(): Promise<void>;
 }
 
+/** The bodies of all pages, cursors masked. */
+export interface Answers {
+  /** From sealed cells as far as there are any. */
+  readonly fromCells: string[];
+  readonly fromEvents: string[];
+}
+
 export interface Customer {
-  /** The bodies of all pages, cursors masked. */
-  ask(question: Question): Promise<string[]>;
+  ask(question: Question): Promise<Answers>;
   /** The body of the other enum. */
   groupByDimensions(): Promise<string>;
 }
@@ -41,7 +50,11 @@ export async function deploy(): Promise<Deployment> {
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
   const events = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
   const acknowledgements = new Acknowledgements(events);
-  const api = await startQuery({ ...env, CURSOR_SECRET: 'a secret of the oracle, 32 characters or more' });
+  const secret = { CURSOR_SECRET: 'a secret of the oracle, 32 characters or more' };
+  const [cells, truth] = await Promise.all([
+    startQuery({ ...env, ...secret }),
+    startQuery({ ...env, ...secret, METRICS_SOURCE: 'events' }),
+  ]);
   await events.waitUntilReady();
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
   let worker: Awaited<ReturnType<typeof startIngest>> | undefined;
@@ -49,6 +62,7 @@ export async function deploy(): Promise<Deployment> {
 
   return {
     name,
+    warehouse,
 
     deliver: async (data) => {
       const batch = data.map((each) => {
@@ -65,16 +79,22 @@ export async function deploy(): Promise<Deployment> {
     startWorker: async (book) => {
       await worker?.stop();
       await writeFile(bookFile, JSON.stringify(book));
-      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '5' });
+      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '5', SEAL_EVERY_MS: '0' });
     },
 
     customer: async (accountId) => {
       const { key } = await keys.create({ account: accountId, role: 'admin', clientId: 'oracle' }, new Date());
-      const root = `${api.url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
+      const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
+      const ask = async (url: string, { about, query }: Question) =>
+        about === 'metrics'
+          ? readPages(rootOf(url), key, query)
+          : [await read(`${rootOf(url)}/enums/resource-types`, key, query)];
       return {
-        ask: async ({ about, query }) =>
-          about === 'metrics' ? readPages(root, key, query) : [await read(`${root}/enums/resource-types`, key, query)],
-        groupByDimensions: () => read(`${root}/enums/group-by`, key, {}),
+        ask: async (question) => {
+          const [fromCells, fromEvents] = await Promise.all([ask(cells.url, question), ask(truth.url, question)]);
+          return { fromCells, fromEvents };
+        },
+        groupByDimensions: () => read(`${rootOf(cells.url)}/enums/group-by`, key, {}),
       };
     },
 

@@ -1,5 +1,6 @@
 /**
- * Random histories through the real queue, worker and HTTP API, against the oracle, to the last digit of the raw text.
+ * Random histories through the real queue, worker and HTTP API, against the oracle, to the last digit of the raw text:
+ * answered from sealed cells and from the events alone, while sealers run and die and events arrive after them.
  * More cases, another seed, one failing case again: `npm run test:oracle -- --long --seed N --path P`.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -10,11 +11,14 @@ import { type History, history, roundsOf, type Sketch } from './histories.js';
 import { Oracle, type OraclePriceBook } from './model.js';
 import { trickyBook } from './price-book.js';
 import { type Question, questionDraft, toQuestion } from './questions.js';
+import { RandomSealing } from './random-sealing.js';
 
 const CASES = Number(process.env.ORACLE_CASES ?? 200);
 const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
 /** Where in its seed's sequence a failure lies, as fast-check prints it. */
 const PATH = process.env.ORACLE_PATH;
+/** After each the cells of some more hours are sealed. */
+const ROUNDS = 2;
 /** Histories on their way at a time: accounts share jobs' inserts, as in production. */
 const LANES = 8;
 /** A failure is worth a wait, but not any. */
@@ -28,8 +32,10 @@ jest.setTimeout(CASES * 3_000 + 600_000);
 
 let deployment: Deployment;
 let ownPrices: string[];
+let sealing: RandomSealing;
 beforeAll(async () => {
   deployment = await deploy();
+  sealing = new RandomSealing(deployment.warehouse, SEED, ROUNDS * CASES);
   ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
   await deployment.startWorker(trickyBook(ownPrices));
 });
@@ -96,7 +102,12 @@ async function compare(past: History, questions: readonly Question[]): Promise<v
   ]) {
     await send(jobs, worlds);
     worlds = worlds.flatMap((world) => world.worlds(accountId));
-    for (const question of asked) worlds = agreeing(worlds, accountId, question, await customer.ask(question));
+    await sealing.advance();
+    for (const question of asked) {
+      const { fromCells, fromEvents } = await customer.ask(question);
+      expect({ question, fromCells }).toEqual({ question, fromCells: fromEvents });
+      worlds = agreeing(worlds, accountId, question, fromCells);
+    }
   }
 }
 

@@ -111,6 +111,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/reprice.js')).addRepriceCommand,
       },
       {
+        name: 'audit',
+        summary: 'compare the rollups with the events they come from',
+        load: async () => (await import('./commands/audit.js')).addAuditCommand,
+      },
+      {
         name: 'erase',
         summary: 'erase an account: its events, refused events and API keys',
         load: async () => (await import('./commands/erase.js')).addEraseCommand,

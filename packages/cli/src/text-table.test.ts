@@ -24,8 +24,10 @@ it('a table counts the cells of a terminal, not characters', () => {
   ).toBe('名前  x\nab    y\ne\u0301     z');
 });
 
-it('a table shows what would turn its text around', () => {
-  expect(textTable([['a\u202Eb\u2028c']])).toBe('a\uFFFDb\uFFFDc');
+it('a table shows characters that change the direction of text, and obeys none', () => {
+  expect(textTable([['acme\u202Edorp', 'a\u2066b\u2069\u200F', 'x\u2028y', 'עברית']])).toBe(
+    'acme\uFFFDdorp  a\uFFFDb\uFFFD\uFFFD  x\uFFFDy  עברית',
+  );
 });
 
 it.each([

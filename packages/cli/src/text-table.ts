@@ -12,9 +12,15 @@ export function textTable(rows: readonly (readonly string[])[], numeric: readonl
   return cells.map((row) => row.map(align).join('  ').trimEnd()).join('\n');
 }
 
+/**
+ * Control characters, and those that turn or break what follows: a name with one of them would show as another name.
+ * Source: Unicode Standard Annex #9, section 2, explicit directional formatting characters.
+ */
+const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
 /** The text on one line, with nothing in it that a terminal would obey. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, '\uFFFD');
+  return text.replace(OBEYED, '\uFFFD');
 }
 
 let segmenter: Intl.Segmenter | undefined;

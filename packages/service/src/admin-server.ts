@@ -44,8 +44,10 @@ export async function openAdminServer(
   log: Logger,
 ): Promise<AdminServer> {
   const server = createServer((request, response) => {
-    answer(request.url ?? '', pages, response).catch((err: unknown) => {
-      log.error({ event: 'admin_request_failed', path: request.url, err }, 'a page of the admin port failed');
+    // Without the query string, which no log tells.
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    answer(path, pages, response).catch((err: unknown) => {
+      log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end();
     });
@@ -70,8 +72,8 @@ export async function openAdminServer(
   };
 }
 
-async function answer(url: string, { health, metrics }: AdminPages, response: ServerResponse): Promise<void> {
-  switch (url.split('?', 1)[0]) {
+async function answer(path: string, { health, metrics }: AdminPages, response: ServerResponse): Promise<void> {
+  switch (path) {
     case '/healthz': {
       const { healthy, facts } = await health();
       response.writeHead(healthy ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(facts));

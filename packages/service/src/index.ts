@@ -10,6 +10,7 @@ export {
   warehouseOptions,
   wholeNumberVariable,
 } from './environment.js';
+export { inTime } from './in-time.js';
 export { Outage } from './outage.js';
 export { runService, type Service } from './run-service.js';
 export { connectRedis, prepareClickHouse } from './servers.js';

@@ -1,5 +1,6 @@
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
+import { createLog } from './log.js';
 import { StartError } from './start-error.js';
 import { stopOnRequest } from './stop-request.js';
 import { readTracingSettings, startTracing, type Tracing, tracingTrouble } from './tracing/index.js';
@@ -21,13 +22,15 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
 ): Promise<void> {
   try {
     const env = readEnv(process.env);
-    const log = pino({ name, level: env.LOG_LEVEL });
+    const log = createLog(name, env.LOG_LEVEL);
     const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
-    const service = await start(env, log, tracing);
+    let service: Service | undefined;
+    // Before the start, so that no request to stop is answered by sudden death. Until it is there it has nothing to finish.
     stopOnRequest(log, async () => {
-      await service.stop();
+      await service?.stop();
       await tracing.close();
     });
+    service = await start(env, log, tracing);
   } catch (error) {
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
     const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];

@@ -10,8 +10,22 @@ export {
   type StatementOutcome,
 } from './observation.js';
 export {
+  type AuditScope,
+  type CellContent,
+  type CellDifference,
+  readAuditDays,
+  readCellDifferences,
+  replaceCell,
+} from './rollups/audit.js';
+export { GRAIN_MS, GRAINS, type Grain } from './rollups/grain.js';
+export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
+export { type SealedStep, sealNext } from './rollups/sealing.js';
+export { readSeals, type Seal, type Seals } from './rollups/seals.js';
+export { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from './rollups/segments.js';
+export {
   type AccountPartition,
   type AccountTable,
+  DERIVED_TABLES,
   eraseAccountPartition,
   readAccountPartitions,
   removeDeletedRejections,
@@ -19,7 +33,20 @@ export {
 export { checkConnection } from './statements/check-connection.js';
 export { readDatabaseId } from './statements/database-id.js';
 export type { PreparedInsert } from './statements/insert-block.js';
-export * from './statements/metrics.js';
+export {
+  type MetricsAnswer,
+  type MetricsGroup,
+  type MetricsQuestion,
+  metricsStatement,
+  readMetrics,
+  type SparseSeries,
+} from './statements/metrics.js';
+export {
+  countStoredGroups,
+  readStoredMetrics,
+  type StoredResult,
+  storeMetrics,
+} from './statements/metrics-results.js';
 export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
 export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './statements/rejected-events.js';
 export {
@@ -38,6 +65,6 @@ export {
   readRepricingStep,
 } from './statements/repricing.js';
 export { readResourceTypes, resourceTypesStatement } from './statements/resource-types.js';
-export type { Selection } from './statements/selection.js';
+export { filteredDimensions, type Selection } from './statements/selection.js';
 export { type SettlementOutcome, settleRejections } from './statements/settled-rejections.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './statements/usage-events.js';

@@ -2,12 +2,16 @@ import { z } from 'zod';
 import type { Warehouse } from './client.js';
 import { observed } from './observation.js';
 
-/** One SELECT with its parameters; only identifiers of the catalog are ever part of the text. */
-export interface Statement {
-  /** Stable: dashboards and traces name the statement by it. */
-  readonly name: string;
+/** Part of a statement, with its parameters; only identifiers of the catalog are ever part of the text. */
+export interface Relation {
   readonly query: string;
   readonly query_params: Readonly<Record<string, unknown>>;
+}
+
+/** One statement. */
+export interface Statement extends Relation {
+  /** Stable: dashboards and traces name the statement by it. */
+  readonly name: string;
 }
 
 /** Runs a SELECT and checks every row against its schema. */
@@ -25,4 +29,9 @@ export async function readRows<Row extends z.ZodType>(
     return result.json();
   });
   return z.array(row).parse(rows);
+}
+
+/** Runs a statement that answers with nothing. Resolves when it has ended. */
+export async function execute(warehouse: Warehouse, { name, query, query_params }: Statement): Promise<void> {
+  await observed(warehouse, name, () => warehouse.command({ query, query_params: { ...query_params } }));
 }

@@ -33,7 +33,11 @@ export async function openAdminPort(
     waitingRows: () => batcher.pendingRows,
     clock: Date.now,
   });
-  outageGauge(registry, { ClickHouse: () => store.isWaiting, Redis: () => worker.isWaiting });
+  outageGauge(registry, {
+    ClickHouse: async () => !store.isWaiting,
+    // A Redis that hangs keeps the worker's connections open, so the worker cannot tell.
+    Redis: async () => !worker.isWaiting && queue.read().then(() => true),
+  });
   const health = async (): Promise<Health> => {
     // Without Redis there is no telling.
     const facts = { ...consumption(), waitingJobs: worker.isWaiting ? 0 : (await queue.read()).waiting };

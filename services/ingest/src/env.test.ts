@@ -48,6 +48,8 @@ describe('readEnv', () => {
       INGEST_BATCH_ROWS: 20_000,
       INGEST_FLUSH_MS: 100,
       INGEST_CONCURRENCY: 500,
+      SEAL_DELAY_MS: 300_000,
+      SEAL_EVERY_MS: 60_000,
       SHUTDOWN_TIMEOUT_MS: 8_000,
       LOG_LEVEL: 'info',
     });

@@ -8,6 +8,9 @@ import {
 } from '@meterline/service';
 import { z } from 'zod';
 
+/** Ten years: whoever seals nothing for so long need not seal at all. */
+const MAX_SEAL_DELAY_MS = 315_576_000_000;
+
 const environment = z.object({
   ...serverVariables,
   /** Path of a price book in JSON; the example book when it is not set. */
@@ -19,6 +22,10 @@ const environment = z.object({
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
   /** How many jobs may be in work at once. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
+  /** How long after its end an hour is sealed: read from cells from then on. */
+  SEAL_DELAY_MS: wholeNumberVariable(0, MAX_SEAL_DELAY_MS).default(300_000),
+  /** How often to look for hours that are due; 0: this process seals nothing, others do. */
+  SEAL_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(60_000),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
   SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
   ADMIN_PORT: adminPortVariable,

@@ -1,11 +1,14 @@
 /** Makes a batch of intakes durable, whatever it takes. */
 import { Outage } from '@meterline/service';
 import {
+  GRAINS,
   isContentError,
   type PreparedInsert,
+  type PricedEvent,
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
+  repairCells,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
@@ -45,8 +48,9 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable. Crash order: a crash anywhere in here leaves jobs unacknowledged;
-   * their redelivery inserts the same rows again, and both tables keep one of each.
+   * Resolves when every row of the batch is durable and every sealed cell that it belongs to holds it. Crash order: a
+   * crash anywhere in here leaves jobs unacknowledged; their redelivery inserts the same rows again, of which the tables
+   * keep one of each, and recomputes the cells again.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
   async store(batch: readonly Intake[]): Promise<void> {
@@ -56,6 +60,7 @@ export class EventStore {
       const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
       const refused = rows.length > 0 ? await this.#insert(rows) : [];
       if (refused.length > 0) await this.#refuse(refused);
+      await this.#repair(rows.map(({ event }) => event.priced));
       this.#count(rows.length - refused.length, [...rejected, ...refused]);
     });
   }
@@ -102,8 +107,14 @@ export class EventStore {
   /** Told once for a batch, with its first culprit: should the schema refuse everything, the log must not fill up. */
   async #refuse(events: readonly RejectedEvent[]): Promise<void> {
     await this.#keepRejected(events);
+    const [first] = events;
     this.#options.log.error(
-      { event: 'refused_by_storage', events: events.length, first: events[0] },
+      {
+        event: 'refused_by_storage',
+        events: events.length,
+        first: first && { jobId: first.jobId, position: first.position, accountId: first.accountId },
+        reason: first?.message,
+      },
       'ClickHouse refused events; they are in rejected_events',
     );
   }
@@ -120,19 +131,41 @@ export class EventStore {
     insert: PreparedInsert,
     worthwhile: (error: unknown) => boolean,
   ): Promise<void> {
-    const { warehouse, signal, metrics } = this.#options;
-    const seconds = await retryUntilDone(() => timed(() => insert(warehouse)), {
+    const { warehouse, metrics } = this.#options;
+    const insertRetried = () => metrics.insertRetries.inc({ table });
+    const seconds = await this.#retried(() => timed(() => insert(warehouse)), insertRetried, worthwhile);
+    metrics.insertDuration.observe({ table }, seconds);
+    metrics.insertedRows.inc({ table }, rows);
+  }
+
+  /** Recomputes what sealed cells hold of the events, which are durable. */
+  async #repair(events: readonly PricedEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const { warehouse, metrics } = this.#options;
+    const repaired = await this.#retried(
+      () => repairCells(warehouse, events),
+      () => metrics.cellRepairRetries.inc(),
+      () => true,
+    );
+    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
+  }
+
+  async #retried<T>(
+    work: () => Promise<T>,
+    onFailure: () => void,
+    worthwhile: (error: unknown) => boolean,
+  ): Promise<T> {
+    const done = await retryUntilDone(work, {
       backoff: BACKOFF,
-      signal,
+      signal: this.#options.signal,
       worthwhile,
       onFailure: (error) => {
-        metrics.insertRetries.inc({ table });
+        onFailure();
         this.#outage.failed(error);
       },
     });
-    metrics.insertDuration.observe({ table }, seconds);
-    metrics.insertedRows.inc({ table }, rows);
     this.#outage.recovered();
+    return done;
   }
 }
 

@@ -1,23 +1,12 @@
 /** How much waits in the queue, for whoever watches it: it never waits long for Redis itself. */
 import { QUEUE_NAME } from '@meterline/catalog';
+import { inTime } from '@meterline/service';
+import { type QueueDepth, readQueueDepth } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 
 /** A scrape has some ten seconds, and a health check fewer. */
 const READ_TIMEOUT_MS = 1_500;
-
-/** Where jobs wait; those with a priority have a line of their own. */
-const LINES = ['waiting', 'prioritized'] as const;
-
-export interface QueueDepth {
-  /** Those with a priority included. */
-  readonly waiting: number;
-  readonly active: number;
-  readonly delayed: number;
-  readonly failed: number;
-  /** When the job at the head of the line was put in, by its producer's word, in epoch milliseconds. */
-  readonly oldestWaitingSince: number | undefined;
-}
 
 export class QueueReader {
   readonly #redis: Redis;
@@ -44,7 +33,7 @@ export class QueueReader {
   static async open(redisUrl: string, prefix: string): Promise<QueueReader> {
     const reader = new QueueReader(redisUrl, prefix);
     try {
-      await inTime(reader.#queue.waitUntilReady());
+      await inTime('Redis', reader.#queue.waitUntilReady(), READ_TIMEOUT_MS);
       return reader;
     } catch (error) {
       reader.#redis.disconnect();
@@ -57,45 +46,14 @@ export class QueueReader {
    * @throws when Redis does not answer in time
    */
   async read(): Promise<QueueDepth> {
-    this.#underWay ??= this.#read().finally(() => {
+    this.#underWay ??= readQueueDepth(this.#queue, this.#redis).finally(() => {
       this.#underWay = undefined;
     });
-    return inTime(this.#underWay);
-  }
-
-  async #read(): Promise<QueueDepth> {
-    const [counts, ...heads] = await Promise.all([
-      this.#queue.getJobCounts(...LINES, 'active', 'delayed', 'failed'),
-      ...LINES.map((line) => this.#headOf(line)),
-    ]);
-    const since = heads.filter((timestamp) => timestamp !== undefined);
-    const oldestWaitingSince = since.length > 0 ? Math.min(...since) : undefined;
-    const { waiting = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
-    return { waiting: waiting + prioritized, active, delayed, failed, oldestWaitingSince };
-  }
-
-  /** Of the one job only its time is read: its data may be megabytes. */
-  async #headOf(line: (typeof LINES)[number]): Promise<number | undefined> {
-    const [id] = await this.#queue.getRanges([line], 0, 0, true);
-    if (id === undefined) return undefined;
-    const timestamp = Number(await this.#redis.hget(this.#queue.toKey(id), 'timestamp'));
-    return timestamp > 0 ? timestamp : undefined;
+    return inTime('Redis', this.#underWay, READ_TIMEOUT_MS);
   }
 
   async close(): Promise<void> {
     await this.#queue.close();
     this.#redis.disconnect();
-  }
-}
-
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Redis did not answer within ${READ_TIMEOUT_MS} ms`)), READ_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([answer, deadline]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -11,15 +11,16 @@ import {
 } from '@meterline/service';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
+import { createWarehouse, PriceBookConflictError, registerPriceBook, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin-port.js';
 import { Batcher } from './batcher.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
-import { createIngestMetrics } from './metrics.js';
+import { createIngestMetrics, type IngestMetrics } from './metrics.js';
 import { loadPriceBook } from './price-book-file.js';
+import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -60,7 +61,9 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     telemetry: tracing.queueTelemetry,
     log,
   });
+  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer(env, warehouse, metrics, log) : undefined;
   const admin = await openAdminPort(env, { registry, worker, store, batcher }, log);
+  await sealer?.run();
   worker.run();
   log.info(
     { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
@@ -71,7 +74,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     stop: async () => {
       batcher.hurry();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
-      const finished = worker.close().then(() => true);
+      const finished = Promise.all([worker.close(), sealer?.close()]).then(() => true);
       if (!(await Promise.race([finished, delay(env.SHUTDOWN_TIMEOUT_MS, false)]))) {
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(
@@ -85,6 +88,18 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       await warehouse.close();
     },
   };
+}
+
+function openSealer(env: Env, warehouse: Warehouse, metrics: IngestMetrics, log: Logger): Sealer {
+  return new Sealer({
+    redisUrl: env.REDIS_URL,
+    prefix: env.QUEUE_PREFIX,
+    everyMs: env.SEAL_EVERY_MS,
+    delayMs: env.SEAL_DELAY_MS,
+    warehouse,
+    metrics,
+    log,
+  });
 }
 
 /** The worker's own connections wait for Redis as long as it takes; a start does not. @throws StartError */

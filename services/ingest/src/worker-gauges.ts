@@ -1,8 +1,8 @@
 /** What is read when Prometheus asks: the queue, the worker, and what waits between the two. */
 import type { EpochMs } from '@meterline/catalog';
+import { type QueueDepth, waitingSeconds } from '@meterline/service/queue';
 import { Gauge, type Registry } from 'prom-client';
 import { type Consumption, isConsuming } from './consumption.js';
-import type { QueueDepth } from './queue-reader.js';
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const satisfies (keyof QueueDepth)[];
 
@@ -37,7 +37,7 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
     collect: async () => {
       const depth = await queue();
       oldest.remove();
-      if (depth) oldest.set(ageInSeconds(depth.oldestWaitingSince, state.clock()));
+      if (depth) oldest.set(waitingSeconds(depth, state.clock()));
     },
   });
   const consuming = new Gauge({
@@ -65,8 +65,4 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
       rows.set(state.waitingRows());
     },
   });
-}
-
-function ageInSeconds(since: EpochMs | undefined, now: EpochMs): number {
-  return since === undefined ? 0 : Math.max(0, now - since) / 1000;
 }

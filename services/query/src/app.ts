@@ -11,6 +11,7 @@ import { answerError, methodNotAllowed, routeNotFound } from './http/error-respo
 import { checkRequestTarget } from './http/request-checks.js';
 import { requestIdOf } from './http/request-id.js';
 import { noteInLog, requestLog } from './http/request-log.js';
+import { PagedMetrics } from './metrics/paged-metrics.js';
 import { CursorCodec } from './paging/cursor-codec.js';
 import { accountsRoute } from './routes/accounts.js';
 import { revocationRoute } from './routes/api-keys.js';
@@ -24,10 +25,11 @@ const MAX_BODY_BYTES = 16 * 1024;
 const READ = 'GET, HEAD';
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, clock, keys, warehouse } = dependencies;
+  const { accounts, clock, keys, maxStoredGroups, readSealed, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
 
+  const metrics = new PagedMetrics({ warehouse, readSealed, clock, maxStoredGroups });
   const app = express();
   configure(app, dependencies);
 
@@ -46,7 +48,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   app.route('/v0/accounts').get(accountsRoute({ accounts, authenticate, clock, cursors })).all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics')
-    .get(metricsRoute({ authenticate, cursors, warehouse }))
+    .get(metricsRoute({ authenticate, cursors, metrics }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/group-by')
@@ -54,7 +56,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/resource-types')
-    .get(resourceTypesEnumRoute(authenticate, warehouse))
+    .get(resourceTypesEnumRoute({ authenticate, readSealed, warehouse }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/service_accounts/:clientId/api_keys/:apiKeyId')

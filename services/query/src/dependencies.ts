@@ -4,10 +4,15 @@ import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './auth/token-verifier.js';
 import type { TrustProxy } from './env.js';
+import type { ReadSealed } from './metrics/seal-reader.js';
 
 /** Everything the API needs from outside. */
 export interface QueryDependencies {
   readonly warehouse: Warehouse;
+  /** Tells before each question which cells may answer it. */
+  readonly readSealed: ReadSealed;
+  /** The most groups that one caller's cursors may keep stored in 24 hours. */
+  readonly maxStoredGroups: number;
   readonly keys: ApiKeyStore;
   readonly accounts: AccountDirectory;
   /** Undefined: only API keys are accepted. */

@@ -22,6 +22,8 @@ describe('readEnv', () => {
       CLICKHOUSE_USER: 'default',
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
+      MAX_STORED_GROUPS: 5_000_000,
+      METRICS_SOURCE: 'cells',
       PORT: 8080,
       ...SECRET,
       CORS_ORIGINS: [],

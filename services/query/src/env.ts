@@ -29,6 +29,10 @@ const environment = z
     AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json').optional(),
     AUTH_ISSUER: z.string().optional(),
     AUTH_AUDIENCE: z.string().optional(),
+    /** `events`: read every answer from the events themselves, never from cells. Slow; for comparisons and emergencies. */
+    METRICS_SOURCE: z.enum(['cells', 'events'], 'must be cells or events').default('cells'),
+    /** Groups of answers with more than one page that one caller may have stored in 24 hours. */
+    MAX_STORED_GROUPS: wholeNumberVariable(100, 1_000_000_000).default(5_000_000),
     CORS_ORIGINS: z.string().transform(commaList).pipe(z.array(origin)).default([]),
     TRUST_PROXY: z.string().transform(readTrustProxy).default(false),
   })

@@ -3,6 +3,7 @@ export type { Caller } from './auth/caller.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
 export type { QueryDependencies } from './dependencies.js';
 export { readEnv, type TrustProxy } from './env.js';
+export { createSealReader } from './metrics/seal-reader.js';
 export { createOpenApiDocument } from './openapi/document.js';
 export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
 export { createRedis } from './redis-connection.js';

@@ -23,6 +23,7 @@ import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
 import { requestMetrics } from './http/request-metrics.js';
 import { requestSpans } from './http/request-spans.js';
+import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
 import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 
@@ -33,8 +34,7 @@ const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
   const clock = () => new Date();
   const registry = createRegistry('query');
-  const statements = new StatementMetrics(registry);
-  const observe = eachObserver(statements.observe, statementSpans(tracing.tracer));
+  const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
   await prepareClickHouse(storage, log);
   const warehouse = createWarehouse(storage);
@@ -45,11 +45,17 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   };
   try {
     await connectRedis(redis, env.REDIS_URL);
-    const redisOutage = watchOutages(redis, log);
-    outageGauge(registry, { ClickHouse: () => statements.isUnanswered, Redis: () => redisOutage.isOn });
+    watchOutages(redis, log);
+    outageGauge(registry, {
+      // No statement: there would be one, and a span of it, for every scrape.
+      ClickHouse: async () => (await warehouse.ping()).success,
+      Redis: () => redis.ping().then(() => true),
+    });
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       warehouse,
+      readSealed: env.METRICS_SOURCE === 'events' ? readNothingSealed : createSealReader(warehouse, clock),
+      maxStoredGroups: env.MAX_STORED_GROUPS,
       accounts,
       keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX),
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock }),

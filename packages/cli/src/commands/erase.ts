@@ -2,6 +2,7 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   type AccountPartition,
   type AccountTable,
+  DERIVED_TABLES,
   eraseAccountPartition,
   readAccountPartitions,
   removeDeletedRejections,
@@ -39,8 +40,8 @@ export function addEraseCommand(program: Command, context: CommandContext): void
     .command('erase')
     .description(
       'Erases an account, after a typed confirmation of its name: its API keys first, so that nobody reads in between, then ' +
-        'its events and the refused events that claim it, month by month. Rows are written out of the files; ClickHouse ' +
-        `removes the old files some minutes later.\n${RESUMABLE}\n` +
+        'its events, the refused events that claim it and what was computed from them, month by month. Rows are written ' +
+        `out of the files; ClickHouse removes the old files some minutes later.\n${RESUMABLE}\n` +
         'Events that arrive afterwards count as ever, so stop the producers first. Jobs in the queue cannot be searched ' +
         'cheaply: let the queue drain before. Left alone are backups, price books, which may name the account, and jobs that ' +
         'were refused whole, which belong to no account.',
@@ -65,11 +66,25 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
     const signal = context.interruption();
     const erasedKeys = await withRedis(redisUrl, (redis) => eraseKeys(redis, account));
     const erased = await erasePartitions(context, warehouse, partitions, account, signal);
+    // What was computed from events that were not erased yet may have been stored after their months were done.
+    const derivedSince = await readAccountPartitions(warehouse, account, DERIVED_TABLES);
+    await erasePartitions(context, warehouse, derivedSince, account, signal);
     if (!signal.aborted) await removeDeletedRejections(warehouse);
     const result = holdings(erased, erasedKeys);
     printResult(context, flags.json, { account, ...result }, `Erased ${describe(result)}.`);
     if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
+    await requireNothingLeft(warehouse, account);
   });
+}
+
+/** A producer that goes on, or a worker with rows in its hands, may have stored some behind the erasure. */
+async function requireNothingLeft(warehouse: Warehouse, account: string): Promise<void> {
+  const left = (await readAccountPartitions(warehouse, account)).reduce((sum, { rows }) => sum + rows, 0);
+  if (left === 0) return;
+  throw new CommandError(
+    `rows of ${account} were stored meanwhile, ${formatCount(left)} so far; stop its producers, let the queue drain, ` +
+      'and run the same command again',
+  );
 }
 
 function holdings(partitions: readonly AccountPartition[], apiKeys: number): Holdings {
@@ -112,11 +127,7 @@ async function erasePartitions(
 ): Promise<AccountPartition[]> {
   if (partitions.length === 0) return [];
   const erased: AccountPartition[] = [];
-  const progress = startProgress(
-    context,
-    `Erasing ${formatCount(partitions.length)} months of rows`,
-    partitions.length,
-  );
+  const progress = startProgress(context, `Erasing ${formatCount(partitions.length)} partitions`, partitions.length);
   try {
     for (const partition of partitions) {
       if (signal.aborted) break;

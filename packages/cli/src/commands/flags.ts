@@ -60,7 +60,7 @@ export function nameOf(text: string): string {
 }
 
 /** Exclusive, as in the API: the first instant after the year 2100. */
-const END_OF_TIME = Date.UTC(2101, 0);
+export const END_OF_TIME = Date.UTC(2101, 0);
 
 /** A time as the API takes it. @throws InvalidArgumentError */
 export function instantOf(text: string): EpochMs {

@@ -10,6 +10,7 @@ import {
   type SelectionFlags,
   selectionOf,
   withFilter,
+  withoutLater,
 } from '../rejected/selection.js';
 import { type KeptRejection, settleSelected } from '../rejected/settlement.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
@@ -35,8 +36,9 @@ export function addDiscardCommand(rejected: Command, context: CommandContext): v
 }
 
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
-  const selection = selectionOf(ids, flags, context.now());
+  const asked = selectionOf(ids, flags, context.now());
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+    const selection = await withoutLater(warehouse, asked, context.now());
     const found = await countSelected(warehouse, selection);
     const refusals = found === 1 ? '1 refusal' : `${formatCount(found)} refusals`;
     if (flags.dryRun) {

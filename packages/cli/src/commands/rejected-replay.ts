@@ -7,7 +7,13 @@ import { UsageQueue } from '../queue/usage-queue.js';
 import { type Edits, parseEdit } from '../rejected/edits.js';
 import { formatRejectionId } from '../rejected/rejection-id.js';
 import { type Resend, resend, resendsOf, verdict } from '../rejected/replaying.js';
-import { type SelectionFlags, selectionOf, withFilter } from '../rejected/selection.js';
+import {
+  type RejectionSelection,
+  type SelectionFlags,
+  selectionOf,
+  withFilter,
+  withoutLater,
+} from '../rejected/selection.js';
 import { type KeptRejection, type Settlement, settleSelected } from '../rejected/settlement.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 import { printable, textTable } from '../text-table.js';
@@ -56,8 +62,9 @@ export function addReplayRejectedCommand(rejected: Command, context: CommandCont
 }
 
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
-  const selection = selectionOf(ids, flags, context.now());
+  const asked = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
+  requireIdentities(asked, edits);
   const signal = context.interruption();
   const tally: Tally = { replayed: 0, jobIds: [], kept: [] };
   const onKept = (kept: KeptRejection) => {
@@ -65,6 +72,7 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
     say(context, `${kept.id} stays: ${kept.why}`);
   };
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+    const selection = await withoutLater(warehouse, asked, context.now());
     const settlement = { warehouse, selection, signal, dryRun: flags.dryRun, onKept };
     if (flags.dryRun) await rehearse(context, flags, settlement, edits);
     else await send(context, flags, settlement, edits, tally);
@@ -165,4 +173,10 @@ function editsOf({ edit, unset }: ReplayFlags): Edits {
     return [parsed.field, parsed.value] as const;
   });
   return { set: new Map(set), unset: new Set(unset) };
+}
+
+/** Events that are given the same id become one event: one of them would count, and the others would be gone. */
+function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
+  if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids).size === 1)) return;
+  throw usageError('--edit eventId is for one refusal at a time: events with the same id count as one');
 }

@@ -11,10 +11,11 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult } from '../command-context.js';
+import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError, usageError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { startProgress } from '../progress.js';
+import { DailyRepairs } from '../reprice/daily-repairs.js';
 import { MoneyTable } from '../reprice/money-table.js';
 import { readPriceBook } from '../reprice/price-book-file.js';
 import { repricedEvent, requirePrice } from '../reprice/repricing.js';
@@ -66,19 +67,24 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const scope = { accountId: flags.account, window: { startTime: flags.from, endTime: flags.to } };
   const signal = context.interruption();
   const table = new MoneyTable();
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    await admitBook(warehouse, book, flags.dryRun === true);
-    await repriceAll(context, warehouse, { ...flags, scope, book, signal }, table);
-  });
-  report(context, flags, book, table);
-  if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
+  try {
+    await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+      await admitted(checkPriceBook(warehouse, book));
+      await repriceAll(context, warehouse, { ...flags, scope, book, signal }, table);
+    });
+  } catch (error) {
+    if (!flags.dryRun && table.total().events > 0) say(context, `Stopped on the way. ${RESUMABLE}`);
+    throw error;
+  }
+  report(context, flags, book, table, signal.aborted);
+  if (!signal.aborted) return;
+  throw new CommandError(flags.dryRun ? 'interrupted before everything was compared' : `interrupted. ${RESUMABLE}`);
 }
 
-/** As a worker does at its start: a version must mean the same prices for ever. */
-async function admitBook(warehouse: Warehouse, book: PriceBook, dryRun: boolean): Promise<void> {
+/** As at a worker's start: a version must mean the same prices for ever. @throws CommandError */
+async function admitted(check: Promise<unknown>): Promise<void> {
   try {
-    if (dryRun) await checkPriceBook(warehouse, book);
-    else await registerPriceBook(warehouse, book);
+    await check;
   } catch (error) {
     if (error instanceof PriceBookConflictError) throw new CommandError(error.message, undefined, { cause: error });
     throw error;
@@ -95,8 +101,10 @@ interface Repricing {
 }
 
 /**
- * Crash order: a step is read, then inserted as one block. A crash leaves whole steps done, and the one under way done
- * or not; a second run reads the same events and finds those that are done at their new cost. A revision that a producer
+ * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
+ * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them. A
+ * second run reads the same events, finds those that are done at their new cost, and recomputes the cells of all: a cell
+ * is not known to hold what its events say only because none of them changes any more. A revision that a producer
  * sends between reading and inserting wins, because it is compared before the price revision; its price is that of the
  * worker's book, and so is the price of an event that arrives behind the step.
  */
@@ -108,20 +116,27 @@ async function repriceAll(
 ): Promise<void> {
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
+  // Only now: one that lacks a price is mended and comes again under the same version.
+  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   const progress = startProgress(context, `${dryRun ? 'Comparing' : 'Re-pricing'} ${formatCount(total)} events`, total);
   try {
+    const repairs = new DailyRepairs(warehouse);
     let done = 0;
     let last: PricedEvent | undefined;
     for (let isMore = total > 0; isMore && !signal.aborted; ) {
       const events = await readRepricingStep(warehouse, scope, last, step);
       const changes = changesOf(events, book, table);
-      if (!dryRun) await insertUsageEvents(warehouse, changes);
+      if (!dryRun) {
+        await insertUsageEvents(warehouse, changes);
+        await repairs.add(events);
+      }
       last = events.at(-1);
       done += events.length;
       isMore = events.length === step;
       progress.update(done);
     }
+    await repairs.finish();
   } finally {
     progress.stop();
   }
@@ -135,7 +150,13 @@ function changesOf(events: readonly PricedEvent[], book: PriceBook, table: Money
   });
 }
 
-function report(context: CommandContext, flags: RepriceFlags, book: PriceBook, table: MoneyTable): void {
+function report(
+  context: CommandContext,
+  flags: RepriceFlags,
+  book: PriceBook,
+  table: MoneyTable,
+  interrupted: boolean,
+): void {
   const { account, from, to, dryRun = false, json } = flags;
   const total = table.total();
   const result = {
@@ -147,9 +168,16 @@ function report(context: CommandContext, flags: RepriceFlags, book: PriceBook, t
     dimensions: table.lines(),
     total,
   };
-  const changed = `${formatCount(total.changed)} of ${formatCount(total.events)} events`;
+  const isEmpty = total.events === 0 && !interrupted;
+  const text = isEmpty ? `Account ${account} has no events in this window.` : describe(table, book, dryRun);
+  printResult(context, json, result, text);
+}
+
+function describe(table: MoneyTable, book: PriceBook, dryRun: boolean): string {
+  const { changed, events } = table.total();
+  const share = `${formatCount(changed)} of ${formatCount(events)} events`;
   const outcome = dryRun
-    ? `Price book ${book.version} would change ${changed}. Nothing was written.`
-    : `Changed ${changed} to the prices of book ${book.version}; the others had them already.`;
-  printResult(context, json, result, `${table.text()}\n\n${outcome}`);
+    ? `Price book ${book.version} would change ${share}. Nothing was written.`
+    : `Changed ${share} to the prices of book ${book.version}; the others had them already.`;
+  return `${table.text()}\n\n${outcome}`;
 }

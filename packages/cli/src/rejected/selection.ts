@@ -44,10 +44,7 @@ export interface SelectionFlags extends FilterFlags {
   readonly all?: boolean;
 }
 
-export type RejectionSelection =
-  | { readonly ids: readonly string[] }
-  /** Bounded by the time of the call, so that what is refused again meanwhile does not come round for ever. */
-  | { readonly filter: RejectionFilter };
+export type RejectionSelection = { readonly ids: readonly string[] } | { readonly filter: RejectionFilter };
 
 /** @throws CommandError for anything but ids alone, or --all with a filter */
 export function selectionOf(ids: readonly string[], flags: SelectionFlags, now: Date): RejectionSelection {
@@ -55,8 +52,23 @@ export function selectionOf(ids: readonly string[], flags: SelectionFlags, now: 
   const filter = filterOf(filterFlags, now);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   if (ids.length > 0 && !all && !isFiltered) return { ids };
-  if (ids.length === 0 && all && isFiltered) return { filter: { ...filter, to: filter.to ?? now.getTime() } };
+  if (ids.length === 0 && all && isFiltered) return { filter };
   throw usageError('name refusals by their ids, or choose them with --all and at least one of the filters');
+}
+
+/**
+ * The selection as it is now: what is refused later, which nobody has seen, is left out. The time of receipt is the word
+ * of a producer, whose clock may be ahead; what `list` shows is selected nevertheless.
+ */
+export async function withoutLater(
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+  now: Date,
+): Promise<RejectionSelection> {
+  if ('ids' in selection || selection.filter.to !== undefined) return selection;
+  const [newest] = await readOpenRejections(warehouse, selection.filter, { limit: 1 });
+  const to = Math.max(now.getTime(), (newest?.receivedAt ?? 0) + 1);
+  return { filter: { ...selection.filter, to } };
 }
 
 /** The selected refusals a page at a time, in the order in which they may be settled. */

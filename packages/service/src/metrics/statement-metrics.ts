@@ -7,7 +7,6 @@ const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 /** How long ClickHouse takes for each statement. The names are constants of the warehouse, so there are few. */
 export class StatementMetrics {
   readonly #durations: Histogram<'statement' | 'outcome'>;
-  #lastUnanswered = false;
 
   constructor(registry: Registry) {
     this.#durations = new Histogram({
@@ -23,12 +22,6 @@ export class StatementMetrics {
     const started = performance.now();
     return (outcome) => {
       this.#durations.observe({ statement, outcome }, (performance.now() - started) / 1000);
-      this.#lastUnanswered = outcome === 'unanswered';
     };
   };
-
-  /** Whether ClickHouse left the latest statement unanswered. */
-  get isUnanswered(): boolean {
-    return this.#lastUnanswered;
-  }
 }

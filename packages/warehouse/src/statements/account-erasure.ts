@@ -4,11 +4,13 @@ import type { Warehouse } from '../client.js';
 import { observed } from '../observation.js';
 import { readRows, type Statement } from '../statement.js';
 
-/** The tables with rows of accounts. */
-export const ACCOUNT_TABLES = ['usage_events', 'rejected_events'] as const;
+/** What is computed from usage_events, and so must be erased after it. */
+export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'metrics_results'] as const;
+/** The tables with rows of accounts, in the order of their erasure. */
+export const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
-/** A month of a table, and how many rows of the account it holds; unmerged duplicates count. */
+/** A part of a table, a month of most, and how many rows of the account it holds; unmerged duplicates count. */
 export interface AccountPartition {
   readonly table: AccountTable;
   readonly partition: string;
@@ -30,8 +32,12 @@ ORDER BY partition`,
 
 const partitionRow = z.object({ partition: z.string(), rows: z.string().transform(Number) });
 
-export async function readAccountPartitions(warehouse: Warehouse, accountId: string): Promise<AccountPartition[]> {
-  const tables = ACCOUNT_TABLES.map(async (table) => {
+export async function readAccountPartitions(
+  warehouse: Warehouse,
+  accountId: string,
+  wanted: readonly AccountTable[] = ACCOUNT_TABLES,
+): Promise<AccountPartition[]> {
+  const tables = wanted.map(async (table) => {
     const rows = await readRows(warehouse, accountPartitionsStatement(table, accountId), partitionRow);
     return rows.map(({ partition, rows }) => ({ table, partition, rows }));
   });

@@ -1,25 +1,35 @@
 import { describe, expect, it } from '@jest/globals';
-import { type DecimalText, isDecimalText } from '@meterline/catalog';
 import { type MetricsQuestion, metricsStatement } from './metrics.js';
+import { storeMetricsStatement } from './metrics-results.js';
 
+const HALF_PAST = Date.UTC(2025, 9, 1, 0, 30);
 const QUESTION: MetricsQuestion = {
   accountId: 'acme',
-  window: { startTime: Date.UTC(2025, 9, 1, 0, 30), endTime: Date.UTC(2025, 9, 2) },
+  window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
   filters: {},
   resolution: 'hourly',
   groupBy: [],
   limit: 100,
 };
-const WINDOW = { start_time: 1_759_278_600_000, end_time: 1_759_363_200_000 };
 
-const BY_NOTHING_HOURLY = `
-SELECT *
+const TRUTH_ALONE = `
+SELECT
+  values,
+  cost,
+  usage,
+  cost_series,
+  usage_series,
+  total_cost,
+  total_usage,
+  total_groups
 FROM
 (
   SELECT
+    CAST([], 'Array(String)') AS values,
     *,
     sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage
+    sum(usage) OVER () AS total_usage,
+    toUInt32(count() OVER ()) AS total_groups
   FROM
   (
     SELECT
@@ -35,11 +45,11 @@ FROM
         sum(usage_events.usage) AS cell_usage
       FROM usage_events FINAL
       WHERE account_id = {account_id: String}
-      AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))
-      AND event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')
-      AND timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')
-      AND timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')
-      AND NOT voided
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+        AND NOT voided
       GROUP BY bucket
     )
   )
@@ -47,14 +57,24 @@ FROM
 ORDER BY cost DESC
 LIMIT {limit: UInt32}`;
 
-const BY_UUID_MONTHLY = `
-SELECT *
+const EVERY_SOURCE = `
+SELECT
+  values,
+  cost,
+  usage,
+  cost_series,
+  usage_series,
+  total_cost,
+  total_usage,
+  total_groups
 FROM
 (
   SELECT
+    [resource_uuid, top_workspace, top_resource_type, top_resource_name] AS values,
     *,
     sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage
+    sum(usage) OVER () AS total_usage,
+    toUInt32(count() OVER ()) AS total_groups
   FROM
   (
     SELECT
@@ -78,11 +98,91 @@ FROM
         sum(usage_events.usage) AS cell_usage
       FROM usage_events FINAL
       WHERE account_id = {account_id: String}
-      AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))
-      AND event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')
-      AND timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')
-      AND timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')
-      AND NOT voided
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+        AND NOT voided
+      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
+      UNION ALL
+      SELECT
+        CAST(resource_uuid, 'String') AS resource_uuid,
+        CAST(workspace, 'String') AS workspace,
+        CAST(resource_type, 'String') AS resource_type,
+        CAST(resource_name, 'String') AS resource_name,
+        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
+        sum(entry_cost) AS cell_cost,
+        sum(entry_usage) AS cell_usage
+      FROM usage_hourly FINAL
+      ARRAY JOIN
+        detail.resource_uuid AS resource_uuid,
+        detail.workspace AS workspace,
+        detail.resource_type AS resource_type,
+        detail.resource_name AS resource_name,
+        detail.cost AS entry_cost,
+        detail.usage AS entry_usage
+      WHERE account_id = {account_id: String}
+        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_1: Int64}, 'UTC')
+        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_1: Int64}, 'UTC')
+      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
+      UNION ALL
+      SELECT
+        CAST(resource_uuid, 'String') AS resource_uuid,
+        CAST(workspace, 'String') AS workspace,
+        CAST(resource_type, 'String') AS resource_type,
+        CAST(resource_name, 'String') AS resource_name,
+        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_daily.bucket)) AS bucket,
+        sum(entry_cost) AS cell_cost,
+        sum(entry_usage) AS cell_usage
+      FROM usage_daily FINAL
+      ARRAY JOIN
+        detail.resource_uuid AS resource_uuid,
+        detail.workspace AS workspace,
+        detail.resource_type AS resource_type,
+        detail.resource_name AS resource_name,
+        detail.cost AS entry_cost,
+        detail.usage AS entry_usage
+      WHERE account_id = {account_id: String}
+        AND usage_daily.bucket >= fromUnixTimestamp64Milli({from_2: Int64}, 'UTC')
+        AND usage_daily.bucket < fromUnixTimestamp64Milli({to_2: Int64}, 'UTC')
+      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
+      UNION ALL
+      SELECT
+        CAST(resource_uuid, 'String') AS resource_uuid,
+        CAST(workspace, 'String') AS workspace,
+        CAST(resource_type, 'String') AS resource_type,
+        CAST(resource_name, 'String') AS resource_name,
+        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
+        sum(entry_cost) AS cell_cost,
+        sum(entry_usage) AS cell_usage
+      FROM usage_hourly FINAL
+      ARRAY JOIN
+        detail.resource_uuid AS resource_uuid,
+        detail.workspace AS workspace,
+        detail.resource_type AS resource_type,
+        detail.resource_name AS resource_name,
+        detail.cost AS entry_cost,
+        detail.usage AS entry_usage
+      WHERE account_id = {account_id: String}
+        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_3: Int64}, 'UTC')
+        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_3: Int64}, 'UTC')
+      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
+      UNION ALL
+      SELECT
+        CAST(resource_uuid, 'String') AS resource_uuid,
+        CAST(workspace, 'String') AS workspace,
+        CAST(resource_type, 'String') AS resource_type,
+        CAST(resource_name, 'String') AS resource_name,
+        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS bucket,
+        sum(usage_events.cost) AS cell_cost,
+        sum(usage_events.usage) AS cell_usage
+      FROM usage_events FINAL
+      WHERE account_id = {account_id: String}
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_4: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_4: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_4: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_4: Int64}, 'UTC')
+        AND NOT voided
       GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
     )
     GROUP BY resource_uuid
@@ -91,19 +191,33 @@ FROM
 ORDER BY cost DESC, resource_uuid
 LIMIT {limit: UInt32}`;
 
-const BY_THREE_WEEKLY_FILTERED_AFTER = `
-SELECT *
+const STORED = `
+INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series, total_cost, total_usage, total_groups)
+SELECT
+  {caller: String},
+  {result_id: UUID},
+  {account_id: String},
+  toUInt32(row_number() OVER (ORDER BY cost DESC, workspace, billing_dimension)),
+  values,
+  cost,
+  usage,
+  cost_series,
+  usage_series,
+  total_cost,
+  total_usage,
+  total_groups
 FROM
 (
   SELECT
+    [workspace, billing_dimension, top_resource_type] AS values,
     *,
     sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage
+    sum(usage) OVER () AS total_usage,
+    toUInt32(count() OVER ()) AS total_groups
   FROM
   (
     SELECT
       workspace,
-      resource_name,
       billing_dimension,
       if(sum(cell_cost) = 0, min(resource_type), sumMap([resource_type], [cell_cost]).1[indexOf(sumMap([resource_type], [cell_cost]).2, arrayMax(sumMap([resource_type], [cell_cost]).2))]) AS top_resource_type,
       sum(cell_cost) AS cost,
@@ -114,7 +228,48 @@ FROM
     (
       SELECT
         CAST(workspace, 'String') AS workspace,
-        CAST(resource_name, 'String') AS resource_name,
+        CAST(billing_dimension, 'String') AS billing_dimension,
+        CAST(resource_type, 'String') AS resource_type,
+        toInt32(intDiv(toInt64(toUnixTimestamp(usage_daily.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
+        sum(entry_cost) AS cell_cost,
+        sum(entry_usage) AS cell_usage
+      FROM usage_daily FINAL
+      ARRAY JOIN
+        summary.workspace AS workspace,
+        summary.billing_dimension AS billing_dimension,
+        summary.resource_type AS resource_type,
+        summary.cost AS entry_cost,
+        summary.usage AS entry_usage
+      WHERE account_id = {account_id: String}
+        AND usage_daily.bucket >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+        AND usage_daily.bucket < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+        AND workspace = {workspace: String}
+        AND resource_type = {resource_type: String}
+      GROUP BY workspace, billing_dimension, resource_type, bucket
+      UNION ALL
+      SELECT
+        CAST(workspace, 'String') AS workspace,
+        CAST(billing_dimension, 'String') AS billing_dimension,
+        CAST(resource_type, 'String') AS resource_type,
+        toInt32(intDiv(toInt64(toUnixTimestamp(usage_hourly.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
+        sum(entry_cost) AS cell_cost,
+        sum(entry_usage) AS cell_usage
+      FROM usage_hourly FINAL
+      ARRAY JOIN
+        summary.workspace AS workspace,
+        summary.billing_dimension AS billing_dimension,
+        summary.resource_type AS resource_type,
+        summary.cost AS entry_cost,
+        summary.usage AS entry_usage
+      WHERE account_id = {account_id: String}
+        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_1: Int64}, 'UTC')
+        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_1: Int64}, 'UTC')
+        AND workspace = {workspace: String}
+        AND resource_type = {resource_type: String}
+      GROUP BY workspace, billing_dimension, resource_type, bucket
+      UNION ALL
+      SELECT
+        CAST(workspace, 'String') AS workspace,
         CAST(billing_dimension, 'String') AS billing_dimension,
         CAST(resource_type, 'String') AS resource_type,
         toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, 604800)) AS bucket,
@@ -122,74 +277,93 @@ FROM
         sum(usage_events.usage) AS cell_usage
       FROM usage_events FINAL
       WHERE account_id = {account_id: String}
-      AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))
-      AND event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')
-      AND timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')
-      AND timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')
-      AND NOT voided
-      AND workspace = {workspace: String}
-      AND billing_dimension = {billing_dimension: String}
-      GROUP BY workspace, resource_name, billing_dimension, resource_type, bucket
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_2: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_2: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_2: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_2: Int64}, 'UTC')
+        AND NOT voided
+        AND workspace = {workspace: String}
+        AND resource_type = {resource_type: String}
+      GROUP BY workspace, billing_dimension, resource_type, bucket
     )
-    GROUP BY workspace, resource_name, billing_dimension
+    GROUP BY workspace, billing_dimension
   )
-)
-WHERE cost < {after_cost: Decimal(38, 12)} OR (cost = {after_cost: Decimal(38, 12)} AND tuple(toString(workspace), toString(resource_name), toString(billing_dimension)) > tuple({after_0: String}, {after_1: String}, {after_2: String}))
-ORDER BY cost DESC, workspace, resource_name, billing_dimension
-LIMIT {limit: UInt32}`;
+)`;
 
 describe('the metrics statement', () => {
-  it('for no groupBy sums everything by hour', () => {
+  it('without seals reads the truth alone', () => {
     expect(metricsStatement(QUESTION)).toEqual({
       name: 'read_metrics',
-      query: BY_NOTHING_HOURLY,
-      query_params: { account_id: 'acme', ...WINDOW, axis_start: Date.UTC(2025, 9, 1) / 1000, limit: 100 },
-    });
-  });
-
-  it('for one dimension adds those that it enriches', () => {
-    expect(metricsStatement({ ...QUESTION, groupBy: ['resource_uuid'], resolution: 'monthly' })).toEqual({
-      name: 'read_metrics',
-      query: BY_UUID_MONTHLY,
-      query_params: { account_id: 'acme', ...WINDOW, axis_start: Date.UTC(2025, 9, 1) / 1000, limit: 100 },
-    });
-  });
-
-  it('for three dimensions, with filters and a place to go on after, has every value as a parameter', () => {
-    const statement = metricsStatement({
-      ...QUESTION,
-      groupBy: ['workspace', 'resource_name', 'billing_dimension'],
-      resolution: 'weekly',
-      filters: { workspace: "it's", billing_dimension: 'volume_storage_gbs' },
-      after: { cost: decimal('1.5'), values: ['a', 'b', 'c'] },
-      limit: 5,
-    });
-    expect(statement).toEqual({
-      name: 'read_metrics',
-      query: BY_THREE_WEEKLY_FILTERED_AFTER,
+      query: TRUTH_ALONE,
       query_params: {
         account_id: 'acme',
-        ...WINDOW,
-        workspace: "it's",
-        billing_dimension: 'volume_storage_gbs',
-        axis_start: Date.UTC(2025, 8, 29) / 1000,
-        limit: 5,
-        after_cost: '1.5',
-        after_0: 'a',
-        after_1: 'b',
-        after_2: 'c',
+        from_0: HALF_PAST,
+        to_0: Date.UTC(2025, 9, 2),
+        axis_start: Date.UTC(2025, 9, 1) / 1000,
+        limit: 100,
       },
     });
   });
 
   it('has the daily index of a bucket', () => {
     expect(metricsStatement({ ...QUESTION, resolution: 'daily' }).query).toBe(
-      BY_NOTHING_HOURLY.replace('{axis_start: Int64}, 3600', '{axis_start: Int64}, 86400'),
+      TRUTH_ALONE.replace('{axis_start: Int64}, 3600', '{axis_start: Int64}, 86400'),
     );
+  });
+
+  it('for one dimension adds those that it enriches, and reads each part of the window where it is known', () => {
+    const statement = metricsStatement({
+      ...QUESTION,
+      window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 4, 12, 30) },
+      groupBy: ['resource_uuid'],
+      resolution: 'monthly',
+      sealed: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4) },
+    });
+    expect(statement).toEqual({
+      name: 'read_metrics',
+      query: EVERY_SOURCE,
+      query_params: {
+        account_id: 'acme',
+        from_0: HALF_PAST,
+        to_0: Date.UTC(2025, 9, 1, 1),
+        from_1: Date.UTC(2025, 9, 1, 1),
+        to_1: Date.UTC(2025, 9, 2),
+        from_2: Date.UTC(2025, 9, 2),
+        to_2: Date.UTC(2025, 9, 4),
+        from_3: Date.UTC(2025, 9, 4),
+        to_3: Date.UTC(2025, 9, 4, 12),
+        from_4: Date.UTC(2025, 9, 4, 12),
+        to_4: Date.UTC(2025, 9, 4, 12, 30),
+        axis_start: Date.UTC(2025, 9, 1) / 1000,
+        limit: 100,
+      },
+    });
   });
 });
 
-function decimal(text: string): DecimalText {
-  if (!isDecimalText(text)) throw new Error(`${text} is not a decimal`);
-  return text;
-}
+it('the statement that stores a ranking has every value as a parameter', () => {
+  const statement = storeMetricsStatement({
+    ...QUESTION,
+    window: { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) },
+    groupBy: ['workspace', 'billing_dimension'],
+    resolution: 'weekly',
+    filters: { workspace: "it's", resource_type: 'agent' },
+    sealed: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2) },
+  });
+  expect(statement).toEqual({
+    name: 'store_metrics',
+    query: STORED,
+    query_params: {
+      account_id: 'acme',
+      workspace: "it's",
+      resource_type: 'agent',
+      from_0: Date.UTC(2025, 9, 1),
+      to_0: Date.UTC(2025, 9, 2),
+      from_1: Date.UTC(2025, 9, 2),
+      to_1: Date.UTC(2025, 9, 2, 1),
+      from_2: Date.UTC(2025, 9, 2, 1),
+      to_2: Date.UTC(2025, 9, 3),
+      axis_start: Date.UTC(2025, 8, 29) / 1000,
+    },
+  });
+});

@@ -1,38 +1,30 @@
 /**
- * Usage and cost of one account, read from the truth: usage_events FINAL.
- * One statement reads the table once, so that groups, their series and the totals come from one instant and add up.
+ * Usage and cost of one account, from events and cells, whichever know the parts of the window.
+ * One statement reads each part once, so that groups, their series and the totals add up.
  */
 import {
   bucketStart,
   type DecimalText,
   enrichedDimensions,
-  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   isDecimalText,
-  MS_PER_DAY,
-  MS_PER_HOUR,
   type Resolution,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { readRows, type Statement } from '../statement.js';
-import { type Selection, selectionCondition, selectionParameters } from './selection.js';
+import { segmentRelation } from '../rollups/segment-relation.js';
+import { NOTHING_SEALED, planSegments, type SealedUntil } from '../rollups/segments.js';
+import { type Relation, readRows, type Statement } from '../statement.js';
+import { filteredDimensions, type Selection, selectionParameters } from './selection.js';
 
 export interface MetricsQuestion extends Selection {
   readonly resolution: Resolution;
+  /** Which cells may be read, as known before the question is asked; nothing: the truth alone answers. */
+  readonly sealed?: SealedUntil;
   /** In canonical order; empty for the aggregate of everything. */
   readonly groupBy: readonly GroupByDimension[];
   /** The most groups to return. */
   readonly limit: number;
-  /** Only groups that rank after this one. */
-  readonly after?: GroupRank;
-}
-
-/** A group's place in the order: cost descending, then the dimensions' values ascending, bytewise. */
-export interface GroupRank {
-  readonly cost: DecimalText;
-  /** Values of the groupBy dimensions, in canonical order. */
-  readonly values: readonly string[];
 }
 
 /** Amounts by bucket, as [index into the axis, amount]; buckets that are not named hold zero. */
@@ -48,9 +40,11 @@ export interface MetricsGroup {
 }
 
 export interface MetricsAnswer {
+  /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
   /** Over all groups, whatever the limit. */
   readonly totals: { readonly cost: DecimalText; readonly usage: DecimalText };
+  readonly totalGroups: number;
 }
 
 /**
@@ -58,24 +52,45 @@ export interface MetricsAnswer {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  const rows = await readRows(warehouse, metricsStatement(question), metricsRow);
-  const first = rows[0] ?? (question.after && (await readTotals(warehouse, question)));
-  return {
-    groups: rows.map(toGroup),
-    totals: { cost: first?.total_cost ?? ZERO, usage: first?.total_usage ?? ZERO },
-  };
-}
-
-/** Nothing may rank after the last page's cursor any more; the totals of the window are still wanted. */
-async function readTotals(warehouse: Warehouse, { after, groupBy, ...question }: MetricsQuestion) {
-  const [row] = await readRows(warehouse, metricsStatement({ ...question, groupBy: [] }), metricsRow);
-  return row;
+  return toAnswer(await readRows(warehouse, metricsStatement(question), metricsRow), question.groupBy);
 }
 
 export function metricsStatement(question: MetricsQuestion): Statement {
-  const { groupBy, after } = question;
-  const enriched = enrichedDimensions(groupBy);
-  const columns = [...groupBy, ...enriched];
+  const { query, query_params } = allGroups(question);
+  return {
+    name: 'read_metrics',
+    query: `
+SELECT
+  ${GROUP_COLUMNS.join(',\n  ')}
+FROM
+(${query}
+)
+ORDER BY ${rankOrder(question)}
+LIMIT {limit: UInt32}`,
+    query_params: { ...query_params, limit: question.limit },
+  };
+}
+
+/** What a group is described by, in a live answer and in a stored one. */
+export const GROUP_COLUMNS = [
+  'values',
+  'cost',
+  'usage',
+  'cost_series',
+  'usage_series',
+  'total_cost',
+  'total_usage',
+  'total_groups',
+] as const;
+
+/** All groups, unordered, with {@link GROUP_COLUMNS} and the dimensions grouped by. */
+export function allGroups({ limit, ...question }: MetricsQuestion): Relation {
+  const { groupBy } = question;
+  const segments = planSegments(question.window, question.resolution, question.sealed ?? NOTHING_SEALED);
+  const shown = shownDimensions(groupBy);
+  const relation = { ...question, columns: shown, filters: filteredDimensions(question) };
+  const enriched = shown.filter((dimension) => !groupBy.includes(dimension));
+  const values = [...groupBy, ...enriched.map((dimension) => `top_${dimension}`)];
   const groups = [
     ...groupBy,
     ...enriched.map(dominantValue),
@@ -85,55 +100,36 @@ export function metricsStatement(question: MetricsQuestion): Statement {
     'sumMap([bucket], [cell_usage]) AS usage_series',
   ];
   return {
-    name: 'read_metrics',
     query: `
-SELECT *
-FROM
-(
   SELECT
+    ${values.length > 0 ? `[${values.join(', ')}]` : "CAST([], 'Array(String)')"} AS values,
     *,
     sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage
+    sum(usage) OVER () AS total_usage,
+    toUInt32(count() OVER ()) AS total_groups
   FROM
   (
     SELECT
       ${groups.join(',\n      ')}
     FROM
-    (
-      SELECT
-        ${[...columns.map((column) => `CAST(${column}, 'String') AS ${column}`), `${BUCKETS[question.resolution]} AS bucket`].join(',\n        ')},
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE ${selectionCondition(question)}
-      GROUP BY ${[...columns, 'bucket'].join(', ')}
+    (${segments.map((segment, index) => segmentRelation(segment, index, relation)).join('\n      UNION ALL')}
     )${groupBy.length > 0 ? `\n    GROUP BY ${groupBy.join(', ')}` : ''}
-  )
-)${after ? `\nWHERE ${ranksAfter(groupBy)}` : ''}
-ORDER BY ${['cost DESC', ...groupBy].join(', ')}
-LIMIT {limit: UInt32}`,
+  )`,
     query_params: {
-      ...selectionParameters(question),
+      ...selectionParameters(question, segments),
       axis_start: Math.floor(bucketStart(question.window.startTime, question.resolution) / 1000),
-      limit: question.limit,
-      ...(after && { after_cost: after.cost }),
-      ...Object.fromEntries(after?.values.map((value, index) => [`after_${index}`, value]) ?? []),
     },
   };
 }
 
-/** UTC has no daylight saving, so all buckets but months have one length. The axis may start before 1970. */
-function fixedBucket(milliseconds: number): string {
-  return `toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, ${milliseconds / 1000}))`;
+export function rankOrder({ groupBy }: Pick<MetricsQuestion, 'groupBy'>): string {
+  return ['cost DESC', ...groupBy].join(', ');
 }
 
-/** The index of an event's bucket on the axis. */
-const BUCKETS = {
-  hourly: fixedBucket(MS_PER_HOUR),
-  daily: fixedBucket(MS_PER_DAY),
-  weekly: fixedBucket(7 * MS_PER_DAY),
-  monthly: "toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour))",
-} as const satisfies Record<Resolution, string>;
+/** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
+function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension[] {
+  return [...groupBy, ...enrichedDimensions(groupBy)];
+}
 
 /**
  * The value that carries the most cost in the group; of several the smallest. sumMap gives the keys in ascending order
@@ -144,45 +140,38 @@ function dominantValue(column: GroupByDimension): string {
   return `if(sum(cell_cost) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))]) AS top_${column}`;
 }
 
-function ranksAfter(groupBy: readonly GroupByDimension[]): string {
-  const own = groupBy.map((dimension) => `toString(${dimension})`).join(', ');
-  const last = groupBy.map((_, index) => `{after_${index}: String}`).join(', ');
-  const cost = '{after_cost: Decimal(38, 12)}';
-  return `cost < ${cost} OR (cost = ${cost} AND tuple(${own}) > tuple(${last}))`;
-}
-
 const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 const ZERO = decimal.parse('0');
 const series = z
   .tuple([z.array(z.number()), z.array(decimal)])
   .transform(([buckets, amounts]): SparseSeries => buckets.map((bucket, index) => [bucket, amounts[index] ?? ZERO]));
 
-const metricsRow = z.object({
-  workspace: z.string().optional(),
-  resource_type: z.string().optional(),
-  resource_name: z.string().optional(),
-  resource_uuid: z.string().optional(),
-  billing_dimension: z.string().optional(),
-  // Enriched: the value that carries the most cost in the group
-  top_workspace: z.string().optional(),
-  top_resource_type: z.string().optional(),
-  top_resource_name: z.string().optional(),
-  top_resource_uuid: z.string().optional(),
-  top_billing_dimension: z.string().optional(),
+/** A row of {@link GROUP_COLUMNS}. */
+export const metricsRow = z.object({
+  values: z.array(z.string()),
   cost: decimal,
   usage: decimal,
   cost_series: series,
   usage_series: series,
   total_cost: decimal,
   total_usage: decimal,
+  total_groups: z.number(),
 });
 type MetricsRow = z.output<typeof metricsRow>;
 
-function toGroup(row: MetricsRow): MetricsGroup {
-  const values: Partial<Record<GroupByDimension, string>> = {};
-  for (const dimension of GROUP_BY_DIMENSIONS) {
-    const value = row[dimension] ?? row[`top_${dimension}`];
-    if (value !== undefined) values[dimension] = value;
-  }
-  return { values, cost: row.cost, usage: row.usage, costSeries: row.cost_series, usageSeries: row.usage_series };
+/** @param rows in rank order, as {@link GROUP_COLUMNS} */
+export function toAnswer(rows: readonly MetricsRow[], groupBy: readonly GroupByDimension[]): MetricsAnswer {
+  const [first] = rows;
+  const shown = shownDimensions(groupBy);
+  return {
+    groups: rows.map((row) => ({
+      values: Object.fromEntries(shown.map((dimension, index) => [dimension, row.values[index]])),
+      cost: row.cost,
+      usage: row.usage,
+      costSeries: row.cost_series,
+      usageSeries: row.usage_series,
+    })),
+    totals: { cost: first?.total_cost ?? ZERO, usage: first?.total_usage ?? ZERO },
+    totalGroups: first?.total_groups ?? 0,
+  };
 }

@@ -42,11 +42,11 @@ function event(changes: Partial<PricedEvent>): PricedEvent {
 }
 
 const SELECTION = `account_id = {account_id: String}
-      AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))
-      AND event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')
-      AND timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')
-      AND timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')
-      AND NOT voided`;
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+        AND NOT voided`;
 
 describe('the statement of a step', () => {
   const scope = { accountId: 'acme', window: WINDOW };
@@ -73,7 +73,7 @@ WHERE ${SELECTION}`;
       query: `${columns}
 ORDER BY event_hour, event_id
 LIMIT {limit: UInt32}`,
-      query_params: { account_id: 'acme', start_time: START, end_time: END, limit: 10 },
+      query_params: { account_id: 'acme', from_0: START, to_0: END, limit: 10 },
     });
   });
 
@@ -82,14 +82,14 @@ LIMIT {limit: UInt32}`,
     expect(repricingStepStatement(scope, after, 10)).toEqual({
       name: 'read_repricing_step',
       query: `${columns}
-      AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-      AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
+        AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
+        AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
 ORDER BY event_hour, event_id
 LIMIT {limit: UInt32}`,
       query_params: {
         account_id: 'acme',
-        start_time: START,
-        end_time: END,
+        from_0: START,
+        to_0: END,
         limit: 10,
         after_hour: Date.UTC(2025, 9, 1) / 1000,
         after_id: after.eventId,
@@ -111,7 +111,7 @@ FROM usage_events FINAL
 WHERE ${SELECTION}
 GROUP BY billing_dimension
 ORDER BY billing_dimension`,
-    query_params: { account_id: 'acme', start_time: START, end_time: END },
+    query_params: { account_id: 'acme', from_0: START, to_0: END },
   });
 });
 

@@ -13,8 +13,9 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { eventsCondition, segmentParameters } from '../rollups/segment-relation.js';
 import { readRows, type Statement } from '../statement.js';
-import { selectionCondition, selectionParameters } from './selection.js';
+
 import type { PricedEvent } from './usage-events.js';
 
 export interface RepricingScope {
@@ -39,7 +40,6 @@ const integer = z
   .transform(Number);
 
 export function dimensionSpansStatement(scope: RepricingScope): Statement {
-  const selection = { ...scope, filters: {} };
   return {
     name: 'read_dimension_spans',
     query: `
@@ -49,10 +49,10 @@ SELECT
   argMin(event_id, (timestamp, event_id)) AS first_event_id,
   toUnixTimestamp64Milli(min(timestamp)) AS first_timestamp
 FROM usage_events FINAL
-WHERE ${selectionCondition(selection)}
+WHERE ${eventsCondition(0, [])}
 GROUP BY billing_dimension
 ORDER BY billing_dimension`,
-    query_params: selectionParameters(selection),
+    query_params: scopeParameters(scope),
   };
 }
 
@@ -80,7 +80,6 @@ export async function readDimensionSpans(warehouse: Warehouse, scope: RepricingS
  * its id. So the server reads from the step's start and stops at its end, and no event is passed over.
  */
 export function repricingStepStatement(scope: RepricingScope, after: EventKey | undefined, limit: number): Statement {
-  const selection = { ...scope, filters: {} };
   const key = "(toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})";
   return {
     name: 'read_repricing_step',
@@ -99,21 +98,25 @@ SELECT
   price_revision,
   price_book
 FROM usage_events FINAL
-WHERE ${selectionCondition(selection)}${
+WHERE ${eventsCondition(0, [])}${
       after
         ? `
-      AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-      AND (event_hour, event_id) > ${key}`
+        AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
+        AND (event_hour, event_id) > ${key}`
         : ''
     }
 ORDER BY event_hour, event_id
 LIMIT {limit: UInt32}`,
     query_params: {
-      ...selectionParameters(selection),
+      ...scopeParameters(scope),
       limit,
       ...(after && { after_hour: hourInSeconds(after.timestamp), after_id: after.eventId }),
     },
   };
+}
+
+function scopeParameters({ accountId, window }: RepricingScope): Record<string, unknown> {
+  return { account_id: accountId, ...segmentParameters({ from: window.startTime, to: window.endTime }, 0) };
 }
 
 function hourInSeconds(instant: EpochMs): number {

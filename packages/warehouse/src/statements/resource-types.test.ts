@@ -39,14 +39,18 @@ it('the statement asks for the types of events that count in the window', () => 
     name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
-FROM usage_events FINAL
-WHERE account_id = {account_id: String}
-      AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))
-      AND event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')
-      AND timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')
-      AND timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')
-      AND NOT voided`,
-    query_params: { account_id: 'acme', start_time: START, end_time: END },
+FROM
+(
+  SELECT DISTINCT resource_type
+  FROM usage_events FINAL
+  WHERE account_id = {account_id: String}
+        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+        AND NOT voided
+)`,
+    query_params: { account_id: 'acme', from_0: START, to_0: END },
   });
 });
 

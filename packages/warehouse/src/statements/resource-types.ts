@@ -1,21 +1,47 @@
 import { RESOURCE_TYPES, type ResourceType, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
+import { CELL_TABLE } from '../rollups/grain.js';
+import { eventsCondition } from '../rollups/segment-relation.js';
+import { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from '../rollups/segments.js';
 import { readRows, type Statement } from '../statement.js';
-import { selectionCondition, selectionParameters } from './selection.js';
+import { selectionParameters } from './selection.js';
 
 const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
 
-export function resourceTypesStatement(accountId: string, window: Window): Statement {
-  const selection = { accountId, window, filters: {} };
+/** Any resolution but hours will do: the answer has no buckets, so whole days may answer. */
+const COARSEST = 'monthly';
+
+export function resourceTypesStatement(
+  accountId: string,
+  window: Window,
+  sealed: SealedUntil = NOTHING_SEALED,
+): Statement {
+  const segments = planSegments(window, COARSEST, sealed);
   return {
     name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
-FROM usage_events FINAL
-WHERE ${selectionCondition(selection)}`,
-    query_params: selectionParameters(selection),
+FROM
+(${segments.map(segmentTypes).join('\n  UNION ALL')}
+)`,
+    query_params: selectionParameters({ accountId, window, filters: {} }, segments),
   };
+}
+
+function segmentTypes({ source }: Segment, index: number): string {
+  if (source === 'events') {
+    return `
+  SELECT DISTINCT resource_type
+  FROM usage_events FINAL
+  WHERE ${eventsCondition(index, [])}`;
+  }
+  return `
+  SELECT DISTINCT arrayJoin(summary.resource_type) AS resource_type
+  FROM ${CELL_TABLE[source]} FINAL
+  WHERE account_id = {account_id: String}
+        AND bucket >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')
+        AND bucket < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`;
 }
 
 /** The resource types with at least one event that counts in the window, in the catalog's order. */
@@ -23,8 +49,9 @@ export async function readResourceTypes(
   warehouse: Warehouse,
   accountId: string,
   window: Window,
+  sealed?: SealedUntil,
 ): Promise<ResourceType[]> {
-  const rows = await readRows(warehouse, resourceTypesStatement(accountId, window), resourceTypeRow);
+  const rows = await readRows(warehouse, resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
   const found = new Set(rows.map((row) => row.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }

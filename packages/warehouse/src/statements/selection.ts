@@ -1,4 +1,6 @@
-import type { GroupByDimension, Window } from '@meterline/catalog';
+import { GROUP_BY_DIMENSIONS, type GroupByDimension, type Window } from '@meterline/catalog';
+import { segmentParameters } from '../rollups/segment-relation.js';
+import type { Segment } from '../rollups/segments.js';
 
 /** Which events a question is about: one account, a window, and values that dimensions must have. */
 export interface Selection {
@@ -7,23 +9,15 @@ export interface Selection {
   readonly filters: Readonly<Partial<Record<GroupByDimension, string>>>;
 }
 
-/**
- * The condition for a selection on usage_events FINAL. Voided events count nowhere; a revision may move an event
- * within its hour, so the exact window is a condition on the surviving row, the hours only narrow what is read.
- */
-export function selectionCondition({ filters }: Selection): string {
-  const conditions = [
-    'account_id = {account_id: String}',
-    "event_hour >= toStartOfHour(fromUnixTimestamp64Milli({start_time: Int64}, 'UTC'))",
-    "event_hour <= toDateTime(intDiv({end_time: Int64} - 1, 1000), 'UTC')",
-    "timestamp >= fromUnixTimestamp64Milli({start_time: Int64}, 'UTC')",
-    "timestamp < fromUnixTimestamp64Milli({end_time: Int64}, 'UTC')",
-    'NOT voided',
-    ...Object.keys(filters).map((dimension) => `${dimension} = {${dimension}: String}`),
-  ];
-  return conditions.join('\n      AND ');
+/** In canonical order. */
+export function filteredDimensions({ filters }: Selection): GroupByDimension[] {
+  return GROUP_BY_DIMENSIONS.filter((dimension) => filters[dimension] !== undefined);
 }
 
-export function selectionParameters({ accountId, window, filters }: Selection): Record<string, unknown> {
-  return { account_id: accountId, start_time: window.startTime, end_time: window.endTime, ...filters };
+export function selectionParameters(
+  { accountId, filters }: Selection,
+  segments: readonly Segment[],
+): Record<string, unknown> {
+  const windows = segments.map((segment, index) => segmentParameters(segment, index));
+  return { account_id: accountId, ...Object.assign({}, ...windows), ...filters };
 }

@@ -25,6 +25,7 @@ export type ErrorWord =
   | 'not_ready'
   | 'request_timeout'
   | 'storage_unavailable'
+  | 'too_many_stored_groups'
   | 'unauthorized'
   | 'url_too_long';
 
@@ -76,6 +77,7 @@ export function errorBody({ status, word, message, details }: ApiError, requestI
 
 const CHALLENGE = 'Bearer realm="meterline"';
 const RETRY_AFTER_SECONDS = '5';
+const STORED_GROUPS_RETRY_SECONDS = '3600';
 
 /** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
@@ -109,7 +111,18 @@ export function invalidCursor(): ApiError {
 }
 
 export function cursorExpired(): ApiError {
-  return new ApiError(400, 'cursor_expired', 'The cursor is older than 24 hours; start again from the first page.');
+  return new ApiError(
+    400,
+    'cursor_expired',
+    'The cursor has expired: the answer it belongs to is kept for 24 hours; start again from the first page.',
+  );
+}
+
+export function tooManyStoredGroups(groups: number, most: number): ApiError {
+  const message = `This answer has ${groups} groups, and the answers stored for your cursors may have ${most} in 24 hours; filter, group by fewer dimensions, or try again later.`;
+  return new ApiError(429, 'too_many_stored_groups', message, {
+    headers: { 'Retry-After': STORED_GROUPS_RETRY_SECONDS },
+  });
 }
 
 export function notFound(message: string): ApiError {

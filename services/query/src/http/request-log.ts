@@ -13,6 +13,8 @@ export function requestLog(logger: Logger): HttpLogger {
   return pinoHttp({
     logger,
     genReqId: chooseRequestId,
+    // An error is told as everywhere else, by the logger's own serializer.
+    wrapSerializers: false,
     // With both quiet, request.log is the logger of the line below: what a handler binds to it appears there.
     quietReqLogger: true,
     quietResLogger: true,

@@ -14,7 +14,7 @@ import {
 import type { MetricsGroup, SparseSeries } from '@meterline/warehouse';
 import type { MetricsRequest } from '../contracts/metrics-parameters.js';
 import { type ExactJson, ExactNumber } from './json.js';
-import type { MetricsPage } from './plan.js';
+import type { MetricsPage } from './paged-metrics.js';
 
 /** @param nextCursor empty on the last page */
 export function shapeAnswer(request: MetricsRequest, { groups, totals }: MetricsPage, nextCursor: string): ExactJson {

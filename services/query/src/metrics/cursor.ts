@@ -1,15 +1,7 @@
-/** What a metrics cursor is bound to and what it holds: the rank of the page's last group. */
-import { isDecimalText } from '@meterline/catalog';
-import type { GroupRank, MetricsGroup } from '@meterline/warehouse';
-import { z } from 'zod';
+/** What a metrics cursor is bound to. */
 import type { Caller } from '../auth/caller.js';
 import type { MetricsRequest } from '../contracts/metrics-parameters.js';
 import type { CursorBinding } from '../paging/cursor-codec.js';
-
-export const groupRank = z.object({
-  cost: z.string().refine(isDecimalText, 'must be a decimal'),
-  values: z.array(z.string()),
-});
 
 /** Every parameter but `limit`, in canonical form: the order of groupBy and the spelling of a time do not matter. */
 export function metricsCursorBinding(caller: Caller, accountId: string, request: MetricsRequest): CursorBinding {
@@ -25,8 +17,4 @@ export function metricsCursorBinding(caller: Caller, accountId: string, request:
     // Not being filtered by (null in JSON) differs from being filtered by "".
     [workspace, resource_type, resource_name, resource_uuid, billing_dimension],
   ];
-}
-
-export function rankOf({ cost, values }: MetricsGroup, { groupBy }: MetricsRequest): GroupRank {
-  return { cost, values: groupBy.map((dimension) => values[dimension] ?? '') };
 }

@@ -64,6 +64,7 @@ function metrics(): RoutedOperation {
       responses: {
         '200': success('A page of groups.', reference('AccountMetricsResponse'), METRICS_EXAMPLES),
         ...READ_ERRORS,
+        '429': errorReference('TooMany'),
       },
     },
   };

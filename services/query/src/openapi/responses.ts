@@ -93,6 +93,18 @@ export const ERROR_RESPONSES = {
       message: 'There is no such API key in an account that you are an admin of.',
     },
   ),
+  TooMany: errorResponse(
+    'The caller has had too many groups stored for its cursors within 24 hours (`too_many_stored_groups`): an answer that has ' +
+      'more than one page is stored when its first page is asked for.',
+    { 'Retry-After': headerReference('Retry-After') },
+    {
+      code: 429,
+      error: 'too_many_stored_groups',
+      message:
+        'This answer has 250000 groups, and the answers stored for your cursors may have 1000000 in 24 hours; filter, group by ' +
+        'fewer dimensions, or try again later.',
+    },
+  ),
   Unavailable: errorResponse(
     'A server behind the API is away (`storage_unavailable`, `auth_unavailable`). Try again after Retry-After.',
     { 'Retry-After': headerReference('Retry-After') },

@@ -25,10 +25,13 @@ export class CursorCodec {
     this.#clock = clock;
   }
 
-  /** @param position the place of the page's last item; must survive JSON */
-  issue(binding: CursorBinding, position: unknown): string {
+  /**
+   * @param position the place of the page's last item; must survive JSON
+   * @param issuedAt when its 24 hours begin, in epoch milliseconds
+   */
+  issue(binding: CursorBinding, position: unknown, issuedAt = this.#clock().getTime()): string {
     const content: z.input<typeof payload> = {
-      issuedAt: this.#clock().getTime(),
+      issuedAt,
       binding: digest(binding),
       position,
     };

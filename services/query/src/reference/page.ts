@@ -62,6 +62,7 @@ const ERROR_TITLE: Readonly<Record<string, string>> = {
   Unauthorized: '401 Unauthorized',
   Forbidden: '403 Forbidden',
   NotFound: '404 Not found',
+  TooMany: '429 Too many stored groups',
   Unavailable: '503 Unavailable',
   NotReady: '503 Not ready',
   Other: 'Any other status',

@@ -1,4 +1,5 @@
 /** GET /healthz: the process runs. GET /readyz: what it depends on answers too. */
+import { inTime } from '@meterline/service';
 import type { RequestHandler } from 'express';
 import { ApiError } from '../http/errors.js';
 
@@ -16,7 +17,9 @@ const CHECK_TIMEOUT_MS = 3_000;
 
 export function readinessRoute(checks: readonly ReadinessCheck[]): RequestHandler {
   return async (_request, response) => {
-    const outcomes = await Promise.allSettled(checks.map(({ server, check }) => inTime(server, check())));
+    const outcomes = await Promise.allSettled(
+      checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
+    );
     const away = checks.filter((_, index) => outcomes[index]?.status === 'rejected').map(({ server }) => server);
     if (away.length > 0) {
       const causes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
@@ -27,16 +30,4 @@ export function readinessRoute(checks: readonly ReadinessCheck[]): RequestHandle
     }
     response.json({ status: 'ready' });
   };
-}
-
-async function inTime(server: string, answer: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${server} did not answer in ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([answer, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -9,6 +9,13 @@ import { applyVersion } from '../contracts/version.js';
 import { parseWindowRequest } from '../contracts/window.js';
 import { storageAnswer } from '../http/outages.js';
 import { rawQuery } from '../http/request-checks.js';
+import type { ReadSealed } from '../metrics/seal-reader.js';
+
+export interface ResourceTypesRouteDependencies {
+  readonly authenticate: Authenticate;
+  readonly readSealed: ReadSealed;
+  readonly warehouse: Warehouse;
+}
 
 /** The dimensions that groupBy may name; the same for every account. */
 export function groupByEnumRoute(authenticate: Authenticate): RequestHandler<{ accountId: string }> {
@@ -23,10 +30,11 @@ export function groupByEnumRoute(authenticate: Authenticate): RequestHandler<{ a
 }
 
 /** The resource types with at least one event in the window. */
-export function resourceTypesEnumRoute(
-  authenticate: Authenticate,
-  warehouse: Warehouse,
-): RequestHandler<{ accountId: string }> {
+export function resourceTypesEnumRoute({
+  authenticate,
+  readSealed,
+  warehouse,
+}: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
     const caller = await authenticate(request);
@@ -34,6 +42,7 @@ export function resourceTypesEnumRoute(
     requireScope(caller, 'admin');
     requireMembership(caller, accountId);
     const window = parseWindowRequest(rawQuery(request));
-    response.json({ values: await storageAnswer(readResourceTypes(warehouse, accountId, window)) });
+    const sealed = await storageAnswer(readSealed());
+    response.json({ values: await storageAnswer(readResourceTypes(warehouse, accountId, window, sealed)) });
   };
 }

@@ -1,28 +1,26 @@
 /** GET /v0/accounts/{accountId}/metrics */
-import { readMetrics, type Warehouse } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import type { Authenticate } from '../auth/authenticate.js';
 import { requireAdmin, requireMembership, requireScope } from '../auth/authorise.js';
 import { parseMetricsRequest, readsWorkspaces } from '../contracts/metrics-parameters.js';
 import { applyVersion } from '../contracts/version.js';
-import { storageAnswer } from '../http/outages.js';
 import { rawQuery } from '../http/request-checks.js';
 import { shapeAnswer } from '../metrics/answer.js';
-import { groupRank, metricsCursorBinding, rankOf } from '../metrics/cursor.js';
+import { metricsCursorBinding } from '../metrics/cursor.js';
 import { writeJson } from '../metrics/json.js';
-import { pageOf, planMetrics } from '../metrics/plan.js';
+import { type PagedMetrics, pagePosition } from '../metrics/paged-metrics.js';
 import type { CursorCodec } from '../paging/cursor-codec.js';
 
 export interface MetricsRouteDependencies {
   readonly authenticate: Authenticate;
   readonly cursors: CursorCodec;
-  readonly warehouse: Warehouse;
+  readonly metrics: PagedMetrics;
 }
 
 export function metricsRoute({
   authenticate,
   cursors,
-  warehouse,
+  metrics,
 }: MetricsRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
     const { accountId } = request.params;
@@ -33,12 +31,13 @@ export function metricsRoute({
 
     const asked = parseMetricsRequest(rawQuery(request));
     const binding = metricsCursorBinding(caller, accountId, asked);
-    const after = asked.cursor === '' ? undefined : cursors.open(asked.cursor, binding, groupRank);
+    const position = asked.cursor === '' ? undefined : cursors.open(asked.cursor, binding, pagePosition);
     if (readsWorkspaces(asked)) requireAdmin(role);
 
-    const answer = await storageAnswer(readMetrics(warehouse, planMetrics(accountId, asked, after)));
-    const page = pageOf(answer, asked);
-    const nextCursor = page.lastBeforeMore ? cursors.issue(binding, rankOf(page.lastBeforeMore, asked)) : '';
+    const page = await (position
+      ? metrics.next(caller.id, position, asked)
+      : metrics.first(caller.id, accountId, asked));
+    const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.storedAt) : '';
     response.type('json').send(writeJson(shapeAnswer(asked, page, nextCursor)));
   };
 }

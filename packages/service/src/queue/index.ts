@@ -1,0 +1,1 @@
+export { type QueueDepth, readQueueDepth, waitingSeconds } from './queue-depth.js';

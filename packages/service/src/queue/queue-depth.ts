@@ -1,0 +1,50 @@
+/** How much waits in the queue, and for how long. */
+import type { EpochMs } from '@meterline/catalog';
+import type { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** Where jobs wait, the queue paused or not; those with a priority have a line of their own. */
+const LINES = ['waiting', 'prioritized'] as const;
+
+export interface QueueDepth {
+  /** Those with a priority included. */
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** When the job at the head of the line was put in, by its producer's word; undefined when none waits. */
+  readonly oldestWaitingSince: EpochMs | undefined;
+}
+
+/**
+ * The numbers are read one after the other, so they need not fit together.
+ * @param redis the connection of the queue
+ */
+export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueDepth> {
+  const [counts, ...heads] = await Promise.all([
+    queue.getJobCounts(...LINES, 'active', 'delayed', 'failed'),
+    ...LINES.map((line) => headOf(queue, redis, line)),
+  ]);
+  const since = heads.filter((timestamp) => timestamp !== undefined);
+  const { waiting = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
+  return {
+    waiting: waiting + prioritized,
+    active,
+    delayed,
+    failed,
+    oldestWaitingSince: since.length > 0 ? Math.min(...since) : undefined,
+  };
+}
+
+/** Of the one job only its time is read: its data may be megabytes, or no JSON at all. */
+async function headOf(queue: Queue, redis: Redis, line: (typeof LINES)[number]): Promise<EpochMs | undefined> {
+  const [id] = await queue.getRanges([line], 0, 0, true);
+  const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), 'timestamp');
+  // Producers may write anything there.
+  return timestamp !== null && /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : undefined;
+}
+
+/** 0 when none waits; a clock that is ahead is no negative age. */
+export function waitingSeconds({ oldestWaitingSince }: QueueDepth, now: EpochMs): number {
+  return oldestWaitingSince === undefined ? 0 : Math.max(0, now - oldestWaitingSince) / 1000;
+}

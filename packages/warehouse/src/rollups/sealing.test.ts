@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+import { event } from '../../../../test/contract/fixture.js';
+import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { insertUsageEvents } from '../statements/usage-events.js';
+import { type SealedStep, sealNext } from './sealing.js';
+import { readSeals } from './seals.js';
+
+const DAY = Date.UTC(2025, 9, 1);
+const TEN_EVENTS = 10;
+/** Two hours of ten events, and one day, whose hours are a row each. */
+const SMALL_STEPS = { hourly: 2 * TEN_EVENTS, daily: 1 };
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const hours = [0, 1, 2, 3, 4, 24, 25];
+  const at = (hour: number) => new Date(DAY + hour * MS_PER_HOUR).toISOString();
+  const events = hours.flatMap((hour) => Array.from({ length: TEN_EVENTS }, () => event({ at: at(hour) })));
+  await insertUsageEvents(database.warehouse, events);
+});
+afterAll(() => database.drop());
+
+async function sealAll(due: number): Promise<SealedStep[]> {
+  const steps: SealedStep[] = [];
+  for (;;) {
+    const step = await sealNext(database.warehouse, due, SMALL_STEPS);
+    if (!step) return steps;
+    steps.push(step);
+  }
+}
+
+async function cells(table: string): Promise<number> {
+  const result = await database.warehouse.query({
+    query: `SELECT toUInt32(count()) AS cells FROM ${table} FINAL`,
+    format: 'JSONEachRow',
+  });
+  return (await result.json<{ cells: number }>())[0]?.cells ?? -1;
+}
+
+describe('sealing', () => {
+  it('catches up in steps of bounded size, hours before their days', async () => {
+    const hour = (n: number) => DAY + n * MS_PER_HOUR;
+    expect(await sealAll(hour(25) + 1)).toEqual([
+      { grain: 'hourly', from: 0, to: hour(2) },
+      { grain: 'hourly', from: hour(2), to: hour(4) },
+      { grain: 'hourly', from: hour(4), to: hour(25) },
+      { grain: 'daily', from: 0, to: DAY + MS_PER_DAY },
+    ]);
+    expect([await cells('usage_hourly'), await cells('usage_daily')]).toEqual([6, 1]);
+  });
+
+  it('never seals an hour before its end', async () => {
+    expect((await readSeals(database.warehouse)).hourly.sealedUntil).toBe(DAY + 25 * MS_PER_HOUR);
+    expect(await sealAll(DAY + 26 * MS_PER_HOUR - 1)).toEqual([]);
+  });
+
+  it('goes over days without events in one step', async () => {
+    const due = DAY + 1_000 * MS_PER_DAY;
+    expect(await sealAll(due)).toEqual([
+      { grain: 'hourly', from: DAY + 25 * MS_PER_HOUR, to: due },
+      { grain: 'daily', from: DAY + MS_PER_DAY, to: DAY + 2 * MS_PER_DAY },
+      { grain: 'daily', from: DAY + 2 * MS_PER_DAY, to: due },
+    ]);
+  });
+
+  it('does nothing when nothing is due', async () => {
+    expect(await sealAll(DAY)).toEqual([]);
+  });
+});

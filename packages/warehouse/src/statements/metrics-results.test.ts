@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import type { MetricsQuestion } from './metrics.js';
+import { countStoredGroups, readStoredMetrics, STORED_METRICS, storeMetrics } from './metrics-results.js';
+import { insertUsageEvents } from './usage-events.js';
+
+const START = Date.UTC(2025, 9, 1);
+const GROUPS = 25_000;
+const QUESTION: MetricsQuestion = {
+  accountId: 'acme',
+  window: { startTime: START, endTime: START + 86_400_000 },
+  filters: {},
+  resolution: 'daily',
+  groupBy: ['resource_uuid'],
+  limit: 100,
+};
+const RESULT = { caller: 'client', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
+/** As in migration 0008. */
+const INDEX_GRANULARITY = 256;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await insertUsageEvents(
+    database.warehouse,
+    Array.from({ length: GROUPS }, (_, index) => ({
+      eventId: `0190c5e4-7b1a-7def-8abc-${index.toString(16).padStart(12, '0')}`,
+      accountId: 'acme',
+      workspace: 'production',
+      resourceType: 'sandbox' as const,
+      resourceName: 'builder',
+      resourceUuid: `box-${index}`,
+      billingDimension: 'sandbox_compute_runtime_gbs' as const,
+      usage: 10n ** 9n,
+      timestamp: START,
+      revision: 0,
+      voided: false,
+      cost: BigInt(GROUPS - index),
+      priceRevision: 0,
+      priceBook: 0,
+    })),
+  );
+  await storeMetrics(database.warehouse, RESULT, QUESTION);
+});
+afterAll(() => database.drop());
+
+/** Rows that the server touched to answer, from its own summary. */
+async function rowsRead(after: number): Promise<number> {
+  const answer = await database.warehouse.query({
+    query: STORED_METRICS,
+    query_params: { caller: RESULT.caller, result_id: RESULT.resultId, after, last: after + 100 },
+    clickhouse_settings: { wait_end_of_query: 1 },
+    format: 'JSONEachRow',
+  });
+  await answer.json();
+  const header = z.string().parse(answer.response_headers['x-clickhouse-summary']);
+  return z.object({ read_rows: z.coerce.number() }).parse(JSON.parse(header)).read_rows;
+}
+
+describe('a stored answer', () => {
+  it('has every group under its rank', async () => {
+    const page = { after: 12_345, limit: 3, groupBy: QUESTION.groupBy };
+    const { groups, totalGroups } = await readStoredMetrics(database.warehouse, RESULT, page);
+    expect(groups.map(({ values }) => values.resource_uuid)).toEqual(['box-12345', 'box-12346', 'box-12347']);
+    expect(totalGroups).toBe(GROUPS);
+  });
+
+  it.each([2, 200])('costs page %d no more than the rows around it', async (page) => {
+    expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
+  });
+
+  it('is known to its caller alone', async () => {
+    const page = { after: 0, limit: 3, groupBy: QUESTION.groupBy };
+    const foreign = { ...RESULT, caller: 'another' };
+    expect((await readStoredMetrics(database.warehouse, foreign, page)).groups).toEqual([]);
+    expect(await countStoredGroups(database.warehouse, 'another')).toBe(0);
+    expect(await countStoredGroups(database.warehouse, 'client')).toBe(GROUPS);
+  });
+});

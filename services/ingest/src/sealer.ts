@@ -1,0 +1,112 @@
+/**
+ * Seals past hours and days. Every ingest process can, a job scheduler in Redis wakes one of them at a time, and two at
+ * once would do no harm: see sealing.ts and repair.ts in packages/warehouse.
+ */
+import { formatTimestamp } from '@meterline/catalog';
+import { Outage } from '@meterline/service';
+import { GRAINS, readSeals, sealNext, type Warehouse } from '@meterline/warehouse';
+import { Queue, Worker } from 'bullmq';
+import type { Logger } from 'pino';
+import type { IngestMetrics } from './metrics.js';
+
+const SEALING_QUEUE = 'meterline-sealing';
+const SCHEDULER = 'seal';
+/** After the death of a process that seals another takes over within both of these; the lock of a job in work is renewed. */
+const LOCK_MS = 15_000;
+const STALLED_CHECK_MS = 5_000;
+
+export interface SealerOptions {
+  readonly redisUrl: string;
+  readonly prefix: string;
+  /** How often to look for an hour that is due. */
+  readonly everyMs: number;
+  /** How long after its end an hour is sealed. Events later than that are exact too, but cost a recomputed cell. */
+  readonly delayMs: number;
+  readonly warehouse: Warehouse;
+  readonly metrics: IngestMetrics;
+  readonly log: Logger;
+}
+
+export class Sealer {
+  readonly #options: SealerOptions;
+  readonly #queue: Queue;
+  readonly #worker: Worker;
+  readonly #outage: Outage;
+  readonly #stopping = new AbortController();
+
+  constructor(options: SealerOptions) {
+    const { redisUrl, prefix, log } = options;
+    this.#options = options;
+    this.#outage = new Outage(log, 'ClickHouse', 'hours stay unsealed until it does');
+    this.#queue = new Queue(SEALING_QUEUE, { connection: { url: redisUrl }, prefix });
+    this.#worker = new Worker(SEALING_QUEUE, () => this.#seal(), {
+      connection: { url: redisUrl, maxRetriesPerRequest: null },
+      prefix,
+      concurrency: 1,
+      autorun: false,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      removeOnComplete: { count: 1 },
+      removeOnFail: { count: 1 },
+    });
+    // The connections of the usage worker tell of an outage of Redis.
+    this.#queue.on('error', () => undefined);
+    this.#worker.on('error', () => undefined);
+  }
+
+  async run(): Promise<void> {
+    await this.#queue.setGlobalConcurrency(1);
+    await this.#queue.upsertJobScheduler(SCHEDULER, { every: this.#options.everyMs });
+    this.#worker.run().catch((error: unknown) => {
+      this.#options.log.fatal({ event: 'sealer_stopped', err: error }, 'The sealer has stopped');
+      throw error;
+    });
+  }
+
+  /** Does not wait for the step under way: it may take minutes, and is done anew by whoever seals next. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#worker.close();
+    await this.#queue.close();
+  }
+
+  async #seal(): Promise<void> {
+    try {
+      while (await this.#sealStep());
+      const seals = await readSeals(this.#options.warehouse);
+      for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
+      this.#outage.recovered();
+    } catch (error) {
+      // The scheduler's next job takes up the step. Given up at a stop, it may end on its own, which does no harm.
+      if (!this.#stopping.signal.aborted) this.#outage.failed(error);
+    }
+  }
+
+  /** @returns whether there may be more to seal */
+  async #sealStep(): Promise<boolean> {
+    const { warehouse, delayMs, metrics, log } = this.#options;
+    const startedAt = performance.now();
+    const step = await unless(this.#stopping.signal, sealNext(warehouse, Date.now() - delayMs));
+    if (!step) return false;
+    const { grain, from, to } = step;
+    const seconds = (performance.now() - startedAt) / 1000;
+    metrics.sealDuration.observe({ grain }, seconds);
+    log.info(
+      { event: 'sealed', grain, from: formatTimestamp(from), to: formatTimestamp(to), seconds },
+      'cells are ready to be read',
+    );
+    this.#outage.recovered();
+    return true;
+  }
+}
+
+/** @throws the signal's reason as soon as it is aborted, even if the work goes on */
+function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
+}

@@ -1,0 +1,68 @@
+/** Ingest processes that seal, as they do in production but more often. */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { readSeals } from '@meterline/warehouse';
+import { runMeterline } from '../cli/run-meterline.js';
+import { killServices, type LogEntry, startIngest } from '../services.js';
+import { drained, enqueue, openPipeline, type Pipeline, until } from './pipeline.js';
+
+jest.setTimeout(90_000);
+
+let pipeline: Pipeline;
+beforeEach(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(async () => {
+  await killServices();
+  await pipeline.close();
+});
+
+const sealing = () => ({ ...pipeline.env, SEAL_EVERY_MS: '200' });
+const isDailySeal = ({ event, grain }: LogEntry) => event === 'sealed' && grain === 'daily';
+/** What a step is, whoever made it. */
+const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
+
+async function audit() {
+  const { REDIS_URL: _redis, ...env } = pipeline.env;
+  return runMeterline(['audit'], { env });
+}
+
+describe('sealing', () => {
+  it('takes in what was there before, and what comes late afterwards', async () => {
+    const before = await startIngest(pipeline.env);
+    await enqueue(pipeline.queue, 10, 100);
+    await drained(pipeline.queue);
+    await before.stop();
+
+    const worker = await startIngest(sealing());
+    await worker.entry(isDailySeal);
+    await enqueue(pipeline.queue, 10, 100, 1_000);
+    await drained(pipeline.queue);
+    expect(await audit()).toMatchObject({ code: 0, stdout: 'Compared 1 day. Every cell agrees with its events.\n' });
+  });
+
+  it('is done once by several processes, and goes on when the one that did it is gone', async () => {
+    const workers = await Promise.all([startIngest(sealing()), startIngest(sealing()), startIngest(sealing())]);
+    await Promise.race(workers.map((worker) => worker.entry(isDailySeal)));
+    const steps = workers.flatMap((worker) =>
+      worker
+        .entries()
+        .filter(({ event }) => event === 'sealed')
+        .map(stepOf),
+    );
+    expect(new Set(steps).size).toBe(steps.length);
+
+    const sealers = workers.filter((worker) => worker.entries().some(({ event }) => event === 'sealed'));
+    await Promise.all(sealers.map((worker) => worker.kill()));
+    // As after a long stop: the watermarks are gone, and everything is to be done anew.
+    await pipeline.warehouse.command({ query: 'TRUNCATE TABLE rollup_seals' });
+    if (sealers.length === workers.length) await startIngest(sealing());
+    await until('somebody else seals', 60_000, async () => (await readSeals(pipeline.warehouse)).daily.sealedUntil > 0);
+  });
+
+  it('ends with its process, whatever it is doing', async () => {
+    const worker = await startIngest(sealing());
+    const asked = Date.now();
+    expect(await worker.stop()).toBe(0);
+    expect(Date.now() - asked).toBeLessThan(8_000);
+  });
+});

@@ -1,0 +1,71 @@
+/** For tests: work that stops before each of its calls until it is told to go on. */
+import type { Warehouse } from '@meterline/warehouse';
+
+type Pause = () => Promise<void>;
+
+export class Actor {
+  #resume: () => void = () => undefined;
+  #stopped: Promise<void>;
+  #tellStopped: () => void = () => undefined;
+  readonly #ended: Promise<void>;
+  #hasEnded = false;
+
+  constructor(work: (pause: Pause) => Promise<void>) {
+    this.#stopped = this.#nextStop();
+    this.#ended = work(() => this.#pause()).finally(() => {
+      this.#hasEnded = true;
+      this.#tellStopped();
+    });
+  }
+
+  /** Lets it make one call; resolves when it stops before the next one, or has ended. */
+  async advance(): Promise<void> {
+    await this.#stopped;
+    if (this.#hasEnded) return this.#ended;
+    const next = this.#nextStop();
+    this.#stopped = next;
+    this.#resume();
+    await next;
+    if (this.#hasEnded) await this.#ended;
+  }
+
+  async finish(): Promise<void> {
+    do await this.advance();
+    while (!this.#hasEnded);
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+      this.#tellStopped();
+    });
+  }
+
+  #nextStop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tellStopped = resolve;
+    });
+  }
+}
+
+/** The warehouse, pausing before each call of these methods. */
+export function pausing(warehouse: Warehouse, pause: Pause, methods: readonly (keyof Warehouse)[]): Warehouse {
+  return new Proxy(warehouse, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      if (!methods.some((method) => method === name)) return member.bind(target);
+      return async (...parameters: unknown[]) => {
+        await pause();
+        return Reflect.apply(member, target, parameters);
+      };
+    },
+  });
+}
+
+/** Every order in which actor 0 can make `first` calls and actor 1 `second`. */
+export function* orders(first: number, second: number): Generator<number[]> {
+  if (first === 0 && second === 0) yield [];
+  if (first > 0) for (const rest of orders(first - 1, second)) yield [0, ...rest];
+  if (second > 0) for (const rest of orders(first, second - 1)) yield [1, ...rest];
+}
