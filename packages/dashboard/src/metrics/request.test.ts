@@ -99,6 +99,10 @@ describe('trying again', () => {
     expect([shouldRetry(0, failure(status)), shouldRetry(4, failure(status))]).toEqual([true, false]);
   });
 
+  it('makes none when the service asks for a wait that nobody sits through', () => {
+    expect([shouldRetry(0, failure(429, 60)), shouldRetry(0, failure(429, 61))]).toEqual([true, false]);
+  });
+
   it.each([400, 401, 403, 500])('makes none after %d', (status) => {
     expect(shouldRetry(0, failure(status))).toBe(false);
   });

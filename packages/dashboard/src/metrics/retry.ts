@@ -4,12 +4,15 @@ import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 const MOST_RETRIES = 4;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 15_000;
+/** Nobody looks at a page that waits for longer; then its reason, and the way around it, say more. */
+const LONGEST_ASKED_SECONDS = 60;
 const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** @param failures so far, before the one at hand */
 export function shouldRetry(failures: number, error: Error): boolean {
   if (failures >= MOST_RETRIES) return false;
-  if (error instanceof MeterlineError) return BUSY.has(error.status);
+  if (error instanceof MeterlineError)
+    return BUSY.has(error.status) && (error.retryAfter ?? 0) <= LONGEST_ASKED_SECONDS;
   return error instanceof MeterlineConnectionError;
 }
 

@@ -34,7 +34,7 @@ function problemOfAnswer({ code, message, retryAfter, status }: MeterlineError, 
   if (status === 429) {
     return {
       title: 'Too many requests',
-      text: `The service asks to slow down.${retryAfter ? ` It takes requests again in ${retryAfter} seconds.` : ''}`,
+      text: `${message}${retryAfter ? ` It takes requests again in ${retryAfter} seconds.` : ''}`,
       canRetry: true,
     };
   }
