@@ -6,7 +6,7 @@ WORKDIR /app
 COPY . .
 # npm install, not npm ci: the lock file lists the optional packages of the platform it was made on alone.
 RUN npm install --no-audit --no-fund --ignore-scripts
-RUN npx tsc -b packages/cli services/ingest services/query
+RUN npx tsc -b packages/cli packages/client services/ingest services/query && node scripts/build-page.mjs
 
 FROM node:20-bookworm-slim AS runtime
 ENV NODE_ENV=production
@@ -36,6 +36,7 @@ CMD ["node", "services/ingest/dist/main.js"]
 
 FROM runtime AS query
 COPY --from=build /app/services/query/dist services/query/dist
+COPY --from=build /app/packages/dashboard/dist/page packages/dashboard/dist/page
 EXPOSE 8080
 CMD ["node", "services/query/dist/main.js"]
 

@@ -1,6 +1,7 @@
 /**
  * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, sees to it that there is a
- * Redis, compiles. Quick and quiet when there is nothing to do. Runs before `npm start` and, with --tests, `npm test`.
+ * Redis, compiles, builds the web page. Quick and quiet when there is nothing to do. Runs before `npm start` and, with
+ * --tests, before tests; --browser sees to a browser too, for the tests of the page.
  *
  * Node built-ins only: it runs before anything is installed.
  */
@@ -9,6 +10,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureRedisServer } from '../packages/local-stack/hosts/redis-binary.js';
+import { ensureChromium } from '../test/setup/chromium-binary.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const FAILURE_TAIL_LINES = 30;
@@ -22,6 +24,7 @@ try {
   await installPackages();
   const usesOwnRedis = Boolean(process.env.REDIS_URL) && !process.argv.includes('--tests');
   if (!usesOwnRedis) await ensureRedisServer({ say });
+  if (process.argv.includes('--browser')) await ensureChromium({ say });
   await compile();
 } catch (error) {
   console.error(`meterline: ${error.message}`);
@@ -67,6 +70,8 @@ async function compile() {
   try {
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     await run(process.execPath, [compiler, '-b'], 'The TypeScript does not compile');
+    const page = join(ROOT, 'scripts', 'build-page.mjs');
+    await run(process.execPath, [page], 'The web page cannot be built');
   } finally {
     clearTimeout(notice);
   }

@@ -21,6 +21,7 @@ const TIMELESS_TESTS = [
   'process',
   'packages/local-stack',
   'test/cli',
+  'test/browser',
   'test/guides',
   'test/browser',
   'interleavings',

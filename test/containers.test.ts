@@ -26,6 +26,15 @@ describe('the Dockerfile', () => {
     }
   });
 
+  it('builds the web page, and copies it to where the query service looks for it', async () => {
+    const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
+    expect(dockerfile).toMatch(/^RUN .*node scripts\/build-page\.mjs$/m);
+    const query = dockerfile.slice(dockerfile.indexOf('AS query'), dockerfile.indexOf('AS cli'));
+    const page = 'packages/dashboard/dist/page';
+    expect(query).toContain(`COPY --from=build /app/${page} ${page}\n`);
+    expect(await readFile(`${ROOT}services/query/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
+  });
+
   it.each(IMAGES)('does not bring the embedded engine into the image of %s', async (image) => {
     expect(await foldersOf(image)).not.toContain('packages/local-stack');
   });

@@ -53,6 +53,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
     corsOrigins: [],
     trustProxy: false,
+    pageFolder: undefined,
     watchers: [],
     ...replace,
   };

@@ -18,6 +18,7 @@ import { revocationRoute } from './routes/api-keys.js';
 import { healthRoute, readinessRoute } from './routes/health.js';
 import { metricsRoute } from './routes/metrics.js';
 import { groupByEnumRoute, resourceTypesEnumRoute } from './routes/metrics-enums.js';
+import { assetRoute, pageRoute } from './routes/page.js';
 import { openApiRoute, referenceRoute } from './routes/reference.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
@@ -61,6 +62,10 @@ export function createApp(dependencies: QueryDependencies): Express {
     .route('/v0/service_accounts/:clientId/api_keys/:apiKeyId')
     .delete(revocationRoute({ authenticate, clock, keys }))
     .all(methodNotAllowed('DELETE'));
+  if (dependencies.pageFolder !== undefined) {
+    app.route('/').get(pageRoute(dependencies.pageFolder)).all(methodNotAllowed(READ));
+    app.route('/assets/:file').get(assetRoute(dependencies.pageFolder)).all(methodNotAllowed(READ));
+  }
 
   app.use(routeNotFound);
   app.use(answerError);

@@ -27,4 +27,6 @@ export interface QueryDependencies {
   /** Web pages of these origins may call the API. */
   readonly corsOrigins: readonly string[];
   readonly trustProxy: TrustProxy;
+  /** The folder of the web page's build; undefined: the API alone. */
+  readonly pageFolder: string | undefined;
 }

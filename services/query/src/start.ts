@@ -1,4 +1,7 @@
 /** Connects to everything the API needs, in the order in which a missing piece is easiest to understand. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   type AdminServer,
@@ -23,6 +26,9 @@ import { requestSpans } from './http/request-spans.js';
 import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
 import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
+
+/** The same in the repository and in the image, from the build of this file. */
+const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -59,6 +65,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       log,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
+      pageFolder: await builtPage(log),
       watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
     const admin = await openAdminPort(env, registry, log);
@@ -75,6 +82,17 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     await disconnect();
     throw error;
   }
+}
+
+/** The page is a build of its own; without it the API is what it is. */
+async function builtPage(log: Logger): Promise<string | undefined> {
+  const built = await access(join(PAGE_FOLDER, 'index.html')).then(
+    () => true,
+    () => false,
+  );
+  if (built) return PAGE_FOLDER;
+  log.warn({ event: 'page_missing', folder: PAGE_FOLDER }, 'the web page is not built; only the API answers');
+  return undefined;
 }
 
 /** @throws StartError when the port is in use */

@@ -23,6 +23,12 @@ describe('what npm start says', () => {
     );
   });
 
+  it('tells where the web page is, and the key that it asks for', () => {
+    const told = summarize(STACK, { dataDir: USUAL, demo: true, now: NOW });
+    expect(told).toMatch(/Web page {3}http:\/\/127\.0\.0\.1:8080\/\n/);
+    expect(told).toMatch(/Admin key {2}mlk_admin\n/);
+  });
+
   it('tells where each service may be watched', () => {
     expect(summarize(STACK, { dataDir: USUAL, demo: true, now: NOW })).toMatch(
       /Metrics {4}http:\/\/127\.0\.0\.1:3\/metrics\n +http:\/\/127\.0\.0\.1:4\/metrics/,

@@ -18,6 +18,7 @@ export function summarize({ addresses, metricsUrls }: RunningStack, options: Sum
   return `
 Meterline is running.
 
+  Web page   ${apiUrl}/
   API        ${apiUrl}
   Account    ${account}
   Admin key  ${adminKey}

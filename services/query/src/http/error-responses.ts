@@ -1,14 +1,14 @@
 /** From whatever was thrown to the one shape that every failure has. */
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { z } from 'zod';
-import { ApiError, errorBody, notFound } from './errors.js';
+import { ApiError, errorBody, unknownPath } from './errors.js';
 import { requestIdOf } from './request-id.js';
 
 /** What Express and its body parser throw. Source: the npm package http-errors. */
 const httpError = z.object({ status: z.int().min(400).max(499), message: z.string() });
 
 export const routeNotFound: RequestHandler = (request) => {
-  throw notFound(`There is no ${request.path}; the API's paths begin with /v0/accounts and /v0/service_accounts.`);
+  throw unknownPath(request.path);
 };
 
 export function methodNotAllowed(allowed: string): RequestHandler {

@@ -129,6 +129,10 @@ export function notFound(message: string): ApiError {
   return new ApiError(404, 'not_found', message);
 }
 
+export function unknownPath(path: string): ApiError {
+  return notFound(`There is no ${path}; the API's paths begin with /v0/accounts and /v0/service_accounts.`);
+}
+
 export function storageUnavailable(cause: unknown): ApiError {
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
 }

@@ -1,0 +1,102 @@
+import type { DecimalText, Resolution, Unit, Window } from '@meterline/catalog';
+import { lazy, Suspense, useCallback } from 'react';
+import { axisUnitText } from '../breakdown/amount-text.js';
+import type { Breakdown } from '../breakdown/breakdown.js';
+import { DIMENSION_LABEL } from '../breakdown/labels.js';
+import { bucketText, bucketWindow } from '../period/period-text.js';
+import { ChartSkeleton } from '../states/skeleton.js';
+import { canDrill, drillDown } from '../view/drill-down.js';
+import { type View, withGroups } from '../view/view.js';
+import { SeriesTable } from './series-table.js';
+
+/** ECharts is most of the page's code: it comes at the same time as the first answer, and not before it is asked for. */
+const chart = import('./usage-chart.js');
+const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
+
+export interface ChartCardProps {
+  readonly view: View;
+  readonly navigate: (view: View) => void;
+  /** Undefined: not here yet. */
+  readonly breakdown: Breakdown | undefined;
+  readonly resolution: Resolution;
+  readonly window: Window;
+  readonly previous: readonly DecimalText[] | undefined;
+  readonly unit: Unit | undefined;
+}
+
+export function ChartCard({ view, navigate, breakdown, resolution, window, previous, unit }: ChartCardProps) {
+  const target = (series: number | undefined, bucket: number) =>
+    breakdown && chosenView({ view, resolution, window, breakdown }, series, bucket);
+  const onDrawn = useCallback(() => markFirstView(), []);
+  return (
+    <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
+      <header className="card-header">
+        <h2>{title(view, unit)}</h2>
+        <fieldset className="segments">
+          <legend className="sr-only">How the figures are shown</legend>
+          <button type="button" aria-pressed={!view.asTable} onClick={() => navigate({ ...view, asTable: false })}>
+            Chart
+          </button>
+          <button type="button" aria-pressed={view.asTable} onClick={() => navigate({ ...view, asTable: true })}>
+            Table
+          </button>
+        </fieldset>
+      </header>
+      {!breakdown && <ChartSkeleton />}
+      {breakdown && view.asTable && (
+        <SeriesTable
+          {...{ breakdown, resolution, previous, unit, navigate }}
+          viewOf={(series, bucket) => target(series, bucket)?.view}
+        />
+      )}
+      {breakdown && !view.asTable && (
+        <Suspense fallback={<ChartSkeleton />}>
+          <UsageChart
+            {...{ breakdown, resolution, previous, unit, onDrawn }}
+            onChoose={(series, bucket) => {
+              const to = target(series, bucket)?.view;
+              if (to) navigate(to);
+            }}
+            hintOf={(series, bucket) => target(series, bucket)?.hint}
+          />
+        </Suspense>
+      )}
+    </section>
+  );
+}
+
+interface Shown {
+  readonly view: View;
+  readonly resolution: Resolution;
+  readonly window: Window;
+  readonly breakdown: Breakdown;
+}
+
+/** Into the group; with no group, or nothing left to break it down by, into the time. */
+function chosenView({ view, resolution, window, breakdown }: Shown, series: number | undefined, bucket: number) {
+  const chosen = series === undefined ? undefined : breakdown.series[series];
+  if (chosen?.values && canDrill(view)) {
+    return { view: drillDown(view, chosen.values), hint: `Click to break down ${chosen.label}` };
+  }
+  if (resolution === 'hourly') return undefined;
+  const start = breakdown.buckets[bucket] ?? window.startTime;
+  const { startTime, endTime } = bucketWindow(start, resolution, window);
+  const period = { from: startTime, to: endTime };
+  return {
+    view: withGroups(view, { period, resolution: undefined }),
+    hint: series === undefined ? undefined : `Click to zoom into ${bucketText(start, resolution)}`,
+  };
+}
+
+function title({ groupBy }: View, unit: Unit | undefined): string {
+  const measure = unit === undefined ? 'Cost' : `Usage in ${axisUnitText(unit)}`;
+  const by = groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()).join(' and ');
+  return by ? `${measure} by ${by}` : measure;
+}
+
+/** What the time to the first view is measured by. */
+function markFirstView(): void {
+  if (performance.getEntriesByName(FIRST_VIEW).length === 0) performance.mark(FIRST_VIEW);
+}
+
+const FIRST_VIEW = 'meterline:first-view';

@@ -1,0 +1,67 @@
+/**
+ * Colours that can be told apart in each theme, the accent first; Other is grey, because it is nothing by itself. Charts
+ * are drawn on canvas, where the style sheet's variables do not reach.
+ */
+import { OTHER_KEY, type Series } from '../breakdown/breakdown.js';
+import type { Theme } from '../theme/theme.js';
+
+export interface Palette {
+  readonly series: readonly string[];
+  readonly other: string;
+  readonly previous: string;
+  readonly text: string;
+  readonly axis: string;
+  readonly grid: string;
+  readonly surface: string;
+}
+
+const LIGHT: Palette = {
+  series: [
+    '#2f66e0',
+    '#14a38b',
+    '#f0a030',
+    '#8a5fd6',
+    '#e2596e',
+    '#43a9e0',
+    '#7d9c34',
+    '#cf6bb0',
+    '#b07a4a',
+    '#5b6b99',
+  ],
+  other: '#b9c0cc',
+  previous: '#3d4656',
+  text: '#5a6372',
+  axis: '#cfd5de',
+  grid: '#e9ecf1',
+  surface: '#ffffff',
+};
+
+const DARK: Palette = {
+  series: [
+    '#6b98ff',
+    '#35c2aa',
+    '#f3b65a',
+    '#ad8bf0',
+    '#f0808f',
+    '#74c6f2',
+    '#a2c25c',
+    '#e294cb',
+    '#cb9a72',
+    '#8f9fcc',
+  ],
+  other: '#59616f',
+  previous: '#c3cad6',
+  text: '#98a2b1',
+  axis: '#39414e',
+  grid: '#232932',
+  surface: '#151920',
+};
+
+export function paletteOf(theme: Theme): Palette {
+  return theme === 'dark' ? DARK : LIGHT;
+}
+
+/** By rank: the group that costs most has the accent. */
+export function seriesColor({ key }: Pick<Series, 'key'>, rank: number, palette: Palette): string {
+  return key === OTHER_KEY ? palette.other : (palette.series[rank % palette.series.length] ?? palette.other);
+}

@@ -1,0 +1,106 @@
+/** The chart's figures, to the last digit: one row a bucket, one column a series. */
+import { type DecimalText, type Resolution, UNIT_NAME, type Unit, ZERO } from '@meterline/catalog';
+import type { Breakdown } from '../breakdown/breakdown.js';
+import { ViewLink } from '../controls/view-link.js';
+import { bucketText } from '../period/period-text.js';
+import { ExactAmount } from '../table/exact-amount.js';
+import { longestFraction } from '../table/longest-fraction.js';
+import type { View } from '../view/view.js';
+
+const MONEY_DIGITS = 2;
+
+interface SeriesTableProps {
+  readonly breakdown: Breakdown;
+  readonly resolution: Resolution;
+  readonly previous: readonly DecimalText[] | undefined;
+  readonly unit: Unit | undefined;
+  readonly navigate: (view: View) => void;
+  /** Where a bucket, or a group, leads to; undefined when nowhere. */
+  readonly viewOf: (series: number | undefined, bucket: number) => View | undefined;
+}
+
+export function SeriesTable({ breakdown, resolution, previous, unit, navigate, viewOf }: SeriesTableProps) {
+  const { buckets, series, totals, total } = breakdown;
+  const least = unit === undefined ? MONEY_DIGITS : 0;
+  const room = longestFraction(
+    [total, ...totals, ...(previous ?? []), ...series.flatMap(({ points }) => points)],
+    least,
+  );
+  const text = (amount: DecimalText = ZERO) => (
+    <ExactAmount amount={amount} least={least} room={room} symbol={unit === undefined ? '$' : ''} />
+  );
+  return (
+    <section className="scroller series-table" aria-label="The chart's figures">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time (UTC){unit && `, in ${UNIT_NAME[unit]}`}</th>
+            <th scope="col" className="number">
+              Total
+            </th>
+            {previous && (
+              <th scope="col" className="number">
+                Period before
+              </th>
+            )}
+            {series.length > 1 &&
+              series.map(({ key, label, values }, rank) => (
+                <th key={key} scope="col" className="number">
+                  <Linked to={values && viewOf(rank, 0)} navigate={navigate}>
+                    {label}
+                  </Linked>
+                </th>
+              ))}
+          </tr>
+        </thead>
+        <tbody>
+          {buckets.map((bucket, index) => (
+            <tr key={bucket}>
+              <th scope="row">
+                <Linked to={viewOf(undefined, index)} navigate={navigate}>
+                  {bucketText(bucket, resolution)}
+                </Linked>
+              </th>
+              <td className="number">{text(totals[index])}</td>
+              {previous && <td className="number">{index < previous.length ? text(previous[index]) : '–'}</td>}
+              {series.length > 1 &&
+                series.map(({ key, points }) => (
+                  <td key={key} className="number">
+                    {text(points[index])}
+                  </td>
+                ))}
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">Total</th>
+            <td className="number">{text(total)}</td>
+            {previous && <td />}
+            {series.length > 1 &&
+              series.map((each) => (
+                <td key={each.key} className="number">
+                  {text(each.total)}
+                </td>
+              ))}
+          </tr>
+        </tfoot>
+      </table>
+    </section>
+  );
+}
+
+interface LinkedProps {
+  readonly to: View | undefined;
+  readonly navigate: (view: View) => void;
+  readonly children: string;
+}
+
+function Linked({ to, navigate, children }: LinkedProps) {
+  if (!to) return children;
+  return (
+    <ViewLink to={to} navigate={navigate}>
+      {children}
+    </ViewLink>
+  );
+}

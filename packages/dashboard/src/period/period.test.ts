@@ -1,0 +1,155 @@
+import { describe, expect, it } from '@jest/globals';
+import { exceededCap, formatTimestamp, type Resolution, type Window } from '@meterline/catalog';
+import { bucketText, bucketWindow, tickText, windowText } from './period-text.js';
+import { PRESETS, presetWindow } from './preset.js';
+import { isByMonths, previousWindow } from './previous.js';
+
+const NOW = Date.parse('2026-03-21T16:49:00Z');
+const window = (from: string, to: string): Window => ({ startTime: Date.parse(from), endTime: Date.parse(to) });
+const text = (of: Window | undefined) => of && [formatTimestamp(of.startTime), formatTimestamp(of.endTime)];
+
+describe('a preset', () => {
+  it.each([
+    ['24h', '2026-03-20T17:00:00Z', '2026-03-21T17:00:00Z'],
+    ['7d', '2026-03-15T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['30d', '2026-02-20T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['90d', '2025-12-22T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['month', '2026-03-01T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['last-month', '2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z'],
+    ['12m', '2025-04-01T00:00:00Z', '2026-04-01T00:00:00Z'],
+  ] as const)('%s is whole and holds the present', (preset, from, to) => {
+    expect(text(presetWindow(preset, NOW))).toEqual([from, to]);
+  });
+
+  it.each([
+    ['24h', 'hourly'],
+    ['7d', 'hourly'],
+    ['90d', 'daily'],
+    ['12m', 'weekly'],
+  ] as const)('%s is within the cap of %s', (preset, resolution) => {
+    expect(exceededCap(resolution, presetWindow(preset, NOW))).toBeUndefined();
+  });
+
+  it('has a window whatever the moment', () => {
+    for (const moment of ['2024-02-29T23:59:59Z', '2026-01-01T00:00:00Z', '2026-12-31T12:00:00Z']) {
+      for (const { id } of PRESETS) {
+        const { startTime, endTime } = presetWindow(id, Date.parse(moment));
+        expect(startTime).toBeLessThan(endTime);
+      }
+    }
+  });
+});
+
+describe('the period before', () => {
+  it.each([
+    [
+      'days go back by their number',
+      '2026-03-08T00:00:00Z',
+      '2026-03-15T00:00:00Z',
+      false,
+      '2026-03-01T00:00:00Z',
+      '2026-03-08T00:00:00Z',
+    ],
+    [
+      'what has not ended ends as early',
+      '2026-03-15T00:00:00Z',
+      '2026-03-22T00:00:00Z',
+      false,
+      '2026-03-08T00:00:00Z',
+      '2026-03-14T16:49:00Z',
+    ],
+    [
+      'thirty days that are a month stay thirty days',
+      '2026-02-01T00:00:00Z',
+      '2026-03-01T00:00:00Z',
+      false,
+      '2026-01-04T00:00:00Z',
+      '2026-02-01T00:00:00Z',
+    ],
+    [
+      'a month is compared with the whole month before',
+      '2026-02-01T00:00:00Z',
+      '2026-03-01T00:00:00Z',
+      true,
+      '2026-01-01T00:00:00Z',
+      '2026-02-01T00:00:00Z',
+    ],
+    [
+      'month to date, with as much of the month before',
+      '2026-03-01T00:00:00Z',
+      '2026-03-22T00:00:00Z',
+      true,
+      '2026-02-01T00:00:00Z',
+      '2026-02-21T16:49:00Z',
+    ],
+    [
+      'a year by months, with the year before',
+      '2025-04-01T00:00:00Z',
+      '2026-04-01T00:00:00Z',
+      true,
+      '2024-04-01T00:00:00Z',
+      '2025-03-21T16:49:00Z',
+    ],
+  ])('%s', (_what, from, to, byMonths, beforeFrom, beforeTo) => {
+    expect(text(previousWindow(window(from, to), byMonths, NOW))).toEqual([beforeFrom, beforeTo]);
+  });
+
+  it('of a month to date does not reach into that month', () => {
+    const lateInMarch = Date.parse('2026-03-30T12:00:00Z');
+    const march = window('2026-03-01T00:00:00Z', '2026-03-31T00:00:00Z');
+    expect(text(previousWindow(march, true, lateInMarch))).toEqual(['2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z']);
+  });
+
+  it('is not there before 1970, nor for what is yet to come', () => {
+    expect(previousWindow(window('1970-01-02T00:00:00Z', '2026-01-01T00:00:00Z'), false, NOW)).toBeUndefined();
+    expect(previousWindow(window('2027-01-01T00:00:00Z', '2027-01-02T00:00:00Z'), false, NOW)).toBeUndefined();
+  });
+
+  it('goes by months for what is meant as months', () => {
+    const february = window('2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z');
+    expect(isByMonths({ preset: '30d' }, february)).toBe(false);
+    expect(isByMonths({ preset: 'last-month' }, february)).toBe(true);
+    expect(isByMonths({ from: february.startTime, to: february.endTime }, february)).toBe(true);
+    expect(isByMonths({ from: february.startTime, to: NOW }, { ...february, endTime: NOW })).toBe(false);
+  });
+});
+
+describe('times as people read them', () => {
+  it.each([
+    ['2026-11-01T00:00:00Z', '2026-11-22T00:00:00Z', '1 Nov – 21 Nov 2026'],
+    ['2025-12-01T00:00:00Z', '2026-02-01T00:00:00Z', '1 Dec 2025 – 31 Jan 2026'],
+    ['2026-11-21T00:00:00Z', '2026-11-22T00:00:00Z', '21 Nov 2026'],
+    ['2026-11-20T18:00:00Z', '2026-11-21T18:00:00Z', '20 Nov 18:00 – 21 Nov 2026 18:00'],
+    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '1 Oct – 21 Oct 2026 16:49'],
+  ])('%s to %s is %s', (from, to, expected) => {
+    expect(windowText(window(from, to))).toBe(expected);
+  });
+
+  it('the year goes without saying where it is known', () => {
+    const october = window('2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z');
+    expect(windowText(october, NOW)).toBe('1 Oct – 21 Oct 16:49');
+    expect(windowText(october, Date.parse('2027-01-01T00:00:00Z'))).toBe('1 Oct – 21 Oct 2026 16:49');
+  });
+
+  it.each<[Resolution, string, string]>([
+    ['hourly', '07:00', 'Sat, 21 Nov 2026, 07:00–08:00'],
+    ['daily', '21 Nov', 'Sat, 21 Nov 2026'],
+    ['weekly', '21 Nov', 'Week of 21 Nov 2026'],
+    ['monthly', 'Nov 2026', 'November 2026'],
+  ])('a bucket of a series that is %s', (resolution, tick, full) => {
+    const bucket = Date.parse('2026-11-21T07:00:00Z');
+    expect([tickText(bucket, resolution), bucketText(bucket, resolution)]).toEqual([tick, full]);
+  });
+
+  it('the first hour of a day is that day', () => {
+    expect(tickText(Date.parse('2026-11-21T00:00:00Z'), 'hourly')).toBe('21 Nov');
+  });
+
+  it('a bucket at the edge is as long as it is in the window', () => {
+    const shown = window('2026-11-04T00:00:00Z', '2026-11-22T00:00:00Z');
+    const monday = Date.parse('2026-11-02T00:00:00Z');
+    expect(text(bucketWindow(monday, 'weekly', shown))).toEqual(['2026-11-04T00:00:00Z', '2026-11-09T00:00:00Z']);
+    const november = Date.parse('2026-11-01T00:00:00Z');
+    expect(text(bucketWindow(november, 'monthly', shown))).toEqual(['2026-11-04T00:00:00Z', '2026-11-22T00:00:00Z']);
+  });
+});

@@ -1,0 +1,22 @@
+import { MeterlineClient } from '@meterline/client';
+import type { QueryClient } from '@tanstack/react-query';
+import { createContext, useContext } from 'react';
+
+export interface Session {
+  readonly client: MeterlineClient;
+  readonly queries: QueryClient;
+  readonly signOut: () => void;
+}
+
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('there is no session outside SessionContext');
+  return session;
+}
+
+/** It tries once: the page retries by itself, and shows that it does. */
+export function createClient(credential: string): MeterlineClient {
+  return new MeterlineClient({ baseUrl: location.origin, credential, retries: 0 });
+}

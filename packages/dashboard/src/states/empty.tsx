@@ -1,0 +1,81 @@
+import { type EpochMs, parseTimestamp } from '@meterline/catalog';
+import { useState } from 'react';
+import { useLastUse } from '../metrics/queries.js';
+import { monthText } from '../period/period-text.js';
+import { plusMonths } from '../period/preset.js';
+import { hasFilters, type View, withGroups } from '../view/view.js';
+import { firstEvent, producerCode, sendCommand } from './first-event.js';
+import { MessagePanel } from './problem-panel.js';
+
+interface EmptyProps {
+  readonly account: string;
+  readonly view: View;
+  readonly now: EpochMs;
+  readonly navigate: (view: View) => void;
+  readonly onRefresh: () => void;
+}
+
+/** Nothing in this window: because of the filters, because of the window, or because nothing was ever sent. */
+export function Empty({ account, view, now, navigate, onRefresh }: EmptyProps) {
+  const filtered = hasFilters(view.filters);
+  const { data: lastUse } = useLastUse(account, now, !filtered);
+  if (filtered) {
+    return (
+      <MessagePanel title="Nothing fits these filters">
+        <p>In this period the account used nothing that all of them let through.</p>
+        <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
+          Clear filters
+        </button>
+      </MessagePanel>
+    );
+  }
+  if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
+  if (lastUse === null) return <FirstEvent account={account} onRefresh={onRefresh} />;
+  const month = parseTimestamp(lastUse) ?? 0;
+  const to = { from: month, to: plusMonths(month, 1) };
+  return (
+    <MessagePanel title="No usage in this period">
+      <p>The last usage of this account was in {monthText(month)}.</p>
+      <button type="button" className="primary" onClick={() => navigate(withGroups(view, { period: to }))}>
+        Show {monthText(month)}
+      </button>
+    </MessagePanel>
+  );
+}
+
+function FirstEvent({ account, onRefresh }: { readonly account: string; readonly onRefresh: () => void }) {
+  const [event] = useState(() => firstEvent(account, new Date(), crypto.getRandomValues(new Uint8Array(16))));
+  return (
+    <MessagePanel title="Send the first event">
+      <p>
+        <strong>{account}</strong> has no usage yet. Runtimes put usage events on a queue; this sends one by hand, from
+        the folder where Meterline runs:
+      </p>
+      <Command text={sendCommand(event)} label="command" />
+      <p>A runtime does the same from its own code:</p>
+      <Command text={producerCode(event)} label="code" />
+      <p>An event is here within a second after it was sent.</p>
+      <button type="button" className="primary" onClick={onRefresh}>
+        Look again
+      </button>
+    </MessagePanel>
+  );
+}
+
+function Command({ text, label }: { readonly text: string; readonly label: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => {
+    // Only where the page comes over https or from this machine; elsewhere the text can still be selected.
+    void navigator.clipboard?.writeText(text).then(() => setCopied(true));
+  };
+  return (
+    <div className="command">
+      <pre>
+        <code>{text}</code>
+      </pre>
+      <button type="button" className="control plain" onClick={copy}>
+        {copied ? 'Copied' : `Copy ${label}`}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+/**
+ * How long the web page takes until its first view of the demo account is drawn, in a browser that has never seen it:
+ * the median of five visits to the stack of `npm start`, which must be running (METERLINE_DATA_DIR, as for the command).
+ *
+ * Usage: npm run bench:page
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { ensureChromium } from '../setup/chromium-binary.mjs';
+
+const VISITS = 5;
+const MARK = 'meterline:first-view';
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
+
+const dataDir = process.env.METERLINE_DATA_DIR ?? '.meterline';
+const { account, adminKey, apiUrl } = JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8'));
+const browser = await chromium.launch({ executablePath: await ensureChromium(), args: ARGUMENTS });
+try {
+  const visits = [];
+  for (let visit = 0; visit < VISITS; visit += 1) visits.push(await measure());
+  for (const name of ['load', 'firstView', 'afterLoad']) {
+    const values = visits.map((visit) => Math.round(visit[name]));
+    console.log(`${name.padEnd(10)} median ${median(values)} ms of ${values.join(', ')}`);
+  }
+} finally {
+  await browser.close();
+}
+
+/** Milliseconds from the navigation to the load event and to the drawn view, and from the one to the other. */
+async function measure() {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.addInitScript((key) => sessionStorage.setItem('meterline.credential', key), adminKey);
+  await page.goto(`${apiUrl}/?account=${encodeURIComponent(account)}`);
+  await page.waitForFunction((mark) => performance.getEntriesByName(mark).length > 0, MARK);
+  const times = await page.evaluate((mark) => {
+    const load = performance.getEntriesByType('navigation')[0].loadEventEnd;
+    const firstView = performance.getEntriesByName(mark)[0].startTime;
+    return { load, firstView, afterLoad: firstView - load };
+  }, MARK);
+  await context.close();
+  return times;
+}
+
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+}

@@ -1,0 +1,189 @@
+/** How the page looks and what it needs: themes, narrow screens, accessibility, and nothing from anywhere else. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { TestApi } from '../contract/fixture.js';
+import { ACME } from './acme.js';
+import { choose, closePages, launchBrowser, newContext, startPage, tableRows, visit } from './browser.js';
+
+/** What people notice. Source: axe-core, "impact" of a finding. */
+const GRAVE: readonly (string | null | undefined)[] = ['serious', 'critical'];
+/** Source: web.dev, "Cumulative Layout Shift": below 0.1 is good. */
+const GOOD_LAYOUT_SHIFT = 0.1;
+const PHONE = { width: 390, height: 844 };
+
+let api: TestApi;
+let browser: Browser;
+let context: BrowserContext;
+let key: string;
+let axe: string;
+
+beforeAll(async () => {
+  [api, browser] = await Promise.all([startPage(), launchBrowser()]);
+  await api.seed(ACME);
+  key = await api.key('acme');
+  context = await newContext(browser);
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+});
+afterEach(() => closePages(context));
+afterAll(async () => {
+  await browser?.close();
+  await api?.stop();
+});
+
+const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=previous';
+/** axe looks at everything, several times. */
+const SLOW_MS = 60_000;
+
+async function graveFindings(page: Page): Promise<string[]> {
+  // The driver's own channel: the page's policy would not let it in.
+  await page.evaluate(axe);
+  const { violations }: AxeResults = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
+  return violations
+    .filter(({ impact }) => GRAVE.includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join('; ')}`);
+}
+
+const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const LIGHT = 'rgb(246, 247, 249)';
+const DARK = 'rgb(14, 17, 21)';
+
+describe('the theme', () => {
+  it.each([
+    ['light', LIGHT],
+    ['dark', DARK],
+  ] as const)("is the system's: %s", async (colorScheme, color) => {
+    const own = await newContext(browser, { colorScheme });
+    const { page } = await visit(own, api.url, { key });
+    expect(await background(page)).toBe(color);
+    await own.close();
+  });
+
+  it('can be switched, and is remembered', async () => {
+    const own = await newContext(browser, { colorScheme: 'light' });
+    const { page } = await visit(own, api.url, { key });
+    await tableRows(page);
+    await page.getByRole('button', { name: 'Use the dark theme' }).click();
+    expect(await background(page)).toBe(DARK);
+    await page.reload();
+    await page.getByRole('button', { name: 'Use the light theme' }).waitFor();
+    expect(await background(page)).toBe(DARK);
+    await own.close();
+  });
+});
+
+describe('accessibility', () => {
+  it.each(['light', 'dark'] as const)(
+    'has no serious finding in the %s theme',
+    async (colorScheme) => {
+      const own = await newContext(browser, { colorScheme });
+      const { page: door } = await visit(own, api.url);
+      await door.getByLabel('API key or access token').waitFor();
+      expect(await graveFindings(door)).toEqual([]);
+
+      const { page } = await visit(own, api.url, { key, view: BUSY_VIEW });
+      await tableRows(page);
+      expect(await graveFindings(page)).toEqual([]);
+      await page.getByRole('slider').press('End');
+      await page.getByRole('slider').press('ArrowLeft');
+      expect(await graveFindings(page)).toEqual([]);
+      await page.getByRole('button', { name: /^Period/ }).click();
+      expect(await graveFindings(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Type All' }).click();
+      expect(await graveFindings(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Table', exact: true }).click();
+      expect(await graveFindings(page)).toEqual([]);
+      await own.close();
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'of an empty account and of a problem too',
+    async () => {
+      for (const view of ['account=acme&name=nobody', 'account=initech']) {
+        const { page } = await visit(context, api.url, { key, view });
+        await page.locator('.message h2').waitFor();
+        expect(await graveFindings(page)).toEqual([]);
+      }
+      const { page } = await visit(context, api.url, { key: await api.key('fresh') });
+      await page.getByRole('heading', { name: 'Send the first event' }).waitFor();
+      expect(await graveFindings(page)).toEqual([]);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('a narrow screen', () => {
+  it('shows everything without scrolling sideways', async () => {
+    const own = await newContext(browser, { viewport: PHONE });
+    const { page } = await visit(own, api.url, { key, view: BUSY_VIEW });
+    await tableRows(page);
+    const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(await sideways()).toBeLessThanOrEqual(0);
+    for (const list of [/^Period/, /^Group by/, /^and/]) {
+      await page.getByRole('button', { name: list }).click();
+      expect(await sideways()).toBeLessThanOrEqual(0);
+      const panel = await page.getByRole('dialog').boundingBox();
+      expect(panel?.x).toBeGreaterThanOrEqual(0);
+      expect((panel?.x ?? 0) + (panel?.width ?? Number.NaN)).toBeLessThanOrEqual(PHONE.width);
+      await page.keyboard.press('Escape');
+    }
+    await page.getByRole('button', { name: /^Filters/ }).click();
+    await choose(page, 'Type All', 'Sandbox');
+    await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
+    await own.close();
+  });
+});
+
+describe('while it loads', () => {
+  it('nothing jumps', async () => {
+    const { page } = await visit(context, api.url, { key, view: 'account=acme' });
+    await tableRows(page);
+    await page.waitForFunction(() => performance.getEntriesByName('meterline:first-view').length > 0);
+    const shift = await page.evaluate(
+      () =>
+        new Promise<number>((resolve) => {
+          const observer = new PerformanceObserver((list) => {
+            const values = list.getEntries().map((entry) => ('value' in entry ? Number(entry.value) : 0));
+            resolve(values.reduce((sum, value) => sum + value, 0));
+          });
+          observer.observe({ type: 'layout-shift', buffered: true });
+          // Without any shift there is nothing to be told.
+          setTimeout(() => resolve(0), 300);
+        }),
+    );
+    expect(shift).toBeLessThan(GOOD_LAYOUT_SHIFT);
+  });
+});
+
+describe('what the page needs', () => {
+  it('comes from this service alone, and breaks no policy, whatever one does', async () => {
+    const { page, offences } = await visit(context, api.url);
+    await page.getByLabel('API key or access token').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await tableRows(page);
+    await choose(page, /^Group by/, 'Resource');
+    await page.getByLabel('Compare with previous period').check();
+    await page.getByRole('slider').hover();
+    await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export CSV' }).click()]);
+    await page.getByRole('button', { name: 'Table', exact: true }).click();
+    await page.getByRole('button', { name: 'Use the dark theme' }).click();
+    await page.getByRole('button', { name: 'Resource All' }).click();
+    await page.getByRole('option', { name: 'support' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key or access token').waitFor();
+    expect(offences).toEqual([]);
+  });
+
+  it('would be refused from elsewhere', async () => {
+    const { page, offences } = await visit(context, api.url);
+    await page.evaluate(() => fetch('https://evil.example.com').catch(() => undefined));
+    await page.waitForTimeout(0);
+    expect(offences.join()).toContain('evil.example.com');
+  });
+});

@@ -1,0 +1,223 @@
+/** What the page says when there is nothing to show, or it may not, or cannot. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTokenVerifier, type RunningServer, startServer } from '@meterline/query';
+import { insertUsageEvents } from '@meterline/warehouse';
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
+import { pino } from 'pino';
+import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
+import { NOW, type TestApi } from '../contract/fixture.js';
+import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
+import { killServices, startIngest } from '../services.js';
+import { ACME } from './acme.js';
+import { closePages, launchBrowser, newContext, startPage, tableRows, viewOf, visit } from './browser.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const METRICS = /\/v0\/accounts\/[^/]+\/metrics\?/;
+const TOKENS = { issuer: 'https://auth.example.com/', audience: 'meterline' };
+
+let pipeline: Pipeline;
+let api: TestApi;
+let jwks: RunningServer;
+let signer: GenerateKeyPairResult;
+let browser: Browser;
+let context: BrowserContext;
+let key: string;
+
+beforeAll(async () => {
+  signer = await generateKeyPair('RS256');
+  const published = { keys: [{ ...(await exportJWK(signer.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }] };
+  const log = pino({ level: 'silent' });
+  jwks = await startServer((_request, response) => response.end(JSON.stringify(published)), { port: 0, log });
+  const jwksUrl = `http://127.0.0.1:${jwks.port}/jwks.json`;
+  pipeline = await openPipeline();
+  api = await startPage({
+    warehouse: pipeline.warehouse,
+    tokens: createTokenVerifier({ jwksUrl, ...TOKENS, clock: () => NOW }),
+  });
+  await insertUsageEvents(pipeline.warehouse, ACME);
+  key = await api.key('acme');
+  browser = await launchBrowser();
+  context = await newContext(browser);
+});
+afterEach(() => closePages(context));
+afterAll(async () => {
+  await browser?.close();
+  await killServices();
+  await api?.stop();
+  await pipeline?.close();
+  await jwks?.close(0);
+});
+
+const open = async (view = 'account=acme', as = key): Promise<Page> =>
+  (await visit(context, api.url, { key: as, view })).page;
+const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
+
+function token(accounts: Record<string, string>, scope = 'admin'): Promise<string> {
+  const seconds = Math.floor(NOW.getTime() / 1000);
+  return new SignJWT({ sub: 'ann', scope, accounts, iss: TOKENS.issuer, aud: TOKENS.audience, exp: seconds + 600 })
+    .setProtectedHeader({ alg: 'RS256', kid: 'one' })
+    .sign(signer.privateKey);
+}
+
+/** What a proxy before the service may answer. */
+function refuse(status: number, error: string, headers: Record<string, string> = {}) {
+  const body = { code: status, error, message: `It is ${error}.`, requestId: 'request-7' };
+  return (route: Route) => route.fulfill({ status, headers, json: body });
+}
+
+describe('credentials', () => {
+  it('that are wrong are refused where they were entered', async () => {
+    const { page } = await visit(context, api.url);
+    const field = page.getByLabel('API key or access token');
+    for (const wrong of ['mlk_0123456789abcdef01234567_wrong', 'kein Schlüssel']) {
+      await field.fill(wrong);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('alert').waitFor();
+      expect(await field.getAttribute('aria-invalid')).toBe('true');
+      await field.fill('');
+    }
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Paste an API key or a token.').waitFor();
+  });
+
+  it('that are revoked lead back to the sign-in, and the view is kept', async () => {
+    const doomed = await api.key('acme', 'admin', 'doomed');
+    const page = await open('account=acme&group=resource_name', doomed);
+    await tableRows(page);
+    await api.keys.revoke(doomed.split('_')[1] ?? '', NOW);
+    await page.getByRole('button', { name: /^Refresh/ }).click();
+    await page.getByText('Your key or token is no longer valid').waitFor();
+    await page.getByLabel('API key or access token').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
+    expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name' });
+  });
+
+  it('of several accounts can be changed between them', async () => {
+    const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
+    await tableRows(page);
+    await page.getByRole('button', { name: 'Account acme' }).click();
+    await page.getByRole('option', { name: 'globex' }).click();
+    await heading(page, 'Send the first event');
+    expect(viewOf(page)).toEqual({ account: 'globex' });
+  });
+
+  it('of no account are told so', async () => {
+    await heading(await open('', await token({})), 'You belong to no account');
+  });
+
+  it('without the scope are told which is missing', async () => {
+    const page = await open('account=acme', await token({ acme: 'admin' }, 'jobs:list'));
+    await heading(page, 'This token may not read billing data');
+    await page.getByText('The token lacks the scope admin').waitFor();
+  });
+});
+
+describe('what is not allowed', () => {
+  it('is explained to a member, before and after, with a way on', async () => {
+    const page = await open('account=acme&group=workspace', await api.key('acme', 'member'));
+    await heading(page, 'Workspaces are for admins');
+    await page.getByRole('button', { name: 'Workspace All' }).click();
+    await page.getByRole('dialog').getByText('Only an admin of the account sees its workspaces').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /^Group by/ }).click();
+    const workspace = page.getByRole('option', { name: 'Workspace' });
+    expect(await workspace.getAttribute('aria-disabled')).toBe('true');
+    expect(await workspace.textContent()).toContain('Only an admin');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Show the account as a whole' }).click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+  });
+
+  it('is the account of somebody else', async () => {
+    const page = await open('account=initech');
+    await heading(page, 'You have no access to initech');
+    await page.getByText(/^Request [\w-]+, for whoever you ask for help\.$/).waitFor();
+  });
+});
+
+describe('trouble', () => {
+  it('of too many requests is waited for, and then the page goes on', async () => {
+    const page = await open('', '');
+    await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }));
+    await page.evaluate((kept) => sessionStorage.setItem('meterline.credential', kept), key);
+    await page.reload();
+    await page.getByText(/Too many requests: the service asks to wait\. Trying again in [12] s\./).waitFor();
+    await page.unroute(METRICS);
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+  });
+
+  it('of the service is told with its request, and can be tried again', async () => {
+    const page = await open('account=acme&group=none');
+    await tableRows(page);
+    await page.route(METRICS, refuse(500, 'internal_error'));
+    await page.getByRole('button', { name: /^Group by/ }).click();
+    await page.getByRole('option', { name: 'Resource type' }).click();
+    await heading(page, 'The service has a problem');
+    await page.getByText('request-7').waitFor();
+    await page.unroute(METRICS);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+  });
+
+  it('of the comparison alone leaves the rest as it is', async () => {
+    const page = await open('account=acme');
+    await tableRows(page);
+    await page.route(/startTime=2025-09-17/, refuse(500, 'internal_error'));
+    await page.getByLabel('Compare with previous period').check();
+    await page.getByText('The period before cannot be read: It is internal_error.').waitFor();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+    await page.unroute(/startTime=2025-09-17/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('columnheader', { name: 'Change' }).waitFor();
+  });
+
+  it('of the network keeps what is shown, and is over by itself', async () => {
+    const page = await open();
+    await tableRows(page);
+    await context.setOffline(true);
+    await page.getByText('You are offline.').waitFor();
+    await page.getByRole('link', { name: 'Job' }).click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+    await context.setOffline(false);
+    await page.getByRole('link', { name: 'nightly' }).waitFor();
+    await expect(page.getByText('You are offline.').count()).resolves.toBe(0);
+  });
+});
+
+describe('nothing to show', () => {
+  it('because of the filters leads to what there is', async () => {
+    const page = await open('account=acme&name=nobody');
+    await heading(page, 'Nothing fits these filters');
+    await page.getByRole('main').getByRole('button', { name: 'Clear filters' }).last().click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+  });
+
+  it('in this period leads to the last month with usage', async () => {
+    const page = await open('account=acme&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z');
+    await page.getByRole('button', { name: 'Show November 2025' }).click();
+    await expect(tableRows(page)).resolves.toHaveLength(5);
+  });
+
+  it('in a new account shows a command that sends the first event, and works', async () => {
+    await startIngest(pipeline.env);
+    const fresh = await api.key("o'hara & söhne");
+    const { page } = await visit(context, api.url, { key: fresh, now: 'real' });
+    await heading(page, 'Send the first event');
+    const command = (await page.locator('pre').first().textContent()) ?? '';
+    const { REDIS_URL = '', QUEUE_PREFIX = '' } = pipeline.env;
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL, QUEUE_PREFIX };
+    const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env });
+    expect(stdout).toContain('Sent 1 events in 1 jobs');
+    // 120 GB-seconds of a sandbox, in the example price book.
+    const cost = page.getByRole('row', { name: 'Total of all groups $0.00138' });
+    while (!(await cost.isVisible())) {
+      await page.getByRole('button', { name: /^Refresh/ }).click();
+      await cost.waitFor({ timeout: 500 }).catch(() => undefined);
+    }
+    expect(await tableRows(page)).toEqual([['Sandbox', '$0.00138', '100.0%']]);
+  }, 60_000);
+});

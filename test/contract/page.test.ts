@@ -1,0 +1,96 @@
+/** How the web page is served. That it works is shown in test/browser. */
+import { readdir, readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PAGE_FOLDER } from '../browser/page-folder.js';
+import { errorOf, startApi, type TestApi } from './fixture.js';
+
+/** Of the JavaScript together, compressed, in bytes. */
+const MOST_JAVASCRIPT = 400_000;
+
+let api: TestApi;
+let assets: readonly string[];
+
+beforeAll(async () => {
+  api = await startApi({ pageFolder: PAGE_FOLDER });
+  assets = await readdir(`${PAGE_FOLDER}/assets`);
+});
+afterAll(() => api.stop());
+
+/** Not through `api.request`, which holds every answer to the API's document: the page is no part of it. */
+const get = (path: string, encoding = 'br, gzip') =>
+  fetch(`${api.url}${path}`, { headers: { 'accept-encoding': encoding } });
+const ofKind = (extension: string) => assets.filter((name) => name.endsWith(extension));
+
+describe('the page', () => {
+  it('is at /, asked for again each time, under a strict policy', async () => {
+    const answer = await get('/');
+    const { status, headers } = answer;
+    const text = await answer.text();
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-cache',
+    ]);
+    expect(text).toContain('<div id="root">');
+    expect(text).not.toMatch(/ style=|<style|<script(?![^>]* src=)/);
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self' data:",
+      "font-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]);
+  });
+
+  it('that has not changed is not sent again', async () => {
+    const { headers } = await get('/');
+    // As a browser does at a reload; without it, fetch would add no-cache, which asks for the whole.
+    const since = { 'if-modified-since': headers.get('last-modified') ?? '', 'cache-control': 'max-age=0' };
+    expect((await fetch(api.url, { headers: since })).status).toBe(304);
+  });
+
+  it('has files that are kept for ever, and compressed', async () => {
+    for (const name of [...ofKind('.js'), ...ofKind('.css')]) {
+      for (const encoding of ['br', 'gzip']) {
+        const { status, headers } = await get(`/assets/${name}`, encoding);
+        expect([status, headers.get('content-encoding')]).toEqual([200, encoding]);
+        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+        expect(name).toMatch(/-[\w-]{8}\.\w+$/);
+      }
+    }
+  });
+
+  it('has less than 400 kB of JavaScript', async () => {
+    const sizes = ofKind('.js').map(async (name) => gzipSync(await readFile(`${PAGE_FOLDER}/assets/${name}`)).length);
+    const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(total).toBeGreaterThan(50_000);
+    expect(total).toBeLessThan(MOST_JAVASCRIPT);
+  });
+
+  it.each([
+    '/assets/nothing.js',
+    '/assets/',
+    '/assets',
+    '/assets/..%2Findex.html',
+    '/index.html',
+    '/page',
+    '/assets/.x',
+  ])('%s is no part of it, and 404 like any unknown path', async (path) => {
+    const answer = await api.request(path);
+    expect([answer.status, errorOf(answer).error]).toEqual([404, 'not_found']);
+  });
+
+  it.each(['/', '/assets/nothing.js'])('%s is only for reading', async (path) => {
+    const answer = await api.request(path, { method: 'POST' });
+    expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
+      405,
+      'method_not_allowed',
+      'GET, HEAD',
+    ]);
+  });
+});

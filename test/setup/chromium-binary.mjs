@@ -1,0 +1,36 @@
+/**
+ * Finds or installs the browser that the tests of the web page drive. Node built-ins only: it runs before anything is
+ * installed. Types and contract: chromium-binary.d.mts.
+ */
+import { findExecutable, installProgram, isExecutable } from '../../packages/local-stack/hosts/system-package.js';
+
+const ON_PATH = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'];
+const ELSEWHERE = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge',
+];
+/** By package manager. Homebrew has no Chromium that starts without a person's consent. */
+const PACKAGE_NAMES = { 'apt-get': 'chromium', dnf: 'chromium', apk: 'chromium' };
+const WAY_OUT = 'install Chromium or Chrome so that it is on PATH, or set CHROMIUM_PATH to its executable';
+
+export async function ensureChromium({ env = process.env, say = () => {} } = {}) {
+  const present = await findChromium(env);
+  if (present) return present;
+  const tool = await installProgram({ program: 'Chromium', names: PACKAGE_NAMES, env, say }).catch((error) => {
+    throw new Error(`${error.message}: ${WAY_OUT}.`, { cause: error });
+  });
+  const installed = tool && (await findChromium(env));
+  if (!installed) throw new Error(`The tests of the web page need a browser: ${WAY_OUT}.`);
+  return installed;
+}
+
+async function findChromium(env) {
+  if (env.CHROMIUM_PATH) return env.CHROMIUM_PATH;
+  for (const name of ON_PATH) {
+    const found = await findExecutable(name, env);
+    if (found) return found;
+  }
+  for (const path of ELSEWHERE) if (await isExecutable(path)) return path;
+  return undefined;
+}
