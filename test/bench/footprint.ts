@@ -8,7 +8,7 @@ import { askApi, CORPUS, largeCorpus } from './dashboard.js';
 import { below, type Figure } from './figure.js';
 import { HttpClient } from './http-client.js';
 import { QUESTIONS } from './questions.js';
-import { drainRate, openQueue } from './usage-queue.js';
+import { drainRate } from './usage-queue.js';
 
 const DATABASE = 'footprint';
 const MAX_BYTES_PER_EVENT = 40;
@@ -49,10 +49,9 @@ function resident(bytes: number | undefined, service: string): Figure[] {
 
 /** So that both services have worked when no other bench ran. */
 async function exercise({ site }: BenchContext): Promise<void> {
-  const queue = openQueue(site.redisUrl, QUEUE_PREFIX);
+  const queue = site.queue(QUEUE_PREFIX);
   await site.warehouse(DATABASE);
   await site.withIngest({ CLICKHOUSE_DATABASE: DATABASE }, () => drainRate(queue, 400, 500));
-  await queue.close();
   await site.drop(DATABASE);
   const http = new HttpClient();
   await site.withQuery(CORPUS, async ({ url }) => {

@@ -6,7 +6,7 @@ import type { Bench } from './bench.js';
 import { below, median, percentile } from './figure.js';
 import { checked, HttpClient } from './http-client.js';
 import { measure } from './measure.js';
-import { liveEvent, openQueue } from './usage-queue.js';
+import { liveEvent } from './usage-queue.js';
 
 const DATABASE = 'freshness';
 const ACCOUNT = 'probe';
@@ -14,15 +14,15 @@ const EVENTS_PER_SECOND = 500;
 const TICK_MS = 20;
 const ROUND_MS = 8_000;
 /** Every so often one of the events is one that somebody waits for. */
-const PROBE_MS = 100;
-const POLL_MS = 10;
+const PROBE_MS = 200;
+const POLL_MS = 20;
 const GIVE_UP_MS = 30_000;
 
 export const freshness: Bench = {
   name: 'freshness',
   async run({ site, signal }) {
     const key = await site.createKey(ACCOUNT, 'bench-freshness');
-    const queue = openQueue(site.redisUrl, QUEUE_PREFIX);
+    const queue = site.queue(QUEUE_PREFIX);
     const rounds: number[][] = [];
     try {
       await site.withQuery(DATABASE, ({ url }) =>
@@ -35,7 +35,6 @@ export const freshness: Bench = {
         ),
       );
     } finally {
-      await queue.close();
       await site.drop(DATABASE);
     }
     const measured = rounds.slice(1);

@@ -4,11 +4,11 @@ import { type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@mete
 import type { Bench } from './bench.js';
 import { atLeast, median } from './figure.js';
 import { measureInTurn } from './measure.js';
-import { drainRate, liveEvent, openQueue } from './usage-queue.js';
+import { drainRate, liveEvent } from './usage-queue.js';
 
 const DATABASE = 'ingest_batches';
 const EVENTS_PER_JOB = 500;
-const JOBS = 400;
+const JOBS = 200;
 /** The worker's default. */
 const BATCH_ROWS = 20_000;
 
@@ -16,7 +16,7 @@ export const ingestBatches: Bench = {
   name: 'ingest-500',
   async run({ site }) {
     const warehouse = await site.warehouse(DATABASE);
-    const queue = openQueue(site.redisUrl, QUEUE_PREFIX);
+    const queue = site.queue(QUEUE_PREFIX);
     const inserts = preparedInserts(JOBS * EVENTS_PER_JOB);
     const insertRate = async () => {
       const started = performance.now();
@@ -26,7 +26,6 @@ export const ingestBatches: Bench = {
     const [workerRates, insertRates] = await site.withIngest({ CLICKHOUSE_DATABASE: DATABASE }, () =>
       measureInTurn(async () => EVENTS_PER_JOB * (await drainRate(queue, JOBS, EVENTS_PER_JOB)), insertRate),
     );
-    await queue.close();
     await site.drop(DATABASE);
     const worker = median(workerRates);
     const insert = median(insertRates);

@@ -5,8 +5,7 @@ import { CORPUS, largeCorpus } from './dashboard.js';
 import { type Figure, median, percentile } from './figure.js';
 import { HttpClient } from './http-client.js';
 import { metricsPath, QUESTIONS } from './questions.js';
-import { startScript } from './script.js';
-import { drainRate, openQueue } from './usage-queue.js';
+import { drainRate } from './usage-queue.js';
 
 const CLIENTS = 64;
 const ROUNDS = 5;
@@ -31,21 +30,14 @@ export const load: Bench = {
   async run(context) {
     const { site, options } = context;
     await largeCorpus(site, options.events);
-    const queue = openQueue(site.redisUrl, QUEUE_PREFIX);
-    try {
-      return await site.withIngest({ CLICKHOUSE_DATABASE: CORPUS }, async () => {
-        await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB);
-        const maximum = EVENTS_PER_JOB * (await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB));
-        const producer = startScript('./producer.ts', [site.redisUrl, QUEUE_PREFIX, String(Math.round(maximum / 2))]);
-        try {
-          return await site.withQuery(CORPUS, async ({ url }) => figures(await underLoad(context, url), maximum / 2));
-        } finally {
-          await producer.stop();
-        }
-      });
-    } finally {
-      await queue.close();
-    }
+    const queue = site.queue(QUEUE_PREFIX);
+    return site.withIngest({ CLICKHOUSE_DATABASE: CORPUS }, async () => {
+      await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB);
+      const half = (EVENTS_PER_JOB * (await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB))) / 2;
+      return site.withScript('./producer.ts', [site.redisUrl, QUEUE_PREFIX, String(Math.round(half))], () =>
+        site.withQuery(CORPUS, async ({ url }) => figures(await underLoad(context, url), half)),
+      );
+    });
   },
 };
 

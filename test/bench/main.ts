@@ -50,8 +50,9 @@ for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, inte
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!stop.signal.aborted) throw error;
-  process.exitCode = INTERRUPTED;
+  // What was under way when it was interrupted may still wait for servers that are gone.
+  if (stop.signal.aborted) process.exit(INTERRUPTED);
+  throw error;
 }
 
 async function main(): Promise<number> {

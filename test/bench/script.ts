@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 export interface Script {
   /** Asks it to stop, and waits for its end. */
   stop(): Promise<void>;
+  /** SIGKILL, and waits for its end. */
+  kill(): Promise<void>;
 }
 
 /** @param file beside this one */
@@ -15,10 +17,9 @@ export function startScript(file: string, args: readonly string[]): Script {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');
-  return {
-    stop: async () => {
-      child.kill('SIGTERM');
-      await exited;
-    },
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await exited;
   };
+  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { type LocalStack, startLocalStack } from '@meterline/local-stack';
 import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
+import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import {
   killServices,
@@ -14,6 +15,8 @@ import {
   startQuery,
 } from '../services.js';
 import { peakResidentBytes } from './machine.js';
+import { type Script, startScript } from './script.js';
+import { openQueue } from './usage-queue.js';
 
 const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
 
@@ -27,6 +30,8 @@ export class Site {
   readonly #stack: LocalStack;
   readonly #directory: string;
   readonly #warehouses = new Map<string, Warehouse>();
+  readonly #scripts = new Set<Script>();
+  readonly #queues = new Set<Queue>();
 
   private constructor(
     stack: LocalStack,
@@ -105,6 +110,25 @@ export class Site {
     }
   }
 
+  /** Runs a file beside this one in a process of its own while the work is done. */
+  async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
+    const script = startScript(file, args);
+    this.#scripts.add(script);
+    try {
+      return await work();
+    } finally {
+      await script.stop();
+      this.#scripts.delete(script);
+    }
+  }
+
+  /** Open until the end of the run. */
+  queue(prefix: string): Queue {
+    const queue = openQueue(this.redisUrl, prefix);
+    this.#queues.add(queue);
+    return queue;
+  }
+
   /** The text of an admin's key for the account; each client has an allowance of its own for stored pages. */
   async createKey(account: string, clientId: string): Promise<string> {
     const redis = new Redis(this.redisUrl);
@@ -118,7 +142,8 @@ export class Site {
 
   /** Ends every process and removes every file. */
   async close(): Promise<void> {
-    await killServices();
+    await Promise.all([killServices(), ...[...this.#scripts].map((script) => script.kill())]);
+    await Promise.allSettled([...this.#queues].map((queue) => queue.disconnect()));
     await Promise.allSettled([...this.#warehouses.values()].map((warehouse) => warehouse.close()));
     await this.#stack.stop();
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });

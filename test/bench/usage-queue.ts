@@ -31,7 +31,10 @@ function uuidV7(milliseconds: number): string {
 }
 
 export function openQueue(redisUrl: string, prefix: string): Queue {
-  return new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
+  const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
+  // What a call meets it throws; an error besides is the end of a run that was interrupted.
+  queue.on('error', () => undefined);
+  return queue;
 }
 
 export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number): Promise<void> {
