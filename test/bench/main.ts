@@ -15,7 +15,7 @@ import { ingestBatches } from './ingest-batches.js';
 import { ingestSingles } from './ingest-singles.js';
 import { load } from './load.js';
 import { describeMachine } from './machine.js';
-import { readOptions } from './options.js';
+import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
@@ -35,6 +35,7 @@ const BENCHES: readonly Bench[] = [
 ];
 
 const INTERRUPTED = 130;
+const MISUSED = 2;
 
 const started = performance.now();
 const say = (line: string) =>
@@ -52,7 +53,9 @@ try {
 } catch (error) {
   // What was under way when it was interrupted may still wait for servers that are gone.
   if (stop.signal.aborted) process.exit(INTERRUPTED);
-  throw error;
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
+  process.exitCode = MISUSED;
 }
 
 async function main(): Promise<number> {

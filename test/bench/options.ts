@@ -15,7 +15,12 @@ export interface BenchOptions {
 
 const MIN_EVENTS = 100_000;
 
-/** @throws Error that tells how the command is used */
+/** The command was called wrongly; the message tells how to call it. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** @throws UsageError */
 export function readOptions(args: string[], names: readonly string[]): BenchOptions {
   const usage = `usage: npm run bench -- [--events N (at least ${MIN_EVENTS})] [--only ${names.join('|')}] [--out FILE]`;
   const options = { events: { type: 'string' }, only: { type: 'string' }, out: { type: 'string' } } as const;
@@ -29,6 +34,6 @@ export function readOptions(args: string[], names: readonly string[]): BenchOpti
     const dataDir = resolve(process.env.METERLINE_DATA_DIR ?? '.meterline');
     return { events, only, out: resolve(out ?? join(dataDir, 'bench.json')), dataDir };
   } catch (error) {
-    throw new Error(usage, { cause: error });
+    throw new UsageError(usage, { cause: error });
   }
 }
