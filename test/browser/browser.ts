@@ -43,7 +43,7 @@ export interface Visit {
   /** What the page takes for the present; `real` for the machine's clock. */
   readonly now?: Date | 'real';
   /** Before the page is opened. */
-  readonly prepare?: (page: Page) => Promise<void>;
+  readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
 /** A page, and what it did that a strict policy forbids. */
