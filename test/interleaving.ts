@@ -18,6 +18,10 @@ export class Actor {
     });
   }
 
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Lets it make one call; resolves when it stops before the next one, or has ended. */
   async advance(): Promise<void> {
     await this.#stopped;
@@ -63,9 +67,17 @@ export function pausing(warehouse: Warehouse, pause: Pause, methods: readonly (k
   });
 }
 
-/** Every order in which actor 0 can make `first` calls and actor 1 `second`. */
-export function* orders(first: number, second: number): Generator<number[]> {
+/**
+ * Every order in which actor 0 can make `first` calls and actor 1 `second`, with at most so many changes from one actor to
+ * the other. What goes wrong between two actors mostly does so with few changes: each stops at the wrong moment once or
+ * twice. (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
+ */
+export function* orders(first: number, second: number, changes: number, last?: number): Generator<number[]> {
   if (first === 0 && second === 0) yield [];
-  if (first > 0) for (const rest of orders(first - 1, second)) yield [0, ...rest];
-  if (second > 0) for (const rest of orders(first, second - 1)) yield [1, ...rest];
+  for (const [actor, calls] of [first, second].entries()) {
+    const left = last === undefined || last === actor ? changes : changes - 1;
+    if (calls === 0 || left < 0) continue;
+    const rest = actor === 0 ? orders(first - 1, second, left, 0) : orders(first, second - 1, left, 1);
+    for (const order of rest) yield [actor, ...order];
+  }
 }

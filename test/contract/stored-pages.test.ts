@@ -1,6 +1,6 @@
 /** A large answer, page by page, while the events behind it go on changing. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { PricedEvent } from '@meterline/warehouse';
+import { countStoredGroups, type PricedEvent } from '@meterline/warehouse';
 import { bearer, DAY, errorOf, event, metricsPath, readMetrics, startApi, type TestApi } from './fixture.js';
 
 const GROUPS = 25_000;
@@ -9,6 +9,7 @@ const BY_UUID = { ...DAY, groupBy: 'resource_uuid', limit: '100' };
 const BOXES = Array.from({ length: GROUPS }, (_, index) =>
   event({ resourceUuid: uuid(index), cost: String(GROUPS - index) }),
 );
+const LATER = { startTime: '2025-10-05T00:00:00Z', endTime: '2025-10-06T00:00:00Z' };
 const TOTAL = (GROUPS * (GROUPS + 1)) / 2;
 
 function uuid(index: number): string {
@@ -23,6 +24,10 @@ function changesAfter(page: number): PricedEvent[] {
     event({ resourceUuid: uuid(page), cost: '500' }),
     ...(last ? [{ ...last, revision: 1, voided: true }] : []),
   ];
+}
+
+function stored(caller: string): Promise<number> {
+  return countStoredGroups(api.dependencies.warehouse, caller);
 }
 
 let api: TestApi;
@@ -73,5 +78,30 @@ describe('25,000 groups, while events keep arriving', () => {
   it('are no obstacle to an answer that fits a page', async () => {
     const page = await readMetrics(api, 'acme', key, { ...DAY, groupBy: 'workspace' });
     expect(page.meta).toEqual({ hasMore: false, nextCursor: '' });
+  });
+
+  it('do not stand in the way of a small answer to a question of the same kind', async () => {
+    await api.seed([event({ resourceUuid: 'late', at: '2025-10-05T00:00:00Z' })]);
+    const page = await readMetrics(api, 'acme', key, { ...BY_UUID, ...LATER });
+    expect(page.data.map(({ resourceUuid }) => resourceUuid)).toEqual(['late']);
+  });
+
+  it('are refused beyond the bound although answers to questions of their kind were small', async () => {
+    const colleague = await api.key('acme', 'admin', 'one who begins small');
+    await readMetrics(api, 'acme', colleague, BY_UUID);
+    await api.seed([event({ resourceUuid: 'later', at: '2025-10-05T00:00:00Z' })]);
+    const byBoth = { ...BY_UUID, groupBy: 'resource_name,resource_uuid', limit: '1' };
+    expect((await readMetrics(api, 'acme', colleague, { ...byBoth, ...LATER })).meta.hasMore).toBe(true);
+    const whole = { ...byBoth, startTime: DAY.startTime, endTime: LATER.endTime };
+    expect((await api.request(metricsPath('acme', whole), bearer(colleague))).status).toBe(429);
+    expect(await stored('one who begins small')).toBe(GROUPS + 2);
+  });
+
+  it('are bounded however many are asked for at once', async () => {
+    const crowd = await api.key('acme', 'admin', 'a crowd');
+    const ask = () => api.request(metricsPath('acme', BY_UUID), bearer(crowd));
+    const statuses = (await Promise.all(Array.from({ length: 6 }, ask))).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    expect(await stored('a crowd')).toBeLessThanOrEqual(2 * GROUPS);
   });
 });

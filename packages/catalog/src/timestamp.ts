@@ -1,28 +1,61 @@
 /** RFC 3339 timestamps in UTC, kept to the millisecond. */
 
-const RFC_3339_UTC = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|\+00:00)$/i;
+const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
 
 /** An instant: milliseconds since 1970-01-01T00:00:00Z. */
 export type EpochMs = number;
 
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
+const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
+
+const DIGIT_ZERO = '0'.charCodeAt(0);
+/** Where the point is, if there is a fraction. */
+const POINT_AT = 'YYYY-MM-DDThh:mm:ss'.length;
 
 /**
  * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, with 0–9 fraction digits; digits past the
  * millisecond are cut off. Gives undefined for anything else: another offset, a day that does not exist, a leap second.
+ *
+ * Digits are read where they stand, without taking the text apart: every event has a timestamp, and this takes a third of
+ * the time.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
-  const match = RFC_3339_UTC.exec(text);
-  if (!match) return undefined;
-  const [, year, month, day, hour, minute, second, fraction = ''] = match;
-  const date = new Date(0);
-  // setUTCFullYear, unlike Date.UTC, does not move the years 0–99 to 1900–1999.
-  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
-  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
-  return date.setUTCHours(Number(hour), Number(minute), Number(second), milliseconds);
+  if (!RFC_3339_UTC.test(text)) return undefined;
+  const year = digits(text, 0, 4);
+  const month = digits(text, 5, 2);
+  const day = digits(text, 8, 2);
+  const hour = digits(text, 11, 2);
+  const minute = digits(text, 14, 2);
+  const second = digits(text, 17, 2);
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(month, year)) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  // Date.UTC moves the years 0–99 to 1900–1999; the calendar repeats itself every 400 years.
+  return Date.UTC(year + 400, month - 1, day, hour, minute, second, milliseconds(text)) - MS_PER_400_YEARS;
+}
+
+/** The number that so many digits from a place on make. */
+function digits(text: string, from: number, count: number): number {
+  let number = 0;
+  for (let at = from; at < from + count; at += 1) number = number * 10 + text.charCodeAt(at) - DIGIT_ZERO;
+  return number;
+}
+
+function milliseconds(text: string): number {
+  if (text[POINT_AT] !== '.') return 0;
+  let number = 0;
+  let isFraction = true;
+  for (let at = POINT_AT + 1; at <= POINT_AT + 3; at += 1) {
+    const digit = text.charCodeAt(at) - DIGIT_ZERO;
+    isFraction = isFraction && digit >= 0 && digit <= 9;
+    number = number * 10 + (isFraction ? digit : 0);
+  }
+  return number;
+}
+
+function daysIn(month: number, year: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
 /** `2025-10-01T00:00:00Z`; a fraction only if it is not zero, and then without trailing zeros. */

@@ -11,6 +11,8 @@ import type { IngestMetrics } from './metrics.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
+/** How often the scheduler is written anew: a Redis that lost it would never wake anyone again. */
+const RESCHEDULE_MS = 30_000;
 /** After the death of a process that seals another takes over within both of these; the lock of a job in work is renewed. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
@@ -22,6 +24,8 @@ export interface SealerOptions {
   readonly everyMs: number;
   /** How long after its end an hour is sealed. Events later than that are exact too, but cost a recomputed cell. */
   readonly delayMs: number;
+  readonly rescheduleMs?: number;
+  /** Its statements may take minutes: one hour is the least that is sealed at a time, however many events it has. */
   readonly warehouse: Warehouse;
   readonly metrics: IngestMetrics;
   readonly log: Logger;
@@ -33,6 +37,7 @@ export class Sealer {
   readonly #worker: Worker;
   readonly #outage: Outage;
   readonly #stopping = new AbortController();
+  #rescheduling: NodeJS.Timeout | undefined;
 
   constructor(options: SealerOptions) {
     const { redisUrl, prefix, log } = options;
@@ -56,17 +61,26 @@ export class Sealer {
   }
 
   async run(): Promise<void> {
-    await this.#queue.setGlobalConcurrency(1);
-    await this.#queue.upsertJobScheduler(SCHEDULER, { every: this.#options.everyMs });
+    await this.#schedule();
+    // What fails is tried again; the connections of the usage worker tell of an outage of Redis.
+    const reschedule = () => this.#schedule().catch(() => undefined);
+    this.#rescheduling = setInterval(reschedule, this.#options.rescheduleMs ?? RESCHEDULE_MS);
     this.#worker.run().catch((error: unknown) => {
       this.#options.log.fatal({ event: 'sealer_stopped', err: error }, 'The sealer has stopped');
       throw error;
     });
   }
 
+  /** A schedule that is there already keeps its next moment. */
+  async #schedule(): Promise<void> {
+    await this.#queue.setGlobalConcurrency(1);
+    await this.#queue.upsertJobScheduler(SCHEDULER, { every: this.#options.everyMs });
+  }
+
   /** Does not wait for the step under way: it may take minutes, and is done anew by whoever seals next. */
   async close(): Promise<void> {
     this.#stopping.abort();
+    clearInterval(this.#rescheduling);
     await this.#worker.close();
     await this.#queue.close();
   }

@@ -26,6 +26,8 @@ import { UsageWorker } from './usage-worker.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A slow ClickHouse is given time: an insert that is given up is sent once more, which makes it slower still. */
 const INSERT_TIMEOUT_MS = 60_000;
+/** Nobody waits for a step of sealing, and one that is given up and begun anew would never end. */
+const SEALING_TIMEOUT_MS = 900_000;
 /** The part of a shutdown that may be spent on storing rows; in the rest unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
 
@@ -61,7 +63,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     telemetry: tracing.queueTelemetry,
     log,
   });
-  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer(env, warehouse, metrics, log) : undefined;
+  const sealingWarehouse = createWarehouse({ ...storage, requestTimeoutMs: SEALING_TIMEOUT_MS });
+  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer(env, sealingWarehouse, metrics, log) : undefined;
   const admin = await openAdminPort(env, { registry, worker, store, batcher }, log);
   await sealer?.run();
   worker.run();
@@ -85,7 +88,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       }
       clearTimeout(storing);
       await admin?.close();
-      await warehouse.close();
+      await Promise.all([warehouse.close(), sealingWarehouse.close()]);
     },
   };
 }

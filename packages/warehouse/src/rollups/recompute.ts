@@ -5,8 +5,9 @@
  */
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
+import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { execute, type Relation } from '../statement.js';
+import { execute, type Relation, readRows, type Statement } from '../statement.js';
 import { CELL_ARRAYS } from './cell-columns.js';
 import { CELL_TABLE, type Grain } from './grain.js';
 
@@ -35,6 +36,9 @@ interface Source {
   readonly hour: string;
   /** The bucket that a row of it belongs to. */
   readonly bucket: string;
+  readonly table: string;
+  /** How many rows of the relation a row of the table is, unmerged duplicates included. */
+  readonly rows: string;
   readonly relation: (condition: string) => string;
 }
 
@@ -46,6 +50,8 @@ const SOURCES = {
   hourly: {
     hour: 'event_hour',
     bucket: 'event_hour',
+    table: 'usage_events',
+    rows: '1',
     relation: (condition: string) => `
         SELECT
           account_id,
@@ -65,6 +71,8 @@ const SOURCES = {
   daily: {
     hour: 'usage_hourly.bucket',
     bucket: 'toStartOfDay(usage_hourly.bucket)',
+    table: 'usage_hourly',
+    rows: 'greatest(1, length(detail.events))',
     relation: (condition: string) => `
         SELECT
           account_id,
@@ -166,6 +174,63 @@ export async function recomputeCells(warehouse: Warehouse, grain: Grain, selecti
     query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}`,
     query_params,
   });
+}
+
+/** A cell and how many rows it is computed from, unmerged duplicates included. */
+export interface CellRows extends Cell {
+  readonly rows: number;
+}
+
+const cellRow = z.object({ account_id: z.string(), started: z.number(), cell_rows: z.coerce.number() });
+
+/** @returns those of the cells that have any */
+export async function readCellRows(warehouse: Warehouse, grain: Grain, cells: readonly Cell[]): Promise<CellRows[]> {
+  const rows = await readRows(warehouse, cellRowsStatement(grain, cells), cellRow);
+  return rows.map((row) => ({ accountId: row.account_id, bucket: row.started * 1000, rows: row.cell_rows }));
+}
+
+export function cellRowsStatement(grain: Grain, cells: readonly Cell[]): Statement {
+  const { table, bucket, rows } = SOURCES[grain];
+  const { condition, query_params } = selectCells(SOURCES[grain], { cells });
+  return {
+    name: 'read_cell_rows',
+    query: `
+SELECT
+  account_id,
+  toUnixTimestamp(${bucket}) AS started,
+  sum(${rows}) AS cell_rows
+FROM ${table}
+WHERE ${condition}
+GROUP BY account_id, started`,
+    query_params,
+  };
+}
+
+/**
+ * The bucket with which a step is full that begins at `from` and reads about so many rows; no row when it never gets
+ * full. Buckets that hold nothing cost nothing.
+ */
+export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs, stepRows: number): Statement {
+  const { table, bucket, rows } = SOURCES[grain];
+  const { condition, query_params } = selectCells(SOURCES[grain], { from, to: limit });
+  return {
+    name: 'read_sealing_step',
+    query: `
+SELECT toUnixTimestamp(step_bucket) AS last_bucket
+FROM
+(
+  SELECT
+    ${bucket} AS step_bucket,
+    sum(sum(${rows})) OVER (ORDER BY step_bucket) AS rows_until
+  FROM ${table}
+  WHERE ${condition}
+  GROUP BY step_bucket
+)
+WHERE rows_until >= {step_rows: UInt64}
+ORDER BY step_bucket
+LIMIT 1`,
+    query_params: { ...query_params, step_rows: stepRows },
+  };
 }
 
 function selectCells({ hour, bucket }: Source, selection: CellSelection) {

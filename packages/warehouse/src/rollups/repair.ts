@@ -2,12 +2,19 @@
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../client.js';
 import { bucketOf, type Grain } from './grain.js';
-import { type Cell, recomputeCells } from './recompute.js';
+import { type Cell, readCellRows, recomputeCells } from './recompute.js';
 import { readSeals } from './seals.js';
 
-/** Names of cells are part of the request's URL; so many characters of account ids are far from its limit. */
-const MAX_NAMED = 500;
-const MAX_NAME_CHARACTERS = 20_000;
+/**
+ * The names of the cells of one statement are a field of its URL, and ClickHouse refuses a field of more than 128 KB
+ * (http_max_field_value_size), percent signs included. A byte of an account id takes at most six characters there: a
+ * quote is escaped and both characters are encoded.
+ */
+const MAX_NAME_CHARACTERS = 100_000;
+const CHARACTERS_PER_BYTE = 6;
+const CHARACTERS_PER_CELL = 60;
+/** One statement must end long before its time-out: a repair that always times out would hold up its jobs for ever. */
+const STATEMENT_ROWS = 500_000;
 
 /** An event that has been stored, as far as its cells are concerned. */
 export interface Stored {
@@ -30,23 +37,53 @@ export type Repaired = Readonly<Record<Grain, number>>;
  * unless the first reading sufficed.
  * Two writers of one cell cannot both miss the other: the later of the two snapshots holds both, and has the higher
  * version.
+ *
+ * @param statementRows about how many rows one statement reads at most
  */
-export async function repairCells(warehouse: Warehouse, stored: readonly Stored[]): Promise<Repaired> {
+export async function repairCells(
+  warehouse: Warehouse,
+  stored: readonly Stored[],
+  statementRows = STATEMENT_ROWS,
+): Promise<Repaired> {
   const before = await readSeals(warehouse);
   const hours = cellsBelow(before.hourly.sealingUntil, stored, 'hourly');
   if (hours.length === 0) return { hourly: 0, daily: 0 };
-  await recompute(warehouse, 'hourly', hours);
+  await recompute(warehouse, 'hourly', hours, statementRows);
   const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
   // A watermark that was above all of them already cannot have fallen.
   const isKnown = sources.every(({ timestamp }) => timestamp < before.daily.sealingUntil);
   const { daily } = isKnown ? before : await readSeals(warehouse);
   const days = cellsBelow(daily.sealingUntil, sources, 'daily');
-  await recompute(warehouse, 'daily', days);
+  await recompute(warehouse, 'daily', days, statementRows);
   return { hourly: hours.length, daily: days.length };
 }
 
-async function recompute(warehouse: Warehouse, grain: Grain, cells: readonly Cell[]): Promise<void> {
-  for (const named of inStatements(cells)) await recomputeCells(warehouse, grain, { cells: named });
+async function recompute(
+  warehouse: Warehouse,
+  grain: Grain,
+  cells: readonly Cell[],
+  statementRows: number,
+): Promise<void> {
+  for (const named of inParts(cells, nameCharacters, MAX_NAME_CHARACTERS)) {
+    // One cell is the least, however many rows it has.
+    const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
+    for (const part of parts) await recomputeCells(warehouse, grain, { cells: part });
+  }
+}
+
+/** @returns how many rows a cell is computed from */
+async function sizesOf(warehouse: Warehouse, grain: Grain, cells: readonly Cell[]): Promise<(cell: Cell) => number> {
+  const found = await readCellRows(warehouse, grain, cells);
+  const rows = new Map(found.map((cell) => [keyOf(cell), cell.rows]));
+  return (cell) => rows.get(keyOf(cell)) ?? 0;
+}
+
+function keyOf({ accountId, bucket }: Cell): string {
+  return `${bucket} ${accountId}`;
+}
+
+function nameCharacters({ accountId }: Cell): number {
+  return CHARACTERS_PER_CELL + CHARACTERS_PER_BYTE * Buffer.byteLength(accountId);
 }
 
 /** The distinct cells that hold the events, as far as they may have been sealed. */
@@ -64,17 +101,19 @@ function distinctCells(stored: readonly Stored[], grain: Grain): Cell[] {
   return [...buckets].flatMap(([accountId, starts]) => [...starts].map((bucket) => ({ accountId, bucket })));
 }
 
-function* inStatements(cells: readonly Cell[]): Generator<Cell[]> {
-  let named: Cell[] = [];
-  let characters = 0;
+/** Cells in their order, each part as large as the limit allows; one cell is the least. */
+function* inParts(cells: readonly Cell[], sizeOf: (cell: Cell) => number, limit: number): Generator<readonly Cell[]> {
+  let part: Cell[] = [];
+  let size = 0;
   for (const cell of cells) {
-    if (named.length === MAX_NAMED || (named.length > 0 && characters + cell.accountId.length > MAX_NAME_CHARACTERS)) {
-      yield named;
-      named = [];
-      characters = 0;
+    const more = sizeOf(cell);
+    if (part.length > 0 && size + more > limit) {
+      yield part;
+      part = [];
+      size = 0;
     }
-    named.push(cell);
-    characters += cell.accountId.length;
+    part.push(cell);
+    size += more;
   }
-  if (named.length > 0) yield named;
+  if (part.length > 0) yield part;
 }

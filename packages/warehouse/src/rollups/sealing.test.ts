@@ -8,15 +8,17 @@ import { readSeals } from './seals.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const TEN_EVENTS = 10;
-/** Two hours of ten events, and one day, whose hours are a row each. */
-const SMALL_STEPS = { hourly: 2 * TEN_EVENTS, daily: 1 };
+/** Two hours of ten events, and a day with two hours of ten groups. */
+const SMALL_STEPS = { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS };
 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
   const hours = [0, 1, 2, 3, 4, 24, 25];
   const at = (hour: number) => new Date(DAY + hour * MS_PER_HOUR).toISOString();
-  const events = hours.flatMap((hour) => Array.from({ length: TEN_EVENTS }, () => event({ at: at(hour) })));
+  const events = hours.flatMap((hour) =>
+    Array.from({ length: TEN_EVENTS }, (_, box) => event({ at: at(hour), resourceUuid: `box-${box}` })),
+  );
   await insertUsageEvents(database.warehouse, events);
 });
 afterAll(() => database.drop());

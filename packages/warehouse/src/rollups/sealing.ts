@@ -5,13 +5,13 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { readRows, type Statement } from '../statement.js';
-import { bucketOf, CELL_TABLE, GRAIN_MS, type Grain } from './grain.js';
-import { recomputeCells } from './recompute.js';
+import { readRows } from '../statement.js';
+import { bucketOf, GRAIN_MS, type Grain } from './grain.js';
+import { recomputeCells, stepStatement } from './recompute.js';
 import { raiseSeal, readSeals } from './seals.js';
 
-/** One bucket is the least, however many rows it has. */
-const STEP_ROWS = { hourly: 1_000_000, daily: 20_000 } as const satisfies Record<Grain, number>;
+/** Events of hours, groups of hours' cells. One bucket is the least, however many it has. */
+const STEP_ROWS = { hourly: 1_000_000, daily: 1_000_000 } as const satisfies Record<Grain, number>;
 
 /** One step: every cell with from <= bucket < to was computed, and may be read. */
 export interface SealedStep {
@@ -59,26 +59,3 @@ async function sealStep(
 }
 
 const stepRow = z.object({ last_bucket: z.number() });
-
-/** The bucket with which the step is full; no row when it never gets full. Buckets that hold nothing cost nothing. */
-export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs, stepRows: number): Statement {
-  const [table, bucket] = grain === 'hourly' ? ['usage_events', 'event_hour'] : [CELL_TABLE.hourly, 'bucket'];
-  return {
-    name: 'read_sealing_step',
-    query: `
-SELECT toUnixTimestamp(step_bucket) AS last_bucket
-FROM
-(
-  SELECT
-    step_bucket,
-    sum(count()) OVER (ORDER BY step_bucket) AS rows_until
-  FROM ${table}
-  WHERE ${bucket} >= toDateTime({from: UInt32}, 'UTC') AND ${bucket} < toDateTime({limit: UInt32}, 'UTC')
-  GROUP BY ${grain === 'hourly' ? bucket : `toStartOfDay(${bucket})`} AS step_bucket
-)
-WHERE rows_until >= {step_rows: UInt64}
-ORDER BY step_bucket
-LIMIT 1`,
-    query_params: { from: from / 1000, limit: limit / 1000, step_rows: stepRows },
-  };
-}

@@ -44,7 +44,7 @@ export function eventsCondition(index: number, filters: readonly GroupByDimensio
 function eventsRelation(index: number, { resolution, columns, filters }: SegmentQuestion): string {
   return `
       SELECT
-        ${[...columns.map(asText), `${BUCKETS[resolution]('event_hour')} AS bucket`].join(',\n        ')},
+        ${[...columns, `${BUCKETS[resolution]('event_hour')} AS bucket`].join(',\n        ')},
         sum(usage_events.cost) AS cell_cost,
         sum(usage_events.usage) AS cell_usage
       FROM usage_events FINAL
@@ -62,7 +62,7 @@ function cellsRelation(
   const arrays = arraysFor(read);
   return `
       SELECT
-        ${[...columns.map(asText), `${BUCKETS[resolution](`${table}.bucket`)} AS bucket`].join(',\n        ')},
+        ${[...columns, `${BUCKETS[resolution](`${table}.bucket`)} AS bucket`].join(',\n        ')},
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
       FROM ${table} FINAL
@@ -75,10 +75,6 @@ function cellsRelation(
         ...filters.map(filterCondition),
       ].join('\n        AND ')}
       GROUP BY ${[...columns, 'bucket'].join(', ')}`;
-}
-
-function asText(column: GroupByDimension): string {
-  return `CAST(${column}, 'String') AS ${column}`;
 }
 
 function filterCondition(dimension: GroupByDimension): string {

@@ -41,7 +41,7 @@ beforeAll(async () => {
       priceBook: 0,
     })),
   );
-  await storeMetrics(database.warehouse, RESULT, QUESTION);
+  await storeMetrics(database.warehouse, RESULT, QUESTION, GROUPS);
 });
 afterAll(() => database.drop());
 
@@ -76,5 +76,23 @@ describe('a stored answer', () => {
     expect((await readStoredMetrics(database.warehouse, foreign, page)).groups).toEqual([]);
     expect(await countStoredGroups(database.warehouse, 'another')).toBe(0);
     expect(await countStoredGroups(database.warehouse, 'client')).toBe(GROUPS);
+  });
+
+  it('is not stored at all when it has more groups than it may', async () => {
+    const result = { caller: 'modest', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
+    await storeMetrics(database.warehouse, result, QUESTION, GROUPS - 1);
+    expect(await countStoredGroups(database.warehouse, 'modest')).toBe(0);
+  });
+
+  it('is no answer where a part of it is lost', async () => {
+    await database.warehouse.command({
+      query: 'ALTER TABLE metrics_results DELETE WHERE rank BETWEEN 20050 AND 20060',
+      clickhouse_settings: { mutations_sync: '2' },
+    });
+    const page = (after: number) =>
+      readStoredMetrics(database.warehouse, RESULT, { after, limit: 100, groupBy: QUESTION.groupBy });
+    expect((await page(20_000)).groups).toEqual([]);
+    expect((await page(20_100)).groups).toHaveLength(100);
+    expect((await page(GROUPS - 7)).groups).toHaveLength(7);
   });
 });

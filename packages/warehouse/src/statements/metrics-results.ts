@@ -18,14 +18,15 @@ export interface StoredResult {
   readonly resultId: string;
 }
 
-/** Ranks all groups that answer the question and keeps them for a day. */
+/** Ranks all groups that answer the question and keeps them for a day; none of them when they are more than `most`. */
 export async function storeMetrics(
   warehouse: Warehouse,
   { caller, resultId }: StoredResult,
   question: MetricsQuestion,
+  most: number,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(question);
-  await execute(warehouse, { name, query, query_params: { ...query_params, caller, result_id: resultId } });
+  await execute(warehouse, { name, query, query_params: { ...query_params, caller, result_id: resultId, most } });
 }
 
 export function storeMetricsStatement(question: MetricsQuestion): Statement {
@@ -42,12 +43,16 @@ SELECT
   ${GROUP_COLUMNS.join(',\n  ')}
 FROM
 (${query}
-)`,
+)
+WHERE total_groups <= {most: UInt64}`,
     query_params,
   };
 }
 
-/** The groups that rank after number `after`, at most `limit` of them; none when the result is no longer kept. */
+/**
+ * The groups that rank after number `after`, at most `limit` of them; none when the result is no longer kept, not even
+ * when some of them still are: a server that lost its power may have lost a part of what it had not written yet.
+ */
 export async function readStoredMetrics(
   warehouse: Warehouse,
   { caller, resultId }: StoredResult,
@@ -58,7 +63,9 @@ export async function readStoredMetrics(
     query: STORED_METRICS,
     query_params: { caller, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
-  return toAnswer(await readRows(warehouse, statement, metricsRow), page.groupBy);
+  const rows = await readRows(warehouse, statement, metricsRow);
+  const expected = Math.min(page.limit, (rows[0]?.total_groups ?? 0) - page.after);
+  return toAnswer(rows.length === expected ? rows : [], page.groupBy);
 }
 
 export const STORED_METRICS = `

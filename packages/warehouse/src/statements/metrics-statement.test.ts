@@ -79,9 +79,9 @@ FROM
   (
     SELECT
       resource_uuid,
-      if(sum(cell_cost) = 0, min(workspace), sumMap([workspace], [cell_cost]).1[indexOf(sumMap([workspace], [cell_cost]).2, arrayMax(sumMap([workspace], [cell_cost]).2))]) AS top_workspace,
-      if(sum(cell_cost) = 0, min(resource_type), sumMap([resource_type], [cell_cost]).1[indexOf(sumMap([resource_type], [cell_cost]).2, arrayMax(sumMap([resource_type], [cell_cost]).2))]) AS top_resource_type,
-      if(sum(cell_cost) = 0, min(resource_name), sumMap([resource_name], [cell_cost]).1[indexOf(sumMap([resource_name], [cell_cost]).2, arrayMax(sumMap([resource_name], [cell_cost]).2))]) AS top_resource_name,
+      if(sum(cell_cost) = 0, min(workspace), sumMap([CAST(workspace, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(workspace, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(workspace, 'String')], [cell_cost]).2))]) AS top_workspace,
+      if(sum(cell_cost) = 0, min(resource_type), sumMap([CAST(resource_type, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_type, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_type, 'String')], [cell_cost]).2))]) AS top_resource_type,
+      if(sum(cell_cost) = 0, min(resource_name), sumMap([CAST(resource_name, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_name, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_name, 'String')], [cell_cost]).2))]) AS top_resource_name,
       sum(cell_cost) AS cost,
       sum(cell_usage) AS usage,
       sumMap([bucket], [cell_cost]) AS cost_series,
@@ -89,10 +89,10 @@ FROM
     FROM
     (
       SELECT
-        CAST(resource_uuid, 'String') AS resource_uuid,
-        CAST(workspace, 'String') AS workspace,
-        CAST(resource_type, 'String') AS resource_type,
-        CAST(resource_name, 'String') AS resource_name,
+        resource_uuid,
+        workspace,
+        resource_type,
+        resource_name,
         toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS bucket,
         sum(usage_events.cost) AS cell_cost,
         sum(usage_events.usage) AS cell_usage
@@ -106,10 +106,10 @@ FROM
       GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
       UNION ALL
       SELECT
-        CAST(resource_uuid, 'String') AS resource_uuid,
-        CAST(workspace, 'String') AS workspace,
-        CAST(resource_type, 'String') AS resource_type,
-        CAST(resource_name, 'String') AS resource_name,
+        resource_uuid,
+        workspace,
+        resource_type,
+        resource_name,
         toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
@@ -127,10 +127,10 @@ FROM
       GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
       UNION ALL
       SELECT
-        CAST(resource_uuid, 'String') AS resource_uuid,
-        CAST(workspace, 'String') AS workspace,
-        CAST(resource_type, 'String') AS resource_type,
-        CAST(resource_name, 'String') AS resource_name,
+        resource_uuid,
+        workspace,
+        resource_type,
+        resource_name,
         toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_daily.bucket)) AS bucket,
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
@@ -148,10 +148,10 @@ FROM
       GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
       UNION ALL
       SELECT
-        CAST(resource_uuid, 'String') AS resource_uuid,
-        CAST(workspace, 'String') AS workspace,
-        CAST(resource_type, 'String') AS resource_type,
-        CAST(resource_name, 'String') AS resource_name,
+        resource_uuid,
+        workspace,
+        resource_type,
+        resource_name,
         toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
@@ -169,10 +169,10 @@ FROM
       GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
       UNION ALL
       SELECT
-        CAST(resource_uuid, 'String') AS resource_uuid,
-        CAST(workspace, 'String') AS workspace,
-        CAST(resource_type, 'String') AS resource_type,
-        CAST(resource_name, 'String') AS resource_name,
+        resource_uuid,
+        workspace,
+        resource_type,
+        resource_name,
         toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS bucket,
         sum(usage_events.cost) AS cell_cost,
         sum(usage_events.usage) AS cell_usage
@@ -219,7 +219,7 @@ FROM
     SELECT
       workspace,
       billing_dimension,
-      if(sum(cell_cost) = 0, min(resource_type), sumMap([resource_type], [cell_cost]).1[indexOf(sumMap([resource_type], [cell_cost]).2, arrayMax(sumMap([resource_type], [cell_cost]).2))]) AS top_resource_type,
+      if(sum(cell_cost) = 0, min(resource_type), sumMap([CAST(resource_type, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_type, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_type, 'String')], [cell_cost]).2))]) AS top_resource_type,
       sum(cell_cost) AS cost,
       sum(cell_usage) AS usage,
       sumMap([bucket], [cell_cost]) AS cost_series,
@@ -227,9 +227,9 @@ FROM
     FROM
     (
       SELECT
-        CAST(workspace, 'String') AS workspace,
-        CAST(billing_dimension, 'String') AS billing_dimension,
-        CAST(resource_type, 'String') AS resource_type,
+        workspace,
+        billing_dimension,
+        resource_type,
         toInt32(intDiv(toInt64(toUnixTimestamp(usage_daily.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
@@ -248,9 +248,9 @@ FROM
       GROUP BY workspace, billing_dimension, resource_type, bucket
       UNION ALL
       SELECT
-        CAST(workspace, 'String') AS workspace,
-        CAST(billing_dimension, 'String') AS billing_dimension,
-        CAST(resource_type, 'String') AS resource_type,
+        workspace,
+        billing_dimension,
+        resource_type,
         toInt32(intDiv(toInt64(toUnixTimestamp(usage_hourly.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
         sum(entry_cost) AS cell_cost,
         sum(entry_usage) AS cell_usage
@@ -269,9 +269,9 @@ FROM
       GROUP BY workspace, billing_dimension, resource_type, bucket
       UNION ALL
       SELECT
-        CAST(workspace, 'String') AS workspace,
-        CAST(billing_dimension, 'String') AS billing_dimension,
-        CAST(resource_type, 'String') AS resource_type,
+        workspace,
+        billing_dimension,
+        resource_type,
         toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, 604800)) AS bucket,
         sum(usage_events.cost) AS cell_cost,
         sum(usage_events.usage) AS cell_usage
@@ -288,7 +288,8 @@ FROM
     )
     GROUP BY workspace, billing_dimension
   )
-)`;
+)
+WHERE total_groups <= {most: UInt64}`;
 
 describe('the metrics statement', () => {
   it('without seals reads the truth alone', () => {

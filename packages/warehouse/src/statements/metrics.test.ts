@@ -59,7 +59,7 @@ describe('without groupBy', () => {
   it('there is one group of everything', async () => {
     const account = await accountWith([{ workspace: 'a' }, { workspace: 'b', cost: 2n * USD }]);
     expect(await ask(account)).toEqual({
-      groups: [{ values: {}, cost: '3', usage: '2', costSeries: [[0, '3']], usageSeries: [[0, '2']] }],
+      groups: [{ values: {}, cost: '3', usage: '2', costSeries: series([0, '3']), usageSeries: series([0, '2']) }],
       totals: { cost: '3', usage: '2' },
       totalGroups: 1,
     });
@@ -67,7 +67,7 @@ describe('without groupBy', () => {
 
   it('there is one group of zeros if nothing was used', async () => {
     expect(await ask(randomUUID())).toEqual({
-      groups: [{ values: {}, cost: '0', usage: '0', costSeries: [], usageSeries: [] }],
+      groups: [{ values: {}, cost: '0', usage: '0', costSeries: series(), usageSeries: series() }],
       totals: { cost: '0', usage: '0' },
       totalGroups: 1,
     });
@@ -106,7 +106,7 @@ describe('with groupBy', () => {
   it('a group that costs nothing is there, with its usage', async () => {
     const account = await accountWith([{ cost: 0n, usage: 5n * UNIT }]);
     expect(await ask(account, { groupBy: ['billing_dimension'] })).toMatchObject({
-      groups: [{ cost: '0', usage: '5', costSeries: [], usageSeries: [[0, '5']] }],
+      groups: [{ cost: '0', usage: '5', costSeries: series(), usageSeries: series([0, '5']) }],
     });
   });
 });
@@ -176,10 +176,12 @@ describe('the bucket of an event', () => {
     const account = await accountWith(instants.map((timestamp) => ({ timestamp })));
 
     const { groups } = await ask(account, { window: { startTime, endTime }, resolution });
-    const expected = axis.map((bucket, index) => {
-      const next = axis[index + 1] ?? Infinity;
-      return [index, String(instants.filter((at) => at >= bucket && at < next).length)];
-    });
+    const expected = series(
+      ...axis.map((bucket, index): [number, string] => {
+        const next = axis[index + 1] ?? Infinity;
+        return [index, String(instants.filter((at) => at >= bucket && at < next).length)];
+      }),
+    );
     expect(groups[0]?.costSeries).toEqual(expected);
     expect(groups[0]?.usageSeries).toEqual(expected);
   });
@@ -189,7 +191,7 @@ describe('the bucket of an event', () => {
     const account = await accountWith([{ timestamp }]);
     const window = { startTime: 0, endTime: Date.UTC(2100, 0) };
     const { groups } = await ask(account, { window, resolution: 'monthly' });
-    expect(groups[0]?.costSeries).toEqual([[130 * 12 - 1, '1']]);
+    expect(groups[0]?.costSeries).toEqual(series([130 * 12 - 1, '1']));
   });
 });
 
@@ -253,11 +255,15 @@ describe('amounts', () => {
     );
     const { groups, totals } = await ask(account, { groupBy: ['workspace'] });
     const sum = (amounts: readonly string[]) => amounts.reduce((total, amount) => total + scaled(amount), 0n);
-    for (const group of groups) expect(sum(group.costSeries.map(([, cost]) => cost))).toBe(scaled(group.cost));
+    for (const group of groups) expect(sum(group.costSeries.amounts)).toBe(scaled(group.cost));
     expect(sum(groups.map(({ cost }) => cost))).toBe(scaled(totals.cost));
     expect(scaled(totals.cost)).toBe(333_333_333_333n * ((500n * 499n) / 2n) + 500n);
   });
 });
+
+function series(...entries: [bucket: number, amount: string][]) {
+  return { buckets: entries.map(([bucket]) => bucket), amounts: entries.map(([, amount]) => amount) };
+}
 
 function scaled(text: string): bigint {
   const [integer = '', fraction = ''] = text.split('.');

@@ -27,8 +27,12 @@ export interface MetricsQuestion extends Selection {
   readonly limit: number;
 }
 
-/** Amounts by bucket, as [index into the axis, amount]; buckets that are not named hold zero. */
-export type SparseSeries = readonly (readonly [bucket: number, amount: DecimalText])[];
+/** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
+export interface SparseSeries {
+  readonly buckets: readonly number[];
+  /** One for each bucket named. */
+  readonly amounts: readonly DecimalText[];
+}
 
 export interface MetricsGroup {
   /** Values of the groupBy dimensions and of those they enrich. */
@@ -136,15 +140,21 @@ function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension
  * and leaves out those that sum to zero; where all do, every value ties.
  */
 function dominantValue(column: GroupByDimension): string {
-  const costs = `sumMap([${column}], [cell_cost])`;
+  const costs = `sumMap([CAST(${column}, 'String')], [cell_cost])`;
   return `if(sum(cell_cost) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))]) AS top_${column}`;
 }
 
 const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 const ZERO = decimal.parse('0');
+/** Checked as a whole: an answer holds thousands, and a check of its own for each takes longer than all the rest. */
+const decimals = z.array(z.string()).refine(areDecimalTexts, 'must be decimals in their shortest form');
 const series = z
-  .tuple([z.array(z.number()), z.array(decimal)])
-  .transform(([buckets, amounts]): SparseSeries => buckets.map((bucket, index) => [bucket, amounts[index] ?? ZERO]));
+  .tuple([z.array(z.number()), decimals])
+  .transform(([buckets, amounts]): SparseSeries => ({ buckets, amounts }));
+
+function areDecimalTexts(texts: string[]): texts is DecimalText[] {
+  return texts.every(isDecimalText);
+}
 
 /** A row of {@link GROUP_COLUMNS}. */
 export const metricsRow = z.object({

@@ -10,17 +10,27 @@ export class ExactNumber {
   }
 }
 
+/** JSON that somebody has written already. */
+export class WrittenJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 export type ExactJson =
   | string
   | boolean
   | ExactNumber
+  | WrittenJson
   | readonly ExactJson[]
   | { readonly [member: string]: ExactJson | undefined };
 
 /** Members that are undefined are left out, as in JSON.stringify. */
 export function writeJson(value: ExactJson): string {
   if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
-  if (value instanceof ExactNumber) return value.text;
+  if (value instanceof ExactNumber || value instanceof WrittenJson) return value.text;
   if (isList(value)) return `[${value.map(writeJson).join(',')}]`;
   const members: string[] = [];
   for (const [name, member] of Object.entries(value)) {

@@ -1,0 +1,119 @@
+/**
+ * Ninety days of usage of a hundred accounts, made inside ClickHouse and sealed as the product seals. Every hour has the
+ * same number of events and, whatever that number is, the same groups, so that data sets of different size differ in
+ * nothing else.
+ */
+import {
+  BILLING_DIMENSIONS,
+  costOf,
+  DEFAULT_PRICE_BOOK,
+  DIMENSIONS,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+} from '@meterline/catalog';
+import { sealNext, type Warehouse } from '@meterline/warehouse';
+import type { Site } from './site.js';
+
+export const DAYS = 90;
+const HOURS = DAYS * 24;
+/** Rows of one insert: a part as a backfill would make it. */
+const CHUNK_ROWS = 1_000_000;
+
+/** Has 40 % of all events; what is measured is asked about it. */
+export const LARGE_ACCOUNT = 'account-00';
+
+/** Where the data ends: yesterday at 18:00, so that a part of a day is there in every run. */
+export const CORPUS_END = Math.floor(Date.now() / MS_PER_DAY) * MS_PER_DAY - 6 * MS_PER_HOUR;
+export const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
+/** The last two hours are left unsealed. */
+export const SEALED_UNTIL = CORPUS_END - 2 * MS_PER_HOUR;
+
+/** Loads a database of its own and seals it. */
+export async function loadCorpus(site: Site, database: string, events: number): Promise<Warehouse> {
+  const warehouse = await site.warehouse(database);
+  const perHour = Math.ceil(events / HOURS);
+  const hoursAtOnce = Math.max(1, Math.floor(CHUNK_ROWS / perHour));
+  const started = performance.now();
+  for (let hour = 0; hour < HOURS; hour += hoursAtOnce) {
+    const hours = Math.min(hoursAtOnce, HOURS - hour);
+    await warehouse.command({
+      query: CORPUS,
+      query_params: { start: CORPUS_START, first_hour: hour, per_hour: perHour, rows: perHour * hours },
+    });
+    if ((hour / hoursAtOnce) % 5 === 4) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events loaded`);
+  }
+  const loaded = performance.now();
+  while (await sealNext(warehouse, SEALED_UNTIL));
+  const sealed = performance.now();
+  const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(0)} s`;
+  site.say(
+    `  ${(HOURS * perHour).toLocaleString('en')} events: loaded in ${seconds(started, loaded)}, sealed in ${seconds(loaded, sealed)}`,
+  );
+  return warehouse;
+}
+
+/** Until background merges have come to rest, which would be measured along. */
+export async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
+  for (let waited = 0; waited < 120; waited += 1) {
+    const result = await warehouse.query({ query: 'SELECT count() AS merges FROM system.merges', format: 'JSON' });
+    const { data } = await result.json<{ merges: string }>();
+    if (data[0]?.merges === '0') return;
+    if (waited === 2) say('  waiting for merges');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
+
+const dimensions = BILLING_DIMENSIONS.map((dimension) => `'${dimension}'`).join(', ');
+const types = BILLING_DIMENSIONS.map((dimension) => `'${DIMENSIONS[dimension].resourceType}'`).join(', ');
+const counted = BILLING_DIMENSIONS.map((dimension) => (DIMENSIONS[dimension].unit === 'count' ? 1 : 0)).join(', ');
+/** Scaled by 10^9, as usage is. */
+const A_BILLION = 10n ** 18n;
+
+/** USD for one unit. As doubles: what the events cost does not matter here, only how many digits that takes. */
+const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
+  const price = DEFAULT_PRICE_BOOK.priceAt(LARGE_ACCOUNT, dimension, CORPUS_START);
+  if (!price) throw new Error(`the example book has no price for ${dimension}`);
+  return String(Number(costOf(A_BILLION, price)) / 1e21);
+}).join(', ');
+
+/**
+ * Event `number` of its hour, in the order of time. The large account uses 150 resources in every hour, which are renamed
+ * after 45 days; any other one 12, and which they are changes from hour to hour. A uuid lives for 3 to 96 hours.
+ */
+const CORPUS = `
+INSERT INTO usage_events
+  (account_id, event_id, timestamp, workspace, resource_type, resource_name, resource_uuid, billing_dimension,
+   usage, revision, voided, cost, price_revision, price_book)
+WITH
+  {first_hour: UInt32} + intDiv(number, {per_hour: UInt32}) AS hour,
+  number % {per_hour: UInt32} AS in_hour,
+  in_hour % 5 < 2 AS is_large,
+  intDiv(in_hour, 5) * 3 + in_hour % 5 - 2 AS of_others,
+  if(is_large, 0, 1 + of_others % 99) AS account,
+  if(is_large, intDiv(in_hour, 5) * 2 + in_hour % 5, intDiv(of_others, 99)) AS of_account,
+  if(is_large, of_account % 150, (of_account % 12 + hour) % 24 + account) AS resource,
+  sipHash64(hour, in_hour) AS noise,
+  sipHash64(noise) AS more_noise,
+  {start: Int64} + hour * 3600000 + intDiv(in_hour * 3600000, {per_hour: UInt32}) AS milliseconds,
+  1 + intDiv(resource, 5) % 12 AS dimension,
+  [3, 12, 24, 96][1 + resource % 4] AS lifetime,
+  toDecimal64(if([${counted}][dimension] = 1, 1 + noise % 1000, (noise % 3600000) / 1000), 4) AS amount
+SELECT
+  concat('account-', leftPad(toString(account), 2, '0')),
+  reinterpret(
+    bitOr(bitShiftLeft(toUInt128(bitOr(bitShiftLeft(toUInt64(milliseconds), 16), 0x7000 + noise % 4096)), 64),
+          toUInt128(bitOr(bitAnd(more_noise, 0x3fffffffffffffff), 0x8000000000000000))), 'UUID'),
+  fromUnixTimestamp64Milli(milliseconds, 'UTC'),
+  ['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5],
+  [${types}][dimension],
+  concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080))),
+  toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime)))),
+  [${dimensions}][dimension],
+  amount,
+  0,
+  false,
+  toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12),
+  0,
+  0
+FROM numbers({rows: UInt64})
+SETTINGS max_insert_threads = 2, min_insert_block_size_rows = ${CHUNK_ROWS}, max_memory_usage = 0`;

@@ -1,0 +1,132 @@
+/** A dashboard's questions to the API, beside three other ways to have them answered in the same run. */
+import { NOTHING_SEALED, readMetrics, type Warehouse } from '@meterline/warehouse';
+import type { Bench, BenchContext } from './bench.js';
+import { LARGE_ACCOUNT, loadCorpus, settle } from './corpus.js';
+import { atLeast, type Figure, median, type Peer } from './figure.js';
+import { askByHand, HAND_STORED_TABLE } from './hand-written.js';
+import { BareClickHouse, checked, HttpClient } from './http-client.js';
+import { measure, measureInTurn } from './measure.js';
+import { askOpenMeter, loadOpenMeter } from './open-meter.js';
+import { metricsPath, QUESTIONS, type Question } from './questions.js';
+import type { Site } from './site.js';
+
+export const CORPUS = 'corpus';
+const OPEN_METER_EVENTS = 5_000_000;
+/** Fast answers are asked for more often: their medians are to be told apart by milliseconds. */
+const RUNS = 25;
+const SLOW_RUNS = 5;
+
+/** Loads the large data set when the run does not have it yet. */
+export async function largeCorpus(site: Site, events: number): Promise<Warehouse> {
+  if (site.loaded.has(CORPUS)) return site.warehouse(CORPUS);
+  site.say(`loading ${events.toLocaleString('en')} events`);
+  const warehouse = await loadCorpus(site, CORPUS, events);
+  await settle(warehouse, site.say);
+  site.loaded.add(CORPUS);
+  return warehouse;
+}
+
+/** Asks the API the question; a function that resolves with the milliseconds that one answer took. */
+export async function askApi(site: Site, url: string, http: HttpClient) {
+  const key = await site.createKey(LARGE_ACCOUNT, `bench-${crypto.randomUUID()}`);
+  return async (question: Question): Promise<number> => {
+    const path = metricsPath(LARGE_ACCOUNT, question);
+    return checked(await http.send(`${url}${path}`, { authorization: `Bearer ${key}` })).ms;
+  };
+}
+
+export const dashboard: Bench = {
+  name: 'dashboard',
+  async run(context) {
+    const { site, options } = context;
+    const warehouse = await largeCorpus(site, options.events);
+    const share = Math.min(1, OPEN_METER_EVENTS / options.events);
+    site.say('copying events to the schema of OpenMeter');
+    const copied = await loadOpenMeter(warehouse, share);
+    const http = new HttpClient();
+    const clickhouse = new BareClickHouse(site.clickhouseUrl, CORPUS);
+    await clickhouse.run(HAND_STORED_TABLE);
+    try {
+      return await site.withQuery(CORPUS, async ({ url }) => {
+        const api = await askApi(site, url, http);
+        const figures: Figure[] = [];
+        for (const question of QUESTIONS) {
+          site.say(`  ${question.title}`);
+          const asked = { context, warehouse, clickhouse, question, scale: options.events / copied };
+          figures.push(...(await compare(asked, () => api(question))));
+        }
+        return figures;
+      });
+    } finally {
+      clickhouse.close();
+      http.close();
+    }
+  },
+};
+
+interface Comparison {
+  readonly context: BenchContext;
+  readonly warehouse: Warehouse;
+  readonly clickhouse: BareClickHouse;
+  readonly question: Question;
+  /** How many times more events the API's answer is made of than OpenMeter's. */
+  readonly scale: number;
+}
+
+async function compare(
+  { context, warehouse, clickhouse, question, scale }: Comparison,
+  api: () => Promise<number>,
+): Promise<Figure[]> {
+  const [runs, handRuns] = await measureInTurn(api, () => askByHand(clickhouse, question), RUNS);
+  context.signal.throwIfAborted();
+  const truth = await measure(() => askTruth(warehouse, question), SLOW_RUNS);
+  const value = median(runs);
+  const hand = median(handRuns);
+  const limit = 1.3 * hand + 3;
+  const beside: Peer[] = [
+    { what: question.isStored ? '(a) by hand, stored and read back' : '(a) by hand', value: hand, unit: 'ms' },
+    { what: '(b) truth', value: median(truth), unit: 'ms' },
+  ];
+  const dashboardFigure: Figure = {
+    bench: 'dashboard',
+    what: question.title,
+    value,
+    unit: 'ms',
+    runs,
+    beside,
+    reach: { text: `≤ ${limit.toFixed(1)} ms = 1.3 (a) + 3`, met: value <= limit },
+  };
+  if (question.isStored) return [dashboardFigure];
+  context.signal.throwIfAborted();
+  const openMeter = median(await measure(() => askOpenMeter(clickhouse, question, 'float'), SLOW_RUNS));
+  const scaled = openMeter * scale;
+  return [
+    dashboardFigure,
+    {
+      bench: 'dashboard',
+      what: `${question.title}: OpenMeter over API`,
+      value: scaled / value,
+      unit: '×',
+      beside: [
+        { what: '(c) OpenMeter, float', value: openMeter, unit: 'ms' },
+        ...(question === QUESTIONS[0] ? await decimalPeer(clickhouse, question) : []),
+      ],
+      ...(question.isSummary && { reach: atLeast(scaled / value, 20) }),
+      note:
+        scale > 1.01 ? `its copy holds 1/${scale.toFixed(1)} of the events; time × ${scale.toFixed(1)}` : 'all events',
+    },
+  ];
+}
+
+/** OpenMeter's other way to read a value; once is enough to see what it costs. */
+async function decimalPeer(clickhouse: BareClickHouse, question: Question): Promise<Peer[]> {
+  const value = median(await measure(() => askOpenMeter(clickhouse, question, 'decimal'), SLOW_RUNS));
+  return [{ what: '(c) OpenMeter, decimal', value, unit: 'ms' }];
+}
+
+async function askTruth(warehouse: Warehouse, { window, resolution, groupBy }: Question): Promise<number> {
+  const started = performance.now();
+  const question = { accountId: LARGE_ACCOUNT, window, resolution, groupBy, filters: {}, limit: 100 };
+  await readMetrics(warehouse, { ...question, sealed: NOTHING_SEALED });
+  return performance.now() - started;
+}

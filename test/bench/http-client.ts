@@ -1,0 +1,67 @@
+/** A bare HTTP client with connections that are kept alive: as little as possible beside what is measured. */
+import { Agent, request } from 'node:http';
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** From the call to the last byte of the answer. */
+  readonly ms: number;
+}
+
+export class HttpClient {
+  readonly #agent: Agent;
+
+  constructor(connections = 1) {
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  /** @param body sent with POST when it is given */
+  send(url: string, headers: Readonly<Record<string, string>> = {}, body?: string | Buffer): Promise<HttpAnswer> {
+    const started = performance.now();
+    return new Promise((resolve, reject) => {
+      const method = body === undefined ? 'GET' : 'POST';
+      const sent = request(url, { method, headers, agent: this.#agent }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          resolve({ status: response.statusCode ?? 0, text, ms: performance.now() - started });
+        });
+      });
+      sent.once('error', reject);
+      sent.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Statements over ClickHouse's HTTP interface, with parameters, and nothing else. */
+export class BareClickHouse {
+  readonly #http = new HttpClient();
+
+  constructor(
+    readonly url: string,
+    readonly database: string,
+  ) {}
+
+  /** @throws Error with ClickHouse's message */
+  async run(query: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<HttpAnswer> {
+    const search = new URLSearchParams({ database: this.database, wait_end_of_query: '1' });
+    for (const [name, value] of Object.entries(parameters)) search.set(`param_${name}`, String(value));
+    return checked(await this.#http.send(`${this.url}/?${search}`, {}, query));
+  }
+
+  close(): void {
+    this.#http.close();
+  }
+}
+
+/** @throws Error that shows an answer other than 200 */
+export function checked(answer: HttpAnswer): HttpAnswer {
+  if (answer.status !== 200) throw new Error(`answered with ${answer.status}: ${answer.text.slice(0, 500)}`);
+  return answer;
+}

@@ -1,0 +1,15 @@
+/** A BullMQ worker that does nothing: what the queue alone can do. Arguments: Redis URL, queue prefix, concurrency. */
+import { QUEUE_NAME } from '@meterline/catalog';
+import { Worker } from 'bullmq';
+
+const [url = '', prefix = '', concurrency] = process.argv.slice(2);
+const worker = new Worker(QUEUE_NAME, async () => {}, {
+  connection: { url, maxRetriesPerRequest: null },
+  prefix,
+  concurrency: Number(concurrency),
+  removeOnComplete: { count: 20 },
+});
+process.once('SIGTERM', () => worker.close());
+// Whoever started it is gone.
+process.once('disconnect', () => process.exit(1));
+process.channel?.unref();

@@ -1,0 +1,34 @@
+/** What the figures were measured on. */
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
+
+export interface Machine {
+  readonly cores: number;
+  readonly processor: string;
+  readonly memoryGiB: number;
+  readonly platform: string;
+  readonly node: string;
+  /** Of the last minute, as it was before the run: other work on the machine. */
+  readonly loadAtStart: number;
+}
+
+export function describeMachine(): Machine {
+  return {
+    cores: cpus().length,
+    processor: cpus()[0]?.model ?? 'unknown',
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+    loadAtStart: Math.round((loadavg()[0] ?? 0) * 100) / 100,
+  };
+}
+
+/** The most memory that the process ever had resident, in bytes; undefined where the system does not tell. */
+export function peakResidentBytes(pid: number): number | undefined {
+  try {
+    const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kib === undefined ? undefined : Number(kib) * 1024;
+  } catch {
+    return undefined;
+  }
+}

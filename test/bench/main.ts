@@ -1,0 +1,94 @@
+/**
+ * How fast Meterline is, beside what limits it and what it should reach:
+ *
+ *   npm run bench -- [--events 20000000] [--only NAME] [--out FILE]
+ *
+ * It starts servers and services of its own in a folder of its own and removes all of them at the end, also on Ctrl-C.
+ */
+import type { Bench } from './bench.js';
+import { dashboard } from './dashboard.js';
+import type { Figure } from './figure.js';
+import { footprint } from './footprint.js';
+import { freshness } from './freshness.js';
+import { growth } from './growth.js';
+import { ingestBatches } from './ingest-batches.js';
+import { ingestSingles } from './ingest-singles.js';
+import { load } from './load.js';
+import { describeMachine } from './machine.js';
+import { readOptions, UsageError } from './options.js';
+import { pages } from './pages.js';
+import { recompute } from './recompute.js';
+import { formatReport, writeReport } from './report.js';
+import { Site } from './site.js';
+
+/** The footprint before the load, which adds events that are not sealed; after the others, whose memory it reports. */
+const BENCHES: readonly Bench[] = [
+  ingestBatches,
+  ingestSingles,
+  freshness,
+  pages,
+  recompute,
+  growth,
+  dashboard,
+  footprint,
+  load,
+];
+
+const INTERRUPTED = 130;
+const MISUSED = 2;
+
+const started = performance.now();
+const say = (line: string) =>
+  console.log(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${line}`);
+
+const stop = new AbortController();
+const interrupted = () => {
+  if (!stop.signal.aborted) say('stopping…');
+  stop.abort();
+};
+for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, interrupted);
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  // What was under way when it was interrupted may still wait for servers that are gone.
+  if (stop.signal.aborted) process.exit(INTERRUPTED);
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
+  process.exitCode = MISUSED;
+}
+
+async function main(): Promise<number> {
+  const names = BENCHES.map(({ name }) => name);
+  const options = readOptions(process.argv.slice(2), names);
+  const machine = describeMachine();
+  const startedAt = new Date().toISOString();
+  const site = await Site.open(options.dataDir, say);
+  const figures: Figure[] = [];
+  try {
+    const chosen = BENCHES.filter(({ name }) => options.only === undefined || options.only === name);
+    for (const bench of chosen) {
+      say(bench.name);
+      figures.push(...(await unlessStopped(bench.run({ site, options, signal: stop.signal }))));
+    }
+  } finally {
+    say('cleaning up');
+    await site.close();
+  }
+  const seconds = (performance.now() - started) / 1000;
+  const report = { machine, events: options.events, startedAt, seconds, figures };
+  await writeReport(options.out, report);
+  console.log(`\n${formatReport(report)}\n\nEvery run: ${options.out}`);
+  return 0;
+}
+
+/** Does not wait for the end of what is under way: its servers are about to be gone. */
+function unlessStopped<T>(work: Promise<T>): Promise<T> {
+  const { signal } = stop;
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
+}

@@ -1,0 +1,29 @@
+/** Runs something once to warm up and then several times, measured. */
+
+export const RUNS = 5;
+
+export async function measure(run: () => Promise<number>, runs = RUNS): Promise<number[]> {
+  await run();
+  const measured: number[] = [];
+  for (let index = 0; index < runs; index += 1) measured.push(await run());
+  return measured;
+}
+
+/**
+ * Measures two in turn, run by run, so that what else the machine does meets both alike.
+ * @returns the runs of each
+ */
+export async function measureInTurn(
+  first: () => Promise<number>,
+  second: () => Promise<number>,
+  runs = RUNS,
+): Promise<readonly [number[], number[]]> {
+  await first();
+  await second();
+  const measured: readonly [number[], number[]] = [[], []];
+  for (let index = 0; index < runs; index += 1) {
+    measured[0].push(await first());
+    measured[1].push(await second());
+  }
+  return measured;
+}

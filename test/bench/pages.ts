@@ -1,0 +1,82 @@
+/** Page 2 beside page 200 of one answer: both are slices of what was stored with the first. */
+import { formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
+import { z } from 'zod';
+import type { Bench } from './bench.js';
+import { CORPUS_START } from './corpus.js';
+import { median } from './figure.js';
+import { checked, HttpClient } from './http-client.js';
+import { measureInTurn } from './measure.js';
+import { metricsPath } from './questions.js';
+
+const DATABASE = 'pages';
+const ACCOUNT = 'many-groups';
+const GROUPS = 25_000;
+const LATE_PAGE = 200;
+const RUNS = 25;
+/** What a page costs is mostly its hundred groups; so much more is the noise of a millisecond. */
+const ALLOWED = 1.3;
+
+const DAY: Window = {
+  startTime: Math.floor(CORPUS_START / MS_PER_DAY) * MS_PER_DAY,
+  endTime: (Math.floor(CORPUS_START / MS_PER_DAY) + 1) * MS_PER_DAY,
+};
+
+const FILL = `
+INSERT INTO usage_events (account_id, event_id, timestamp, workspace, resource_type, resource_name, resource_uuid,
+                          billing_dimension, usage, revision, voided, cost, price_revision, price_book)
+SELECT '${ACCOUNT}', generateUUIDv4(), toDateTime64({start: UInt32}, 3, 'UTC') + number % 86400, 'production', 'sandbox', 'sandbox',
+       toString(generateUUIDv4()), 'sandbox_compute_runtime_gbs', number % 977, 0, false, number % 977 * 0.0000115, 0, 0
+FROM numbers(${GROUPS})`;
+
+const pageBody = z.object({ data: z.array(z.unknown()), meta: z.object({ nextCursor: z.string() }) });
+
+export const pages: Bench = {
+  name: 'pages',
+  async run({ site }) {
+    const warehouse = await site.warehouse(DATABASE);
+    await warehouse.command({ query: FILL, query_params: { start: DAY.startTime / 1000 } });
+    const key = await site.createKey(ACCOUNT, 'bench-pages');
+    const http = new HttpClient();
+    const path = metricsPath(ACCOUNT, { window: DAY, resolution: 'daily', groupBy: ['resource_uuid'] });
+    try {
+      return await site.withQuery(DATABASE, async ({ url }) => {
+        const get = async (cursor: string) => {
+          const address = `${url}${path}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
+          return checked(await http.send(address, { authorization: `Bearer ${key}` }));
+        };
+        const first = await get('');
+        const cursors = [''];
+        for (let cursor = nextCursor(first.text); cursor !== ''; cursor = nextCursor((await get(cursor)).text)) {
+          cursors.push(cursor);
+        }
+        if (cursors.length !== GROUPS / 100) throw new Error(`there are ${cursors.length} pages`);
+        const page = (number: number) => async () => (await get(cursors[number - 1] ?? '')).ms;
+        const [secondRuns, lateRuns] = await measureInTurn(page(2), page(LATE_PAGE), RUNS);
+        const value = median(lateRuns);
+        const second = median(secondRuns);
+        return [
+          {
+            bench: 'pages',
+            what: `page ${LATE_PAGE} of ${cursors.length}, ${GROUPS.toLocaleString('en')} groups`,
+            value,
+            unit: 'ms',
+            runs: lateRuns,
+            beside: [
+              { what: 'page 2', value: second, unit: 'ms' },
+              { what: 'page 1, computed and stored', value: first.ms, unit: 'ms' },
+            ],
+            reach: { text: `≤ ${ALLOWED}× page 2`, met: value <= ALLOWED * second + 1 },
+            note: `from ${formatTimestamp(DAY.startTime)}, a day`,
+          },
+        ];
+      });
+    } finally {
+      http.close();
+      await site.drop(DATABASE);
+    }
+  },
+};
+
+function nextCursor(text: string): string {
+  return pageBody.parse(JSON.parse(text)).meta.nextCursor;
+}

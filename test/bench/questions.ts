@@ -1,0 +1,85 @@
+/** What a dashboard asks of the large account. */
+import { formatTimestamp, type GroupByDimension, MS_PER_DAY, type Resolution, type Window } from '@meterline/catalog';
+import { CORPUS_END } from './corpus.js';
+
+export interface Question {
+  readonly title: string;
+  readonly window: Window;
+  readonly resolution: Resolution;
+  readonly groupBy: readonly GroupByDimension[];
+  /** Answers with more groups than a page are stored, so that their pages agree. */
+  readonly isStored: boolean;
+  /** Asked of a raw event store as well, which it should beat by far. */
+  readonly isSummary: boolean;
+}
+
+const TODAY = Math.floor(CORPUS_END / MS_PER_DAY) * MS_PER_DAY;
+
+function lastDays(days: number): Window {
+  return { startTime: TODAY - days * MS_PER_DAY, endTime: TODAY };
+}
+
+export const QUESTIONS: readonly Question[] = [
+  {
+    title: 'total, daily, 30 d',
+    window: lastDays(30),
+    resolution: 'daily',
+    groupBy: [],
+    isStored: false,
+    isSummary: true,
+  },
+  {
+    title: 'by type, daily, 30 d',
+    window: lastDays(30),
+    resolution: 'daily',
+    groupBy: ['resource_type'],
+    isStored: false,
+    isSummary: true,
+  },
+  {
+    title: 'by workspace × dimension, daily, 30 d',
+    window: lastDays(30),
+    resolution: 'daily',
+    groupBy: ['workspace', 'billing_dimension'],
+    isStored: false,
+    isSummary: true,
+  },
+  {
+    title: 'by name, daily, 90 d, first page',
+    window: { startTime: TODAY - 89 * MS_PER_DAY, endTime: TODAY },
+    resolution: 'daily',
+    groupBy: ['resource_name'],
+    isStored: true,
+    isSummary: false,
+  },
+  {
+    title: 'by uuid, hourly, 7 d, first page',
+    window: lastDays(7),
+    resolution: 'hourly',
+    groupBy: ['resource_uuid'],
+    isStored: true,
+    isSummary: false,
+  },
+  {
+    title: 'current day, hourly, 2 h unsealed',
+    window: { startTime: TODAY, endTime: TODAY + MS_PER_DAY },
+    resolution: 'hourly',
+    groupBy: [],
+    isStored: false,
+    isSummary: false,
+  },
+];
+
+/** The question as the API takes it. */
+export function metricsPath(
+  accountId: string,
+  { window, resolution, groupBy }: Pick<Question, 'window' | 'resolution' | 'groupBy'>,
+): string {
+  const parameters = new URLSearchParams({
+    startTime: formatTimestamp(window.startTime),
+    endTime: formatTimestamp(window.endTime),
+    resolution,
+    ...(groupBy.length > 0 && { groupBy: groupBy.join(',') }),
+  });
+  return `/v0/accounts/${accountId}/metrics?${parameters}`;
+}

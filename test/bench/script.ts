@@ -1,0 +1,25 @@
+/** Another process of the benchmark's own, which ends with it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface Script {
+  /** Asks it to stop, and waits for its end. */
+  stop(): Promise<void>;
+  /** SIGKILL, and waits for its end. */
+  kill(): Promise<void>;
+}
+
+/** @param file beside this one */
+export function startScript(file: string, args: readonly string[]): Script {
+  const path = fileURLToPath(new URL(file, import.meta.url));
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', path, ...args], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await exited;
+  };
+  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
+}

@@ -1,0 +1,160 @@
+/** Servers of the run's own in a folder of its own, the services on them, and what is left when it is over: nothing. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { type LocalStack, startLocalStack } from '@meterline/local-stack';
+import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
+import type { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import {
+  killServices,
+  type QueryProcess,
+  type ServiceEnvironment,
+  type ServiceProcess,
+  startIngest,
+  startQuery,
+} from '../services.js';
+import { peakResidentBytes } from './machine.js';
+import { type Script, startScript } from './script.js';
+import { openQueue } from './usage-queue.js';
+
+const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
+
+export type Say = (line: string) => void;
+
+export class Site {
+  /** The most resident memory that each service had in any of its processes of this run, in bytes. */
+  readonly peaks: { ingest?: number; query?: number } = {};
+  /** Databases that are loaded and sealed. */
+  readonly loaded = new Set<string>();
+  readonly #stack: LocalStack;
+  readonly #directory: string;
+  readonly #warehouses = new Map<string, Warehouse>();
+  readonly #scripts = new Set<Script>();
+  readonly #queues = new Set<Queue>();
+
+  private constructor(
+    stack: LocalStack,
+    directory: string,
+    readonly say: Say,
+  ) {
+    this.#stack = stack;
+    this.#directory = directory;
+  }
+
+  static async open(dataDir: string, say: Say): Promise<Site> {
+    await mkdir(dataDir, { recursive: true });
+    const directory = await mkdtemp(join(dataDir, 'bench-'));
+    try {
+      return new Site(await startLocalStack({ dataDir: directory, say }), directory, say);
+    } catch (error) {
+      await rm(directory, { recursive: true });
+      throw error;
+    }
+  }
+
+  get redisUrl(): string {
+    return this.#stack.redis.url;
+  }
+
+  get clickhouseUrl(): string {
+    return this.#stack.clickhouse.url;
+  }
+
+  /** The database with Meterline's schema, created when it is first asked for. */
+  async warehouse(database: string): Promise<Warehouse> {
+    const known = this.#warehouses.get(database);
+    if (known) return known;
+    const options = {
+      url: this.clickhouseUrl,
+      user: 'default',
+      password: '',
+      database,
+      application: 'meterline-bench',
+      requestTimeoutMs: 600_000,
+    };
+    await migrate(options);
+    const warehouse = createWarehouse(options);
+    this.#warehouses.set(database, warehouse);
+    return warehouse;
+  }
+
+  async drop(database: string): Promise<void> {
+    const warehouse = await this.warehouse(database);
+    await warehouse.command({ query: `DROP DATABASE ${database} SYNC` });
+    await warehouse.close();
+    this.#warehouses.delete(database);
+    this.loaded.delete(database);
+  }
+
+  /** Runs a worker that seals nothing while the work is done. */
+  async withIngest<T>(environment: ServiceEnvironment, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
+    const worker = await startIngest({ ...this.#servers(), SEAL_EVERY_MS: '0', LOG_LEVEL: 'info', ...environment });
+    try {
+      return await work(worker);
+    } finally {
+      this.#notePeak('ingest', worker);
+      await worker.stop();
+    }
+  }
+
+  /** Runs a query service while the work is done. */
+  async withQuery<T>(database: string, work: (query: QueryProcess) => Promise<T>): Promise<T> {
+    await this.warehouse(database);
+    const query = await startQuery({ ...this.#servers(), CLICKHOUSE_DATABASE: database, CURSOR_SECRET });
+    try {
+      return await work(query);
+    } finally {
+      this.#notePeak('query', query);
+      await query.stop();
+    }
+  }
+
+  /** Runs a file beside this one in a process of its own while the work is done. */
+  async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
+    const script = startScript(file, args);
+    this.#scripts.add(script);
+    try {
+      return await work();
+    } finally {
+      await script.stop();
+      this.#scripts.delete(script);
+    }
+  }
+
+  /** Open until the end of the run. */
+  queue(prefix: string): Queue {
+    const queue = openQueue(this.redisUrl, prefix);
+    this.#queues.add(queue);
+    return queue;
+  }
+
+  /** The text of an admin's key for the account; each client has an allowance of its own for stored pages. */
+  async createKey(account: string, clientId: string): Promise<string> {
+    const redis = new Redis(this.redisUrl);
+    try {
+      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+      return (await keys.create({ account, role: 'admin', clientId }, new Date())).key;
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Ends every process and removes every file. */
+  async close(): Promise<void> {
+    await Promise.all([killServices(), ...[...this.#scripts].map((script) => script.kill())]);
+    await Promise.allSettled([...this.#queues].map((queue) => queue.disconnect()));
+    await Promise.allSettled([...this.#warehouses.values()].map((warehouse) => warehouse.close()));
+    await this.#stack.stop();
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  #servers(): ServiceEnvironment {
+    return { REDIS_URL: this.redisUrl, CLICKHOUSE_URL: this.clickhouseUrl };
+  }
+
+  #notePeak(service: 'ingest' | 'query', { pid }: ServiceProcess): void {
+    const bytes = peakResidentBytes(pid);
+    if (bytes !== undefined) this.peaks[service] = Math.max(bytes, this.peaks[service] ?? 0);
+  }
+}

@@ -1,0 +1,64 @@
+/** Jobs as runtimes put them on the queue, and how fast a worker takes them off. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { Queue } from 'bullmq';
+
+const BULK = 500;
+const POLL_MS = 10;
+
+let serial = 0;
+
+/** An event of one of a hundred accounts, some time in the last half hour; no two have the same id. */
+export function liveEvent(now = Date.now()): UsageEventInput {
+  serial += 1;
+  const timestamp = now - ((serial * 37) % 1_800_000);
+  return {
+    eventId: uuidV7(timestamp),
+    accountId: `account-${String(serial % 5 < 2 ? 0 : serial % 100).padStart(2, '0')}`,
+    workspace: `workspace-${serial % 7}`,
+    resourceType: 'agent',
+    resourceName: `agent-${serial % 500}`,
+    billingDimension: 'agent_compute_runtime_gbs',
+    usage: ((serial * 1.37) % 5000).toFixed(4),
+    timestamp: new Date(timestamp).toISOString(),
+  };
+}
+
+function uuidV7(milliseconds: number): string {
+  const time = milliseconds.toString(16).padStart(12, '0');
+  const random = crypto.randomUUID();
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
+}
+
+export function openQueue(redisUrl: string, prefix: string): Queue {
+  const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
+  // What a call meets it throws; an error besides is the end of a run that was interrupted.
+  queue.on('error', () => undefined);
+  return queue;
+}
+
+export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number): Promise<void> {
+  const bulk = Math.max(1, Math.floor((BULK * 20) / (20 + eventsPerJob)));
+  for (let done = 0; done < jobs; done += bulk) {
+    const data = () =>
+      eventsPerJob === 1 ? liveEvent() : { events: Array.from({ length: eventsPerJob }, () => liveEvent()) };
+    await queue.addBulk(Array.from({ length: Math.min(bulk, jobs - done) }, () => ({ name: 'usage', data: data() })));
+  }
+}
+
+/**
+ * Jobs per second of the worker that listens to the queue: they wait, paused, and the clock runs from the moment they may
+ * be taken until the last is acknowledged.
+ */
+export async function drainRate(queue: Queue, jobs: number, eventsPerJob: number): Promise<number> {
+  await queue.pause();
+  await enqueue(queue, jobs, eventsPerJob);
+  const started = performance.now();
+  await queue.resume();
+  for (;;) {
+    const counts = await queue.getJobCounts('waiting', 'active');
+    if (Object.values(counts).every((count) => count === 0)) break;
+    await delay(POLL_MS);
+  }
+  return jobs / ((performance.now() - started) / 1000);
+}
