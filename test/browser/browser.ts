@@ -42,6 +42,8 @@ export interface Visit {
   readonly view?: string;
   /** What the page takes for the present; `real` for the machine's clock. */
   readonly now?: Date | 'real';
+  /** Before the page is opened. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
 /** A page, and what it did that a strict policy forbids. */
@@ -65,6 +67,7 @@ export async function visit(context: BrowserContext, url: string, options: Visit
     });
   });
   if (key !== undefined) await keepKey(page, key);
+  await options.prepare?.(page);
   await page.goto(`${url}/${view === '' ? '' : `?${view}`}`);
   return { page, offences };
 }
@@ -90,9 +93,14 @@ function watchOffences(page: Page, url: string): string[] {
   return offences;
 }
 
+/** The table of groups, once it is the answer to what was asked last. */
+function settledGroups(page: Page) {
+  return page.getByRole('region', { name: 'Groups', exact: true }).and(page.locator('[aria-busy=false]'));
+}
+
 /** The text of the rows of the table of groups, cell by cell, without the total. */
 export async function tableRows(page: Page): Promise<string[][]> {
-  const rows = page.getByRole('region', { name: 'Groups', exact: true }).locator('tbody tr');
+  const rows = settledGroups(page).locator('tbody tr');
   await rows.first().waitFor();
   return rows.evaluateAll((found) =>
     found.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
@@ -101,7 +109,7 @@ export async function tableRows(page: Page): Promise<string[][]> {
 
 /** The cells of the total of all groups. */
 export async function tableTotal(page: Page): Promise<string[]> {
-  const cells = page.getByRole('region', { name: 'Groups', exact: true }).locator('tfoot tr > *');
+  const cells = settledGroups(page).locator('tfoot tr > *');
   await cells.first().waitFor();
   return cells.evaluateAll((found) => found.map((cell) => cell.textContent?.trim() ?? ''));
 }

@@ -141,11 +141,10 @@ describe('what is not allowed', () => {
 
 describe('trouble', () => {
   it('of too many requests is waited for, and then the page goes on', async () => {
-    const page = await open('', '');
-    await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }));
-    await page.evaluate((kept) => sessionStorage.setItem('meterline.credential', kept), key);
-    await page.reload();
-    await page.getByText(/Too many requests: the service asks to wait\. Trying again in [12] s\./).waitFor();
+    const refused = refuse(429, 'too_many_requests', { 'retry-after': '4' });
+    const prepare = (page: Page) => page.route(METRICS, refused);
+    const { page } = await visit(context, api.url, { key, view: 'account=acme', prepare });
+    await page.getByText(/Too many requests: the service asks to wait\. Trying again in [1-4] s\./).waitFor();
     await page.unroute(METRICS);
     await expect(tableRows(page)).resolves.toHaveLength(5);
   });
@@ -176,15 +175,18 @@ describe('trouble', () => {
   });
 
   it('of the network keeps what is shown, and is over by itself', async () => {
-    const page = await open();
+    const own = await newContext(browser);
+    const { page } = await visit(own, api.url, { key, view: 'account=acme' });
     await tableRows(page);
-    await context.setOffline(true);
+    await own.setOffline(true);
     await page.getByText('You are offline.').waitFor();
     await page.getByRole('link', { name: 'Job' }).click();
-    await expect(tableRows(page)).resolves.toHaveLength(5);
-    await context.setOffline(false);
+    await page.getByRole('button', { name: 'Type Job' }).waitFor();
+    await expect(page.getByRole('row', { name: /^Agent/ }).isVisible()).resolves.toBe(true);
+    await own.setOffline(false);
     await page.getByRole('link', { name: 'nightly' }).waitFor();
     await expect(page.getByText('You are offline.').count()).resolves.toBe(0);
+    await own.close();
   });
 });
 

@@ -6,7 +6,7 @@ const STORAGE_KEY = 'meterline.credential';
 export type Ending = 'refused';
 
 export function keptCredential(): string | undefined {
-  return sessionStorage.getItem(STORAGE_KEY) ?? undefined;
+  return sessionStorage.getItem(STORAGE_KEY) || undefined;
 }
 
 export function keepCredential(credential: string): void {

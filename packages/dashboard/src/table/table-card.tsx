@@ -30,7 +30,7 @@ export function TableCard({ account, view, navigate, shown }: TableCardProps) {
   const onPage = rows.slice(from, from + PAGE_ROWS);
   const isComplete = isServerOrder(view.sort) ? onPage.length === PAGE_ROWS || !further.hasMore : !further.isFetching;
   return (
-    <section className="card" aria-label="Groups" aria-busy={!isComplete}>
+    <section className="card" aria-label="Groups" aria-busy={shown.isStale || !first || !isComplete}>
       <header className="card-header">
         <h2>Groups</h2>
         <ExportButton account={account} view={view} query={query} previous={before && previousCosts} />
