@@ -63,13 +63,13 @@ async function probeRound(queue: Queue, url: string, key: string, signal: AbortS
   const probes: Promise<number>[] = [];
   const started = performance.now();
   let sent = 0;
-  for (let tick = 0; performance.now() - started < ROUND_MS; tick += 1) {
+  for (let elapsed = 0; elapsed < ROUND_MS; elapsed = performance.now() - started) {
     signal.throwIfAborted();
-    const due = Math.floor(((performance.now() - started) / 1000) * EVENTS_PER_SECOND);
+    const due = Math.floor((elapsed / 1000) * EVENTS_PER_SECOND);
     const jobs = Array.from({ length: Math.max(0, due - sent) }, () => ({ name: 'usage', data: liveEvent() }));
     sent += jobs.length;
     if (jobs.length > 0) await queue.addBulk(jobs);
-    if (tick % (PROBE_MS / TICK_MS) === 0) probes.push(probe(queue, http, url, key));
+    if (probes.length * PROBE_MS <= elapsed) probes.push(probe(queue, http, url, key));
     await delay(TICK_MS);
   }
   const waits = await Promise.all(probes);

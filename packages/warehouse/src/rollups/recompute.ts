@@ -166,12 +166,18 @@ GROUP BY account_id, bucket`,
   };
 }
 
+/**
+ * Several threads would each build arrays of every cell and then put them together, which takes more work than it spreads,
+ * and takes it from those who ask. Measured: docs/performance.md.
+ */
+const ONE_THREAD = 'SETTINGS max_threads = 1';
+
 /** Resolves when the recomputed cells are durable. */
 export async function recomputeCells(warehouse: Warehouse, grain: Grain, selection: CellSelection): Promise<void> {
   const { query, query_params } = cellsStatement(grain, selection);
   await execute(warehouse, {
     name: `recompute_${CELL_TABLE[grain]}`,
-    query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}`,
+    query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}\n${ONE_THREAD}`,
     query_params,
   });
 }
