@@ -10,7 +10,7 @@ import {
 } from '@meterline/warehouse';
 import { event } from '../contract/fixture.js';
 import { createTestDatabase, type TestDatabase } from '../stack.js';
-import { runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
 
 jest.setTimeout(60_000);
 
@@ -42,7 +42,7 @@ async function store(events: readonly PricedEvent[]): Promise<void> {
 async function audit(...args: readonly string[]) {
   const { url, database: name } = database.options;
   const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name };
-  const run = await runMeterline(['audit', '--json', ...args], { env });
+  const run = await runCommand(['audit', '--json', ...args], { env });
   return { ...run, result: run.stdout === '' ? undefined : JSON.parse(run.stdout) };
 }
 
@@ -81,7 +81,7 @@ describe('meterline audit', () => {
 
   it('says so to people too', async () => {
     const { url, database: name } = database.options;
-    const { stdout } = await runMeterline(['audit'], { env: { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name } });
+    const { stdout } = await runCommand(['audit'], { env: { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name } });
     expect(stdout).toBe('Compared 2 days. Every cell agrees with its events.\n');
   });
 

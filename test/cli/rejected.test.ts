@@ -13,7 +13,8 @@ import {
   usageEvent,
 } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
-import { type MeterlineOptions, runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
+import type { MeterlineOptions } from './run-meterline.js';
 
 jest.setTimeout(60_000);
 
@@ -39,7 +40,7 @@ beforeEach(() => {
 const event = (n: number, changes: object = {}) => ({ ...usageEvent(n, { accountId }), ...changes });
 
 function rejected(args: readonly string[], options: MeterlineOptions = {}) {
-  return runMeterline(['rejected', ...args], { ...options, env: { ...pipeline.env, ...options.env } });
+  return runCommand(['rejected', ...args], { ...options, env: { ...pipeline.env, ...options.env } });
 }
 
 /** The ids of the account's open refusals, as `list` shows them and in its order. */

@@ -10,7 +10,8 @@ import { drained, enqueueData, openPipeline, type Pipeline, usageEvent } from '.
 import { TcpProxy } from '../faults/tcp-proxy.js';
 import { killServices, startIngest } from '../services.js';
 import { testRedisUrl, uniquePrefix } from '../stack.js';
-import { type MeterlineOptions, runMeterline } from './run-meterline.js';
+import { runCommand } from './run-command.js';
+import type { MeterlineOptions } from './run-meterline.js';
 
 jest.setTimeout(60_000);
 
@@ -65,7 +66,7 @@ async function bookFile(name: string, version: number, amount: string, effective
 function reprice(args: readonly string[], options: MeterlineOptions = {}) {
   const { REDIS_URL: _redis, ...env } = pipeline.env;
   const account = ['--account', accountId];
-  return runMeterline(['reprice', ...account, ...WINDOW, ...args], { ...options, env: { ...env, ...options.env } });
+  return runCommand(['reprice', ...account, ...WINDOW, ...args], { ...options, env: { ...env, ...options.env } });
 }
 
 /** Sends the events and waits until they are stored, with the built-in prices or the new ones. */
@@ -97,7 +98,7 @@ const scope = () => ({ accountId, window: { startTime: Date.UTC(2026, 0, 1), end
 
 function audit() {
   const { REDIS_URL: _redis, ...env } = pipeline.env;
-  return runMeterline(['audit', '--account', accountId], { env });
+  return runCommand(['audit', '--account', accountId], { env });
 }
 
 async function isRegistered(version: number): Promise<boolean> {

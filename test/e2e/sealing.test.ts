@@ -1,7 +1,7 @@
 /** Ingest processes that seal, as they do in production but more often. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { readSeals } from '@meterline/warehouse';
-import { runMeterline } from '../cli/run-meterline.js';
+import { runCommand } from '../cli/run-command.js';
 import { killServices, type LogEntry, startIngest } from '../services.js';
 import { drained, enqueue, openPipeline, type Pipeline, until } from './pipeline.js';
 
@@ -23,7 +23,7 @@ const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
 
 async function audit() {
   const { REDIS_URL: _redis, ...env } = pipeline.env;
-  return runMeterline(['audit'], { env });
+  return runCommand(['audit'], { env });
 }
 
 describe('sealing', () => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => deployment.stop());
 
 const scenario = fc
-  .record({ past: history, drafts: fc.array(questionDraft, { minLength: 1, maxLength: 5, size: 'max' }) })
+  .record({ past: history, drafts: fc.array(questionDraft, { minLength: 1, maxLength: 3, size: 'max' }) })
   .map(({ past, drafts }) => ({ past, questions: drafts.map((draft) => toQuestion(draft, past)) }));
 
 describe('the service and the oracle', () => {

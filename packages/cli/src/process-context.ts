@@ -14,13 +14,16 @@ export interface OpenedContext {
   close(): Promise<void>;
 }
 
-export function createContext(streams: CommandStreams & Pick<CommandContext, 'stdin'>): OpenedContext {
-  const environment = readEnvironment();
+export function createContext(
+  streams: CommandStreams & Pick<CommandContext, 'stdin'>,
+  variables: NodeJS.ProcessEnv = process.env,
+): OpenedContext {
+  const environment = readEnvironment(variables);
   const configFile = configFilePath(environment);
   const findStack = () => findLocalStack(environment.METERLINE_DATA_DIR, process.cwd());
   let tracing: Promise<Tracing> | undefined;
   const openTracing = () => {
-    tracing ??= startTracing((line) => streams.stderr.write(`meterline: ${line}\n`));
+    tracing ??= startTracing(variables, (line) => streams.stderr.write(`meterline: ${line}\n`));
     return tracing;
   };
   const context: CommandContext = {
@@ -43,10 +46,10 @@ export function createContext(streams: CommandStreams & Pick<CommandContext, 'st
 }
 
 /** @throws CommandError when the environment asks for a kind of tracing that there is not */
-async function startTracing(say: (line: string) => void): Promise<Tracing> {
+async function startTracing(variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<Tracing> {
   const service = await import('@meterline/service/tracing');
   try {
-    const settings = service.readTracingSettings(process.env, 'meterline-cli');
+    const settings = service.readTracingSettings(variables, 'meterline-cli');
     return await service.startTracing(settings, (reason) => say(`spans could not be sent: ${reason}`));
   } catch (error) {
     if (error instanceof service.EnvError) throw usageError(error.message);
