@@ -2,8 +2,8 @@
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
-  // Many tests wait for servers, and for processes to end.
-  maxWorkers: 2,
+  // More than the cores of a small machine: many tests wait for servers, and for processes to end.
+  maxWorkers: 3,
   testTimeout: 30_000,
   // The default is the system's directory for temporary files, where it would stay behind.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',

@@ -1,8 +1,8 @@
 /**
- * The whole proof, in order, up to the first failure: lint, types, every test, and those that tell time once more in a
- * time zone that is not UTC and has daylight saving time, the oracle with fewer cases.
+ * The whole proof, in order, up to the first failure: lint, types, every test. Tests run in a time zone that is not UTC and
+ * has daylight saving time, where code that means local time shows; `TZ=… npm test` takes another.
  *
- * Usage: `npm test [-- --fast] [-- jest options]`; --fast leaves the second time zone out.
+ * Usage: `npm test [-- jest options]`.
  */
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -10,40 +10,19 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BIN = join(ROOT, 'node_modules');
-const OTHER_TIME_ZONE = 'America/New_York';
-/** Where time is told: calendars, windows, series, what is printed and shown. The others run in UTC alone. */
-const TIMELY_TESTS = [
-  'packages/(catalog|cli|client|dashboard)/',
-  'packages/warehouse/src/statements/',
-  'services/query/',
-  'services/ingest/src/intake',
-  'test/contract/(amounts|enums|group-by|series|window)',
-  'test/oracle/',
-];
-
-const jestOptions = process.argv.slice(2).filter((option) => option !== '--fast');
-const fast = process.argv.includes('--fast');
+const TIME_ZONE = process.env.TZ || 'America/New_York';
 const jest = [
   '--experimental-vm-modules',
   '--disable-warning=ExperimentalWarning',
   join(BIN, 'jest', 'bin', 'jest.js'),
-  ...jestOptions,
+  ...process.argv.slice(2),
 ];
 
 /** @type {{ name: string, args: string[], env?: Record<string, string> }[]} */
 const steps = [
   { name: 'lint', args: [join(BIN, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'types', args: [join(BIN, 'typescript', 'bin', 'tsc'), '-b'] },
-  { name: 'tests', args: jest },
-  ...(fast
-    ? []
-    : [
-        {
-          name: `tests in ${OTHER_TIME_ZONE}`,
-          args: [...jest, ...TIMELY_TESTS],
-          env: { TZ: OTHER_TIME_ZONE, ORACLE_CASES: '30' },
-        },
-      ]),
+  { name: `tests in ${TIME_ZONE}`, args: jest, env: { TZ: TIME_ZONE } },
 ];
 
 // Ctrl-C reaches the step as well; this process waits until that one has cleaned up, and then reports it.

@@ -29,7 +29,6 @@ const QUESTIONS: readonly Question[] = [
   { about: 'metrics', query: { ...HOUR, groupBy: 'resource_type,resource_uuid' } },
   { about: 'metrics', query: HOUR },
   { about: 'metrics', query: { ...DAY, groupBy: 'workspace,resource_uuid' } },
-  { about: 'metrics', query: { ...DAY, groupBy: 'resource_type,billing_dimension' } },
   { about: 'metrics', query: { ...MILLISECOND, groupBy: 'billing_dimension' } },
   { about: 'resource types', query: HOUR },
   { about: 'resource types', query: MILLISECOND },

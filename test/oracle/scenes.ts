@@ -25,8 +25,8 @@ export const scene = fc.constantFrom(...SCENES);
 export const distance = fc
   .record({
     days: fc.oneof(
-      { weight: 6, arbitrary: fc.constant(0) },
-      { weight: 2, arbitrary: fc.constantFrom(-1, 1, -3, 4, 7) },
+      { weight: 20, arbitrary: fc.constant(0) },
+      { weight: 6, arbitrary: fc.constantFrom(-1, 1, -3, 4, 7) },
       { weight: 1, arbitrary: fc.constantFrom(-366, -90, -31, 31, 90, 365, 366) },
     ),
     hours: fc.oneof(

@@ -16,7 +16,7 @@ import {
 
 /** A worker that stores late events repairs their cells within moments; a difference that outlasts these is one. */
 const RECHECKS = 3;
-const RECHECK_MS = 1_000;
+const RECHECK_MS = 500;
 
 export interface CellAuditOptions {
   readonly warehouse: Warehouse;
