@@ -14,7 +14,11 @@ const MARK = 'meterline:first-view';
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 const dataDir = process.env.METERLINE_DATA_DIR ?? '.meterline';
-const { account, adminKey, apiUrl } = JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8'));
+const localStack = await readFile(join(dataDir, 'local.json'), 'utf8').catch(() => {
+  console.error(`bench:page: no stack is running in ${dataDir}; run "npm start" in another terminal first`);
+  process.exit(1);
+});
+const { account, adminKey, apiUrl } = JSON.parse(localStack);
 const browser = await chromium.launch({ executablePath: await ensureChromium(), args: ARGUMENTS });
 try {
   const visits = [];
