@@ -60,6 +60,13 @@ describe('the process stops with code 0', () => {
     expect(await ended).toEqual({ code: 0, stderr: '' });
   });
 
+  it('when nobody reads its log any more', async () => {
+    const { child, ended } = await startListening();
+    child.stdout?.destroy();
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ code: 0, stderr: '' });
+  });
+
   it('when its parent goes away', async () => {
     const { child, ended } = await startListening();
     child.disconnect();

@@ -1,13 +1,16 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 
+const STANDARD_OUTPUT = 1;
+
 /**
- * JSON lines on standard output.
+ * JSON lines on standard output, each written at once. With writes in the background pino flushes at the exit, and where
+ * whoever read the log is gone that flush is tried again for ever: the process would never end.
  * @param name of the service
  * @param stream instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFacts } };
-  return stream ? pino(options, stream) : pino(options);
+  return pino(options, stream ?? pino.destination({ fd: STANDARD_OUTPUT, sync: true }));
 }
 
 interface ErrorFacts {
