@@ -68,34 +68,23 @@ function storeByHand(dimension: string, resolution: string): string {
   const table = resolution === 'hourly' ? 'usage_hourly' : 'usage_daily';
   const shown = ['workspace', 'resource_type', 'resource_name'].filter((name) => name !== dimension);
   const enriched = dimension === 'resource_name' ? shown.slice(0, 2) : shown;
-  const read = [...new Set([dimension, ...enriched])];
+  const top = enriched.map(
+    (name) => `arrayMax(arrayZip(sumMap([${name}], [of_entry]).2, sumMap([${name}], [of_entry]).1)).2`,
+  );
+  const step = resolution === 'hourly' ? 3600 : 86400;
   return `
-INSERT INTO hand_stored (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series,
-                         total_cost, total_usage, total_groups)
+INSERT INTO hand_stored (caller, result_id, account_id, rank, values, cost, usage, total_cost, total_usage, total_groups,
+                         cost_series, usage_series)
 SELECT 'hand', {result: UUID}, {account: String}, row_number() OVER (ORDER BY cost DESC, ${dimension}),
-       [${[dimension, ...enriched.map((name) => `top_${name}`)].join(', ')}], cost, usage, costs, usages,
-       sum(cost) OVER (), sum(usage) OVER (), count() OVER ()
-FROM
-(
-  SELECT ${dimension}, ${enriched.map((name) => `argMax(${name}, of_value) AS top_${name}`).join(', ')},
-         sum(of_value) AS cost, sum(used) AS usage, sumMap(costs) AS costs, sumMap(usages) AS usages
-  FROM
-  (
-    SELECT ${read.join(', ')}, sum(of_day) AS of_value, sum(used_that_day) AS used,
-           (groupArray(day), groupArray(of_day)) AS costs, (groupArray(day), groupArray(used_that_day)) AS usages
-    FROM
-    (
-      SELECT ${read.join(', ')}, toInt32((toUnixTimestamp(bucket) - {from: UInt32}) / ${resolution === 'hourly' ? 3600 : 86400}) AS day,
-             sum(cost) AS of_day, sum(usage) AS used_that_day
-      FROM ${table} FINAL
-      ARRAY JOIN ${read.map((name) => `detail.${name} AS ${name}`).join(', ')}, detail.cost AS cost, detail.usage AS usage
-      WHERE ${OF_WINDOW}
-      GROUP BY ${read.join(', ')}, day
-    )
-    GROUP BY ${read.join(', ')}
-  )
-  GROUP BY ${dimension}
-)
+       [${[dimension, ...top].join(', ')}], sum(of_entry) AS cost, sum(used) AS usage,
+       sum(cost) OVER (), sum(usage) OVER (), count() OVER (),
+       ((sumMap([toInt32((toUInt32(${table}.bucket) - {from: UInt32}) / ${step})], [of_entry], [used]) AS series).1, series.2),
+       (series.1, series.3)
+FROM ${table} FINAL
+ARRAY JOIN ${[dimension, ...enriched].map((name) => `detail.${name} AS ${name}`).join(', ')},
+           detail.cost AS of_entry, detail.usage AS used
+WHERE ${OF_WINDOW}
+GROUP BY ${dimension}
 ${SETTINGS}`;
 }
 

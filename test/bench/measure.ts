@@ -11,15 +11,19 @@ export async function measure(run: () => Promise<number>, runs = RUNS): Promise<
 
 /**
  * Measures two in turn, run by run, so that what else the machine does meets both alike.
+ * @param warmUpMs how long to run both unmeasured; each at least once
  * @returns the runs of each
  */
 export async function measureInTurn(
   first: () => Promise<number>,
   second: () => Promise<number>,
-  runs = RUNS,
+  { runs = RUNS, warmUpMs = 0 } = {},
 ): Promise<readonly [number[], number[]]> {
-  await first();
-  await second();
+  const started = performance.now();
+  do {
+    await first();
+    await second();
+  } while (performance.now() - started < warmUpMs);
   const measured: readonly [number[], number[]] = [[], []];
   for (let index = 0; index < runs; index += 1) {
     measured[0].push(await first());

@@ -51,7 +51,7 @@ export const pages: Bench = {
         }
         if (cursors.length !== GROUPS / 100) throw new Error(`there are ${cursors.length} pages`);
         const page = (number: number) => async () => (await get(cursors[number - 1] ?? '')).ms;
-        const [secondRuns, lateRuns] = await measureInTurn(page(2), page(LATE_PAGE), RUNS);
+        const [secondRuns, lateRuns] = await measureInTurn(page(2), page(LATE_PAGE), { runs: RUNS });
         const value = median(lateRuns);
         const second = median(secondRuns);
         return [

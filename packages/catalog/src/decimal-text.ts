@@ -21,9 +21,15 @@ export function addDecimals(a: DecimalText, b: DecimalText): DecimalText {
 }
 
 export function sumDecimals(amounts: Iterable<DecimalText>): DecimalText {
-  let sum = ZERO;
-  for (const amount of amounts) sum = addDecimals(sum, amount);
-  return sum;
+  let value = 0n;
+  let scale = 0;
+  for (const amount of amounts) {
+    const next = scaledOf(amount);
+    const common = Math.max(scale, next.scale);
+    value = rescaled({ value, scale }, common) + rescaled(next, common);
+    scale = common;
+  }
+  return written(value, scale);
 }
 
 export function subtractDecimals(a: DecimalText, b: DecimalText): DecimalText {
@@ -70,7 +76,7 @@ function aligned(a: DecimalText, b: DecimalText): [bigint, bigint, number] {
 }
 
 function rescaled({ value, scale }: Scaled, wanted: number): bigint {
-  return value * 10n ** BigInt(wanted - scale);
+  return wanted === scale ? value : value * 10n ** BigInt(wanted - scale);
 }
 
 function divideSigned(numerator: bigint, denominator: bigint): bigint {

@@ -37,6 +37,7 @@ export {
   type MetricsAnswer,
   type MetricsGroup,
   type MetricsQuestion,
+  type MetricsTotals,
   metricsStatement,
   readMetrics,
   type SparseSeries,
@@ -44,6 +45,7 @@ export {
 export {
   countStoredGroups,
   readStoredMetrics,
+  type StoredMetrics,
   type StoredResult,
   storeMetrics,
 } from './statements/metrics-results.js';

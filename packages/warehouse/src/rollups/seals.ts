@@ -3,7 +3,7 @@ import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
 import { observed } from '../observation.js';
-import { readRows, type Statement } from '../statement.js';
+import { type PromptStatement, readRowsPromptly } from '../statement.js';
 import { GRAINS, type Grain } from './grain.js';
 
 export interface Seal {
@@ -14,7 +14,7 @@ export interface Seal {
 }
 export type Seals = Readonly<Record<Grain, Seal>>;
 
-export const SEALS_STATEMENT: Statement = {
+export const SEALS_STATEMENT: PromptStatement = {
   name: 'read_rollup_seals',
   query: `
 SELECT
@@ -30,7 +30,7 @@ const sealRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sea
 
 /** A grain that was never sealed has both watermarks at 1970. */
 export async function readSeals(warehouse: Warehouse): Promise<Seals> {
-  const rows = await readRows(warehouse, SEALS_STATEMENT, sealRow);
+  const rows = await readRowsPromptly(warehouse, SEALS_STATEMENT, sealRow);
   const seal = (grain: Grain): Seal => {
     const row = rows.find((candidate) => candidate.grain === grain);
     return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };

@@ -1,89 +1,97 @@
-/** What one segment of a window contributes to a question, as a relation of the same columns whatever its source. */
-import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR, type Resolution } from '@meterline/catalog';
+/** What the segments of a window contribute to a question, whatever their sources, as the FROM and WHERE of a SELECT. */
+import { type GroupByDimension, MS_PER_DAY, MS_PER_HOUR, type Resolution } from '@meterline/catalog';
 import { arraysFor } from './cell-columns.js';
-import { CELL_TABLE } from './grain.js';
+import { CELL_TABLE, type Grain } from './grain.js';
+import { bucketsCondition, eventsCondition, filterCondition } from './segment-window.js';
 import type { Segment } from './segments.js';
 
 export interface SegmentQuestion {
   readonly resolution: Resolution;
-  /** The dimensions that the relation shows. */
+  /** The dimensions that the entries show. */
   readonly columns: readonly GroupByDimension[];
   /** The dimensions that are held to one value, a parameter of the same name. */
   readonly filters: readonly GroupByDimension[];
 }
 
-/**
- * Columns of each row: the dimensions, bucket (index on the axis that begins at the parameter `axis_start`), cell_cost and
- * cell_usage. Parameters: account_id, axis_start, one for each filter, and {@link segmentParameters}.
- */
-export function segmentRelation({ source }: Segment, index: number, question: SegmentQuestion): string {
-  return source === 'events' ? eventsRelation(index, question) : cellsRelation(source, index, question);
-}
-
-/** The window of segment number `index`, in epoch milliseconds. */
-export function segmentParameters({ from, to }: Pick<Segment, 'from' | 'to'>, index: number): Record<string, EpochMs> {
-  return { [`from_${index}`]: from, [`to_${index}`]: to };
+/** Rows of partial sums: any number of them for a group and bucket. */
+export interface Entries {
+  /** Its columns are the question's, and those that the expressions below are made of. */
+  readonly from: string;
+  /** Index of the bucket on the axis that begins at the parameter `axis_start`. */
+  readonly bucket: string;
+  readonly cost: string;
+  readonly usage: string;
 }
 
 /**
- * Voided events count nowhere; a revision may move an event within its hour, so the exact window is a condition on the
- * surviving row, the hours only narrow what is read.
+ * Parameters: account_id, axis_start, one for each filter, and segmentParameters of each segment. Every subquery
+ * costs ClickHouse more to plan than a summary costs to compute, so cells that answer alone are read without one.
  */
-export function eventsCondition(index: number, filters: readonly GroupByDimension[]): string {
-  return [
-    'account_id = {account_id: String}',
-    `event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC'))`,
-    `event_hour <= toDateTime(intDiv({to_${index}: Int64} - 1, 1000), 'UTC')`,
-    `timestamp >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')`,
-    `timestamp < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`,
-    'NOT voided',
-    ...filters.map(filterCondition),
-  ].join('\n        AND ');
+export function entriesOf(segments: readonly Segment[], question: SegmentQuestion): Entries {
+  const [only, ...others] = segments;
+  if (only && others.length === 0 && only.source !== 'events') return cellEntries(only.source, 0, question);
+  const selects = segments.map(({ source, ...segment }, index) =>
+    source === 'events' ? eventsSelect({ source, ...segment }, index, question) : cellsSelect(source, index, question),
+  );
+  const from = `
+FROM
+(${selects.join('\n  UNION ALL')}
+)`;
+  return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage' };
 }
 
-function eventsRelation(index: number, { resolution, columns, filters }: SegmentQuestion): string {
+/** Added up here already: of events there are many to a group and bucket. */
+function eventsSelect(segment: Segment, index: number, { resolution, columns, filters }: SegmentQuestion): string {
   return `
-      SELECT
-        ${[...columns, `${BUCKETS[resolution]('event_hour')} AS bucket`].join(',\n        ')},
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE ${eventsCondition(index, filters)}
-      GROUP BY ${[...columns, 'bucket'].join(', ')}`;
+  SELECT
+    ${[...columns, `${BUCKETS[resolution]('event_hour')} AS entry_bucket`].join(',\n    ')},
+    sum(usage_events.cost) AS entry_cost,
+    sum(usage_events.usage) AS entry_usage
+  FROM usage_events FINAL
+  WHERE ${eventsCondition(segment, index, filters).join('\n    AND ')}
+  GROUP BY ${[...columns, 'entry_bucket'].join(', ')}`;
 }
 
-function cellsRelation(
-  grain: 'hourly' | 'daily',
-  index: number,
-  { resolution, columns, filters }: SegmentQuestion,
-): string {
+function cellsSelect(grain: Grain, index: number, question: SegmentQuestion): string {
+  const { from, bucket, cost, usage } = cellEntries(grain, index, question);
+  const columns = [
+    ...question.columns,
+    `${bucket} AS entry_bucket`,
+    `${cost} AS entry_cost`,
+    `${usage} AS entry_usage`,
+  ];
+  return `
+  SELECT
+    ${columns.join(',\n    ')}${from.replaceAll('\n', '\n  ')}`;
+}
+
+/** A row for each entry of the arrays, or for each cell when nothing tells its entries apart. */
+function cellEntries(grain: Grain, index: number, { resolution, columns, filters }: SegmentQuestion): Entries {
   const table = CELL_TABLE[grain];
   const read = [...new Set([...columns, ...filters])];
   const arrays = arraysFor(read);
-  return `
-      SELECT
-        ${[...columns, `${BUCKETS[resolution](`${table}.bucket`)} AS bucket`].join(',\n        ')},
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM ${table} FINAL
-      ARRAY JOIN
-        ${[...read.map((column) => `${arrays}.${column} AS ${column}`), `${arrays}.cost AS entry_cost`, `${arrays}.usage AS entry_usage`].join(',\n        ')}
-      WHERE ${[
-        'account_id = {account_id: String}',
-        `${table}.bucket >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')`,
-        `${table}.bucket < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`,
-        ...filters.map(filterCondition),
-      ].join('\n        AND ')}
-      GROUP BY ${[...columns, 'bucket'].join(', ')}`;
-}
-
-function filterCondition(dimension: GroupByDimension): string {
-  return `${dimension} = {${dimension}: String}`;
+  const condition = [
+    'account_id = {account_id: String}',
+    ...bucketsCondition(`${table}.bucket`, index),
+    ...filters.map(filterCondition),
+  ].join('\n  AND ');
+  const bucket = BUCKETS[resolution](`${table}.bucket`);
+  if (read.length === 0) {
+    const from = `\nFROM ${table} FINAL\nWHERE ${condition}`;
+    return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)` };
+  }
+  const joined = [
+    ...read.map((column) => `${arrays}.${column} AS ${column}`),
+    `${arrays}.cost AS cell_cost`,
+    `${arrays}.usage AS cell_usage`,
+  ];
+  const from = `\nFROM ${table} FINAL\nARRAY JOIN\n  ${joined.join(',\n  ')}\nWHERE ${condition}`;
+  return { from, bucket, cost: 'cell_cost', usage: 'cell_usage' };
 }
 
 /** UTC has no daylight saving, so all buckets but months have one length. The axis may start before 1970. */
 function fixedBucket(milliseconds: number): (hour: string) => string {
-  return (hour) => `toInt32(intDiv(toInt64(toUnixTimestamp(${hour})) - {axis_start: Int64}, ${milliseconds / 1000}))`;
+  return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
 }
 
 /** The index of a time's bucket on the axis. */

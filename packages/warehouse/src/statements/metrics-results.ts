@@ -1,16 +1,17 @@
 /** Answers that are kept, so that their pages are slices of one ranking. Source: DESIGN section 6, "Paging". */
-import type { GroupByDimension } from '@meterline/catalog';
+import { type GroupByDimension, ZERO } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { execute, readRows, type Statement } from '../statement.js';
+import { executePromptly, type PromptStatement, readRowsPromptly } from '../statement.js';
 import {
-  allGroups,
-  GROUP_COLUMNS,
+  decimal,
+  groupRow,
   type MetricsAnswer,
   type MetricsQuestion,
-  metricsRow,
-  rankOrder,
-  toAnswer,
+  type MetricsTotals,
+  rankedGroups,
+  selectList,
+  toGroups,
 } from './metrics.js';
 
 export interface StoredResult {
@@ -26,27 +27,36 @@ export async function storeMetrics(
   most: number,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(question);
-  await execute(warehouse, { name, query, query_params: { ...query_params, caller, result_id: resultId, most } });
+  await executePromptly(warehouse, {
+    name,
+    query,
+    query_params: { ...query_params, caller, result_id: resultId, most },
+  });
 }
 
-export function storeMetricsStatement(question: MetricsQuestion): Statement {
-  const { query, query_params } = allGroups(question);
+export function storeMetricsStatement(question: MetricsQuestion): PromptStatement {
+  const { columns, from, order, query_params } = rankedGroups(question);
+  const { series, ...described } = columns;
+  const others = { ...described, total_cost: 'sum(cost) OVER ()', total_usage: 'sum(usage) OVER ()' };
   return {
     name: 'store_metrics',
     query: `
-INSERT INTO metrics_results (caller, result_id, account_id, rank, ${GROUP_COLUMNS.join(', ')})
+INSERT INTO metrics_results (caller, result_id, account_id, rank, ${Object.keys(others).join(', ')}, cost_series, usage_series)
 SELECT
   {caller: String},
   {result_id: UUID},
   {account_id: String},
-  toUInt32(row_number() OVER (ORDER BY ${rankOrder(question)})),
-  ${GROUP_COLUMNS.join(',\n  ')}
-FROM
-(${query}
-)
-WHERE total_groups <= {most: UInt64}`,
+  toUInt32(row_number() OVER (ORDER BY ${order})),
+  ${selectList(others)},
+  ((${series} AS series).1, series.2),
+  (series.1, series.3)${from}
+QUALIFY total_groups <= {most: UInt64}`,
     query_params,
   };
+}
+
+export interface StoredMetrics extends MetricsAnswer {
+  readonly totals: MetricsTotals;
 }
 
 /**
@@ -57,20 +67,34 @@ export async function readStoredMetrics(
   warehouse: Warehouse,
   { caller, resultId }: StoredResult,
   page: { readonly after: number; readonly limit: number; readonly groupBy: readonly GroupByDimension[] },
-): Promise<MetricsAnswer> {
+): Promise<StoredMetrics> {
   const statement = {
     name: 'read_stored_metrics',
     query: STORED_METRICS,
     query_params: { caller, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
-  const rows = await readRows(warehouse, statement, metricsRow);
-  const expected = Math.min(page.limit, (rows[0]?.total_groups ?? 0) - page.after);
-  return toAnswer(rows.length === expected ? rows : [], page.groupBy);
+  const rows = await readRowsPromptly(warehouse, statement, storedRow);
+  const [first] = rows;
+  if (!first || rows.length !== Math.min(page.limit, first.total_groups - page.after)) return NOTHING_STORED;
+  return {
+    groups: toGroups(rows, page.groupBy),
+    totals: { cost: first.total_cost, usage: first.total_usage },
+    totalGroups: first.total_groups,
+  };
 }
+
+const storedRow = groupRow.extend({ total_cost: decimal, total_usage: decimal });
+const NOTHING_STORED: StoredMetrics = { groups: [], totals: { cost: ZERO, usage: ZERO }, totalGroups: 0 };
 
 export const STORED_METRICS = `
 SELECT
-  ${GROUP_COLUMNS.join(',\n  ')}
+  values,
+  cost,
+  usage,
+  (cost_series.1, cost_series.2, usage_series.2) AS series,
+  total_cost,
+  total_usage,
+  total_groups
 FROM metrics_results
 WHERE caller = {caller: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
 ORDER BY rank`;
@@ -78,7 +102,7 @@ ORDER BY rank`;
 /** How many groups of this caller's answers were stored in the last 24 hours. */
 export async function countStoredGroups(warehouse: Warehouse, caller: string): Promise<number> {
   const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { caller } };
-  const [row] = await readRows(warehouse, statement, z.object({ stored_groups: z.number() }));
+  const [row] = await readRowsPromptly(warehouse, statement, z.object({ stored_groups: z.number() }));
   return row?.stored_groups ?? 0;
 }
 

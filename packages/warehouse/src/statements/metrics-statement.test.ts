@@ -14,282 +14,223 @@ const QUESTION: MetricsQuestion = {
 
 const TRUTH_ALONE = `
 SELECT
-  values,
-  cost,
-  usage,
-  cost_series,
-  usage_series,
-  total_cost,
-  total_usage,
-  total_groups
+  [] AS values,
+  sum(entry_cost) AS cost,
+  sum(entry_usage) AS usage,
+  sumMap([entry_bucket], [entry_cost], [entry_usage]) AS series,
+  toUInt32(1) AS total_groups
 FROM
 (
   SELECT
-    CAST([], 'Array(String)') AS values,
-    *,
-    sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage,
-    toUInt32(count() OVER ()) AS total_groups
-  FROM
-  (
-    SELECT
-      sum(cell_cost) AS cost,
-      sum(cell_usage) AS usage,
-      sumMap([bucket], [cell_cost]) AS cost_series,
-      sumMap([bucket], [cell_usage]) AS usage_series
-    FROM
-    (
-      SELECT
-        toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, 3600)) AS bucket,
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
-        AND NOT voided
-      GROUP BY bucket
-    )
-  )
-)
-ORDER BY cost DESC
-LIMIT {limit: UInt32}`;
+    toInt32(intDiv(toUInt32(event_hour) - {axis_start: Int64}, 3600)) AS entry_bucket,
+    sum(usage_events.cost) AS entry_cost,
+    sum(usage_events.usage) AS entry_usage
+  FROM usage_events FINAL
+  WHERE account_id = {account_id: String}
+    AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+    AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+    AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+    AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+    AND NOT voided
+  GROUP BY entry_bucket
+)`;
+
+const CELLS_ALONE = `
+SELECT
+  [] AS values,
+  sum(arraySum(summary.cost)) AS cost,
+  sum(arraySum(summary.usage)) AS usage,
+  sumMap([toInt32(intDiv(toUInt32(usage_daily.bucket) - {axis_start: Int64}, 86400))], [arraySum(summary.cost)], [arraySum(summary.usage)]) AS series,
+  toUInt32(1) AS total_groups
+FROM usage_daily FINAL
+WHERE account_id = {account_id: String}
+  AND usage_daily.bucket >= {from_0: UInt32}
+  AND usage_daily.bucket < {to_0: UInt32}`;
 
 const EVERY_SOURCE = `
 SELECT
-  values,
-  cost,
-  usage,
-  cost_series,
-  usage_series,
-  total_cost,
-  total_usage,
-  total_groups
+  [resource_uuid, if(sum(entry_cost) = 0, min(workspace), sumMap([CAST(workspace, 'String')], [entry_cost]).1[indexOf(sumMap([CAST(workspace, 'String')], [entry_cost]).2, arrayMax(sumMap([CAST(workspace, 'String')], [entry_cost]).2))]), if(sum(entry_cost) = 0, min(resource_type), sumMap([CAST(resource_type, 'String')], [entry_cost]).1[indexOf(sumMap([CAST(resource_type, 'String')], [entry_cost]).2, arrayMax(sumMap([CAST(resource_type, 'String')], [entry_cost]).2))]), if(sum(entry_cost) = 0, min(resource_name), sumMap([CAST(resource_name, 'String')], [entry_cost]).1[indexOf(sumMap([CAST(resource_name, 'String')], [entry_cost]).2, arrayMax(sumMap([CAST(resource_name, 'String')], [entry_cost]).2))])] AS values,
+  sum(entry_cost) AS cost,
+  sum(entry_usage) AS usage,
+  sumMap([entry_bucket], [entry_cost], [entry_usage]) AS series,
+  toUInt32(count() OVER ()) AS total_groups
 FROM
 (
   SELECT
-    [resource_uuid, top_workspace, top_resource_type, top_resource_name] AS values,
-    *,
-    sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage,
-    toUInt32(count() OVER ()) AS total_groups
-  FROM
-  (
-    SELECT
-      resource_uuid,
-      if(sum(cell_cost) = 0, min(workspace), sumMap([CAST(workspace, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(workspace, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(workspace, 'String')], [cell_cost]).2))]) AS top_workspace,
-      if(sum(cell_cost) = 0, min(resource_type), sumMap([CAST(resource_type, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_type, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_type, 'String')], [cell_cost]).2))]) AS top_resource_type,
-      if(sum(cell_cost) = 0, min(resource_name), sumMap([CAST(resource_name, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_name, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_name, 'String')], [cell_cost]).2))]) AS top_resource_name,
-      sum(cell_cost) AS cost,
-      sum(cell_usage) AS usage,
-      sumMap([bucket], [cell_cost]) AS cost_series,
-      sumMap([bucket], [cell_usage]) AS usage_series
-    FROM
-    (
-      SELECT
-        resource_uuid,
-        workspace,
-        resource_type,
-        resource_name,
-        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS bucket,
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
-        AND NOT voided
-      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
-      UNION ALL
-      SELECT
-        resource_uuid,
-        workspace,
-        resource_type,
-        resource_name,
-        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM usage_hourly FINAL
-      ARRAY JOIN
-        detail.resource_uuid AS resource_uuid,
-        detail.workspace AS workspace,
-        detail.resource_type AS resource_type,
-        detail.resource_name AS resource_name,
-        detail.cost AS entry_cost,
-        detail.usage AS entry_usage
-      WHERE account_id = {account_id: String}
-        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_1: Int64}, 'UTC')
-        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_1: Int64}, 'UTC')
-      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
-      UNION ALL
-      SELECT
-        resource_uuid,
-        workspace,
-        resource_type,
-        resource_name,
-        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_daily.bucket)) AS bucket,
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM usage_daily FINAL
-      ARRAY JOIN
-        detail.resource_uuid AS resource_uuid,
-        detail.workspace AS workspace,
-        detail.resource_type AS resource_type,
-        detail.resource_name AS resource_name,
-        detail.cost AS entry_cost,
-        detail.usage AS entry_usage
-      WHERE account_id = {account_id: String}
-        AND usage_daily.bucket >= fromUnixTimestamp64Milli({from_2: Int64}, 'UTC')
-        AND usage_daily.bucket < fromUnixTimestamp64Milli({to_2: Int64}, 'UTC')
-      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
-      UNION ALL
-      SELECT
-        resource_uuid,
-        workspace,
-        resource_type,
-        resource_name,
-        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS bucket,
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM usage_hourly FINAL
-      ARRAY JOIN
-        detail.resource_uuid AS resource_uuid,
-        detail.workspace AS workspace,
-        detail.resource_type AS resource_type,
-        detail.resource_name AS resource_name,
-        detail.cost AS entry_cost,
-        detail.usage AS entry_usage
-      WHERE account_id = {account_id: String}
-        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_3: Int64}, 'UTC')
-        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_3: Int64}, 'UTC')
-      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
-      UNION ALL
-      SELECT
-        resource_uuid,
-        workspace,
-        resource_type,
-        resource_name,
-        toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS bucket,
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_4: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_4: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_4: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_4: Int64}, 'UTC')
-        AND NOT voided
-      GROUP BY resource_uuid, workspace, resource_type, resource_name, bucket
-    )
-    GROUP BY resource_uuid
-  )
+    resource_uuid,
+    workspace,
+    resource_type,
+    resource_name,
+    toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS entry_bucket,
+    sum(usage_events.cost) AS entry_cost,
+    sum(usage_events.usage) AS entry_usage
+  FROM usage_events FINAL
+  WHERE account_id = {account_id: String}
+    AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+    AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+    AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+    AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+    AND NOT voided
+  GROUP BY resource_uuid, workspace, resource_type, resource_name, entry_bucket
+  UNION ALL
+  SELECT
+    resource_uuid,
+    workspace,
+    resource_type,
+    resource_name,
+    toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS entry_bucket,
+    cell_cost AS entry_cost,
+    cell_usage AS entry_usage
+  FROM usage_hourly FINAL
+  ARRAY JOIN
+    detail.resource_uuid AS resource_uuid,
+    detail.workspace AS workspace,
+    detail.resource_type AS resource_type,
+    detail.resource_name AS resource_name,
+    detail.cost AS cell_cost,
+    detail.usage AS cell_usage
+  WHERE account_id = {account_id: String}
+    AND usage_hourly.bucket >= {from_1: UInt32}
+    AND usage_hourly.bucket < {to_1: UInt32}
+  UNION ALL
+  SELECT
+    resource_uuid,
+    workspace,
+    resource_type,
+    resource_name,
+    toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_daily.bucket)) AS entry_bucket,
+    cell_cost AS entry_cost,
+    cell_usage AS entry_usage
+  FROM usage_daily FINAL
+  ARRAY JOIN
+    detail.resource_uuid AS resource_uuid,
+    detail.workspace AS workspace,
+    detail.resource_type AS resource_type,
+    detail.resource_name AS resource_name,
+    detail.cost AS cell_cost,
+    detail.usage AS cell_usage
+  WHERE account_id = {account_id: String}
+    AND usage_daily.bucket >= {from_2: UInt32}
+    AND usage_daily.bucket < {to_2: UInt32}
+  UNION ALL
+  SELECT
+    resource_uuid,
+    workspace,
+    resource_type,
+    resource_name,
+    toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), usage_hourly.bucket)) AS entry_bucket,
+    cell_cost AS entry_cost,
+    cell_usage AS entry_usage
+  FROM usage_hourly FINAL
+  ARRAY JOIN
+    detail.resource_uuid AS resource_uuid,
+    detail.workspace AS workspace,
+    detail.resource_type AS resource_type,
+    detail.resource_name AS resource_name,
+    detail.cost AS cell_cost,
+    detail.usage AS cell_usage
+  WHERE account_id = {account_id: String}
+    AND usage_hourly.bucket >= {from_3: UInt32}
+    AND usage_hourly.bucket < {to_3: UInt32}
+  UNION ALL
+  SELECT
+    resource_uuid,
+    workspace,
+    resource_type,
+    resource_name,
+    toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), event_hour)) AS entry_bucket,
+    sum(usage_events.cost) AS entry_cost,
+    sum(usage_events.usage) AS entry_usage
+  FROM usage_events FINAL
+  WHERE account_id = {account_id: String}
+    AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_4: Int64}, 'UTC'))
+    AND event_hour <= toDateTime(intDiv({to_4: Int64} - 1, 1000), 'UTC')
+    AND timestamp >= fromUnixTimestamp64Milli({from_4: Int64}, 'UTC')
+    AND timestamp < fromUnixTimestamp64Milli({to_4: Int64}, 'UTC')
+    AND NOT voided
+  GROUP BY resource_uuid, workspace, resource_type, resource_name, entry_bucket
 )
+GROUP BY resource_uuid
 ORDER BY cost DESC, resource_uuid
 LIMIT {limit: UInt32}`;
 
 const STORED = `
-INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series, total_cost, total_usage, total_groups)
+INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, total_groups, total_cost, total_usage, cost_series, usage_series)
 SELECT
   {caller: String},
   {result_id: UUID},
   {account_id: String},
   toUInt32(row_number() OVER (ORDER BY cost DESC, workspace, billing_dimension)),
-  values,
-  cost,
-  usage,
-  cost_series,
-  usage_series,
-  total_cost,
-  total_usage,
-  total_groups
+  [workspace, billing_dimension, ''] AS values,
+  sum(entry_cost) AS cost,
+  sum(entry_usage) AS usage,
+  toUInt32(count() OVER ()) AS total_groups,
+  sum(cost) OVER () AS total_cost,
+  sum(usage) OVER () AS total_usage,
+  ((sumMap([entry_bucket], [entry_cost], [entry_usage]) AS series).1, series.2),
+  (series.1, series.3)
 FROM
 (
   SELECT
-    [workspace, billing_dimension, top_resource_type] AS values,
-    *,
-    sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage,
-    toUInt32(count() OVER ()) AS total_groups
-  FROM
-  (
-    SELECT
-      workspace,
-      billing_dimension,
-      if(sum(cell_cost) = 0, min(resource_type), sumMap([CAST(resource_type, 'String')], [cell_cost]).1[indexOf(sumMap([CAST(resource_type, 'String')], [cell_cost]).2, arrayMax(sumMap([CAST(resource_type, 'String')], [cell_cost]).2))]) AS top_resource_type,
-      sum(cell_cost) AS cost,
-      sum(cell_usage) AS usage,
-      sumMap([bucket], [cell_cost]) AS cost_series,
-      sumMap([bucket], [cell_usage]) AS usage_series
-    FROM
-    (
-      SELECT
-        workspace,
-        billing_dimension,
-        resource_type,
-        toInt32(intDiv(toInt64(toUnixTimestamp(usage_daily.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM usage_daily FINAL
-      ARRAY JOIN
-        summary.workspace AS workspace,
-        summary.billing_dimension AS billing_dimension,
-        summary.resource_type AS resource_type,
-        summary.cost AS entry_cost,
-        summary.usage AS entry_usage
-      WHERE account_id = {account_id: String}
-        AND usage_daily.bucket >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
-        AND usage_daily.bucket < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
-        AND workspace = {workspace: String}
-        AND resource_type = {resource_type: String}
-      GROUP BY workspace, billing_dimension, resource_type, bucket
-      UNION ALL
-      SELECT
-        workspace,
-        billing_dimension,
-        resource_type,
-        toInt32(intDiv(toInt64(toUnixTimestamp(usage_hourly.bucket)) - {axis_start: Int64}, 604800)) AS bucket,
-        sum(entry_cost) AS cell_cost,
-        sum(entry_usage) AS cell_usage
-      FROM usage_hourly FINAL
-      ARRAY JOIN
-        summary.workspace AS workspace,
-        summary.billing_dimension AS billing_dimension,
-        summary.resource_type AS resource_type,
-        summary.cost AS entry_cost,
-        summary.usage AS entry_usage
-      WHERE account_id = {account_id: String}
-        AND usage_hourly.bucket >= fromUnixTimestamp64Milli({from_1: Int64}, 'UTC')
-        AND usage_hourly.bucket < fromUnixTimestamp64Milli({to_1: Int64}, 'UTC')
-        AND workspace = {workspace: String}
-        AND resource_type = {resource_type: String}
-      GROUP BY workspace, billing_dimension, resource_type, bucket
-      UNION ALL
-      SELECT
-        workspace,
-        billing_dimension,
-        resource_type,
-        toInt32(intDiv(toInt64(toUnixTimestamp(event_hour)) - {axis_start: Int64}, 604800)) AS bucket,
-        sum(usage_events.cost) AS cell_cost,
-        sum(usage_events.usage) AS cell_usage
-      FROM usage_events FINAL
-      WHERE account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_2: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_2: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_2: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_2: Int64}, 'UTC')
-        AND NOT voided
-        AND workspace = {workspace: String}
-        AND resource_type = {resource_type: String}
-      GROUP BY workspace, billing_dimension, resource_type, bucket
-    )
-    GROUP BY workspace, billing_dimension
-  )
+    workspace,
+    billing_dimension,
+    toInt32(intDiv(toUInt32(usage_daily.bucket) - {axis_start: Int64}, 604800)) AS entry_bucket,
+    cell_cost AS entry_cost,
+    cell_usage AS entry_usage
+  FROM usage_daily FINAL
+  ARRAY JOIN
+    summary.workspace AS workspace,
+    summary.billing_dimension AS billing_dimension,
+    summary.resource_type AS resource_type,
+    summary.cost AS cell_cost,
+    summary.usage AS cell_usage
+  WHERE account_id = {account_id: String}
+    AND usage_daily.bucket >= {from_0: UInt32}
+    AND usage_daily.bucket < {to_0: UInt32}
+    AND workspace = {workspace: String}
+    AND resource_type = {resource_type: String}
+  UNION ALL
+  SELECT
+    workspace,
+    billing_dimension,
+    toInt32(intDiv(toUInt32(usage_hourly.bucket) - {axis_start: Int64}, 604800)) AS entry_bucket,
+    cell_cost AS entry_cost,
+    cell_usage AS entry_usage
+  FROM usage_hourly FINAL
+  ARRAY JOIN
+    summary.workspace AS workspace,
+    summary.billing_dimension AS billing_dimension,
+    summary.resource_type AS resource_type,
+    summary.cost AS cell_cost,
+    summary.usage AS cell_usage
+  WHERE account_id = {account_id: String}
+    AND usage_hourly.bucket >= {from_1: UInt32}
+    AND usage_hourly.bucket < {to_1: UInt32}
+    AND workspace = {workspace: String}
+    AND resource_type = {resource_type: String}
+  UNION ALL
+  SELECT
+    workspace,
+    billing_dimension,
+    toInt32(intDiv(toUInt32(event_hour) - {axis_start: Int64}, 604800)) AS entry_bucket,
+    sum(usage_events.cost) AS entry_cost,
+    sum(usage_events.usage) AS entry_usage
+  FROM usage_events FINAL
+  WHERE account_id = {account_id: String}
+    AND event_hour >= {from_2: UInt32}
+    AND event_hour < {to_2: UInt32}
+    AND NOT voided
+    AND workspace = {workspace: String}
+    AND resource_type = {resource_type: String}
+  GROUP BY workspace, billing_dimension, entry_bucket
 )
-WHERE total_groups <= {most: UInt64}`;
+GROUP BY workspace, billing_dimension
+QUALIFY total_groups <= {most: UInt64}`;
+
+/** As {@link Date.UTC}. */
+function seconds(year: number, month: number, day: number, hour = 0): number {
+  return Date.UTC(year, month, day, hour) / 1000;
+}
 
 describe('the metrics statement', () => {
   it('without seals reads the truth alone', () => {
@@ -312,6 +253,22 @@ describe('the metrics statement', () => {
     );
   });
 
+  it('reads cells that answer alone without a subquery', () => {
+    const day = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) };
+    const sealed = { hourly: day.endTime, daily: day.endTime };
+    expect(metricsStatement({ ...QUESTION, window: day, resolution: 'daily', sealed })).toEqual({
+      name: 'read_metrics',
+      query: CELLS_ALONE,
+      query_params: {
+        account_id: 'acme',
+        from_0: seconds(2025, 9, 1),
+        to_0: seconds(2025, 9, 2),
+        axis_start: seconds(2025, 9, 1),
+        limit: 100,
+      },
+    });
+  });
+
   it('for one dimension adds those that it enriches, and reads each part of the window where it is known', () => {
     const statement = metricsStatement({
       ...QUESTION,
@@ -327,12 +284,12 @@ describe('the metrics statement', () => {
         account_id: 'acme',
         from_0: HALF_PAST,
         to_0: Date.UTC(2025, 9, 1, 1),
-        from_1: Date.UTC(2025, 9, 1, 1),
-        to_1: Date.UTC(2025, 9, 2),
-        from_2: Date.UTC(2025, 9, 2),
-        to_2: Date.UTC(2025, 9, 4),
-        from_3: Date.UTC(2025, 9, 4),
-        to_3: Date.UTC(2025, 9, 4, 12),
+        from_1: seconds(2025, 9, 1, 1),
+        to_1: seconds(2025, 9, 2),
+        from_2: seconds(2025, 9, 2),
+        to_2: seconds(2025, 9, 4),
+        from_3: seconds(2025, 9, 4),
+        to_3: seconds(2025, 9, 4, 12),
         from_4: Date.UTC(2025, 9, 4, 12),
         to_4: Date.UTC(2025, 9, 4, 12, 30),
         axis_start: Date.UTC(2025, 9, 1) / 1000,
@@ -358,12 +315,12 @@ it('the statement that stores a ranking has every value as a parameter', () => {
       account_id: 'acme',
       workspace: "it's",
       resource_type: 'agent',
-      from_0: Date.UTC(2025, 9, 1),
-      to_0: Date.UTC(2025, 9, 2),
-      from_1: Date.UTC(2025, 9, 2),
-      to_1: Date.UTC(2025, 9, 2, 1),
-      from_2: Date.UTC(2025, 9, 2, 1),
-      to_2: Date.UTC(2025, 9, 3),
+      from_0: seconds(2025, 9, 1),
+      to_0: seconds(2025, 9, 2),
+      from_1: seconds(2025, 9, 2),
+      to_1: seconds(2025, 9, 2, 1),
+      from_2: seconds(2025, 9, 2, 1),
+      to_2: seconds(2025, 9, 3),
       axis_start: Date.UTC(2025, 8, 29) / 1000,
     },
   });

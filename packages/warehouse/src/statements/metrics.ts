@@ -5,16 +5,20 @@
 import {
   bucketStart,
   type DecimalText,
+  DIMENSIONS,
   enrichedDimensions,
   type GroupByDimension,
+  isBillingDimension,
   isDecimalText,
   type Resolution,
+  sumDecimals,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { segmentRelation } from '../rollups/segment-relation.js';
+import { entriesOf } from '../rollups/segment-relation.js';
 import { NOTHING_SEALED, planSegments, type SealedUntil } from '../rollups/segments.js';
-import { type Relation, readRows, type Statement } from '../statement.js';
+import { type PromptStatement, readRowsPromptly } from '../statement.js';
+import type { ScalarParameters } from '../statement-pool.js';
 import { filteredDimensions, type Selection, selectionParameters } from './selection.js';
 
 export interface MetricsQuestion extends Selection {
@@ -30,8 +34,9 @@ export interface MetricsQuestion extends Selection {
 /** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
 export interface SparseSeries {
   readonly buckets: readonly number[];
-  /** One for each bucket named. */
-  readonly amounts: readonly DecimalText[];
+  /** One for each bucket named; so is usage. */
+  readonly costs: readonly DecimalText[];
+  readonly usages: readonly DecimalText[];
 }
 
 export interface MetricsGroup {
@@ -39,15 +44,19 @@ export interface MetricsGroup {
   readonly values: Readonly<Partial<Record<GroupByDimension, string>>>;
   readonly cost: DecimalText;
   readonly usage: DecimalText;
-  readonly costSeries: SparseSeries;
-  readonly usageSeries: SparseSeries;
+  readonly series: SparseSeries;
+}
+
+export interface MetricsTotals {
+  readonly cost: DecimalText;
+  readonly usage: DecimalText;
 }
 
 export interface MetricsAnswer {
   /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
-  /** Over all groups, whatever the limit. */
-  readonly totals: { readonly cost: DecimalText; readonly usage: DecimalText };
+  /** Over all groups; undefined where the limit left some out. */
+  readonly totals: MetricsTotals | undefined;
   readonly totalGroups: number;
 }
 
@@ -56,78 +65,79 @@ export interface MetricsAnswer {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  return toAnswer(await readRows(warehouse, metricsStatement(question), metricsRow), question.groupBy);
+  const rows = await readRowsPromptly(warehouse, metricsStatement(question), groupRow);
+  const groups = toGroups(rows, question.groupBy);
+  const totalGroups = rows[0]?.total_groups ?? 0;
+  return { groups, totals: totalGroups === groups.length ? totalsOf(groups) : undefined, totalGroups };
 }
 
-export function metricsStatement(question: MetricsQuestion): Statement {
-  const { query, query_params } = allGroups(question);
+/** Added up here: to have ClickHouse do it takes longer, for so few. */
+function totalsOf(groups: readonly MetricsGroup[]): MetricsTotals {
+  return { cost: sumDecimals(groups.map(({ cost }) => cost)), usage: sumDecimals(groups.map(({ usage }) => usage)) };
+}
+
+export function metricsStatement(question: MetricsQuestion): PromptStatement {
+  const { columns, from, order, query_params } = rankedGroups(question);
+  // What is not grouped is one row; to sort it takes time all the same.
+  const first = question.groupBy.length > 0 ? `\nORDER BY ${order}\nLIMIT {limit: UInt32}` : '';
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${GROUP_COLUMNS.join(',\n  ')}
-FROM
-(${query}
-)
-ORDER BY ${rankOrder(question)}
-LIMIT {limit: UInt32}`,
+  ${selectList(columns)}${from}${first}`,
     query_params: { ...query_params, limit: question.limit },
   };
 }
 
-/** What a group is described by, in a live answer and in a stored one. */
-export const GROUP_COLUMNS = [
-  'values',
-  'cost',
-  'usage',
-  'cost_series',
-  'usage_series',
-  'total_cost',
-  'total_usage',
-  'total_groups',
-] as const;
+/** How each column that describes a group is computed, in a live answer and in a stored one; it may name those before it. */
+export type GroupColumns = {
+  readonly values: string;
+  readonly cost: string;
+  readonly usage: string;
+  readonly series: string;
+  readonly total_groups: string;
+};
 
-/** All groups, unordered, with {@link GROUP_COLUMNS} and the dimensions grouped by. */
-export function allGroups({ limit, ...question }: MetricsQuestion): Relation {
-  const { groupBy } = question;
-  const segments = planSegments(question.window, question.resolution, question.sealed ?? NOTHING_SEALED);
-  const shown = shownDimensions(groupBy);
-  const relation = { ...question, columns: shown, filters: filteredDimensions(question) };
-  const enriched = shown.filter((dimension) => !groupBy.includes(dimension));
-  const values = [...groupBy, ...enriched.map((dimension) => `top_${dimension}`)];
-  const groups = [
-    ...groupBy,
-    ...enriched.map(dominantValue),
-    'sum(cell_cost) AS cost',
-    'sum(cell_usage) AS usage',
-    'sumMap([bucket], [cell_cost]) AS cost_series',
-    'sumMap([bucket], [cell_usage]) AS usage_series',
-  ];
-  return {
-    query: `
-  SELECT
-    ${values.length > 0 ? `[${values.join(', ')}]` : "CAST([], 'Array(String)')"} AS values,
-    *,
-    sum(cost) OVER () AS total_cost,
-    sum(usage) OVER () AS total_usage,
-    toUInt32(count() OVER ()) AS total_groups
-  FROM
-  (
-    SELECT
-      ${groups.join(',\n      ')}
-    FROM
-    (${segments.map((segment, index) => segmentRelation(segment, index, relation)).join('\n      UNION ALL')}
-    )${groupBy.length > 0 ? `\n    GROUP BY ${groupBy.join(', ')}` : ''}
-  )`,
-    query_params: {
-      ...selectionParameters(question, segments),
-      axis_start: Math.floor(bucketStart(question.window.startTime, question.resolution) / 1000),
-    },
-  };
+export function selectList(columns: Readonly<Record<string, string>>): string {
+  return Object.entries(columns)
+    .map(([name, value]) => `${value} AS ${name}`)
+    .join(',\n  ');
 }
 
-export function rankOrder({ groupBy }: Pick<MetricsQuestion, 'groupBy'>): string {
-  return ['cost DESC', ...groupBy].join(', ');
+/** All groups that answer a question, as parts of one SELECT. */
+export interface RankedGroups {
+  readonly columns: GroupColumns;
+  /** From FROM to GROUP BY. */
+  readonly from: string;
+  /** Of the ranking. */
+  readonly order: string;
+  readonly query_params: ScalarParameters;
+}
+
+/** Flat: each level of subqueries costs ClickHouse a millisecond to plan, and a summary not many more to compute. */
+export function rankedGroups({ limit, ...question }: MetricsQuestion): RankedGroups {
+  const { groupBy, window, resolution } = question;
+  const segments = planSegments(window, resolution, question.sealed ?? NOTHING_SEALED);
+  const shown = shownDimensions(groupBy);
+  const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
+  const entries = entriesOf(segments, { resolution, columns, filters: filteredDimensions(question) });
+  const { bucket, cost, usage, from } = entries;
+  const isGrouped = groupBy.length > 0;
+  return {
+    columns: {
+      values: `[${shown.map((dimension) => shownValue(dimension, groupBy, cost)).join(', ')}]`,
+      cost: `sum(${cost})`,
+      usage: `sum(${usage})`,
+      series: `sumMap([${bucket}], [${cost}], [${usage}])`,
+      total_groups: isGrouped ? 'toUInt32(count() OVER ())' : 'toUInt32(1)',
+    },
+    from: isGrouped ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
+    order: ['cost DESC', ...groupBy].join(', '),
+    query_params: {
+      ...selectionParameters(question, segments),
+      axis_start: Math.floor(bucketStart(window.startTime, resolution) / 1000),
+    },
+  };
 }
 
 /** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
@@ -135,53 +145,65 @@ function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension
   return [...groupBy, ...enrichedDimensions(groupBy)];
 }
 
+/** What the groups have in common, or what stands for it where they enrich. */
+function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension[], cost: string): string {
+  if (groupBy.includes(column)) return column;
+  return isKnown(column, groupBy) ? "''" : dominantValue(column, cost);
+}
+
+/** A billing dimension belongs to one type, which need not be read. */
+function isKnown(column: GroupByDimension, groupBy: readonly GroupByDimension[]): boolean {
+  return column === 'resource_type' && !groupBy.includes(column) && groupBy.includes('billing_dimension');
+}
+
 /**
  * The value that carries the most cost in the group; of several the smallest. sumMap gives the keys in ascending order
  * and leaves out those that sum to zero; where all do, every value ties.
  */
-function dominantValue(column: GroupByDimension): string {
-  const costs = `sumMap([CAST(${column}, 'String')], [cell_cost])`;
-  return `if(sum(cell_cost) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))]) AS top_${column}`;
+function dominantValue(column: GroupByDimension, cost: string): string {
+  const costs = `sumMap([CAST(${column}, 'String')], [${cost}])`;
+  return `if(sum(${cost}) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))])`;
 }
 
-const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
-const ZERO = decimal.parse('0');
+export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 /** Checked as a whole: an answer holds thousands, and a check of its own for each takes longer than all the rest. */
-const decimals = z.array(z.string()).refine(areDecimalTexts, 'must be decimals in their shortest form');
+const decimals = z.custom<DecimalText[]>(areDecimalTexts, 'must be decimals in their shortest form');
 const series = z
-  .tuple([z.array(z.number()), decimals])
-  .transform(([buckets, amounts]): SparseSeries => ({ buckets, amounts }));
+  .tuple([z.array(z.number()), decimals, decimals])
+  .transform(([buckets, costs, usages]): SparseSeries => ({ buckets, costs, usages }));
 
-function areDecimalTexts(texts: string[]): texts is DecimalText[] {
-  return texts.every(isDecimalText);
+function areDecimalTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string' && isDecimalText(text));
 }
 
-/** A row of {@link GROUP_COLUMNS}. */
-export const metricsRow = z.object({
+/** A row of {@link GroupColumns}. */
+export const groupRow = z.object({
   values: z.array(z.string()),
   cost: decimal,
   usage: decimal,
-  cost_series: series,
-  usage_series: series,
-  total_cost: decimal,
-  total_usage: decimal,
+  series,
   total_groups: z.number(),
 });
-type MetricsRow = z.output<typeof metricsRow>;
 
-/** @param rows in rank order, as {@link GROUP_COLUMNS} */
-export function toAnswer(rows: readonly MetricsRow[], groupBy: readonly GroupByDimension[]): MetricsAnswer {
-  const [first] = rows;
+export function toGroups(
+  rows: readonly z.output<typeof groupRow>[],
+  groupBy: readonly GroupByDimension[],
+): MetricsGroup[] {
   const shown = shownDimensions(groupBy);
-  return {
-    groups: rows.map((row) => ({
-      values: Object.fromEntries(shown.map((dimension, index) => [dimension, row.values[index]])),
-      cost: row.cost,
-      usage: row.usage,
-      costSeries: row.cost_series,
-      usageSeries: row.usage_series,
-    })),
-    totals: { cost: first?.total_cost ?? ZERO, usage: first?.total_usage ?? ZERO },
-    totalGroups: first?.total_groups ?? 0,
-  };
+  return rows.map(({ values, cost, usage, series }) => ({
+    values: shownValues(shown, values),
+    cost,
+    usage,
+    series,
+  }));
+}
+
+function shownValues(shown: readonly GroupByDimension[], values: readonly string[]): MetricsGroup['values'] {
+  const named: Partial<Record<GroupByDimension, string>> = {};
+  shown.forEach((dimension, index) => {
+    named[dimension] = values[index] ?? '';
+  });
+  const { billing_dimension = '' } = named;
+  if (isBillingDimension(billing_dimension)) named.resource_type = DIMENSIONS[billing_dimension].resourceType;
+  return named;
 }

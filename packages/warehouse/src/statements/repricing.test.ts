@@ -42,11 +42,11 @@ function event(changes: Partial<PricedEvent>): PricedEvent {
 }
 
 const SELECTION = `account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
-        AND NOT voided`;
+  AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+  AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+  AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+  AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+  AND NOT voided`;
 
 describe('the statement of a step', () => {
   const scope = { accountId: 'acme', window: WINDOW };
@@ -82,8 +82,8 @@ LIMIT {limit: UInt32}`,
     expect(repricingStepStatement(scope, after, 10)).toEqual({
       name: 'read_repricing_step',
       query: `${columns}
-        AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-        AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
+  AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
+  AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
 ORDER BY event_hour, event_id
 LIMIT {limit: UInt32}`,
       query_params: {

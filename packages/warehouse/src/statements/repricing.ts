@@ -13,7 +13,7 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
-import { eventsCondition, segmentParameters } from '../rollups/segment-relation.js';
+import { eventsCondition, segmentParameters } from '../rollups/segment-window.js';
 import { readRows, type Statement } from '../statement.js';
 
 import type { PricedEvent } from './usage-events.js';
@@ -49,7 +49,7 @@ SELECT
   argMin(event_id, (timestamp, event_id)) AS first_event_id,
   toUnixTimestamp64Milli(min(timestamp)) AS first_timestamp
 FROM usage_events FINAL
-WHERE ${eventsCondition(0, [])}
+WHERE ${scopeCondition(scope)}
 GROUP BY billing_dimension
 ORDER BY billing_dimension`,
     query_params: scopeParameters(scope),
@@ -98,11 +98,11 @@ SELECT
   price_revision,
   price_book
 FROM usage_events FINAL
-WHERE ${eventsCondition(0, [])}${
+WHERE ${scopeCondition(scope)}${
       after
         ? `
-        AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-        AND (event_hour, event_id) > ${key}`
+  AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
+  AND (event_hour, event_id) > ${key}`
         : ''
     }
 ORDER BY event_hour, event_id
@@ -113,6 +113,10 @@ LIMIT {limit: UInt32}`,
       ...(after && { after_hour: hourInSeconds(after.timestamp), after_id: after.eventId }),
     },
   };
+}
+
+function scopeCondition({ window }: RepricingScope): string {
+  return eventsCondition({ from: window.startTime, to: window.endTime }, 0).join('\n  AND ');
 }
 
 function scopeParameters({ accountId, window }: RepricingScope): Record<string, unknown> {

@@ -44,13 +44,11 @@ FROM
   SELECT DISTINCT resource_type
   FROM usage_events FINAL
   WHERE account_id = {account_id: String}
-        AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
-        AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
-        AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
-        AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
-        AND NOT voided
+    AND event_hour >= {from_0: UInt32}
+    AND event_hour < {to_0: UInt32}
+    AND NOT voided
 )`,
-    query_params: { account_id: 'acme', from_0: START, to_0: END },
+    query_params: { account_id: 'acme', from_0: START / 1000, to_0: END / 1000 },
   });
 });
 

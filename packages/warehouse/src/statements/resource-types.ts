@@ -2,9 +2,9 @@ import { RESOURCE_TYPES, type ResourceType, type Window } from '@meterline/catal
 import { z } from 'zod';
 import type { Warehouse } from '../client.js';
 import { CELL_TABLE } from '../rollups/grain.js';
-import { eventsCondition } from '../rollups/segment-relation.js';
+import { bucketsCondition, eventsCondition } from '../rollups/segment-window.js';
 import { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from '../rollups/segments.js';
-import { readRows, type Statement } from '../statement.js';
+import { type PromptStatement, readRowsPromptly } from '../statement.js';
 import { selectionParameters } from './selection.js';
 
 const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
@@ -16,7 +16,7 @@ export function resourceTypesStatement(
   accountId: string,
   window: Window,
   sealed: SealedUntil = NOTHING_SEALED,
-): Statement {
+): PromptStatement {
   const segments = planSegments(window, COARSEST, sealed);
   return {
     name: 'read_resource_types',
@@ -29,19 +29,17 @@ FROM
   };
 }
 
-function segmentTypes({ source }: Segment, index: number): string {
-  if (source === 'events') {
+function segmentTypes(segment: Segment, index: number): string {
+  if (segment.source === 'events') {
     return `
   SELECT DISTINCT resource_type
   FROM usage_events FINAL
-  WHERE ${eventsCondition(index, [])}`;
+  WHERE ${eventsCondition(segment, index).join('\n    AND ')}`;
   }
   return `
   SELECT DISTINCT arrayJoin(summary.resource_type) AS resource_type
-  FROM ${CELL_TABLE[source]} FINAL
-  WHERE account_id = {account_id: String}
-        AND bucket >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')
-        AND bucket < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`;
+  FROM ${CELL_TABLE[segment.source]} FINAL
+  WHERE ${['account_id = {account_id: String}', ...bucketsCondition('bucket', index)].join('\n    AND ')}`;
 }
 
 /** The resource types with at least one event that counts in the window, in the catalog's order. */
@@ -51,7 +49,7 @@ export async function readResourceTypes(
   window: Window,
   sealed?: SealedUntil,
 ): Promise<ResourceType[]> {
-  const rows = await readRows(warehouse, resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
+  const rows = await readRowsPromptly(warehouse, resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
   const found = new Set(rows.map((row) => row.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }

@@ -15,6 +15,8 @@ export function requestLog(logger: Logger): HttpLogger {
     genReqId: chooseRequestId,
     // An error is told as everywhere else, by the logger's own serializer.
     wrapSerializers: false,
+    // The whole request would be written as JSON for a logger that nobody uses.
+    serializers: { req: () => undefined },
     // With both quiet, request.log is the logger of the line below: what a handler binds to it appears there.
     quietReqLogger: true,
     quietResLogger: true,

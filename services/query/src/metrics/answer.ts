@@ -3,7 +3,7 @@
  * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  */
 import { bucketAxis, ENTRY_FIELD, formatTimestamp, GROUP_BY_DIMENSIONS, showsUsage } from '@meterline/catalog';
-import type { MetricsGroup, SparseSeries } from '@meterline/warehouse';
+import type { MetricsGroup } from '@meterline/warehouse';
 import type { MetricsRequest } from '../contracts/metrics-parameters.js';
 import { type ExactJson, ExactNumber, WrittenJson } from './json.js';
 import type { MetricsPage } from './paged-metrics.js';
@@ -12,7 +12,7 @@ import type { MetricsPage } from './paged-metrics.js';
 export function shapeAnswer(request: MetricsRequest, { groups, totals }: MetricsPage, nextCursor: string): ExactJson {
   const { window, resolution, groupBy } = request;
   const withUsage = showsUsage(groupBy);
-  const axis = bucketAxis(window, resolution).map((bucket) => `{"timestamp":"${formatTimestamp(bucket)}","cost":`);
+  const axis = shapeAxis(request, withUsage);
   return {
     startTime: formatTimestamp(window.startTime),
     endTime: formatTimestamp(window.endTime),
@@ -26,7 +26,7 @@ export function shapeAnswer(request: MetricsRequest, { groups, totals }: Metrics
   };
 }
 
-function shapeEntry(group: MetricsGroup, axis: readonly string[], withUsage: boolean): ExactJson {
+function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJson {
   return {
     ...Object.fromEntries(GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], group.values[dimension]])),
     summary: {
@@ -37,20 +37,26 @@ function shapeEntry(group: MetricsGroup, axis: readonly string[], withUsage: boo
   };
 }
 
-/**
- * Written as text at once: most of an answer is series, and objects for their entries took most of the time.
- * @param axis how the entry of each bucket begins
- */
-function shapeSeries(group: MetricsGroup, axis: readonly string[], withUsage: boolean): WrittenJson {
-  const costs = allBuckets(group.costSeries, axis.length);
-  if (!withUsage) return new WrittenJson(`[${axis.map((entry, bucket) => `${entry}${costs[bucket]}}`).join(',')}]`);
-  const usages = allBuckets(group.usageSeries, axis.length);
-  const entries = axis.map((entry, bucket) => `${entry}${costs[bucket]},"usage":${usages[bucket]}}`);
-  return new WrittenJson(`[${entries.join(',')}]`);
+/** The same for every group of an answer. */
+interface Axis {
+  /** How the entry of each bucket begins, up to its cost. */
+  readonly starts: readonly string[];
+  /** The entry of each bucket in which nothing was used. */
+  readonly zeros: readonly string[];
 }
 
-function allBuckets({ buckets, amounts }: SparseSeries, length: number): string[] {
-  const all = new Array<string>(length).fill('0');
-  for (const [index, bucket] of buckets.entries()) all[bucket] = amounts[index] ?? '0';
-  return all;
+function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): Axis {
+  const starts = bucketAxis(window, resolution).map((bucket) => `{"timestamp":"${formatTimestamp(bucket)}","cost":`);
+  return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
+}
+
+/** Written as text at once: most of an answer is series, and objects for their entries took most of the time. */
+function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): WrittenJson {
+  const { buckets, costs, usages } = series;
+  const entries = zeros.slice();
+  buckets.forEach((bucket, index) => {
+    const usage = withUsage ? `,"usage":${usages[index]}` : '';
+    entries[bucket] = `${starts[bucket]}${costs[index]}${usage}}`;
+  });
+  return new WrittenJson(`[${entries.join(',')}]`);
 }

@@ -31,12 +31,16 @@ export type ExactJson =
 export function writeJson(value: ExactJson): string {
   if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
   if (value instanceof ExactNumber || value instanceof WrittenJson) return value.text;
-  if (isList(value)) return `[${value.map(writeJson).join(',')}]`;
-  const members: string[] = [];
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(name)}:${writeJson(member)}`);
+  // Texts are put together with +, which does not copy them; to join them at each level would.
+  let text = '';
+  if (isList(value)) {
+    for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;
+    return `[${text}]`;
   }
-  return `{${members.join(',')}}`;
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${writeJson(member)}`;
+  }
+  return `{${text}}`;
 }
 
 /** Array.isArray does not narrow a readonly array. */

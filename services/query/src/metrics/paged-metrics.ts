@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import {
   filteredDimensions,
-  type MetricsAnswer,
   type MetricsQuestion,
   readMetrics,
   readStoredMetrics,
+  type StoredMetrics,
   storeMetrics,
 } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
@@ -38,7 +38,7 @@ export const pagePosition = z.object({
 });
 export type PagePosition = z.output<typeof pagePosition>;
 
-export interface MetricsPage extends Pick<MetricsAnswer, 'groups' | 'totals'> {
+export interface MetricsPage extends Pick<StoredMetrics, 'groups' | 'totals'> {
   /** Undefined on the last page. */
   readonly next: PagePosition | undefined;
 }
@@ -67,7 +67,8 @@ export class PagedMetrics {
 
     const answer = await storageAnswer(readMetrics(warehouse, question));
     this.#sizes.set(shape, answer.totalGroups);
-    if (answer.totalGroups <= limit) return { ...answer, next: undefined };
+    const { groups, totals } = answer;
+    if (totals) return { groups, totals, next: undefined };
     const stored = await this.#store(caller, question, answer.totalGroups, shape);
     if (!stored) throw tooManyStoredGroups(answer.totalGroups, maxStoredGroups);
     return stored;
@@ -108,7 +109,7 @@ export class PagedMetrics {
 }
 
 /** @param from where the page begins */
-function pageOf(answer: MetricsAnswer, from: PagePosition): MetricsPage {
+function pageOf(answer: StoredMetrics, from: PagePosition): MetricsPage {
   const shown = from.after + answer.groups.length;
   return { ...answer, next: shown < answer.totalGroups ? { ...from, after: shown } : undefined };
 }

@@ -1,22 +1,37 @@
 /** What one caller may have stored, however many questions come at once. */
 import { countStoredGroups, type Warehouse } from '@meterline/warehouse';
+import { LRUCache } from 'lru-cache';
 import { storageAnswer } from '../http/outages.js';
 
 export interface StoredGroupsBudgetOptions {
   readonly warehouse: Warehouse;
   /** The most groups that one caller may have stored in 24 hours. */
   readonly maxStoredGroups: number;
+  readonly clock: () => Date;
+}
+
+/** How long a count is built upon: to count takes longer than to read a page. */
+const COUNT_KEPT_MS = 60_000;
+const MAX_CALLERS = 10_000;
+
+/** What one caller has stored and is about to store, as far as this process knows. */
+interface Ledger {
+  reserved: number;
+  /** In 24 hours by any process as of the last count, and by this one since. */
+  stored: number;
+  /** By this process, ever. */
+  written: number;
+  countedAt: number;
 }
 
 /**
- * Exact within one process: whoever stores reserves first and counts what is stored afterwards, so the rows of another
- * are either counted or still reserved. Processes do not know of each other's reservations: with several, questions
- * that come at the same moment may exceed the bound by what each process lets through.
+ * Exact within one process: whoever stores reserves first, and what was stored is added when the reservation ends, so
+ * the rows of another are either known or still reserved. Processes do not know of each other: with several, the bound
+ * may be exceeded by what the others let through in a minute.
  */
 export class StoredGroupsBudget {
   readonly #options: StoredGroupsBudgetOptions;
-  /** By caller; those who reserve nothing are not named. */
-  readonly #reserved = new Map<string, number>();
+  readonly #ledgers = new LRUCache<string, Ledger>({ max: MAX_CALLERS });
 
   constructor(options: StoredGroupsBudgetOptions) {
     this.#options = options;
@@ -25,29 +40,55 @@ export class StoredGroupsBudget {
   /**
    * @param least what there must be room for
    * @param wanted what may be stored where there is room, at least `least`
-   * @param store is told how many groups it may store
+   * @param store is told how many groups it may store, and tells how many it did
    * @returns undefined when there is no room
    * @throws ApiError `storage_unavailable`
    */
-  async spend<T>(
+  async spend<T extends { readonly totalGroups: number }>(
     caller: string,
     { least, wanted }: { readonly least: number; readonly wanted: number },
     store: (most: number) => Promise<T>,
   ): Promise<T | undefined> {
-    const { warehouse, maxStoredGroups } = this.#options;
-    const byOthers = this.#reserved.get(caller) ?? 0;
-    this.#reserve(caller, wanted);
+    const ledger = this.#ledgerOf(caller);
+    const byOthers = ledger.reserved;
+    ledger.reserved += wanted;
     try {
-      const room = maxStoredGroups - byOthers - (await storageAnswer(countStoredGroups(warehouse, caller)));
-      return least <= room ? await store(Math.min(wanted, room)) : undefined;
+      const room = () => this.#options.maxStoredGroups - byOthers - ledger.stored;
+      // A refusal is never given on a count of old: what was stored a day before may be gone since.
+      if (this.#isOutdated(ledger) || least > room()) await this.#count(caller, ledger);
+      if (least > room()) return undefined;
+      const answer = await store(Math.min(wanted, room()));
+      ledger.stored += answer.totalGroups;
+      ledger.written += answer.totalGroups;
+      return answer;
+    } catch (error) {
+      // It may have been stored all the same.
+      ledger.countedAt = Number.NEGATIVE_INFINITY;
+      throw error;
     } finally {
-      this.#reserve(caller, -wanted);
+      ledger.reserved -= wanted;
     }
   }
 
-  #reserve(caller: string, groups: number): void {
-    const reserved = (this.#reserved.get(caller) ?? 0) + groups;
-    if (reserved > 0) this.#reserved.set(caller, reserved);
-    else this.#reserved.delete(caller);
+  #ledgerOf(caller: string): Ledger {
+    const known = this.#ledgers.get(caller);
+    if (known) return known;
+    const ledger = { reserved: 0, stored: 0, written: 0, countedAt: Number.NEGATIVE_INFINITY };
+    this.#ledgers.set(caller, ledger);
+    return ledger;
+  }
+
+  #isOutdated({ countedAt }: Ledger): boolean {
+    return this.#options.clock().getTime() - countedAt > COUNT_KEPT_MS;
+  }
+
+  /** What is written while it counts is added whether it was counted or not: rather too much than too little. */
+  async #count(caller: string, ledger: Ledger): Promise<void> {
+    const { warehouse, clock } = this.#options;
+    const { written } = ledger;
+    const countedAt = clock().getTime();
+    const counted = await storageAnswer(countStoredGroups(warehouse, caller));
+    ledger.stored = counted + ledger.written - written;
+    ledger.countedAt = countedAt;
   }
 }

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
+import { createWarehouse } from './client.js';
+import { clickHouseFailureKind } from './errors.js';
+import type { StatementPool } from './statement-pool.js';
+
+let database: TestDatabase;
+let statements: StatementPool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  statements = database.warehouse.statements;
+});
+afterAll(() => database.drop());
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+}
+
+describe('a statement', () => {
+  it('is answered with its rows', async () => {
+    expect(await statements.read('SELECT number AS n FROM numbers(2) ORDER BY n', {})).toEqual([
+      { n: '0' },
+      { n: '1' },
+    ]);
+  });
+
+  it('without rows is answered with none', async () => {
+    expect(await statements.read('SELECT 1 AS n WHERE 0', {})).toEqual([]);
+  });
+
+  it.each(['plain', "it's", 'back\\slash', 'tab\tline\nreturn\r', '\\n is no line', '+ & = % ?', '名前 😀', ''])(
+    'has the text %j as a parameter',
+    async (text) => {
+      expect(await statements.read('SELECT {text: String} AS text', { text })).toEqual([{ text }]);
+    },
+  );
+
+  it('has a number as a parameter', async () => {
+    expect(await statements.read('SELECT {n: Int64} + 1 AS n', { n: -1_759_276_800_000 })).toEqual([
+      { n: '-1759276799999' },
+    ]);
+  });
+
+  it('runs in the database of the pool, with the settings of every statement', async () => {
+    const settings = "SELECT currentDatabase() AS name, getSetting('async_insert') AS async_insert";
+    expect(await statements.read(settings, {})).toEqual([{ name: database.options.database, async_insert: false }]);
+  });
+});
+
+describe('a failure', () => {
+  it('is the error of ClickHouse where it refuses', async () => {
+    const error = await failureOf(statements.read('SELECT nothing', {}));
+    expect(error).toMatchObject({ code: '47', type: 'UNKNOWN_IDENTIFIER' });
+    expect(clickHouseFailureKind(error)).toBe('refused');
+  });
+
+  it('tells of an answer that breaks off: half of it is none', async () => {
+    const late = "SELECT throwIf(number = 3e6, 'too far') AS n FROM numbers(4e6) SETTINGS max_block_size = 1000";
+    const error = await failureOf(statements.read(late, {}));
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('tells of a server that is away', async () => {
+    const away = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
+    const error = await failureOf(away.statements.read('SELECT 1', {}));
+    await away.close();
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('tells of a server that does not answer in time', async () => {
+    const hasty = createWarehouse({ ...database.options, requestTimeoutMs: 200 });
+    const error = await failureOf(hasty.statements.read('SELECT sleep(3)', {}));
+    await hasty.close();
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('tells of a server that is another', async () => {
+    const foreign = createServer((_request, response) => response.end('<h1>Welcome</h1>')).listen(0, '127.0.0.1');
+    await once(foreign, 'listening');
+    const address = foreign.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const warehouse = createWarehouse({ ...database.options, url: `http://127.0.0.1:${port}` });
+    const error = await failureOf(warehouse.statements.read('SELECT 1', {}));
+    await warehouse.close();
+    foreign.close();
+    expect(clickHouseFailureKind(error)).toBe('foreign');
+  });
+});
