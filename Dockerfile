@@ -32,7 +32,7 @@ USER node
 
 FROM runtime AS ingest
 COPY --from=build /app/services/ingest/dist services/ingest/dist
-CMD ["node", "services/ingest/dist/main.js"]
+CMD ["node", "--max-old-space-size=1024", "services/ingest/dist/main.js"]
 
 FROM runtime AS query
 COPY --from=build /app/services/query/dist services/query/dist

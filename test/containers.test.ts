@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { NODE_FLAGS } from '@meterline/local-stack';
 import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -33,6 +34,14 @@ describe('the Dockerfile', () => {
     const page = 'packages/dashboard/dist/page';
     expect(query).toContain(`COPY --from=build /app/${page} ${page}\n`);
     expect(await readFile(`${ROOT}services/query/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
+  });
+
+  it('runs the services as npm start does', async () => {
+    const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
+    for (const [name, flags] of Object.entries(NODE_FLAGS)) {
+      const command = ['node', ...flags, `services/${name}/dist/main.js`].map((part) => `"${part}"`).join(', ');
+      expect(dockerfile).toContain(`CMD [${command}]\n`);
+    }
   });
 
   it.each(IMAGES)('does not bring the embedded engine into the image of %s', async (image) => {

@@ -6,7 +6,7 @@ import { measureInTurn } from './measure.js';
 import { drainRate } from './usage-queue.js';
 
 const DATABASE = 'ingest_singles';
-const JOBS = 8_000;
+const JOBS = 16_000;
 /** The worker's default. */
 const CONCURRENCY = 500;
 const IDLE_PREFIX = 'bench-idle';

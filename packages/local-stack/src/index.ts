@@ -7,3 +7,4 @@ export { findFreePort, isPortFree } from './ports.js';
 export { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
 export { pingRedis, type RedisOptions, startRedis } from './redis.js';
 export type { RunningClickHouse, RunningRedis, RunningServer, ServerExit } from './running-server.js';
+export { NODE_FLAGS } from './start/service-process.js';
