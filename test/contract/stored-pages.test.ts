@@ -104,4 +104,11 @@ describe('25,000 groups, while events keep arriving', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
     expect(await stored('a crowd')).toBeLessThanOrEqual(2 * GROUPS);
   });
+
+  it('are stored again as soon as older answers are gone', async () => {
+    const crowded = () => api.request(metricsPath('acme', BY_UUID), bearer(key));
+    expect((await crowded()).status).toBe(429);
+    await api.dependencies.warehouse.command({ query: 'TRUNCATE TABLE metrics_results' });
+    expect((await crowded()).status).toBe(200);
+  });
 });
