@@ -32,7 +32,8 @@ USER node
 
 FROM runtime AS ingest
 COPY --from=build /app/services/ingest/dist services/ingest/dist
-CMD ["node", "--max-old-space-size=1024", "services/ingest/dist/main.js"]
+ENV NODE_OPTIONS=--max-old-space-size=1024
+CMD ["node", "services/ingest/dist/main.js"]
 
 FROM runtime AS query
 COPY --from=build /app/services/query/dist services/query/dist

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { NODE_FLAGS } from '@meterline/local-stack';
+import { NODE_OPTIONS } from '@meterline/local-stack';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const READY_DEADLINE_MS = 60_000;
@@ -60,9 +60,15 @@ export async function startQuery(env: ServiceEnvironment): Promise<QueryProcess>
 
 /** Starts `services/<name>` and does not wait until it is ready. It ends with this process at the latest. */
 export function launchService(name: ServiceName, env: ServiceEnvironment): ServiceProcess {
-  const child = spawn(process.execPath, [...NODE_FLAGS[name], `services/${name}/dist/main.js`], {
+  const child = spawn(process.execPath, [`services/${name}/dist/main.js`], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, TZ: process.env.TZ, ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TZ: process.env.TZ,
+      NODE_OPTIONS: NODE_OPTIONS[name],
+      ...env,
+    },
     // A service stops by itself when the other end of its IPC channel is gone.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -5,7 +5,7 @@ import { LARGE_ACCOUNT, loadCorpus, settle } from './corpus.js';
 import { atLeast, type Figure, median, type Peer } from './figure.js';
 import { askByHand, HAND_STORED_TABLE } from './hand-written.js';
 import { BareClickHouse, checked, HttpClient } from './http-client.js';
-import { measure, measureInTurn } from './measure.js';
+import { measure, measureInTurn, WARM_UP_MS } from './measure.js';
 import { askOpenMeter, loadOpenMeter } from './open-meter.js';
 import { metricsPath, QUESTIONS, type Question } from './questions.js';
 import type { Site } from './site.js';
@@ -15,8 +15,6 @@ const OPEN_METER_EVENTS = 5_000_000;
 /** Fast answers are asked for more often: their medians are to be told apart by milliseconds. */
 const RUNS = 25;
 const SLOW_RUNS = 5;
-/** A service that has just started runs code that is not compiled yet; a dashboard asks one that has run for days. */
-const WARM_UP_MS = 3_000;
 
 /** Loads the large data set when the run does not have it yet. */
 export async function largeCorpus(site: Site, events: number): Promise<Warehouse> {

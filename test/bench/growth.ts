@@ -4,7 +4,7 @@ import { loadCorpus, settle } from './corpus.js';
 import { askApi, CORPUS, largeCorpus } from './dashboard.js';
 import { median } from './figure.js';
 import { HttpClient } from './http-client.js';
-import { measure } from './measure.js';
+import { measure, WARM_UP_MS } from './measure.js';
 import { QUESTIONS } from './questions.js';
 
 /** Shares of the large data set: 1, 5 and 20 million by default. */
@@ -57,7 +57,7 @@ async function askAll({ site, signal }: BenchContext, database: string): Promise
       const runs: number[][] = [];
       for (const question of QUESTIONS) {
         signal.throwIfAborted();
-        runs.push(await measure(() => api(question), RUNS));
+        runs.push(await measure(() => api(question), RUNS, WARM_UP_MS));
       }
       return runs;
     });

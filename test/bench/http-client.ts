@@ -50,7 +50,7 @@ export class BareClickHouse {
 
   /** @throws Error with ClickHouse's message */
   async run(query: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<HttpAnswer> {
-    const search = new URLSearchParams({ database: this.database, wait_end_of_query: '1' });
+    const search = new URLSearchParams({ database: this.database });
     for (const [name, value] of Object.entries(parameters)) search.set(`param_${name}`, String(value));
     return checked(await this.#http.send(`${this.url}/?${search}`, {}, query));
   }

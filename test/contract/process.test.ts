@@ -67,6 +67,18 @@ describe('the process stops with code 0', () => {
     expect(await ended).toEqual({ code: 0, stderr: '' });
   });
 
+  it('when whoever reads its log has stalled', async () => {
+    const { child, ended, url } = await startListening();
+    child.stdout?.pause();
+    const long = `${url}/${'x'.repeat(4_000)}`;
+    const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await fetch(long)).status));
+    expect(new Set(statuses)).toEqual(new Set([404]));
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    child.stdout?.resume();
+    expect(await ended).toEqual({ code: 0, stderr: '' });
+  });
+
   it('when its parent goes away', async () => {
     const { child, ended } = await startListening();
     child.disconnect();

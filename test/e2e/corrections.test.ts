@@ -130,9 +130,15 @@ describe('a higher revision replaces the event, whichever comes first', () => {
       { resourceType: 'custom_domain', billingDimension: 'custom_domain_active_time_hours', usage: '12' },
     ],
   ])('%s', async (_where, changes) => {
-    const jobsInOrder = (account: string) => [[event(account)], [event(account, { ...changes, revision: 1 })]];
+    const first = (account: string) => event(account);
+    const revised = (account: string) => event(account, { ...changes, revision: 1 });
     const [revisedLater, revisedFirst, inOneJob] = [newAccount(), newAccount(), newAccount()];
-    await send(...jobsInOrder(revisedLater), ...jobsInOrder(revisedFirst).reverse(), jobsInOrder(inOneJob).flat());
+    await deployment.deliver([
+      first(revisedLater),
+      revised(revisedFirst),
+      { events: [first(inOneJob), revised(inOneJob)] },
+    ]);
+    await deployment.deliver([revised(revisedLater), first(revisedFirst)]);
     for (const account of [revisedLater, revisedFirst, inOneJob]) {
       expect(await answers(account)).toEqual(asIfOnly(account, [event(account, changes)]));
     }
@@ -188,9 +194,9 @@ describe('under a newer price book', () => {
       changes,
     }));
     await deployment.startWorker(EXAMPLE_BOOK);
-    await send(...contradictions.map(({ account }) => [event(account)]));
+    await deployment.deliver(contradictions.map(({ account }) => event(account)));
     await deployment.startWorker(newer);
-    await send(...contradictions.map(({ account, changes }) => [event(account, changes)]));
+    await deployment.deliver(contradictions.map(({ account, changes }) => event(account, changes)));
     for (const { account } of contradictions) {
       expect(await answers(account)).toEqual(asIfOnly(account, [event(account)]));
     }

@@ -7,4 +7,4 @@ export { findFreePort, isPortFree } from './ports.js';
 export { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
 export { pingRedis, type RedisOptions, startRedis } from './redis.js';
 export type { RunningClickHouse, RunningRedis, RunningServer, ServerExit } from './running-server.js';
-export { NODE_FLAGS } from './start/service-process.js';
+export { NODE_OPTIONS } from './start/service-process.js';

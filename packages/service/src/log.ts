@@ -1,16 +1,28 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-const STANDARD_OUTPUT = 1;
+/** Whoever reads the log has so long to take what is left of it. */
+const LAST_LINES_MS = 1_000;
 
 /**
- * JSON lines on standard output, each written at once. With writes in the background pino flushes at the exit, and where
- * whoever read the log is gone that flush is tried again for ever: the process would never end.
+ * JSON lines on standard output, written in the background: a reader that stalls must not hold up the service. To be
+ * ended with {@link endLog}.
  * @param name of the service
  * @param stream instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFacts } };
-  return pino(options, stream ?? pino.destination({ fd: STANDARD_OUTPUT, sync: true }));
+  return stream ? pino(options, stream) : pino(options);
+}
+
+/**
+ * Before the process exits: writes what is left, as far as anybody takes it. pino would try that at the exit, and again
+ * for ever where whoever read the log is gone or has stalled.
+ */
+export async function endLog(log: Logger): Promise<void> {
+  await Promise.race([new Promise((resolve) => log.flush(resolve)), delay(LAST_LINES_MS)]);
+  const destination: unknown = Reflect.get(log, pino.symbols.streamSym);
+  if (typeof destination === 'object' && destination) Reflect.set(destination, 'flushSync', () => undefined);
 }
 
 interface ErrorFacts {

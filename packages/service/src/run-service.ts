@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
-import { createLog } from './log.js';
+import { createLog, endLog } from './log.js';
 import { StartError } from './start-error.js';
 import { stopOnRequest } from './stop-request.js';
 import { readTracingSettings, startTracing, type Tracing, tracingTrouble } from './tracing/index.js';
@@ -20,9 +20,10 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   readEnv: (variables: NodeJS.ProcessEnv) => Env,
   start: (env: Env, log: Logger, tracing: Tracing) => Promise<Service>,
 ): Promise<void> {
+  let log: Logger | undefined;
   try {
     const env = readEnv(process.env);
-    const log = createLog(name, env.LOG_LEVEL);
+    log = createLog(name, env.LOG_LEVEL);
     const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
     let service: Service | undefined;
     // Before the start, so that no request to stop is answered by sudden death. Until it is there it has nothing to finish.
@@ -35,6 +36,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     if (!(error instanceof EnvError) && !(error instanceof StartError)) throw error;
     const lines = error instanceof EnvError ? error.faults : [error.message.replace(/\s+/g, ' ')];
     for (const line of lines) process.stderr.write(`${name}: ${line}\n`);
+    if (log) await endLog(log);
     // Connections that are open by now would keep the process running.
     process.exit(1);
   }

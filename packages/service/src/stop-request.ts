@@ -1,5 +1,6 @@
 /** Ends the process in good order, whoever asks for it. */
 import type { Logger } from 'pino';
+import { endLog } from './log.js';
 
 /** Container runtimes kill 10 s after SIGTERM; what is left by then must be cut off before. */
 export const STOP_DEADLINE_MS = 8_000;
@@ -17,9 +18,11 @@ export function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
     try {
       await stop();
       log.info({ event: 'stopped' }, 'stopped');
+      await endLog(log);
       process.exit(0);
     } catch (err) {
       log.error({ event: 'stop_failed', err }, 'could not stop in good order');
+      await endLog(log);
       process.exit(1);
     }
   };

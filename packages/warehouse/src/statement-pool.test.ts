@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
 import { createWarehouse } from './client.js';
@@ -22,6 +22,14 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error('it did not fail');
+}
+
+/** @returns the server's address */
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 }
 
 describe('a statement', () => {
@@ -82,12 +90,35 @@ describe('a failure', () => {
     expect(clickHouseFailureKind(error)).toBe('away');
   });
 
+  it('of what is under way comes with the end of the pool, at once', async () => {
+    const warehouse = createWarehouse(database.options);
+    const started = performance.now();
+    const failure = failureOf(warehouse.statements.read('SELECT sleep(3)', {}));
+    await warehouse.statements.read('SELECT 1', {});
+    await warehouse.close();
+    expect(clickHouseFailureKind(await failure)).toBe('away');
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+
+  it('of a connection that was closed while it idled is none: the statement is sent again', async () => {
+    let requests = 0;
+    const closing = createServer((request, response) => {
+      requests += 1;
+      if (requests === 2) request.socket.destroy();
+      else response.end('[{"n":1}]');
+    });
+    const warehouse = createWarehouse({ ...database.options, url: await listening(closing) });
+    for (let question = 0; question < 2; question += 1) {
+      expect(await warehouse.statements.read('SELECT 1 AS n', {})).toEqual([{ n: 1 }]);
+    }
+    expect(requests).toBe(3);
+    await warehouse.close();
+    closing.close();
+  });
+
   it('tells of a server that is another', async () => {
-    const foreign = createServer((_request, response) => response.end('<h1>Welcome</h1>')).listen(0, '127.0.0.1');
-    await once(foreign, 'listening');
-    const address = foreign.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
-    const warehouse = createWarehouse({ ...database.options, url: `http://127.0.0.1:${port}` });
+    const foreign = createServer((_request, response) => response.end('<h1>Welcome</h1>'));
+    const warehouse = createWarehouse({ ...database.options, url: await listening(foreign) });
     const error = await failureOf(warehouse.statements.read('SELECT 1', {}));
     await warehouse.close();
     foreign.close();

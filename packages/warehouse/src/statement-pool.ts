@@ -3,7 +3,7 @@
  * and pipes the statement behind the headers, which is a fifth of the time of a summary: docs/decisions/0010.
  */
 import { parseError } from '@clickhouse/client';
-import { Pool } from 'undici';
+import { errors, Pool } from 'undici';
 
 /** Values of a statement's parameters that can be sent as they are. */
 export type ScalarParameters = Readonly<Record<string, string | number>>;
@@ -49,7 +49,13 @@ export class StatementPool {
    * @throws as {@link run}
    */
   async read(query: string, parameters: ScalarParameters): Promise<unknown> {
-    return JSON.parse(await this.run(query, parameters));
+    try {
+      return JSON.parse(await this.run(query, parameters));
+    } catch (error) {
+      if (!isLostConnection(error)) throw error;
+      // Most often the server has closed a connection that idled, just as the statement was sent.
+      return JSON.parse(await this.run(query, parameters));
+    }
   }
 
   /**
@@ -71,9 +77,16 @@ export class StatementPool {
     return answer;
   }
 
+  /** At once: what is under way fails. */
   async close(): Promise<void> {
-    await this.#pool.close();
+    await this.#pool.destroy();
   }
+}
+
+function isLostConnection(error: unknown): boolean {
+  return (
+    error instanceof errors.SocketError || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
+  );
 }
 
 function texts(values: ScalarParameters): Record<string, string> {

@@ -9,14 +9,15 @@ const READY_DEADLINE_MS = 60_000;
 const PROBE_TIMEOUT_MS = 5_000;
 
 /**
- * How Node runs each service, as in the Dockerfile. Of what the ingest worker holds 50 MB are in use; on a large machine
- * Node would let 200 MB of garbage pile up beside them, and with this bound it collects earlier, at no cost that shows.
+ * NODE_OPTIONS of each service, as in the Dockerfile, where nothing else is said. Of what the ingest worker holds 50 MB
+ * are in use; on a large machine Node would let 200 MB of garbage pile up beside them, and with this bound it collects
+ * earlier, at no cost that shows.
  */
-export const NODE_FLAGS = { ingest: ['--max-old-space-size=1024'], query: [] } as const;
+export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '' } as const;
 
 export interface ServiceOptions {
   /** The name of its folder in `services`. */
-  name: keyof typeof NODE_FLAGS;
+  name: keyof typeof NODE_OPTIONS;
   env: NodeJS.ProcessEnv;
   /** The log goes to `<dataDir>/<name>.log`. */
   dataDir: string;
@@ -38,12 +39,12 @@ export async function startService({ name, env, dataDir, url, readyPath }: Servi
     const host = await HostProcess.start({
       name: `The ${name} service`,
       script: 'lifeline.js',
-      args: [process.execPath, ...NODE_FLAGS[name], join(SERVICES, name, 'dist', 'main.js')],
+      args: [process.execPath, join(SERVICES, name, 'dist', 'main.js')],
       announcesPid: true,
       directory: process.cwd(),
       logFile: join(dataDir, `${name}.log`),
       lock,
-      env,
+      env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
     });
     await host.waitUntilReady(() => requireOk(new URL(readyPath, url)), READY_DEADLINE_MS);
     return host.describe(url);

@@ -84,6 +84,22 @@ describe('a stored answer', () => {
     expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
   });
 
+  it('of an earlier version, with costs for fewer buckets than usages, keeps both', async () => {
+    const result = { caller: 'earlier', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
+    await database.warehouse.command({
+      query: `
+INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series,
+                             total_cost, total_usage, total_groups)
+VALUES ('earlier', '${result.resultId}', 'acme', 1, ['box'], 9, 14, ([3], [9]), ([0, 1, 3], [5, 7, 2]), 9, 14, 1)`,
+    });
+    const { groups } = await readStoredMetrics(database.warehouse, result, {
+      after: 0,
+      limit: 1,
+      groupBy: QUESTION.groupBy,
+    });
+    expect(groups[0]?.series).toEqual({ buckets: [0, 1, 3], costs: ['0', '0', '9'], usages: ['5', '7', '2'] });
+  });
+
   it('is known to its caller alone', async () => {
     const page = { after: 0, limit: 3, groupBy: QUESTION.groupBy };
     const foreign = { ...RESULT, caller: 'another' };

@@ -86,12 +86,15 @@ export async function readStoredMetrics(
 const storedRow = groupRow.extend({ total_cost: decimal, total_usage: decimal });
 const NOTHING_STORED: StoredMetrics = { groups: [], totals: { cost: ZERO, usage: ZERO }, totalGroups: 0 };
 
+/** Where costs are stored for fewer buckets than usages, as they once were, those that are missing are zero. */
 export const STORED_METRICS = `
 SELECT
   values,
   cost,
   usage,
-  (cost_series.1, cost_series.2, usage_series.2) AS series,
+  (usage_series.1,
+   arrayMap(bucket -> cost_series.2[indexOf(cost_series.1, bucket)], usage_series.1),
+   usage_series.2) AS series,
   total_cost,
   total_usage,
   total_groups

@@ -148,8 +148,11 @@ function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension
 /** What the groups have in common, or what stands for it where they enrich. */
 function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension[], cost: string): string {
   if (groupBy.includes(column)) return column;
-  return isKnown(column, groupBy) ? "''" : dominantValue(column, cost);
+  return isKnown(column, groupBy) ? `'${NOT_READ}'` : dominantValue(column, cost);
 }
+
+/** In place of a value that is known without reading it; no dimension but the uuid may be empty. */
+const NOT_READ = '';
 
 /** A billing dimension belongs to one type, which need not be read. */
 function isKnown(column: GroupByDimension, groupBy: readonly GroupByDimension[]): boolean {
@@ -170,6 +173,7 @@ export const decimal = z.string().refine(isDecimalText, 'must be a decimal in it
 const decimals = z.custom<DecimalText[]>(areDecimalTexts, 'must be decimals in their shortest form');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
+  .refine(([buckets, costs, usages]) => buckets.length === costs.length && buckets.length === usages.length)
   .transform(([buckets, costs, usages]): SparseSeries => ({ buckets, costs, usages }));
 
 function areDecimalTexts(value: unknown): boolean {
@@ -203,7 +207,9 @@ function shownValues(shown: readonly GroupByDimension[], values: readonly string
   shown.forEach((dimension, index) => {
     named[dimension] = values[index] ?? '';
   });
-  const { billing_dimension = '' } = named;
-  if (isBillingDimension(billing_dimension)) named.resource_type = DIMENSIONS[billing_dimension].resourceType;
+  const { billing_dimension = '', resource_type } = named;
+  if (resource_type === NOT_READ && isBillingDimension(billing_dimension)) {
+    named.resource_type = DIMENSIONS[billing_dimension].resourceType;
+  }
   return named;
 }

@@ -26,8 +26,9 @@ interface Ledger {
 
 /**
  * Exact within one process: whoever stores reserves first, and what was stored is added when the reservation ends, so
- * the rows of another are either known or still reserved. Processes do not know of each other: with several, the bound
- * may be exceeded by what the others let through in a minute.
+ * the rows of another are either known or still reserved. A statement that failed may have stored all the same, or do so
+ * yet: it counts as if it had. Processes do not know of each other: with several, the bound may be exceeded by what the
+ * others let through in a minute.
  */
 export class StoredGroupsBudget {
   readonly #options: StoredGroupsBudgetOptions;
@@ -57,16 +58,25 @@ export class StoredGroupsBudget {
       // A refusal is never given on a count of old: what was stored a day before may be gone since.
       if (this.#isOutdated(ledger) || least > room()) await this.#count(caller, ledger);
       if (least > room()) return undefined;
-      const answer = await store(Math.min(wanted, room()));
-      ledger.stored += answer.totalGroups;
-      ledger.written += answer.totalGroups;
-      return answer;
-    } catch (error) {
-      // It may have been stored all the same.
-      ledger.countedAt = Number.NEGATIVE_INFINITY;
-      throw error;
+      return await this.#stored(ledger, Math.min(wanted, room()), store);
     } finally {
       ledger.reserved -= wanted;
+    }
+  }
+
+  async #stored<T extends { readonly totalGroups: number }>(
+    ledger: Ledger,
+    most: number,
+    store: (most: number) => Promise<T>,
+  ): Promise<T> {
+    let written = most;
+    try {
+      const answer = await store(most);
+      written = answer.totalGroups;
+      return answer;
+    } finally {
+      ledger.stored += written;
+      ledger.written += written;
     }
   }
 
