@@ -56,8 +56,10 @@ describe('the process stops with code 0', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)('on %s', async (signal) => {
     const { child, ended, url } = await startListening();
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    const rest = child.stdout ? text(child.stdout) : '';
     child.kill(signal);
     expect(await ended).toEqual({ code: 0, stderr: '' });
+    expect(await rest).toMatch(/"event":"stopped".*\n$/);
   });
 
   it('when nobody reads its log any more', async () => {

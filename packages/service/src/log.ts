@@ -12,17 +12,26 @@ const LAST_LINES_MS = 1_000;
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFacts } };
-  return stream ? pino(options, stream) : pino(options);
+  if (stream) return pino(options, stream);
+  const destination = pino.destination({ sync: false });
+  const log = pino(options, destination);
+  destinations.set(log, destination);
+  return log;
 }
+
+const destinations = new WeakMap<Logger, ReturnType<typeof pino.destination>>();
 
 /**
  * Before the process exits: writes what is left, as far as anybody takes it. pino would try that at the exit, and again
  * for ever where whoever read the log is gone or has stalled.
  */
 export async function endLog(log: Logger): Promise<void> {
-  await Promise.race([new Promise((resolve) => log.flush(resolve)), delay(LAST_LINES_MS)]);
-  const destination: unknown = Reflect.get(log, pino.symbols.streamSym);
-  if (typeof destination === 'object' && destination) Reflect.set(destination, 'flushSync', () => undefined);
+  const destination = destinations.get(log);
+  if (!destination) return;
+  const written = new Promise((resolve) => destination.once('close', resolve));
+  destination.end();
+  await Promise.race([written, delay(LAST_LINES_MS)]);
+  destination.flushSync = () => undefined;
 }
 
 interface ErrorFacts {
