@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { failureOf } from '../../../test/failure.js';
 import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
@@ -51,13 +52,6 @@ type Settings = Pick<MeterlineClientOptions, 'apiVersion' | 'fetch' | 'retries' 
 
 function clientOf(url: string, settings: Settings = {}): MeterlineClient {
   return new MeterlineClient({ baseUrl: url, credential: 'secret', ...settings });
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 }
 
 describe('another attempt', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { failureOf } from '../../../test/failure.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
 import { createWarehouse } from './client.js';
 import { isContentError } from './errors.js';
@@ -12,15 +13,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => database.drop());
-
-async function failureOf(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}
 
 function insert(table: string, values: string): Promise<unknown> {
   return database.warehouse.command({ query: `INSERT INTO ${table} VALUES ${values}` });

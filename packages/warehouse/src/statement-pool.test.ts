@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { failureOf } from '../../../test/failure.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
 import { createWarehouse } from './client.js';
 import { clickHouseFailureKind } from './errors.js';
@@ -14,15 +15,6 @@ beforeAll(async () => {
   statements = database.warehouse.statements;
 });
 afterAll(() => database.drop());
-
-async function failureOf(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}
 
 /** @returns the server's address */
 async function listening(server: Server): Promise<string> {

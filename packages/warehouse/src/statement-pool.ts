@@ -49,13 +49,12 @@ export class StatementPool {
    * @throws as {@link run}
    */
   async read(query: string, parameters: ScalarParameters): Promise<unknown> {
-    try {
-      return JSON.parse(await this.run(query, parameters));
-    } catch (error) {
+    const answer = await this.run(query, parameters).catch((error: unknown) => {
       if (!isLostConnection(error)) throw error;
       // Most often the server has closed a connection that idled, just as the statement was sent.
-      return JSON.parse(await this.run(query, parameters));
-    }
+      return this.run(query, parameters);
+    });
+    return JSON.parse(answer);
   }
 
   /**

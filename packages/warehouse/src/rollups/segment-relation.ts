@@ -2,7 +2,7 @@
 import { type GroupByDimension, MS_PER_DAY, MS_PER_HOUR, type Resolution } from '@meterline/catalog';
 import { arraysFor } from './cell-columns.js';
 import { CELL_TABLE, type Grain } from './grain.js';
-import { bucketsCondition, eventsCondition, filterCondition } from './segment-window.js';
+import { bucketsCondition, eventsCondition, filterCondition, type SegmentWindow } from './segment-window.js';
 import type { Segment } from './segments.js';
 
 export interface SegmentQuestion {
@@ -30,8 +30,8 @@ export interface Entries {
 export function entriesOf(segments: readonly Segment[], question: SegmentQuestion): Entries {
   const [only, ...others] = segments;
   if (only && others.length === 0 && only.source !== 'events') return cellEntries(only.source, 0, question);
-  const selects = segments.map(({ source, ...segment }, index) =>
-    source === 'events' ? eventsSelect({ source, ...segment }, index, question) : cellsSelect(source, index, question),
+  const selects = segments.map((segment, index) =>
+    segment.source === 'events' ? eventsSelect(segment, index, question) : cellsSelect(segment.source, index, question),
   );
   const from = `
 FROM
@@ -41,14 +41,14 @@ FROM
 }
 
 /** Added up here already: of events there are many to a group and bucket. */
-function eventsSelect(segment: Segment, index: number, { resolution, columns, filters }: SegmentQuestion): string {
+function eventsSelect(window: SegmentWindow, index: number, { resolution, columns, filters }: SegmentQuestion): string {
   return `
   SELECT
     ${[...columns, `${BUCKETS[resolution]('event_hour')} AS entry_bucket`].join(',\n    ')},
     sum(usage_events.cost) AS entry_cost,
     sum(usage_events.usage) AS entry_usage
   FROM usage_events FINAL
-  WHERE ${eventsCondition(segment, index, filters).join('\n    AND ')}
+  WHERE ${eventsCondition(window, index, filters).join('\n    AND ')}
   GROUP BY ${[...columns, 'entry_bucket'].join(', ')}`;
 }
 

@@ -173,7 +173,10 @@ export const decimal = z.string().refine(isDecimalText, 'must be a decimal in it
 const decimals = z.custom<DecimalText[]>(areDecimalTexts, 'must be decimals in their shortest form');
 const series = z
   .tuple([z.array(z.number()), decimals, decimals])
-  .refine(([buckets, costs, usages]) => buckets.length === costs.length && buckets.length === usages.length)
+  .refine(
+    ([buckets, costs, usages]) => buckets.length === costs.length && buckets.length === usages.length,
+    'must have a cost and a usage for each bucket',
+  )
   .transform(([buckets, costs, usages]): SparseSeries => ({ buckets, costs, usages }));
 
 function areDecimalTexts(value: unknown): boolean {
