@@ -7,6 +7,8 @@ export type EpochMs = number;
 
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
+/** Exclusive: the first instant after the year 2100. The API and the command line take times from 1970 up to it. */
+export const END_OF_TIME: EpochMs = Date.UTC(2101, 0);
 const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
 
 const DIGIT_ZERO = '0'.charCodeAt(0);

@@ -14,7 +14,7 @@ import {
   MAX_GROUP_BY_DIMENSIONS,
 } from '../group-by.js';
 import { RESOLUTIONS } from '../resolution.js';
-import { parseTimestamp } from '../timestamp.js';
+import { END_OF_TIME, parseTimestamp } from '../timestamp.js';
 import { pageSize } from './page-size.js';
 
 export const MAX_METRICS_PAGE = 100;
@@ -23,9 +23,6 @@ export const MAX_ACCOUNT_PAGE = 200;
 
 export const ACCOUNT_SORTS = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc'] as const;
 export type AccountSort = (typeof ACCOUNT_SORTS)[number];
-
-/** Exclusive: the first instant after the year 2100. */
-const END_OF_TIME = Date.UTC(2101, 0);
 
 const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), from 1970 through 2100, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode the plus as %2B';
