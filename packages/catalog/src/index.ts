@@ -7,6 +7,7 @@ export * from './dimensions.js';
 export * from './event.js';
 export * from './event-schema.js';
 export * from './group-by.js';
+export * from './metrics-csv.js';
 export * from './price-book.js';
 export * from './queue.js';
 export * from './rejection.js';
