@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
-import { loadPriceBook } from './price-book-file.js';
+import { loadPriceBook } from './price-book.js';
 
 let directory: string;
 beforeAll(async () => {
@@ -32,6 +32,14 @@ describe('loadPriceBook', () => {
     await expect(loadPriceBook(path)).rejects.toMatchObject({
       name: 'PriceBookError',
       message: expect.stringMatching(/^PRICE_BOOK .*absent\.json cannot be used: .*ENOENT/),
+    });
+  });
+
+  it('names the file as the caller does, and keeps the cause', async () => {
+    const loading = loadPriceBook(join(directory, 'absent.json'), 'the book of --book');
+    await expect(loading).rejects.toMatchObject({
+      message: expect.stringMatching(/^the book of --book cannot be used: .*ENOENT/),
+      cause: { code: 'ENOENT' },
     });
   });
 
