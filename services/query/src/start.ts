@@ -47,7 +47,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     watchOutages(redis, log);
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
-      ClickHouse: async () => (await warehouse.ping()).success,
+      ClickHouse: () => warehouse.ping(),
       Redis: () => redis.ping().then(() => true),
     });
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
