@@ -11,8 +11,8 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { groupKey } from '../breakdown/group.js';
-import type { PreviousCosts } from '../table/row.js';
+import { groupKey } from '../breakdown/breakdown.js';
+import type { PreviousCosts } from '../table/rows.js';
 import { type CsvValue, writeCsv } from './csv.js';
 
 const SHARE_DIGITS = 6;

@@ -1,8 +1,8 @@
 import type { MetricsEntry, MetricsQuery } from '@meterline/client';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useSession } from '../session/session.js';
-import type { PreviousCosts } from '../table/row.js';
+import { useSession } from '../shell/session.js';
+import type { PreviousCosts } from '../table/rows.js';
 import type { View } from '../view/view.js';
 import { type CostCsvSource, costCsv } from './cost-csv.js';
 
@@ -35,7 +35,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
     },
   });
   return (
-    <span className="export">
+    <span>
       {isError && (
         <span className="fault" role="alert">
           Export failed: {error.message}
@@ -43,7 +43,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
       )}
       <button
         type="button"
-        className="control plain"
+        className="control"
         disabled={isPending || (view.compare && previous === undefined)}
         onClick={() => mutate()}
       >
