@@ -19,7 +19,7 @@ export default {
   },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@meterline/([a-z-]+)/([a-z-]+)$': '<rootDir>/packages/$1/src/$2/index.ts',
+    '^@meterline/([a-z-]+)/([a-z-]+)$': ['<rootDir>/packages/$1/src/$2.ts', '<rootDir>/packages/$1/src/$2/index.ts'],
     '^@meterline/([a-z-]+)$': ['<rootDir>/packages/$1/src/index.ts', '<rootDir>/services/$1/src/index.ts'],
   },
 };

@@ -10,6 +10,7 @@ import {
   warehouseOptions,
 } from '@meterline/service';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
+import { loadPriceBook } from '@meterline/service/price-book';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse, PriceBookConflictError, registerPriceBook, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
@@ -19,7 +20,6 @@ import { Batcher } from './batcher.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { createIngestMetrics, type IngestMetrics } from './metrics.js';
-import { loadPriceBook } from './price-book-file.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 

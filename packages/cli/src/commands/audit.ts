@@ -1,4 +1,4 @@
-import { type EpochMs, formatTimestamp } from '@meterline/catalog';
+import { END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import type { CellDifference } from '@meterline/warehouse';
 import type { Command } from 'commander';
 import { CellAudit } from '../audit/cell-audit.js';
@@ -8,7 +8,7 @@ import { withWarehouse } from '../connections/clickhouse.js';
 import { startProgress } from '../progress.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 import { shortened, textTable } from '../text-table.js';
-import { END_OF_TIME, instantOf, nameOf, withClickHouseFlags, withJson } from './flags.js';
+import { instantOf, nameOf, withClickHouseFlags, withJson } from './flags.js';
 
 interface AuditFlags extends ClickHouseFlags {
   readonly account?: string;

@@ -1,5 +1,5 @@
 /** The flags that several commands share. */
-import { type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog';
+import { END_OF_TIME, type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog';
 import { type Command, InvalidArgumentError } from 'commander';
 
 export const DEFAULT_BATCH = 500;
@@ -58,9 +58,6 @@ export function nameOf(text: string): string {
   if (!isName(text)) throw new InvalidArgumentError('It must be 1 to 256 characters without control characters.');
   return text;
 }
-
-/** Exclusive, as in the API: the first instant after the year 2100. */
-export const END_OF_TIME = Date.UTC(2101, 0);
 
 /** A time as the API takes it. @throws InvalidArgumentError */
 export function instantOf(text: string): EpochMs {

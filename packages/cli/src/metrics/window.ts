@@ -1,5 +1,12 @@
 /** The window of a question, as people say it. */
-import { type EpochMs, formatTimestamp, MS_PER_DAY, MS_PER_HOUR, parseTimestamp } from '@meterline/catalog';
+import {
+  END_OF_TIME,
+  type EpochMs,
+  formatTimestamp,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  parseTimestamp,
+} from '@meterline/catalog';
 import type { WindowQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError } from 'commander';
 import { usageError } from '../command-error.js';
@@ -15,8 +22,6 @@ const UNIT_MS = { m: MS_PER_MINUTE, h: MS_PER_HOUR, d: MS_PER_DAY, w: 7 * MS_PER
 const SPAN = /^([1-9]\d{0,5})([mhdw])$/;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DEFAULT_SPAN_MS = 30 * MS_PER_DAY;
-/** Exclusive, as in the API: the first instant after the year 2100. */
-const END_OF_TIME = Date.UTC(2101, 0);
 
 export function withWindow(command: Command): Command {
   return command

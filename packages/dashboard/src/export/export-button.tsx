@@ -10,11 +10,11 @@ interface ExportButtonProps {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** Undefined with `compare`: not here yet. */
+  /** Undefined while comparing: not read yet. */
   readonly previous: PreviousCosts;
 }
 
-/** Fetches every page anew, so that the file is of one moment. */
+/** Reads every page again, so that the file shows one moment. */
 export function ExportButton({ account, view, query, previous }: ExportButtonProps) {
   const { client } = useSession();
   const [count, setCount] = useState(0);
@@ -56,7 +56,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
 function fileName(account: string, { groupBy }: View, { startTime, endTime }: MetricsQuery): string {
   const day = (time: MetricsQuery['startTime']) => String(time).slice(0, 10);
   const parts = ['meterline', account, day(startTime), 'to', day(endTime), ...groupBy];
-  // What a name may hold, a file system may not.
+  // File systems allow fewer characters than names do.
   return `${parts.join('-').replace(/[^\w.-]+/g, '_')}.csv`;
 }
 

@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { loadPriceBook } from './price-book.js';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-price-book-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+async function file(text: string): Promise<string> {
+  const path = join(directory, 'book.json');
+  await writeFile(path, text);
+  return path;
+}
+
+describe('loadPriceBook', () => {
+  it('is the example book without a path', async () => {
+    expect(await loadPriceBook(undefined)).toBe(DEFAULT_PRICE_BOOK);
+  });
+
+  it('reads a book', async () => {
+    const path = await file(JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 9 }));
+    expect(await loadPriceBook(path)).toMatchObject({ version: 9, canonicalText: DEFAULT_PRICE_BOOK.canonicalText });
+  });
+
+  it('names a file that cannot be read', async () => {
+    const path = join(directory, 'absent.json');
+    await expect(loadPriceBook(path)).rejects.toMatchObject({
+      name: 'PriceBookError',
+      message: expect.stringMatching(/^PRICE_BOOK .*absent\.json cannot be used: .*ENOENT/),
+    });
+  });
+
+  it('names the file as the caller does, and keeps the cause', async () => {
+    const loading = loadPriceBook(join(directory, 'absent.json'), 'the book of --book');
+    await expect(loading).rejects.toMatchObject({
+      message: expect.stringMatching(/^the book of --book cannot be used: .*ENOENT/),
+      cause: { code: 'ENOENT' },
+    });
+  });
+
+  it.each([
+    ['is no JSON', 'version: 1', 'not valid JSON'],
+    ['is no book', '[]', 'expected object'],
+    [
+      'lacks prices',
+      JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, prices: [] }),
+      'no price for sandbox_compute_runtime_gbs',
+    ],
+  ])('names a file that %s', async (_, text, reason) => {
+    const path = await file(text);
+    const loading = loadPriceBook(path);
+    await expect(loading).rejects.toMatchObject({ name: 'PriceBookError', message: expect.stringContaining(path) });
+    await expect(loading).rejects.toThrow(reason);
+  });
+});
