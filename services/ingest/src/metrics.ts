@@ -41,11 +41,6 @@ export function createIngestMetrics(registry: Registry) {
       labelNames: ['reason'],
       registers,
     }),
-    conflictingPayloads: new Counter({
-      name: 'meterline_conflicting_payloads_total',
-      help: 'Events that came with different content under one revision, as far as this worker remembers.',
-      registers,
-    }),
     insertDuration: new Histogram({
       name: 'meterline_insert_duration_seconds',
       help: 'How long an insert took that succeeded, without the attempts before it.',

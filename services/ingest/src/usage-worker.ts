@@ -10,7 +10,6 @@ import { trace } from '@opentelemetry/api';
 import { isNotConnectionError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
-import { ConflictWatch } from './conflict-watch.js';
 import { takeIn } from './intake.js';
 import type { IngestMetrics } from './metrics.js';
 
@@ -50,7 +49,6 @@ export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
   readonly #redisOutage: Outage;
-  readonly #conflicts: ConflictWatch;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
   #complainedAt = 0;
@@ -58,7 +56,6 @@ export class UsageWorker {
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
-    this.#conflicts = new ConflictWatch(options.metrics.conflictingPayloads, options.log);
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: { url: options.redisUrl, maxRetriesPerRequest: null },
       prefix: options.prefix,
@@ -133,7 +130,6 @@ export class UsageWorker {
     const intake = takeIn(queued, this.#options.priceBook, Date.now());
     // The rows are all that is needed from here on.
     job.data = '';
-    this.#conflicts.look(intake);
     try {
       await this.#options.batcher.add(intake);
     } catch (error) {
