@@ -1,15 +1,14 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
+import { QueueReader } from './admin.js';
 import { Batcher } from './batcher.js';
-import { createIngestMetrics } from './metrics.js';
-import { QueueReader } from './queue-reader.js';
+import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
-import { registerWorkerGauges } from './worker-gauges.js';
 
 const redisUrl = testRedisUrl();
 let prefix: string;
@@ -59,7 +58,7 @@ async function consuming(): Promise<number | undefined> {
   return (await registry.getSingleMetric('meterline_consuming')?.get())?.values[0]?.value;
 }
 
-it('a worker that has not taken any of the jobs that wait for a minute is told of, until it takes them', async () => {
+it('a worker that has not taken any of the jobs that wait for a minute is reported, until it takes them', async () => {
   register();
   for (let n = 0; n < 3; n += 1) await queue.add('usage', {});
   expect(await consuming()).toBe(1);
@@ -74,4 +73,23 @@ it('a worker that idles consumes, however long', async () => {
   register();
   secondsLater = 100_000;
   expect(await consuming()).toBe(1);
+});
+
+const NOW = 10_000_000;
+const LONG_AGO = NOW - 60_000;
+const RECENTLY = NOW - 59_999;
+
+describe('isConsuming', () => {
+  it.each([
+    ['nothing waits', { waitingJobs: 0, lastProgressAt: LONG_AGO, outage: false }, true],
+    [
+      'jobs wait and some was taken in the last minute',
+      { waitingJobs: 5, lastProgressAt: RECENTLY, outage: false },
+      true,
+    ],
+    ['jobs wait and none was taken for a minute', { waitingJobs: 5, lastProgressAt: LONG_AGO, outage: false }, false],
+    ['jobs wait for a server that is away', { waitingJobs: 5, lastProgressAt: LONG_AGO, outage: true }, true],
+  ])('when %s', (_, consumption, expected) => {
+    expect(isConsuming(consumption, NOW)).toBe(expected);
+  });
 });

@@ -10,23 +10,24 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import type { TracingSettings } from './settings.js';
+import type { TracingSettings } from './tracing.js';
+import { inTime } from './waiting.js';
 
-/** A process that stops has little time left, and spans are not worth more of it. */
+/** A process that stops has little time left for spans. */
 const CLOSE_DEADLINE_MS = 1_000;
 /** An insert is linked to every job whose rows it holds; the SDK alone would keep 128. */
 const MAX_LINKS = 5_000;
 
-export function startSdk({ protocol, serviceName }: TracingSettings, onTrouble: (reason: string) => void) {
-  const trouble: DiagLogFunction = (reason) => onTrouble(reason);
+export function startSdk({ protocol, serviceName }: TracingSettings, onFailure: (reason: string) => void) {
+  const failure: DiagLogFunction = (reason) => onFailure(reason);
   const silent: DiagLogFunction = () => undefined;
   diag.setLogger(
-    { error: trouble, warn: trouble, info: silent, debug: silent, verbose: silent },
+    { error: failure, warn: failure, info: silent, debug: silent, verbose: silent },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const exporter = protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter();
   const provider = new NodeTracerProvider({
-    // What the variables say of the resource goes before; the name has been read from them already.
+    // The resource attributes of the environment; settings have the service name, which OTEL_SERVICE_NAME may have set.
     resource: defaultResource()
       .merge(detectResources({ detectors: [processDetector, envDetector] }))
       .merge(resourceFromAttributes({ 'service.name': serviceName })),
@@ -35,14 +36,9 @@ export function startSdk({ protocol, serviceName }: TracingSettings, onTrouble: 
   });
   provider.register();
   return {
-    close: () =>
-      new Promise<void>((resolve) => {
-        const deadline = setTimeout(resolve, CLOSE_DEADLINE_MS);
-        const closed = provider.shutdown().catch((error: unknown) => onTrouble(String(error)));
-        void closed.then(() => {
-          clearTimeout(deadline);
-          resolve();
-        });
-      }),
+    close: async () => {
+      const sent = provider.shutdown().catch((error: unknown) => onFailure(String(error)));
+      await inTime('the collector of spans', sent, CLOSE_DEADLINE_MS).catch(() => undefined);
+    },
   };
 }
