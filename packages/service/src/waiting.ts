@@ -10,7 +10,7 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    work.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
   });
 }
 
