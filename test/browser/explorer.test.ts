@@ -280,7 +280,7 @@ describe('the CSV', () => {
     ]);
     expect(download.suggestedFilename()).toBe('meterline-acme-2025-10-17-to-2025-11-16-resource_name.csv');
     const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
-    expect(lines[0]).toBe('\uFEFFworkspace,resource_type,resource_name,cost_usd,share_percent');
+    expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,costUsd,sharePercent');
     expect(lines).toHaveLength(1 + BOXES + 4);
     expect(lines).toContain('main,job,nightly,20.000000000001,26.661334');
     expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",5,6.665333`);

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { withAccount } from '../api/session.js';
 import { type CommandContext, formatCount, say } from '../command-context.js';
 import { usageError } from '../command-error.js';
-import { csvHeading, csvPage } from '../metrics/csv-report.js';
+import { csvHeader, csvPage } from '../metrics/csv.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { reportText } from '../metrics/report.js';
 import { styleFor } from '../output/style.js';
@@ -89,7 +89,7 @@ async function printCsv(
   let isFirst = true;
   for await (const page of pages(client, account, query, all)) {
     // Not before the first answer: a call that fails prints nothing.
-    context.stdout.write(isFirst ? csvHeading(options) + csvPage(page, options) : csvPage(page, options));
+    context.stdout.write(isFirst ? csvHeader(options) + csvPage(page, options) : csvPage(page, options));
     isFirst = false;
     if (all) progress.page(page.data.length);
     else sayIfThereIsMore(context, page);

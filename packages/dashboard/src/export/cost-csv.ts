@@ -1,21 +1,26 @@
 /** The table of all groups as CSV: codes instead of labels, and every digit. */
 import {
-  canonicalGroupBy,
+  COST_COLUMN,
+  type CsvCell,
+  type CsvColumn,
+  csvHeading,
+  csvRow,
   type DecimalText,
-  DIMENSIONS,
-  ENTRY_FIELD,
-  enrichedDimensions,
   type GroupByDimension,
+  groupColumns,
+  type MetricsCsvRow,
   percentOf,
   subtractDecimals,
+  usageColumns,
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
 import { groupKey } from '../breakdown/group.js';
 import type { PreviousCosts } from '../table/row.js';
-import { type CsvValue, writeCsv } from './csv.js';
 
 const SHARE_DIGITS = 6;
+/** Without it Excel reads UTF-8 as the system's own encoding. */
+const BYTE_ORDER_MARK = '\uFEFF';
 
 export interface CostCsvSource {
   readonly entries: readonly MetricsEntry[];
@@ -27,37 +32,35 @@ export interface CostCsvSource {
   readonly previous: PreviousCosts;
 }
 
+interface CostCsvRow extends MetricsCsvRow {
+  /** Of the period before. */
+  readonly before: DecimalText;
+  readonly difference: DecimalText;
+}
+
 export function costCsv({ entries, groupBy, keyBy, totalCost, previous }: CostCsvSource): string {
-  const dimensions = canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]);
-  const hasUsage = entries.some(({ summary }) => summary.usage !== undefined);
-  const header = [
-    ...dimensions,
-    'cost_usd',
-    'share_percent',
-    ...(hasUsage ? ['usage', 'unit'] : []),
-    ...(previous ? ['previous_cost_usd', 'change_usd', 'change_percent'] : []),
+  const columns: CsvColumn<CostCsvRow>[] = [
+    ...groupColumns(groupBy),
+    COST_COLUMN,
+    { name: 'sharePercent', cell: ({ amounts }) => percentCell(amounts.cost, totalCost) },
+    ...usageColumns(groupBy),
+    ...(previous ? COMPARISON : []),
   ];
-  const rows = entries.map((entry): CsvValue[] => {
-    const { cost, usage } = entry.summary;
+  const rows = entries.map((entry) => {
     const before = previous?.get(groupKey(entry, keyBy)) ?? ZERO;
-    const difference = subtractDecimals(cost, before);
-    return [
-      ...dimensions.map((dimension) => ({ text: entry[ENTRY_FIELD[dimension]] ?? '' })),
-      { number: cost },
-      number(percentOf(cost, totalCost, SHARE_DIGITS)),
-      ...(hasUsage ? [number(usage), unitOf(entry)] : []),
-      ...(previous
-        ? [{ number: before }, { number: difference }, number(percentOf(difference, before, SHARE_DIGITS))]
-        : []),
-    ];
+    const difference = subtractDecimals(entry.summary.cost, before);
+    return csvRow(columns, { entry, amounts: entry.summary, before, difference });
   });
-  return writeCsv(header, rows);
+  return `${BYTE_ORDER_MARK}${csvHeading(columns)}${rows.join('')}`;
 }
 
-function number(amount: DecimalText | undefined): CsvValue {
-  return amount === undefined ? undefined : { number: amount };
-}
+const COMPARISON: readonly CsvColumn<CostCsvRow>[] = [
+  { name: 'previousCostUsd', cell: ({ before }) => ({ number: before }) },
+  { name: 'changeUsd', cell: ({ difference }) => ({ number: difference }) },
+  { name: 'changePercent', cell: ({ difference, before }) => percentCell(difference, before) },
+];
 
-function unitOf({ billingDimension }: MetricsEntry): CsvValue {
-  return billingDimension && { text: DIMENSIONS[billingDimension].unit };
+/** Empty where there is no percentage. */
+function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
+  return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }

@@ -1,0 +1,56 @@
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
+import { AccountDirectory } from './accounts.js';
+
+const NOW = new Date('2025-10-01T00:00:00.000Z');
+const LATER = new Date('2025-10-02T00:00:00.000Z');
+
+const redis = new Redis(testRedisUrl());
+let accounts: AccountDirectory;
+
+beforeEach(() => {
+  accounts = new AccountDirectory(redis, uniquePrefix());
+});
+
+afterAll(() => redis.quit());
+
+describe('an account', () => {
+  it('is registered under its id as its name', async () => {
+    expect(await accounts.register('acme', NOW)).toEqual({
+      id: 'acme',
+      name: 'acme',
+      createdAt: '2025-10-01T00:00:00.000Z',
+    });
+  });
+
+  it('is registered once: a later call changes nothing', async () => {
+    const first = await accounts.register('acme', NOW);
+    expect(await accounts.register('acme', LATER)).toEqual(first);
+  });
+
+  it('is registered once when many ask at the same time', async () => {
+    const asked = Array.from({ length: 20 }, (_, index) => new Date(NOW.getTime() + index));
+    const registered = await Promise.all(asked.map((now) => accounts.register('acme', now)));
+    expect(new Set(registered.map(({ createdAt }) => createdAt)).size).toBe(1);
+  });
+
+  it.each(['a:b', 'a b', '*', '😀', 'key\\"'])('may have the id %j', async (id) => {
+    await accounts.register('other', LATER);
+    expect(await accounts.register(id, NOW)).toEqual({ id, name: id, createdAt: NOW.toISOString() });
+  });
+
+  it('is another one under another prefix', async () => {
+    await accounts.register('acme', NOW);
+    const elsewhere = new AccountDirectory(redis, uniquePrefix());
+    expect(await elsewhere.register('acme', LATER)).toMatchObject({ createdAt: LATER.toISOString() });
+  });
+
+  it('that is forgotten can be registered again', async () => {
+    await accounts.register('acme', NOW);
+    await accounts.register('zeta', NOW);
+    await accounts.forget('acme');
+    expect(await accounts.register('acme', LATER)).toMatchObject({ createdAt: LATER.toISOString() });
+    expect(await accounts.register('zeta', LATER)).toMatchObject({ createdAt: NOW.toISOString() });
+  });
+});

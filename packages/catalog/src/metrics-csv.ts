@@ -1,0 +1,71 @@
+/** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
+import type { MetricsEntry } from './api/answers.js';
+import { DIMENSIONS } from './dimensions.js';
+import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type GroupByDimension, showsUsage } from './group-by.js';
+
+/** Text, which other people may have chosen, or a number of ours, which stays a number. */
+export type CsvCell = string | { readonly number: string };
+
+export interface CsvColumn<Row> {
+  readonly name: string;
+  readonly cell: (row: Row) => CsvCell;
+}
+
+/** A line of metrics: a group, and its amounts in the window or in one bucket. */
+export interface MetricsCsvRow {
+  readonly entry: MetricsEntry;
+  readonly amounts: Pick<MetricsEntry['summary'], 'cost' | 'usage'>;
+}
+
+/** USD, every digit. */
+export const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
+  name: 'costUsd',
+  cell: ({ amounts }) => ({ number: amounts.cost }),
+};
+
+/** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
+export function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+  return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    return { name: field, cell: ({ entry }) => entry[field] ?? '' };
+  });
+}
+
+/** Usage and its unit; no columns where groups may have several units. */
+export function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+  if (!showsUsage(groupBy)) return [];
+  return [
+    { name: 'usage', cell: ({ amounts }) => ({ number: amounts.usage ?? '' }) },
+    {
+      name: 'unit',
+      cell: ({ entry: { billingDimension: dimension } }) => (dimension ? DIMENSIONS[dimension].unit : ''),
+    },
+  ];
+}
+
+export function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {
+  return csvLine(columns.map(({ name }) => name));
+}
+
+export function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): string {
+  return csvLine(columns.map(({ cell }) => cell(row)));
+}
+
+/**
+ * What a spreadsheet takes for the beginning of a formula: also behind blanks, which some remove, and full-width signs,
+ * which some read as the plain ones.
+ */
+const FORMULA = /^(?:[\t\r\n]|\s*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20])/;
+/** Semicolon and tab, because some spreadsheets cut there too. */
+const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;
+
+/** One line with its end. */
+export function csvLine(cells: readonly CsvCell[]): string {
+  return `${cells.map((cell) => (typeof cell === 'string' ? textCell(cell) : cell.number)).join(',')}\r\n`;
+}
+
+function textCell(text: string): string {
+  // A leading apostrophe says that what follows is text.
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return safe !== text || NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
