@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { displayWidth } from '../text-table.js';
+import { displayWidth } from '../output/table.js';
 import { type Report, type ReportLayout, reportText } from './report.js';
 
 const PLAIN = { strong: (text: string) => text, quiet: (text: string) => text };

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from '@jest/globals';
-import { readEnvironment } from '../settings/environment.js';
+import { readEnvironment } from '../settings/settings.js';
 import { styleFor } from './style.js';
 
 it.each<[string, boolean, Record<string, string>, string]>([

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findLocalStack } from './local-stack-file.js';
+import { findLocalStack } from './saved-files.js';
 
 const ADDRESSES = {
   apiUrl: 'http://127.0.0.1:1',
