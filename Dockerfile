@@ -1,14 +1,14 @@
 # Meterline's production images: docker build --target ingest | query | cli .
 # Small, non-root, without development dependencies and without the embedded engine of packages/local-stack.
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY . .
 # npm install, not npm ci: the lock file lists the optional packages of the platform it was made on alone.
 RUN npm install --no-audit --no-fund --ignore-scripts
 RUN npx tsc -b packages/cli packages/client services/ingest services/query && node scripts/build-page.mjs
 
-FROM node:20-bookworm-slim AS runtime
+FROM node:24-bookworm-slim AS runtime
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json ./

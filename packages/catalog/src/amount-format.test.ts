@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { formatUsage, formatUsd, formatUsdExact } from './amount-format.js';
-import { decimalText } from './decimal-text.js';
+import { decimalText } from './decimal.js';
 
 describe('money', () => {
   it.each([

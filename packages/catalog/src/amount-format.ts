@@ -1,16 +1,16 @@
-/** Money and usage as people read them. The exact figure is always at hand as the amount itself. */
+/** Money and usage for people to read. The exact figure is the amount itself. */
 import type { DecimalText } from './decimal.js';
-import { compareDecimals, decimalText, roundDecimal } from './decimal-text.js';
+import { compareDecimals, decimalText, roundDecimal } from './decimal.js';
 import type { Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
 const MINUS_CENT = decimalText('-0.01');
-/** Of an amount below a cent, so that it does not read as nothing. */
+/** Significant digits of an amount below a cent, which would otherwise read as zero. */
 const DIGITS_BELOW_CENT = 2;
 
 export const UNIT_NAME = { gbs: 'GB-s', count: 'events', hours: 'h' } as const satisfies Record<Unit, string>;
 
-/** `$1,234.57`; an amount below a cent keeps two significant digits, `$0.000012`, and only nothing is `$0.00`. */
+/** `$1,234.57`; an amount below a cent keeps two significant digits, `$0.000012`, and only zero is `$0.00`. */
 export function formatUsd(amount: DecimalText): string {
   const tiny = compareDecimals(amount, CENT) < 0 && compareDecimals(amount, MINUS_CENT) > 0 && amount !== '0';
   const rounded = tiny

@@ -1,4 +1,4 @@
-/** From what a producer sent to a usage event that can be priced and stored. Source: DESIGN section 3. */
+/** Checks what a producer sent and turns it into a usage event that can be priced and stored. Source: DESIGN section 3. */
 import type { z } from 'zod';
 import {
   type DecimalDigits,
@@ -54,8 +54,8 @@ const INVALID_FIELD = {
 } as const satisfies Record<UsageEventField, RejectionReason>;
 
 /**
- * Checks one event and brings it into the form that is stored.
- * @param now the clock that "not more than 10 minutes in the future" is measured against
+ * Checks one event and converts it to the form that is stored.
+ * @param now for the rule "not more than 10 minutes in the future"
  */
 export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
   const shape = usageEventSchema.safeParse(input);
@@ -97,7 +97,7 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
   };
 }
 
-/** The event in the form that a producer sends: what parseUsageEvent reads back as the same event. */
+/** The event as a producer sends it; parseUsageEvent reads it back as the same event. */
 export function toUsageEventInput(event: UsageEvent): UsageEventInput {
   return {
     eventId: event.eventId,
@@ -114,7 +114,7 @@ export function toUsageEventInput(event: UsageEvent): UsageEventInput {
   };
 }
 
-/** How much of a dimension was used, scaled by 10^9: half-even beyond nine decimals, and whole where events are counted. */
+/** How much of a dimension was used, scaled by 10^9: rounded half-even to nine decimals; a whole number where events are counted. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageDigits(input);
   if (!usage || usage.integer.length > MAX_USAGE_DIGITS) return rejected('invalid_usage', USAGE_RULE);
@@ -129,7 +129,7 @@ function usageDigits(usage: number | string): DecimalDigits | undefined {
   return usage >= 0 ? decimalOfNumber(usage) : undefined;
 }
 
-/** The first broken rule decides the code; the message tells all of them, so that one round mends the event. */
+/** The first broken rule decides the code. The message names all of them, so that they can be fixed in one go. */
 function shapeRejection(input: unknown, error: z.ZodError): Checked<never> {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const faults = error.issues.map((issue) => fault(issue, input));

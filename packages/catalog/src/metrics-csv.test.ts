@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MetricsEntry } from './api/answers.js';
-import { decimalText } from './decimal-text.js';
+import { decimalText } from './decimal.js';
 import { COST_COLUMN, csvHeading, csvLine, csvRow, groupColumns, usageColumns } from './metrics-csv.js';
 
 describe('a line of CSV', () => {

@@ -1,13 +1,14 @@
 /**
- * Why an event or a job cannot be accepted. The codes are stable: operators filter by them and alerts name them.
+ * Why an event or a job is refused, and how it is written to rejected_events. The codes are stable: operators filter by
+ * them and alerts name them.
  */
 
-/** The job as a whole */
+/** A job refused as a whole. */
 const JOB_REJECTION_REASONS = ['job_not_an_object', 'job_invalid', 'job_empty', 'job_too_large'] as const;
 
 export const REJECTION_REASONS = [
   ...JOB_REJECTION_REASONS,
-  // One event
+  // A single event.
   'event_not_an_object',
   'unknown_field',
   'missing_field',
@@ -29,7 +30,7 @@ export const REJECTION_REASONS = [
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-/** Whether a job was refused whole for it, rather than one of its events. */
+/** Whether the reason refuses a whole job, rather than one of its events. */
 export function isJobRejection(reason: RejectionReason): boolean {
   return JOB_REJECTION_REASONS.some((jobReason) => jobReason === reason);
 }
@@ -45,4 +46,38 @@ export type Checked<T> = { readonly ok: true; readonly value: T } | ({ readonly 
 
 export function rejected(reason: RejectionReason, message: string): { readonly ok: false } & Rejection {
   return { ok: false, reason, message };
+}
+
+/**
+ * The event as JSON text. Undefined if it is nested too deeply: JSON.parse reads any depth, but JSON.stringify runs out of
+ * stack.
+ */
+export function payloadOf(input: unknown): string | undefined {
+  try {
+    return JSON.stringify(input, nonFiniteAsText);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** JSON.parse reads 1e999 as Infinity, which JSON cannot write; null would hide what was sent. */
+function nonFiniteAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+}
+
+const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
+
+/**
+ * The payload of an event that cannot be written alone. Its whole job is then kept as the payload of another refused event
+ * of that job, at a lower position.
+ */
+export function payloadReference(position: number): string {
+  return JSON.stringify(`see the payload of position ${position} of this job`);
+}
+
+/** The position that such a reference names; undefined for any other payload. */
+export function referencedPosition(payload: string): number | undefined {
+  const [, position] = REFERENCE.exec(payload) ?? [];
+  return position === undefined ? undefined : Number(position);
 }

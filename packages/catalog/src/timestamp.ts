@@ -12,15 +12,15 @@ export const END_OF_TIME: EpochMs = Date.UTC(2101, 0);
 const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
 
 const DIGIT_ZERO = '0'.charCodeAt(0);
-/** Where the point is, if there is a fraction. */
+/** The position of the point, if there is a fraction. */
 const POINT_AT = 'YYYY-MM-DDThh:mm:ss'.length;
 
 /**
  * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, with 0–9 fraction digits; digits past the
  * millisecond are cut off. Gives undefined for anything else: another offset, a day that does not exist, a leap second.
  *
- * Digits are read where they stand, without taking the text apart: every event has a timestamp, and this takes a third of
- * the time.
+ * Digits are read in place instead of splitting the text: every event has a timestamp, and this takes a third of the
+ * time.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
   if (!RFC_3339_UTC.test(text)) return undefined;
@@ -36,7 +36,7 @@ export function parseTimestamp(text: string): EpochMs | undefined {
   return Date.UTC(year + 400, month - 1, day, hour, minute, second, milliseconds(text)) - MS_PER_400_YEARS;
 }
 
-/** The number that so many digits from a place on make. */
+/** The number in `count` digits of the text, starting at `from`. */
 function digits(text: string, from: number, count: number): number {
   let number = 0;
   for (let at = from; at < from + count; at += 1) number = number * 10 + text.charCodeAt(at) - DIGIT_ZERO;

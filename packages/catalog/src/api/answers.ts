@@ -1,14 +1,14 @@
 /**
- * The answers of the API, as a reader that keeps every digit meets them (see exact-json.ts): numbers are decimal text.
- * Members that a later service adds are passed over. What `meta` says stands in the OpenAPI document, for the wire.
+ * The API's answers as `readExactJson` reads them: numbers are decimal text. Unknown members, which a later service may
+ * add, are ignored. `meta` describes the JSON on the wire, for the OpenAPI document.
  * Source: the API specification, sections "Billing API", "Limits" and "Errors".
  */
 import * as z from 'zod';
+import { RESOLUTIONS } from '../calendar.js';
+import { ROLES } from '../caller.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { GROUP_BY_DIMENSIONS } from '../group-by.js';
-import { RESOLUTIONS } from '../resolution.js';
-import { ROLES } from '../role.js';
 
 const amount = z
   .custom<DecimalText>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal')
@@ -80,7 +80,7 @@ export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIME
 export const resourceTypesEnumSchema = z.object({ values: z.array(z.enum(RESOURCE_TYPES)) });
 
 export const accountSchema = z.object({
-  id: z.string().meta({ description: 'What stands for {accountId} in paths.' }),
+  id: z.string().meta({ description: 'The {accountId} of paths.' }),
   name: z.string(),
   role: z.enum(ROLES).meta({
     description: "The caller's: an admin may group and filter by workspace, a member sees the account as a whole.",
@@ -105,11 +105,11 @@ export const accountPageSchema = z.object({
 export const errorAnswerSchema = z.object({
   code: wholeNumber.meta({ type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' }),
   error: z.string().meta({ description: 'A stable word to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
-  message: z.string().meta({ description: 'How to mend the request.' }),
+  message: z.string().meta({ description: 'How to fix the request.' }),
   details: z
     .array(z.record(z.string(), z.string()))
     .optional()
-    .meta({ description: 'Each fault by itself, such as `{parameter, message}`.' }),
-  requestId: z.string().meta({ description: 'To quote when asking for help; also in the header X-Request-Id.' }),
+    .meta({ description: 'Each fault, such as `{parameter, message}`.' }),
+  requestId: z.string().meta({ description: 'Quote it when asking for help. Also in the header X-Request-Id.' }),
 });
 export type ErrorAnswer = z.output<typeof errorAnswerSchema>;

@@ -1,8 +1,9 @@
 /** Reading JSON without doubles: the API writes money and usage digit by digit, and a double keeps 15 of them. */
 
 /**
- * A string, to its end or that of the text, or a number. Strings are matched so that no digit inside of one is taken for
- * a number. A colon belongs to the number before it, because in quotes the two would be the name of a member.
+ * A string (up to the end of the text, if it is not closed) or a number. Strings are matched so that digits inside them
+ * are not taken for numbers. A colon after a number is matched with it, so that both are refused: with quotes around it,
+ * the number would read as the name of a member.
  */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*(?:\s*:)?/g;
 

@@ -1,4 +1,3 @@
 export * from './answers.js';
 export * from './exact-json.js';
 export * from './parameters.js';
-export * from './requests.js';

@@ -1,9 +1,10 @@
 /**
- * The parameters of the API, one by one, as they stand in a query string: what checks them in the service, describes them
- * in its OpenAPI document and types them in the client. How several belong together (a window's order and length) is
- * checked where a request is read. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
+ * The API's parameters as they are written in a query string. The same schemas check them in the service, describe them in
+ * its OpenAPI document and type them in the client. Rules between parameters (a window's order and length) are checked
+ * where a request is parsed. Source: the API specification, sections "Billing API" and "Limits", and DESIGN section 6.
  */
 import * as z from 'zod';
+import { RESOLUTIONS } from '../calendar.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event-schema.js';
 import {
@@ -13,9 +14,7 @@ import {
   isGroupByDimension,
   MAX_GROUP_BY_DIMENSIONS,
 } from '../group-by.js';
-import { RESOLUTIONS } from '../resolution.js';
 import { END_OF_TIME, parseTimestamp } from '../timestamp.js';
-import { pageSize } from './page-size.js';
 
 export const MAX_METRICS_PAGE = 100;
 export const DEFAULT_ACCOUNT_PAGE = 50;
@@ -29,7 +28,7 @@ const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode t
 /** In a query string a bare plus means a space. */
 const SPACE_OFFSET = / \d\d:?\d\d$/;
 
-/** What the document says of a name; its lengths count code points, as JSON Schema does. */
+/** A name in the document. Lengths count code points, as in JSON Schema. */
 const NAME = { minLength: 1, maxLength: MAX_NAME_LENGTH };
 const NAME_RULE = `${NAME.minLength} to ${NAME.maxLength} characters without control characters`;
 
@@ -72,7 +71,7 @@ export const METRICS_PARAMETERS = {
       'weekly, else monthly. Asked for, hourly allows a window of up to 7 days, daily 90 days, weekly 1 year.',
   }),
   groupBy: groupBy.meta({
-    // In the document the list that the text stands for: its style says that commas separate it.
+    // The document describes the list; its `style` says that commas separate the names.
     type: 'array',
     items: { type: 'string', enum: GROUP_BY_DIMENSIONS },
     minItems: 1,
@@ -116,6 +115,30 @@ export const ACCOUNT_LIST_PARAMETERS = {
   }),
 };
 
+/** RFC 3339 in UTC, or the same as a Date. */
+export type Instant = string | Date;
+
+/** Half-open: startTime is inside, endTime is not. */
+export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
+
+type MetricsParameters = Omit<typeof METRICS_PARAMETERS, keyof WindowQuery>;
+
+/** Members that are left out or undefined are not sent. */
+export type MetricsQuery = WindowQuery & {
+  readonly [Name in keyof MetricsParameters]?: z.output<MetricsParameters[Name]> | undefined;
+};
+
 function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
+}
+
+/** `limit`: decimal digits, at least 1; a larger value means the maximum. Source: the API specification, "Limits". */
+function pageSize(maximum: number) {
+  const rule = `must be a whole number from 1 to ${maximum}, in digits`;
+  return z
+    .string()
+    .refine((text) => /^\d+$/.test(text), { error: rule, abort: true })
+    .transform((digits) => Math.min(Number(digits), maximum))
+    .refine((limit) => limit >= 1, rule)
+    .meta({ type: 'integer', minimum: 1 });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisUrlFault } from './redis-url.js';
+import { redisUrlFault } from './redis.js';
 
 describe('an address of Redis', () => {
   it.each([

@@ -1,4 +1,8 @@
-/** Versions of the API. Source: the API specification, section "Versioning", and DESIGN section 7. */
+/** What a caller comes with: a role in an account (DESIGN section 7), and a version of the API (the API specification, "Versioning"). */
+
+/** An admin sees workspaces one by one; a member sees the account as a whole. */
+export const ROLES = ['admin', 'member'] as const;
+export type Role = (typeof ROLES)[number];
 
 /** Ascending; exactly these are valid, previews are not. */
 export const API_VERSIONS = ['2026-04-16', '2026-04-28'] as const;

@@ -1,8 +1,16 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
-import { AccountDirectory } from './account-directory.js';
-import { ApiKeyStore, type CreatedApiKey } from './api-key-store.js';
+import { AccountDirectory } from './accounts.js';
+import {
+  ApiKeyStore,
+  type CreatedApiKey,
+  formatToken,
+  generateToken,
+  hashSecret,
+  parseToken,
+  secretMatches,
+} from './api-keys.js';
 
 const NOW = new Date('2025-10-01T00:00:00.000Z');
 const LATER = new Date('2025-10-02T00:00:00.000Z');
@@ -52,7 +60,7 @@ describe('creating a key', () => {
     expect(account.createdAt).toBe('2025-10-01T00:00:00.000Z');
   });
 
-  it('fails when Redis does not take all of it, rather than give a key that is not listed', async () => {
+  it('fails when Redis does not store all of it: a key is never unlisted', async () => {
     await redis.set(`${prefix}:api-keys`, 'not a sorted set');
     await expect(keys.create(ADMIN, NOW)).rejects.toThrow('WRONGTYPE');
   });
@@ -69,12 +77,12 @@ describe('creating a key', () => {
 });
 
 describe('authenticating', () => {
-  it('a valid key tells account, role and client', async () => {
+  it('a valid key gives account, role and client', async () => {
     const { key, ...created } = await keys.create({ ...ADMIN, role: 'member' }, NOW);
     expect(await keys.authenticate(key)).toEqual(created);
   });
 
-  it('never gives the hash away', async () => {
+  it('never returns the hash', async () => {
     const { key } = await keys.create(ADMIN, NOW);
     expect(await keys.authenticate(key)).not.toHaveProperty('secretHash');
   });
@@ -107,7 +115,7 @@ describe('authenticating', () => {
     expect(await elsewhere.authenticate(key)).toBeUndefined();
   });
 
-  it('fails rather than refuses when Redis is away', async () => {
+  it('fails, and does not refuse, when Redis is away', async () => {
     const { key } = await keys.create(ADMIN, NOW);
     const closed = new Redis(testRedisUrl(), { lazyConnect: true });
     closed.disconnect();
@@ -164,7 +172,7 @@ describe('listing', () => {
 });
 
 describe('erasing the keys of an account', () => {
-  it('leaves no trace of them, revoked ones included, and those of others alone', async () => {
+  it('removes them and their records, revoked ones included, and keeps those of other accounts', async () => {
     const [valid, revoked] = [await keys.create(ADMIN, NOW), await keys.create(ADMIN, NOW)];
     const other = await keys.create({ ...ADMIN, account: 'zeta' }, NOW);
     await keys.revoke(revoked.keyId, NOW);
@@ -174,5 +182,48 @@ describe('erasing the keys of an account', () => {
     expect(await keys.list()).toMatchObject([{ keyId: other.keyId }]);
     expect(await keys.authenticate(other.key)).toBeDefined();
     expect(await keys.eraseKeysOf(ADMIN.account)).toBe(0);
+  });
+});
+
+describe('the text of an API key', () => {
+  it('reads back as what was generated', () => {
+    const token = generateToken();
+    expect(parseToken(formatToken(token))).toEqual(token);
+  });
+
+  it('has 96 bits of id and 256 bits of secret, in hexadecimal', () => {
+    expect(formatToken(generateToken())).toMatch(/^mlk_[0-9a-f]{24}_[0-9a-f]{64}$/);
+  });
+
+  it('is never the same twice', () => {
+    const texts = Array.from({ length: 1000 }, () => formatToken(generateToken()));
+    expect(new Set(texts).size).toBe(1000);
+  });
+
+  const valid = formatToken(generateToken());
+  it.each([
+    ['nothing', ''],
+    ['another kind of token', 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln'],
+    ['another prefix', valid.replace('mlk', 'mlx')],
+    ['upper case', valid.toUpperCase()],
+    ['a digit less', valid.slice(0, -1)],
+    ['a digit more', `${valid}0`],
+    ['a newline at the end', `${valid}\n`],
+    ['a space before', ` ${valid}`],
+    ['an id that would reach another key of Redis', valid.replace(/_[0-9a-f]{24}_/, '_:account:acme_')],
+  ])('is not %s', (_, text) => {
+    expect(parseToken(text)).toBeUndefined();
+  });
+});
+
+describe('a secret', () => {
+  it('matches its own hash alone', () => {
+    const { secret } = generateToken();
+    expect(secretMatches(secret, hashSecret(secret))).toBe(true);
+    expect(secretMatches(generateToken().secret, hashSecret(secret))).toBe(false);
+  });
+
+  it('is hashed with SHA-256', () => {
+    expect(hashSecret('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 });

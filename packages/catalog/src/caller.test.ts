@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { API_VERSIONS, EARLIEST_API_VERSION, hasPaginatedLists, isApiVersion } from './api-version.js';
+import { API_VERSIONS, EARLIEST_API_VERSION, hasPaginatedLists, isApiVersion } from './caller.js';
 
 describe('API versions', () => {
   it('are exactly these two', () => {

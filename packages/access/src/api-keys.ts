@@ -1,12 +1,12 @@
 /**
- * API keys in Redis. Nothing is cached, so a revoked key is refused everywhere at once. A revoked key stays as a
- * record, so that revoking it again is no error.
+ * API keys: their text and their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The
+ * record of a revoked key stays, so that revoking it again is no error.
  */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ROLES, type Role } from '@meterline/catalog';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AccountDirectory } from './account-directory.js';
-import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key.js';
+import type { AccountDirectory } from './accounts.js';
 
 export interface ApiKey {
   readonly keyId: string;
@@ -94,7 +94,7 @@ export class ApiKeyStore {
   }
 
   /**
-   * Removes the account's keys and all record of them; unlike a revoked key, such a key never was.
+   * Removes the account's keys together with their records, which a revocation keeps.
    * @returns how many there were
    */
   async eraseKeysOf(account: string): Promise<number> {
@@ -128,4 +128,34 @@ function throwFailure(results: [error: Error | null, result: unknown][] | null):
 
 function apiKey(keyId: string, { secretHash: _hash, ...record }: z.output<typeof keyRecord>): ApiKey {
   return { keyId, ...record };
+}
+
+/** `mlk_<keyId>_<secret>`. The secret is 256 random bits, so a plain hash hides it well enough. */
+const TOKEN = /^mlk_([0-9a-f]{24})_([0-9a-f]{64})$/;
+
+export interface ApiKeyToken {
+  readonly keyId: string;
+  readonly secret: string;
+}
+
+export function generateToken(): ApiKeyToken {
+  return { keyId: randomBytes(12).toString('hex'), secret: randomBytes(32).toString('hex') };
+}
+
+export function formatToken({ keyId, secret }: ApiKeyToken): string {
+  return `mlk_${keyId}_${secret}`;
+}
+
+/** Undefined when the text is not an API key of ours; it may then be a JWT. */
+export function parseToken(text: string): ApiKeyToken | undefined {
+  const [, keyId, secret] = TOKEN.exec(text) ?? [];
+  return keyId && secret ? { keyId, secret } : undefined;
+}
+
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+export function secretMatches(secret: string, hash: string): boolean {
+  return timingSafeEqual(Buffer.from(hashSecret(secret)), Buffer.from(hash));
 }

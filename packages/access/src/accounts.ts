@@ -1,6 +1,6 @@
 /**
- * What Meterline knows of accounts beside their events: a name and since when. The platform owns accounts; one is
- * registered here with its first API key, or when a token first names it.
+ * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; one is registered here with
+ * its first API key, or when a token first names it.
  */
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { z } from 'zod';
 export interface Account {
   readonly id: string;
   readonly name: string;
-  /** RFC 3339: when Meterline first heard of the account. */
+  /** RFC 3339: when the account was registered. */
   readonly createdAt: string;
 }
 
@@ -37,7 +37,7 @@ export class AccountDirectory {
     return { id, ...accountRecord.parse(fields) };
   }
 
-  /** Removes the record; the account is registered anew when it is next heard of. */
+  /** Removes the record; the next `register` creates a new one. */
   async forget(id: string): Promise<void> {
     await this.#redis.del(this.#key(id));
   }

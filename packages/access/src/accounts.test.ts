@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
-import { AccountDirectory } from './account-directory.js';
+import { AccountDirectory } from './accounts.js';
 
 const NOW = new Date('2025-10-01T00:00:00.000Z');
 const LATER = new Date('2025-10-02T00:00:00.000Z');
@@ -46,7 +46,7 @@ describe('an account', () => {
     expect(await elsewhere.register('acme', LATER)).toMatchObject({ createdAt: LATER.toISOString() });
   });
 
-  it('that is forgotten is registered anew', async () => {
+  it('that is forgotten can be registered again', async () => {
     await accounts.register('acme', NOW);
     await accounts.register('zeta', NOW);
     await accounts.forget('acme');
