@@ -3,8 +3,8 @@ import { type CommandContext, formatCount, printResult, say } from '../command-c
 import { CommandError } from '../command-error.js';
 import { withQueue } from '../connections/redis.js';
 import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from '../emit/emission.js';
-import { type EventSource, openEventSource } from '../input.js';
 import { withBatch, withJson, withRedisFlags } from '../flags.js';
+import { type EventSource, openEventSource } from '../input.js';
 import type { RedisFlags } from '../settings/settings.js';
 
 interface EmitFlags extends RedisFlags {

@@ -8,7 +8,7 @@ import { withApiFlags } from '../flags.js';
 import { csvHeader, csvPage } from '../metrics/csv.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { reportText } from '../metrics/report.js';
-import { styleFor } from '../output/style.js';
+import { layoutFor } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
@@ -33,7 +33,7 @@ export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('metrics')
     .description(
-      'Shows what an account used and what it cost, the dearest group first. Costs are in USD; all times are UTC.\n' +
+      'Shows what an account used and what it cost, the most expensive group first. Costs are in USD; all times are UTC.\n' +
         'Amounts in the table are rounded for reading; --exact, --json and --csv give every digit.',
     );
   withQuery(withApiFlags(command))
@@ -114,7 +114,7 @@ async function printTable(
   }
   progress.end();
   if (!last) return;
-  const layout = { width: context.stdout.columns, style: styleFor(context), isExact: exact };
+  const layout = { ...layoutFor(context), isExact: exact };
   context.stdout.write(`${reportText({ account, groupBy: query.groupBy ?? [], answer: last, entries }, layout)}\n`);
   if (!all) sayIfThereIsMore(context, last);
 }
