@@ -4,7 +4,7 @@ import { noTracing } from '@meterline/service/tracing';
 import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
-import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
 import { type Intake, takeIn } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
@@ -41,8 +41,7 @@ function intake(id: string, usages: readonly number[]): Intake {
 }
 
 async function column(query: string): Promise<unknown[]> {
-  const result = await database.warehouse.query({ query, format: 'JSONCompactEachRow' });
-  return (await result.json<[unknown]>()).map(([value]) => value);
+  return (await select(database.warehouse, query)).map((row) => Object.values(row)[0]);
 }
 
 const usages = () => column('SELECT toFloat64(usage) FROM usage_events FINAL ORDER BY usage');
@@ -66,7 +65,7 @@ describe('EventStore', () => {
   });
 
   it('finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
-    await database.warehouse.command({ query: 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100' });
+    await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
     const store = openStore(database.warehouse, new AbortController().signal);
     const many = Array.from({ length: 60 }, (_, n) => n + 1);
     await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
@@ -81,11 +80,11 @@ describe('EventStore', () => {
   });
 
   it('waits for a table that is away, and refuses nothing for it', async () => {
-    await database.warehouse.command({ query: 'RENAME TABLE usage_events TO elsewhere' });
+    await execute(database.warehouse, 'RENAME TABLE usage_events TO elsewhere');
     const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [1, 2])]);
     await once(() => store.isWaiting);
-    await database.warehouse.command({ query: 'RENAME TABLE elsewhere TO usage_events' });
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO usage_events');
     await stored;
     expect(store.isWaiting).toBe(false);
     expect(await usages()).toEqual([1, 2]);
@@ -94,12 +93,12 @@ describe('EventStore', () => {
   });
 
   it('waits likewise where refused events are kept', async () => {
-    await database.warehouse.command({ query: 'RENAME TABLE rejected_events TO elsewhere' });
+    await execute(database.warehouse, 'RENAME TABLE rejected_events TO elsewhere');
     const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [-1, 1])]);
     await once(() => store.isWaiting);
     expect(await usages()).toEqual([]);
-    await database.warehouse.command({ query: 'RENAME TABLE elsewhere TO rejected_events' });
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO rejected_events');
     await stored;
     expect(await usages()).toEqual([1]);
     expect(await rejections()).toEqual(['1:0:invalid_usage']);

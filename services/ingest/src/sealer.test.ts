@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
-import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../../../test/stack.js';
+import { createTestDatabase, execute, type TestDatabase, testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { createIngestMetrics } from './metrics.js';
 import { Sealer } from './sealer.js';
 
@@ -40,7 +40,7 @@ async function forgetQueue(): Promise<void> {
 
 /** Takes the watermarks away, and waits for others. */
 async function sealsAnew(): Promise<void> {
-  await database.warehouse.command({ query: 'TRUNCATE TABLE rollup_seals' });
+  await execute(database.warehouse, 'TRUNCATE TABLE rollup_seals');
   const isSealed = async () => (await readSeals(database.warehouse)).daily.sealedUntil > 0;
   await until('hours and days are sealed', 20_000, isSealed);
 }

@@ -1,21 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { failureOf } from '../../../test/failure.js';
-import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
-import { createWarehouse } from './client.js';
+import { failureOf } from '../../../../test/failure.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
+import { createWarehouse } from './connection.js';
 import { isContentError } from './errors.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  await database.warehouse.command({
-    query: `CREATE TABLE constrained (x UInt8, d Decimal(38, 9), CONSTRAINT small CHECK x < 10)
-            ENGINE = MergeTree ORDER BY x`,
-  });
+  await execute(
+    database.warehouse,
+    `CREATE TABLE constrained (x UInt8, d Decimal(38, 9), CONSTRAINT small CHECK x < 10)
+     ENGINE = MergeTree ORDER BY x`,
+  );
 });
 afterAll(() => database.drop());
 
 function insert(table: string, values: string): Promise<unknown> {
-  return database.warehouse.command({ query: `INSERT INTO ${table} VALUES ${values}` });
+  return execute(database.warehouse, `INSERT INTO ${table} VALUES ${values}`);
 }
 
 describe('an error of the rows themselves', () => {
@@ -41,16 +42,16 @@ describe('an error that may pass', () => {
 
   it('is a server that does not answer', async () => {
     const away = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
-    const error = await failureOf(away.command({ query: 'SELECT 1' }));
+    const error = await failureOf(execute(away, 'SELECT 1'));
     await away.close();
     expect(isContentError(error)).toBe(false);
   });
 
   it('is a limit of the server', async () => {
-    const limited = database.warehouse.command({
-      query: 'INSERT INTO constrained SELECT number % 10, number FROM numbers(1e6)',
-      clickhouse_settings: { max_memory_usage: '1000' },
-    });
+    const limited = execute(
+      database.warehouse,
+      'INSERT INTO constrained SELECT number % 10, number FROM numbers(1e6) SETTINGS max_memory_usage = 1000',
+    );
     expect(isContentError(await failureOf(limited))).toBe(false);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
-import { createWarehouse } from '../client.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
 import { migrate } from '../migrator.js';
-import { readDatabaseId } from './database-id.js';
+import { readDatabaseId } from './checks.js';
+import { createWarehouse } from './connection.js';
 
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
@@ -23,7 +23,7 @@ describe('the id of a database', () => {
       expect(first).not.toBe(NOBODY);
       expect(await idOf(one)).toBe(first);
       expect(await idOf(other)).not.toBe(first);
-      await one.warehouse.command({ query: `DROP DATABASE ${one.options.database} SYNC` });
+      await execute(one.warehouse, `DROP DATABASE ${one.options.database} SYNC`);
       await migrate(one.options);
       expect(await idOf(one)).not.toBe(first);
     } finally {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
-import { type BlockWriter, type Column, encodeNativeBlock } from './native-block.js';
-import { insertBlock } from './statements/insert-block.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
+import { REJECTED_EVENTS } from '../statements/rejected-events.js';
+import { USAGE_EVENTS } from '../statements/usage-events.js';
+import { type BlockWriter, type Column, encodeNativeBlock, insertBlock, insertStatement } from './insert.js';
 
 let database: TestDatabase;
 let tables = 0;
@@ -20,9 +21,7 @@ async function roundTrip<Value>(
 ): Promise<unknown[]> {
   tables += 1;
   const name = `native_${tables}`;
-  await database.warehouse.command({
-    query: `CREATE TABLE ${name} (at UInt32, value ${type}) ENGINE = MergeTree ORDER BY at`,
-  });
+  await execute(database.warehouse, `CREATE TABLE ${name} (at UInt32, value ${type}) ENGINE = MergeTree ORDER BY at`);
   const columns: Column<{ at: number; value: Value }>[] = [
     { name: 'at', type: 'UInt32', write: (out, row) => out.uint32(row.at) },
     { name: 'value', type: sentAs, write: (out, row) => write(out, row.value) },
@@ -34,11 +33,8 @@ async function roundTrip<Value>(
     table,
     values.map((value, at) => ({ at, value })),
   );
-  const result = await database.warehouse.query({
-    query: `SELECT toString(value) AS value FROM ${name} ORDER BY at`,
-    format: 'JSONEachRow',
-  });
-  return (await result.json<{ value: string }>()).map(({ value }) => value);
+  const query = `SELECT toString(value) AS value FROM ${name} ORDER BY at`;
+  return (await select<{ value: string }>(database.warehouse, query)).map((row) => row.value);
 }
 
 describe('a native block holds', () => {
@@ -133,5 +129,20 @@ describe('a native block refuses', () => {
     ['an Int128 below −2^127', (out: BlockWriter) => out.int128(-(2n ** 127n) - 1n)],
   ])('%s', (_, work) => {
     expect(write(work)).toThrow('out of range');
+  });
+});
+
+describe('insert statements', () => {
+  it('of usage events name every column that is stored, and none that the table computes', () => {
+    expect(insertStatement(USAGE_EVENTS)).toBe(
+      'INSERT INTO usage_events (account_id, event_id, timestamp, workspace, resource_type, resource_name, ' +
+        'resource_uuid, billing_dimension, usage, revision, voided, cost, price_revision, price_book) FORMAT Native',
+    );
+  });
+
+  it('of rejected events name every column', () => {
+    expect(insertStatement(REJECTED_EVENTS)).toBe(
+      'INSERT INTO rejected_events (received_at, job_id, position, account_id, reason, message, payload) FORMAT Native',
+    );
   });
 });

@@ -1,8 +1,58 @@
 /**
- * Writes rows as one block of ClickHouse's Native format: column after column, so that the server copies instead of
- * parsing. Measured from Node against JSON and RowBinary: docs/decisions/0003.
+ * Inserts. Rows in bulk are encoded as one block of ClickHouse's Native format: column after column, so that the server
+ * copies instead of parsing. Measured from Node against JSON and RowBinary: docs/decisions/0003.
  * Source: ClickHouse documentation, "Native" format.
  */
+import type { Warehouse } from './connection.js';
+
+export interface Column<Row> {
+  readonly name: string;
+  readonly type: string;
+  readonly write: (out: BlockWriter, row: Row) => void;
+}
+
+export interface Table<Row> {
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  /** An estimate; the buffer grows where it is too low. */
+  readonly bytesPerRow: number;
+}
+
+/** An insert whose rows are encoded, so that it can be repeated without encoding them again. */
+export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
+
+/**
+ * Inserts rows in one statement. When the promise resolves the rows are durable; when it rejects they may or may not
+ * be, and the same rows may be inserted again.
+ */
+export async function insertBlock<Row>(warehouse: Warehouse, table: Table<Row>, rows: readonly Row[]): Promise<void> {
+  if (rows.length > 0) await prepareInsert(table, rows)(warehouse);
+}
+
+/** @throws RangeError when the rows do not fit a buffer, which repeating cannot change */
+export function prepareInsert<Row>(table: Table<Row>, rows: readonly Row[]): PreparedInsert {
+  const block = encodeNativeBlock(table.columns, rows, table.bytesPerRow);
+  const statement = { name: `insert_${table.name}`, query: insertStatement(table), query_params: {} };
+  return (warehouse) => warehouse.run(statement, block);
+}
+
+/** The statement's text, for a table of the schema. */
+export function insertStatement({ name, columns }: Table<never>): string {
+  return `INSERT INTO ${name} (${columns.map((column) => column.name).join(', ')}) FORMAT Native`;
+}
+
+/** For a few rows of a table that is seldom written: as JSON, all with the columns of the first. Else as {@link insertBlock}. */
+export async function insertRows(
+  warehouse: Warehouse,
+  table: string,
+  rows: readonly Readonly<Record<string, string | number>>[],
+  name = `insert_${table}`,
+): Promise<void> {
+  const [first] = rows;
+  if (!first) return;
+  const query = `INSERT INTO ${table} (${Object.keys(first).join(', ')}) FORMAT JSONEachRow`;
+  await warehouse.run({ name, query, query_params: {} }, rows.map((row) => JSON.stringify(row)).join('\n'));
+}
 
 const HEX_DIGITS = new Uint8Array(128);
 for (let digit = 0; digit < 16; digit += 1) {
@@ -13,12 +63,6 @@ for (let digit = 0; digit < 16; digit += 1) {
 const HYPHEN = '-'.charCodeAt(0);
 /** 42 UTF-16 units are at most 126 bytes, and a length below 128 takes one byte. */
 const SHORT_TEXT = 42;
-
-export interface Column<Row> {
-  readonly name: string;
-  readonly type: string;
-  readonly write: (out: BlockWriter, row: Row) => void;
-}
 
 /** A byte buffer that grows, with a writer for each type that Meterline's tables use. Integers are little-endian. */
 export class BlockWriter {
@@ -115,7 +159,6 @@ export class BlockWriter {
   }
 }
 
-/** @param bytesPerRow an estimate; the buffer grows where it is too low */
 export function encodeNativeBlock<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
