@@ -1,11 +1,11 @@
 /**
- * Cursors: where a list goes on, signed so that nobody can make one up or use one for another question.
+ * Cursors: the position where a list continues, signed so that nobody can forge one or use it for another question.
  * Text: base64url(payload) "." base64url(HMAC-SHA256 of the payload's text). Source: DESIGN section 6, "Paging".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { MS_PER_DAY } from '@meterline/catalog';
 import { z } from 'zod';
-import { cursorExpired, invalidCursor } from '../http/errors.js';
+import { cursorExpired, invalidCursor } from './errors.js';
 
 const LIFETIME_MS = MS_PER_DAY;
 /** 256 bits are 43 characters of base64url. */

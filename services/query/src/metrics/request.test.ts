@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { bucketAxis } from '@meterline/catalog';
 import fc from 'fast-check';
 import { ApiError } from '../http/errors.js';
-import { parseMetricsRequest, readsWorkspaces } from './metrics-parameters.js';
+import { parseMetricsRequest, readsWorkspaces } from './request.js';
 
 const WINDOW = 'startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z';
 
@@ -66,8 +66,8 @@ describe('parseMetricsRequest', () => {
     const pair = fc.tuple(fc.constantFrom(...names), fc.string({ unit: 'grapheme' }));
     fc.assert(
       fc.property(fc.array(pair), (pairs) => {
-        const { status, word, details } = refusalOf(String(new URLSearchParams(pairs)));
-        expect([status, word]).toEqual([400, 'invalid_parameter']);
+        const { status, code, details } = refusalOf(String(new URLSearchParams(pairs)));
+        expect([status, code]).toEqual([400, 'invalid_parameter']);
         for (const { message, parameter } of details ?? []) expect(message).toContain(parameter);
       }),
     );

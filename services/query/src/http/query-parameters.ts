@@ -1,14 +1,14 @@
 /**
- * A query string read strictly: a parameter that is unknown, repeated or empty is a fault, because a typo must not
- * read as "everything". All faults are collected, so that one round mends the request. Source: DESIGN section 6.
+ * A query string, parsed strictly: a parameter that is unknown, repeated or empty is a fault, because a typo must not read
+ * as "everything". All faults are collected, so that the caller can fix them in one go. Source: DESIGN section 6.
  */
 import type { z } from 'zod';
-import { type ApiError, invalidParameters, type ParameterFault } from '../http/errors.js';
+import { type ApiError, invalidParameters, type ParameterFault } from './errors.js';
 
 export interface ParameterRules {
   /** The valid parameters, in the specification's order. */
   readonly names: readonly string[];
-  /** Those for which an empty value means something. */
+  /** Those that may be empty. */
   readonly mayBeEmpty?: readonly string[];
   /** Parameters of related APIs that are asked for by mistake, with what to use instead. */
   readonly unsupported?: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export class QueryParameters {
   readonly #faults: ParameterFault[] = [];
   readonly #mayBeEmpty: readonly string[];
 
-  /** @param rawQuery without the question mark; percent-encoded UTF-8, which the request checks have made sure of */
+  /** @param rawQuery without the question mark; percent-encoded UTF-8, which `checkRequestTarget` has checked */
   constructor(rawQuery: string, rules: ParameterRules) {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
@@ -33,12 +33,12 @@ export class QueryParameters {
     }
   }
 
-  /** The value as the schema makes it; undefined when it was not sent or is faulty. */
+  /** The value, parsed by the schema; undefined when it was not sent or is faulty. */
   optional<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     return this.#read(name, schema, 'give it a value or leave it out');
   }
 
-  /** The same; not being sent is a fault. */
+  /** The same for a parameter that must be sent. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     if (!this.#values.has(name) && !this.#faulty.has(name)) this.fault(name, `${name} is missing; it is required.`);
     return this.#read(name, schema, 'it is required, give it a value');
@@ -72,7 +72,7 @@ export class QueryParameters {
   }
 }
 
-/** For operations without any parameter. @throws ApiError `invalid_parameter` */
+/** For operations without parameters. @throws ApiError `invalid_parameter` */
 export function refuseParameters(rawQuery: string): void {
   const parameters = new QueryParameters(rawQuery, { names: [] });
   if (!parameters.areValid) throw parameters.refusal();

@@ -1,11 +1,11 @@
-/** GET /openapi.json: the API for machines. GET /docs: the same for people. Both are made once, at start. */
+/** GET /openapi.json: the API for machines. GET /docs: the same for people. Both are built once, at the start. */
 import { createHash } from 'node:crypto';
 import type { RequestHandler } from 'express';
-import { createOpenApiDocument } from '../openapi/document.js';
 import { referencePage } from '../reference/page.js';
 import { STYLE } from '../reference/style.js';
+import { createOpenApiDocument } from './document.js';
 
-/** Neither names an account; it is the same for everyone until the next release. */
+/** The same for every caller until the next release. */
 const CACHING = 'public, max-age=300';
 
 export function openApiRoute(): RequestHandler {

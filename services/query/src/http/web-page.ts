@@ -1,9 +1,9 @@
 /** The web page: static files, built by packages/dashboard. */
 import type { RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { unknownPath } from '../http/errors.js';
+import { unknownPath } from './errors.js';
 
-/** Nothing from elsewhere, nothing inline, no eval. */
+/** Nothing from other origins, nothing inline, no eval. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,23 +16,23 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** A file's name has a hash of its content: another content is another file. */
-const FOR_EVER = 'public, max-age=31536000, immutable';
-/** Kept, and asked for again each time: it names the files of the version that is deployed. */
-const ASK_AGAIN = 'no-cache';
+/** For files whose name has a hash of their content: they never change. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+/** Cached, but checked each time: it names the files of the version that is deployed. */
+const REVALIDATE = 'no-cache';
 
-/** What `sendFile` says of a file that is not there, or of a name that leads out of the folder. */
+/** The error of `sendFile` for a file that does not exist, or a name that leads out of the folder. */
 const missing = z.object({ status: z.union([z.literal(403), z.literal(404)]) });
 
 /** GET / @param folder the page's build */
 export function pageRoute(folder: string): RequestHandler {
-  return (request, response, next) => sendFile(request, response, folder, 'index.html', ASK_AGAIN, next);
+  return (request, response, next) => sendFile(request, response, folder, 'index.html', REVALIDATE, next);
 }
 
 /** GET /assets/{file} */
 export function assetRoute(folder: string): RequestHandler<{ file: string }> {
   return (request, response, next) =>
-    sendFile(request, response, `${folder}/assets`, request.params.file, FOR_EVER, next);
+    sendFile(request, response, `${folder}/assets`, request.params.file, IMMUTABLE, next);
 }
 
 function sendFile(

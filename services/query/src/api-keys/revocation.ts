@@ -1,13 +1,10 @@
 /** DELETE /v0/service_accounts/{clientId}/api_keys/{apiKeyId} */
 import type { ApiKeyStore } from '@meterline/access';
 import type { RequestHandler } from 'express';
-import type { Authenticate } from '../auth/authenticate.js';
-import { requireScope } from '../auth/authorise.js';
-import { refuseParameters } from '../contracts/query-parameters.js';
-import { applyVersion } from '../contracts/version.js';
-import { notFound } from '../http/errors.js';
-import { accessAnswer } from '../http/outages.js';
-import { rawQuery } from '../http/request-checks.js';
+import { type Authenticate, requireScope } from '../auth/authenticate.js';
+import { notFound, orAuthUnavailable } from '../http/errors.js';
+import { refuseParameters } from '../http/query-parameters.js';
+import { applyVersion, rawQuery } from '../http/request-checks.js';
 
 export interface RevocationRouteDependencies {
   readonly authenticate: Authenticate;
@@ -15,7 +12,7 @@ export interface RevocationRouteDependencies {
   readonly keys: ApiKeyStore;
 }
 
-/** Revokes at once, everywhere; again is no error. Whoever may not revoke a key learns nothing of it: 404. */
+/** Revokes at once and everywhere; revoking again is no error. A caller who may not revoke a key gets 404, as if there were none. */
 export function revocationRoute({
   authenticate,
   clock,
@@ -28,11 +25,11 @@ export function revocationRoute({
     requireScope(caller, 'apiKey:write');
     refuseParameters(rawQuery(request));
 
-    const key = await accessAnswer(keys.find(apiKeyId));
+    const key = await orAuthUnavailable(keys.find(apiKeyId));
     if (!key || key.clientId !== clientId || caller.roles.get(key.account) !== 'admin') {
       throw notFound('There is no such API key in an account that you are an admin of.');
     }
-    await accessAnswer(keys.revoke(apiKeyId, clock()));
+    await orAuthUnavailable(keys.revoke(apiKeyId, clock()));
     response.status(200).end();
   };
 }

@@ -1,7 +1,7 @@
-/** GET /healthz: the process runs. GET /readyz: what it depends on answers too. */
+/** GET /healthz: the process runs. GET /readyz: the servers that it depends on answer too. */
 import { inTime } from '@meterline/service';
 import type { RequestHandler } from 'express';
-import { ApiError } from '../http/errors.js';
+import { ApiError } from './errors.js';
 
 export const healthRoute: RequestHandler = (_request, response) => {
   response.json({ status: 'ok' });

@@ -1,4 +1,4 @@
-/** The parameters of GET …/metrics. Source: the API specification, section "Billing API", and DESIGN section 6. */
+/** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
 import {
   defaultResolution,
   exceededCap,
@@ -6,18 +6,12 @@ import {
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import { MAX_METRICS_PAGE, METRICS_PARAMETERS as schemas } from '@meterline/catalog/api';
-import { type ParameterRules, QueryParameters } from './query-parameters.js';
-import { readWindow } from './window.js';
+import { MAX_METRICS_PAGE, METRICS_PARAMETERS as schemas, WINDOW_PARAMETERS } from '@meterline/catalog/api';
+import type { MetricsQuestion } from '@meterline/warehouse';
+import { type ParameterRules, QueryParameters } from '../http/query-parameters.js';
 
-export interface MetricsRequest {
-  readonly window: Window;
-  readonly resolution: Resolution;
-  /** In canonical order; empty for the aggregate of everything. */
-  readonly groupBy: readonly GroupByDimension[];
-  readonly filters: Readonly<Partial<Record<GroupByDimension, string>>>;
-  /** Groups on a page: 1 to {@link MAX_METRICS_PAGE}. */
-  readonly limit: number;
+/** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
+export interface MetricsRequest extends Omit<MetricsQuestion, 'accountId' | 'sealed'> {
   /** Empty for the first page. */
   readonly cursor: string;
 }
@@ -52,7 +46,7 @@ export function parseMetricsRequest(rawQuery: string): MetricsRequest {
   return { window, resolution, groupBy, filters: given(filters), limit, cursor };
 }
 
-/** Whether the request names workspaces one by one, which only an account's admins may do. */
+/** Whether the request groups or filters by workspace, which only an account's admins may do. */
 export function readsWorkspaces({ groupBy, filters }: MetricsRequest): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
@@ -68,6 +62,24 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
     );
   }
   return asked ?? defaultResolution(window);
+}
+
+/** startTime and endTime; undefined if one of them is at fault. */
+function readWindow(parameters: QueryParameters): Window | undefined {
+  const startTime = parameters.required('startTime', WINDOW_PARAMETERS.startTime);
+  const endTime = parameters.required('endTime', WINDOW_PARAMETERS.endTime);
+  if (startTime === undefined || endTime === undefined) return undefined;
+  if (startTime < endTime) return { startTime, endTime };
+  parameters.fault('endTime', 'endTime must be after startTime by at least a millisecond.');
+  return undefined;
+}
+
+/** A request whose only parameters are the window's. @throws ApiError `invalid_parameter` with every fault */
+export function parseWindowRequest(rawQuery: string): Window {
+  const parameters = new QueryParameters(rawQuery, { names: Object.keys(WINDOW_PARAMETERS) });
+  const window = readWindow(parameters);
+  if (!window || !parameters.areValid) throw parameters.refusal();
+  return window;
 }
 
 function given(filters: Partial<Record<GroupByDimension, string | undefined>>): MetricsRequest['filters'] {

@@ -1,7 +1,7 @@
 /**
- * An answer page by page. One that fits its first page is computed and forgotten; a larger one is stored once, ranked, and
- * every page of it, the first one too, is a slice of what was stored. Whether it will be large is known from the last
- * time; a guess that was wrong costs another computation, or a small answer stored in vain. Source: DESIGN section 6, "Paging".
+ * An answer in pages. If it fits the first page, it is computed and not kept. A larger one is stored once, ranked, and all
+ * its pages, the first one too, are slices of what was stored. The last answer of the same shape predicts whether this one
+ * will be large; a wrong guess costs a second computation, or stores a small answer for nothing. Source: DESIGN section 6, "Paging".
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -14,26 +14,25 @@ import {
 } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { MetricsRequest } from '../contracts/metrics-parameters.js';
-import { cursorExpired, tooManyStoredGroups } from '../http/errors.js';
-import { storageAnswer } from '../http/outages.js';
+import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
+import type { MetricsRequest } from './request.js';
 import type { ReadSealed } from './seal-reader.js';
 import { StoredGroupsBudget, type StoredGroupsBudgetOptions } from './stored-groups-budget.js';
 
 const MAX_SHAPES = 10_000;
-/** An answer may have grown by so much since its size was seen, and is stored all the same. */
+/** An answer is still stored if it has grown by this factor since its size was last seen. */
 const GROWTH = 1.25;
 
-export interface PagedMetricsOptions extends StoredGroupsBudgetOptions {
+export interface MetricsPagesOptions extends StoredGroupsBudgetOptions {
   readonly readSealed: ReadSealed;
   readonly clock: () => Date;
 }
 
-/** Where in which stored answer the next page begins. */
+/** Where the next page begins: in which stored answer, and after which group. */
 export const pagePosition = z.object({
   resultId: z.uuid(),
   storedAt: z.number(),
-  /** The rank of the last group that was shown. */
+  /** The rank of the last group on the page before. */
   after: z.int(),
 });
 export type PagePosition = z.output<typeof pagePosition>;
@@ -43,13 +42,13 @@ export interface MetricsPage extends Pick<StoredMetrics, 'groups' | 'totals'> {
   readonly next: PagePosition | undefined;
 }
 
-export class PagedMetrics {
-  readonly #options: PagedMetricsOptions;
+export class MetricsPages {
+  readonly #options: MetricsPagesOptions;
   readonly #budget: StoredGroupsBudget;
-  /** How many groups questions of a shape had last: one that will be stored need not be computed before. */
+  /** How many groups the last answer of a shape had: an answer that will be stored need not be computed first. */
   readonly #sizes = new LRUCache<string, number>({ max: MAX_SHAPES });
 
-  constructor(options: PagedMetricsOptions) {
+  constructor(options: MetricsPagesOptions) {
     this.#options = options;
     this.#budget = new StoredGroupsBudget(options);
   }
@@ -57,15 +56,14 @@ export class PagedMetrics {
   /** @throws ApiError `storage_unavailable`, `too_many_stored_groups` */
   async first(caller: string, accountId: string, request: MetricsRequest): Promise<MetricsPage> {
     const { warehouse, readSealed, maxStoredGroups } = this.#options;
-    const { window, resolution, groupBy, filters, limit } = request;
-    const sealed = await storageAnswer(readSealed());
-    const question: MetricsQuestion = { accountId, window, resolution, groupBy, filters, limit, sealed };
-    const shape = JSON.stringify([accountId, groupBy, filteredDimensions(question)]);
+    const sealed = await orStorageUnavailable(readSealed());
+    const question: MetricsQuestion = { ...request, accountId, sealed };
+    const shape = JSON.stringify([accountId, question.groupBy, filteredDimensions(question)]);
     const expected = this.#sizes.get(shape) ?? 0;
-    const guessed = expected > limit ? await this.#store(caller, question, expected, shape) : undefined;
+    const guessed = expected > question.limit ? await this.#store(caller, question, expected, shape) : undefined;
     if (guessed) return guessed;
 
-    const answer = await storageAnswer(readMetrics(warehouse, question));
+    const answer = await orStorageUnavailable(readMetrics(warehouse, question));
     this.#sizes.set(shape, answer.totalGroups);
     const { groups, totals } = answer;
     if (totals) return { groups, totals, next: undefined };
@@ -77,7 +75,7 @@ export class PagedMetrics {
   /** @throws ApiError `storage_unavailable`, `cursor_expired` */
   async next(caller: string, position: PagePosition, { groupBy, limit }: MetricsRequest): Promise<MetricsPage> {
     const { resultId, after } = position;
-    const answer = await storageAnswer(
+    const answer = await orStorageUnavailable(
       readStoredMetrics(this.#options.warehouse, { caller, resultId }, { after, limit, groupBy }),
     );
     if (answer.groups.length === 0) throw cursorExpired();
@@ -99,8 +97,8 @@ export class PagedMetrics {
     const result = { caller, resultId: randomUUID() };
     const size = { least: groups, wanted: Math.ceil(groups * GROWTH) };
     const answer = await this.#budget.spend(caller, size, async (most) => {
-      await storageAnswer(storeMetrics(warehouse, result, question, most));
-      return storageAnswer(readStoredMetrics(warehouse, result, { ...question, after: 0 }));
+      await orStorageUnavailable(storeMetrics(warehouse, result, question, most));
+      return orStorageUnavailable(readStoredMetrics(warehouse, result, { ...question, after: 0 }));
     });
     if (!answer || answer.totalGroups === 0) return undefined;
     this.#sizes.set(shape, answer.totalGroups);

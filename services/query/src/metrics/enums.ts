@@ -2,14 +2,12 @@
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { readResourceTypes, type Warehouse } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
-import type { Authenticate } from '../auth/authenticate.js';
-import { requireMembership, requireScope } from '../auth/authorise.js';
-import { refuseParameters } from '../contracts/query-parameters.js';
-import { applyVersion } from '../contracts/version.js';
-import { parseWindowRequest } from '../contracts/window.js';
-import { storageAnswer } from '../http/outages.js';
-import { rawQuery } from '../http/request-checks.js';
-import type { ReadSealed } from '../metrics/seal-reader.js';
+import { type Authenticate, requireMembership, requireScope } from '../auth/authenticate.js';
+import { orStorageUnavailable } from '../http/errors.js';
+import { refuseParameters } from '../http/query-parameters.js';
+import { applyVersion, rawQuery } from '../http/request-checks.js';
+import { parseWindowRequest } from './request.js';
+import type { ReadSealed } from './seal-reader.js';
 
 export interface ResourceTypesRouteDependencies {
   readonly authenticate: Authenticate;
@@ -42,7 +40,7 @@ export function resourceTypesEnumRoute({
     requireScope(caller, 'admin');
     requireMembership(caller, accountId);
     const window = parseWindowRequest(rawQuery(request));
-    const sealed = await storageAnswer(readSealed());
-    response.json({ values: await storageAnswer(readResourceTypes(warehouse, accountId, window, sealed)) });
+    const sealed = await orStorageUnavailable(readSealed());
+    response.json({ values: await orStorageUnavailable(readResourceTypes(warehouse, accountId, window, sealed)) });
   };
 }

@@ -32,7 +32,7 @@ describe('CursorCodec', () => {
         fc.pre(cursor[at] !== character);
         const changed = cursor.slice(0, at) + character + cursor.slice(at + 1);
         expect(() => codecAt(START).open(changed, BINDING, anything)).toThrow(
-          expect.objectContaining({ word: 'invalid_cursor' }),
+          expect.objectContaining({ code: 'invalid_cursor' }),
         );
       }),
       { numRuns: 500 },
@@ -43,7 +43,7 @@ describe('CursorCodec', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(() => codecAt(START).open(text, BINDING, anything)).toThrow(
-          expect.objectContaining({ word: 'invalid_cursor' }),
+          expect.objectContaining({ code: 'invalid_cursor' }),
         );
       }),
     );
@@ -51,7 +51,7 @@ describe('CursorCodec', () => {
 
   it('refuses another binding and another secret', () => {
     const cursor = codecAt(START).issue(BINDING, 'box');
-    const refusal = expect.objectContaining({ word: 'invalid_cursor', status: 400 });
+    const refusal = expect.objectContaining({ code: 'invalid_cursor', status: 400 });
     expect(() => codecAt(START).open(cursor, [...BINDING, 'more'], anything)).toThrow(refusal);
     expect(() => codecAt(START, `${SECRET}!`).open(cursor, BINDING, anything)).toThrow(refusal);
   });
@@ -60,7 +60,7 @@ describe('CursorCodec', () => {
     const cursor = codecAt(START).issue(BINDING, 'box');
     expect(codecAt(START + DAY_MS).open(cursor, BINDING, anything)).toBe('box');
     expect(() => codecAt(START + DAY_MS + 1).open(cursor, BINDING, anything)).toThrow(
-      expect.objectContaining({ word: 'cursor_expired', status: 400 }),
+      expect.objectContaining({ code: 'cursor_expired', status: 400 }),
     );
   });
 });

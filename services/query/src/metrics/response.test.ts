@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { formatScaled, isDecimalText } from '@meterline/catalog';
 import fc from 'fast-check';
-import { type ExactJson, ExactNumber, writeJson } from './json.js';
+import { type ExactJson, exactNumber, type RawJson, writeJson } from './response.js';
 
-function exact(text: string): ExactNumber {
+function exact(text: string): RawJson {
   if (!isDecimalText(text)) throw new TypeError(text);
-  return new ExactNumber(text);
+  return exactNumber(text);
 }
 
 describe('writeJson', () => {
