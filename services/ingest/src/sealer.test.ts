@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readSeals } from '@meterline/warehouse';
+import { readWatermarks } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -41,7 +41,7 @@ async function forgetQueue(): Promise<void> {
 /** Takes the watermarks away, and waits for others. */
 async function sealsAnew(): Promise<void> {
   await execute(database.warehouse, 'TRUNCATE TABLE rollup_seals');
-  const isSealed = async () => (await readSeals(database.warehouse)).daily.sealedUntil > 0;
+  const isSealed = async () => (await readWatermarks(database.warehouse)).daily.sealedUntil > 0;
   await until('hours and days are sealed', 20_000, isSealed);
 }
 

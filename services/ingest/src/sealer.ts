@@ -4,7 +4,7 @@
  */
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
-import { GRAINS, readSeals, sealNext, type Warehouse } from '@meterline/warehouse';
+import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
@@ -88,7 +88,7 @@ export class Sealer {
   async #seal(): Promise<void> {
     try {
       while (await this.#sealStep());
-      const seals = await readSeals(this.#options.warehouse);
+      const seals = await readWatermarks(this.#options.warehouse);
       for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
       this.#outage.recovered();
     } catch (error) {

@@ -9,7 +9,7 @@ import {
   type Grain,
   readAuditDays,
   readCellDifferences,
-  readSeals,
+  readWatermarks,
   replaceCell,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -40,7 +40,7 @@ export class CellAudit {
 
   /** What is not sealed is answered from the events themselves, so only what is sealed can differ. */
   static async begin(options: CellAuditOptions): Promise<CellAudit> {
-    const { hourly, daily } = await readSeals(options.warehouse);
+    const { hourly, daily } = await readWatermarks(options.warehouse);
     const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
     const { startTime, endTime } = wholeBuckets(options.window, 'hourly', sealed.hourly);
     const scope = { accountId: options.accountId, window: { startTime, endTime } };
