@@ -1,5 +1,5 @@
 /** For tests: work that stops before each of its calls until it is told to go on. */
-import type { Warehouse } from '@meterline/warehouse';
+import type { Statement, Warehouse } from '@meterline/warehouse';
 
 type Pause = () => Promise<void>;
 
@@ -52,19 +52,27 @@ export class Actor {
   }
 }
 
-/** The warehouse, pausing before each call of these methods. */
-export function pausing(warehouse: Warehouse, pause: Pause, methods: readonly (keyof Warehouse)[]): Warehouse {
-  return new Proxy(warehouse, {
-    get(target, name) {
-      const member = Reflect.get(target, name, target);
-      if (typeof member !== 'function') return member;
-      if (!methods.some((method) => method === name)) return member.bind(target);
-      return async (...parameters: unknown[]) => {
-        await pause();
-        return Reflect.apply(member, target, parameters);
-      };
+/** The warehouse, pausing before each statement of these kinds, with the statement's name. */
+export function pausing(
+  warehouse: Warehouse,
+  pause: (name: string) => Promise<void>,
+  kinds: readonly ('read' | 'run')[] = ['read', 'run'],
+): Warehouse {
+  const before = async (kind: 'read' | 'run', { name }: Statement) => {
+    if (kinds.includes(kind)) await pause(name);
+  };
+  return {
+    read: async (statement, row) => {
+      await before('read', statement);
+      return warehouse.read(statement, row);
     },
-  });
+    run: async (statement, body) => {
+      await before('run', statement);
+      return warehouse.run(statement, body);
+    },
+    ping: () => warehouse.ping(),
+    close: () => warehouse.close(),
+  };
 }
 
 /**

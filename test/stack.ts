@@ -1,6 +1,7 @@
 /** A database and a queue of its own for each test file, on the servers that the run's global set-up started. */
 import { randomUUID } from 'node:crypto';
-import { createWarehouse, migrate, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, migrate, type Statement, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { z } from 'zod';
 
 export interface TestDatabase {
   readonly options: WarehouseOptions;
@@ -36,10 +37,28 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     options,
     warehouse,
     drop: async () => {
-      await warehouse.command({ query: `DROP DATABASE ${options.database} SYNC` });
+      await execute(warehouse, `DROP DATABASE ${options.database} SYNC`);
       await warehouse.close();
     },
   };
+}
+
+/** A test's own SELECT. @returns its rows as they come: 64-bit integers and decimals are texts */
+export function select<Row = Record<string, unknown>>(
+  warehouse: Warehouse,
+  query: string,
+  query_params: Statement['query_params'] = {},
+): Promise<Row[]> {
+  return warehouse.read({ name: 'test', query, query_params }, z.custom<Row>());
+}
+
+/** A test's own statement that answers with nothing. Of a mutation it resolves when that is done. */
+export function execute(
+  warehouse: Warehouse,
+  query: string,
+  query_params: Statement['query_params'] = {},
+): Promise<void> {
+  return warehouse.run({ name: 'test', query, query_params, settings: { mutations_sync: '2' } });
 }
 
 function required(name: string): string {

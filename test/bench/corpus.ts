@@ -12,6 +12,7 @@ import {
   MS_PER_HOUR,
 } from '@meterline/catalog';
 import { sealNext, type Warehouse } from '@meterline/warehouse';
+import { execute, select } from '../stack.js';
 import type { Site } from './site.js';
 
 export const DAYS = 90;
@@ -36,9 +37,11 @@ export async function loadCorpus(site: Site, database: string, events: number): 
   const started = performance.now();
   for (let hour = 0; hour < HOURS; hour += hoursAtOnce) {
     const hours = Math.min(hoursAtOnce, HOURS - hour);
-    await warehouse.command({
-      query: CORPUS,
-      query_params: { start: CORPUS_START, first_hour: hour, per_hour: perHour, rows: perHour * hours },
+    await execute(warehouse, CORPUS, {
+      start: CORPUS_START,
+      first_hour: hour,
+      per_hour: perHour,
+      rows: perHour * hours,
     });
     if ((hour / hoursAtOnce) % 5 === 4) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events loaded`);
   }
@@ -55,9 +58,8 @@ export async function loadCorpus(site: Site, database: string, events: number): 
 /** Until background merges have come to rest, which would be measured along. */
 export async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
   for (let waited = 0; waited < 120; waited += 1) {
-    const result = await warehouse.query({ query: 'SELECT count() AS merges FROM system.merges', format: 'JSON' });
-    const { data } = await result.json<{ merges: string }>();
-    if (data[0]?.merges === '0') return;
+    const [row] = await select(warehouse, 'SELECT count() AS merges FROM system.merges');
+    if (row?.merges === '0') return;
     if (waited === 2) say('  waiting for merges');
     await new Promise((resolve) => setTimeout(resolve, 500));
   }

@@ -3,6 +3,7 @@
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
+import { select } from '../stack.js';
 import type { Bench, BenchContext } from './bench.js';
 import { askApi, CORPUS, largeCorpus } from './dashboard.js';
 import { below, type Figure } from './figure.js';
@@ -65,16 +66,16 @@ const tableRow = z.object({ table: z.string(), bytes: z.coerce.number(), stored:
 
 /** Of Meterline's own tables in the large data set, with the marks and indexes of their parts. */
 async function bytesByTable(warehouse: Warehouse): Promise<{ tables: Map<string, number>; events: number }> {
-  const result = await warehouse.query({
-    query: `
+  const found = await select(
+    warehouse,
+    `
 SELECT table, sum(bytes_on_disk) AS bytes, sum(rows) AS stored
 FROM system.parts
 WHERE database = '${CORPUS}' AND active AND table NOT IN ('om_events', 'hand_stored', 'metrics_results')
 GROUP BY table
 ORDER BY bytes DESC`,
-    format: 'JSONEachRow',
-  });
-  const rows = z.array(tableRow).parse(await result.json());
+  );
+  const rows = z.array(tableRow).parse(found);
   const events = rows.find(({ table }) => table === 'usage_events')?.stored ?? Number.NaN;
   return { tables: new Map(rows.map(({ table, bytes }) => [table, bytes])), events };
 }

@@ -4,6 +4,7 @@
  */
 import { BILLING_DIMENSIONS } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
+import { execute, select } from '../stack.js';
 import { LARGE_ACCOUNT } from './corpus.js';
 import type { BareClickHouse } from './http-client.js';
 import type { Question } from './questions.js';
@@ -41,11 +42,10 @@ SETTINGS max_insert_threads = 2, max_memory_usage = 0`;
 
 /** Copies about so many of the events. @returns how many */
 export async function loadOpenMeter(warehouse: Warehouse, share: number): Promise<number> {
-  await warehouse.command({ query: CREATE });
-  await warehouse.command({ query: LOAD, query_params: { per_mille: Math.round(share * 1000) } });
-  const result = await warehouse.query({ query: 'SELECT toUInt32(count()) AS events FROM om_events', format: 'JSON' });
-  const { data } = await result.json<{ events: number }>();
-  return data[0]?.events ?? 0;
+  await execute(warehouse, CREATE);
+  await execute(warehouse, LOAD, { per_mille: Math.round(share * 1000) });
+  const [row] = await select<{ events: number }>(warehouse, 'SELECT toUInt32(count()) AS events FROM om_events');
+  return row?.events ?? 0;
 }
 
 export const VALUES = {

@@ -1,6 +1,7 @@
 /** Page 2 beside page 200 of one answer: both are slices of what was stored with the first. */
 import { formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import { z } from 'zod';
+import { execute } from '../stack.js';
 import type { Bench } from './bench.js';
 import { CORPUS_START } from './corpus.js';
 import { median } from './figure.js';
@@ -34,7 +35,7 @@ export const pages: Bench = {
   name: 'pages',
   async run({ site }) {
     const warehouse = await site.warehouse(DATABASE);
-    await warehouse.command({ query: FILL, query_params: { start: DAY.startTime / 1000 } });
+    await execute(warehouse, FILL, { start: DAY.startTime / 1000 });
     const key = await site.createKey(ACCOUNT, 'bench-pages');
     const http = new HttpClient();
     const path = metricsPath(ACCOUNT, { window: DAY, resolution: 'daily', groupBy: ['resource_uuid'] });

@@ -1,6 +1,7 @@
 /** What a late event costs that falls into a sealed cell: the cell of its hour and that of its day are made anew. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { repairCells, sealNext, type Warehouse } from '@meterline/warehouse';
+import { execute } from '../stack.js';
 import type { Bench } from './bench.js';
 import { CORPUS_START } from './corpus.js';
 import { type Figure, median } from './figure.js';
@@ -30,10 +31,7 @@ export const recompute: Bench = {
     const warehouse = await site.warehouse(DATABASE);
     for (const groups of GROUPS) {
       const events = groups * EVENTS_PER_GROUP;
-      await warehouse.command({
-        query: FILL,
-        query_params: { account: accountOf(groups), hour: HOUR / 1000, groups, events },
-      });
+      await execute(warehouse, FILL, { account: accountOf(groups), hour: HOUR / 1000, groups, events });
     }
     while (await sealNext(warehouse, DAY + 2 * MS_PER_DAY));
     try {

@@ -14,6 +14,7 @@ import {
   startIngest,
   startQuery,
 } from '../services.js';
+import { execute } from '../stack.js';
 import { peakResidentBytes } from './machine.js';
 import { type Script, startScript } from './script.js';
 import { openQueue } from './usage-queue.js';
@@ -81,7 +82,7 @@ export class Site {
 
   async drop(database: string): Promise<void> {
     const warehouse = await this.warehouse(database);
-    await warehouse.command({ query: `DROP DATABASE ${database} SYNC` });
+    await execute(warehouse, `DROP DATABASE ${database} SYNC`);
     await warehouse.close();
     this.#warehouses.delete(database);
     this.loaded.delete(database);

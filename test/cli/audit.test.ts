@@ -9,7 +9,7 @@ import {
   sealNext,
 } from '@meterline/warehouse';
 import { event } from '../contract/fixture.js';
-import { createTestDatabase, type TestDatabase } from '../stack.js';
+import { createTestDatabase, execute, type TestDatabase } from '../stack.js';
 import { runCommand } from './run-command.js';
 
 jest.setTimeout(60_000);
@@ -47,7 +47,7 @@ async function audit(...args: readonly string[]) {
 }
 
 async function damage(query: string): Promise<void> {
-  await database.warehouse.command({ query, clickhouse_settings: { mutations_sync: '2' } });
+  await execute(database.warehouse, query);
 }
 
 /** The account's two days, from cells and from the events alone. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
-import { uniquePrefix } from '../stack.js';
+import { select, uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
 import type { MeterlineOptions } from './run-meterline.js';
 
@@ -45,12 +45,8 @@ function erase(args: readonly string[] = [], options: MeterlineOptions = {}) {
 }
 
 async function refusals(account: string): Promise<number> {
-  const result = await pipeline.warehouse.query({
-    query: 'SELECT toUInt32(count()) AS refusals FROM rejected_events FINAL WHERE account_id = {account: String}',
-    query_params: { account },
-    format: 'JSONEachRow',
-  });
-  return (await result.json<{ refusals: number }>())[0]?.refusals ?? -1;
+  const query = 'SELECT toUInt32(count()) AS refusals FROM rejected_events FINAL WHERE account_id = {account: String}';
+  return (await select<{ refusals: number }>(pipeline.warehouse, query, { account }))[0]?.refusals ?? -1;
 }
 
 describe('meterline erase', () => {

@@ -9,7 +9,7 @@ import { Queue } from 'bullmq';
 import { drained, enqueueData, openPipeline, type Pipeline, usageEvent } from '../e2e/pipeline.js';
 import { TcpProxy } from '../faults/tcp-proxy.js';
 import { killServices, startIngest } from '../services.js';
-import { testRedisUrl, uniquePrefix } from '../stack.js';
+import { select, testRedisUrl, uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
 import type { MeterlineOptions } from './run-meterline.js';
 
@@ -84,14 +84,10 @@ interface Sum {
 
 /** What readers see of the account. */
 async function sums(): Promise<Sum | undefined> {
-  const result = await pipeline.warehouse.query({
-    query: `SELECT toUInt32(count()) AS events, toString(sum(usage)) AS usage, toString(sum(cost)) AS cost,
+  const query = `SELECT toUInt32(count()) AS events, toString(sum(usage)) AS usage, toString(sum(cost)) AS cost,
                    toUInt32(countIf(price_revision > 0)) AS repriced
-            FROM usage_events FINAL WHERE account_id = {accountId: String} AND NOT voided`,
-    query_params: { accountId },
-    format: 'JSONEachRow',
-  });
-  return (await result.json<Sum>())[0];
+            FROM usage_events FINAL WHERE account_id = {accountId: String} AND NOT voided`;
+  return (await select<Sum>(pipeline.warehouse, query, { accountId }))[0];
 }
 
 const scope = () => ({ accountId, window: { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) } });
@@ -103,8 +99,7 @@ function audit() {
 
 async function isRegistered(version: number): Promise<boolean> {
   const query = 'SELECT 1 FROM price_books WHERE version = {version: UInt16}';
-  const result = await pipeline.warehouse.query({ query, query_params: { version }, format: 'JSONEachRow' });
-  return (await result.json()).length > 0;
+  return (await select(pipeline.warehouse, query, { version })).length > 0;
 }
 
 describe('meterline reprice', () => {

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { createTestDatabase, type TestDatabase, testRedisUrl } from '../stack.js';
+import { createTestDatabase, execute, type TestDatabase, testRedisUrl } from '../stack.js';
 
 const MAIN = fileURLToPath(new URL('../../services/query/dist/main.js', import.meta.url));
 
@@ -144,12 +144,10 @@ describe('the process does not start, says why in one line, and exits with 1', (
   it('when the database was migrated by a later release', async () => {
     const later = await createTestDatabase();
     try {
-      await later.warehouse.insert({
-        table: 'schema_migrations',
-        values: [{ version: 9999, name: '9999_later.sql', checksum: '0'.repeat(64) }],
-        format: 'JSONEachRow',
-        columns: ['version', 'name', 'checksum'],
-      });
+      await execute(
+        later.warehouse,
+        `INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, '9999_later.sql', '${'0'.repeat(64)}')`,
+      );
       expect(await refusal({ CLICKHOUSE_DATABASE: later.options.database })).toContain('9999_later.sql');
     } finally {
       await later.drop();

@@ -1,6 +1,7 @@
 /** A large answer, page by page, while the events behind it go on changing. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { countStoredGroups, type PricedEvent } from '@meterline/warehouse';
+import { execute } from '../stack.js';
 import { bearer, DAY, errorOf, event, metricsPath, readMetrics, startApi, type TestApi } from './fixture.js';
 
 const GROUPS = 25_000;
@@ -108,7 +109,7 @@ describe('25,000 groups, while events keep arriving', () => {
   it('are stored again as soon as older answers are gone', async () => {
     const crowded = () => api.request(metricsPath('acme', BY_UUID), bearer(key));
     expect((await crowded()).status).toBe(429);
-    await api.dependencies.warehouse.command({ query: 'TRUNCATE TABLE metrics_results' });
+    await execute(api.dependencies.warehouse, 'TRUNCATE TABLE metrics_results');
     expect((await crowded()).status).toBe(200);
   });
 });

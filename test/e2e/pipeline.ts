@@ -6,7 +6,7 @@ import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { type JobsOptions, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { ServiceEnvironment } from '../services.js';
-import { createTestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { createTestDatabase, select, testRedisUrl, uniquePrefix } from '../stack.js';
 
 export interface Pipeline {
   readonly warehouse: Warehouse;
@@ -150,9 +150,4 @@ export function rejectedRows(warehouse: Warehouse, jobId: string): Promise<Rejec
      FROM rejected_events FINAL WHERE job_id = {jobId: String} ORDER BY position`,
     { jobId },
   );
-}
-
-async function select<Row>(warehouse: Warehouse, query: string, query_params: Record<string, unknown> = {}) {
-  const result = await warehouse.query({ query, query_params, format: 'JSONEachRow' });
-  return result.json<Row>();
 }

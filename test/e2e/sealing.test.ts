@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { readSeals } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { killServices, type LogEntry, startIngest } from '../services.js';
+import { execute } from '../stack.js';
 import { drained, enqueue, openPipeline, type Pipeline, until } from './pipeline.js';
 
 jest.setTimeout(90_000);
@@ -54,7 +55,7 @@ describe('sealing', () => {
     const sealers = workers.filter((worker) => worker.entries().some(({ event }) => event === 'sealed'));
     await Promise.all(sealers.map((worker) => worker.kill()));
     // As after a long stop: the watermarks are gone, and everything is to be done anew.
-    await pipeline.warehouse.command({ query: 'TRUNCATE TABLE rollup_seals' });
+    await execute(pipeline.warehouse, 'TRUNCATE TABLE rollup_seals');
     if (sealers.length === workers.length) await startIngest(sealing());
     await until('somebody else seals', 60_000, async () => (await readSeals(pipeline.warehouse)).daily.sealedUntil > 0);
   });

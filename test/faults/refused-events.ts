@@ -1,6 +1,7 @@
 /** Whether every bad event is in rejected_events, for the right reason, and no more often than it was sent. */
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
+import { select } from '../stack.js';
 import type { UsageStream } from './stream.js';
 import type { Verdict } from './verdict.js';
 
@@ -12,12 +13,8 @@ export async function compareRefused(
   { accountId, refused }: UsageStream,
   attempts: (job: number) => number,
 ): Promise<Verdict> {
-  const result = await warehouse.query({
-    query: 'SELECT reason, payload FROM rejected_events FINAL WHERE position(payload, {marks: String}) > 0',
-    query_params: { marks: `${accountId}/refused-` },
-    format: 'JSONEachRow',
-  });
-  const kept = keptRows.parse(await result.json());
+  const query = 'SELECT reason, payload FROM rejected_events FINAL WHERE position(payload, {marks: String}) > 0';
+  const kept = keptRows.parse(await select(warehouse, query, { marks: `${accountId}/refused-` }));
   const rowsOf = (mark: string) => kept.filter(({ payload }) => payload.includes(mark));
   const lost = refused.filter(({ mark, reason }) => !rowsOf(mark).some((row) => row.reason === reason));
   const doubled = refused.filter(({ mark, job }) => rowsOf(mark).length > attempts(job));

@@ -5,6 +5,7 @@ import { SpanKind } from '@opentelemetry/api';
 import { runMeterline } from '../cli/run-meterline.js';
 import { drained, enqueueRaw, openPipeline, type Pipeline, stored, usageEvent, usageEvents } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
+import { execute } from '../stack.js';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.js';
 
 jest.setTimeout(60_000);
@@ -114,7 +115,7 @@ describe('the trace of a request', () => {
   it('marks a failure, and the statement that failed', async () => {
     const key = await createKey();
     const query = await startQuery({ ...pipeline.env, ...receiver.env, CURSOR_SECRET: 'x'.repeat(32) });
-    await pipeline.warehouse.command({ query: 'RENAME TABLE usage_events TO mislaid' });
+    await execute(pipeline.warehouse, 'RENAME TABLE usage_events TO mislaid');
     expect((await fetch(`${query.url}${METRICS_PATH}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
       503,
     );

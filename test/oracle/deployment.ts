@@ -8,6 +8,7 @@ import type { Warehouse } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { openPipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
+import { select } from '../stack.js';
 import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
 import type { Question } from './questions.js';
 
@@ -99,13 +100,9 @@ export async function deploy(): Promise<Deployment> {
     },
 
     refused: async (jobIds) => {
-      const result = await warehouse.query({
-        query: `SELECT concat(job_id, ' ', toString(position)) AS place FROM rejected_events FINAL
-                WHERE job_id IN {jobIds: Array(String)}`,
-        query_params: { jobIds },
-        format: 'JSONEachRow',
-      });
-      return (await result.json<{ place: string }>()).map(({ place }) => place).sort();
+      const query = `SELECT concat(job_id, ' ', toString(position)) AS place FROM rejected_events FINAL
+                     WHERE job_id IN {jobIds: Array(String)}`;
+      return (await select<{ place: string }>(warehouse, query, { jobIds })).map(({ place }) => place).sort();
     },
 
     stop: async () => {

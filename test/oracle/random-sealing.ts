@@ -42,7 +42,7 @@ async function breakOff(warehouse: Warehouse, due: number, calls: number): Promi
   const mortal = pausing(warehouse, async () => {
     made += 1;
     if (made > calls) throw died;
-  }, ['insert', 'command']);
+  }, ['run']);
   try {
     await sealNext(mortal, due);
   } catch (error) {

@@ -1,14 +1,24 @@
-export { clickHouseUrlFault } from './clickhouse-url.js';
-export { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
-export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './errors.js';
-export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
-export { migrate } from './migrator.js';
+export { checkConnection, readDatabaseId } from './clickhouse/checks.js';
 export {
-  STATEMENT_OUTCOMES,
+  clickHouseUrlFault,
+  createWarehouse,
+  type Statement,
   type StatementEnd,
   type StatementObserver,
+  type Warehouse,
+  type WarehouseOptions,
+} from './clickhouse/connection.js';
+export {
+  type ClickHouseFailure,
+  clickHouseFailureKind,
+  isContentError,
+  STATEMENT_OUTCOMES,
   type StatementOutcome,
-} from './observation.js';
+  UnansweredError,
+} from './clickhouse/errors.js';
+export type { PreparedInsert } from './clickhouse/insert.js';
+export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
+export { migrate } from './migrator.js';
 export {
   type AuditScope,
   type CellContent,
@@ -30,9 +40,6 @@ export {
   readAccountPartitions,
   removeDeletedRejections,
 } from './statements/account-erasure.js';
-export { checkConnection } from './statements/check-connection.js';
-export { readDatabaseId } from './statements/database-id.js';
-export type { PreparedInsert } from './statements/insert-block.js';
 export {
   type MetricsAnswer,
   type MetricsGroup,

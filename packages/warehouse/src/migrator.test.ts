@@ -2,8 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../test/stack.js';
-import { createWarehouse } from './client.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { MIGRATIONS_DIRECTORY } from './migrations.js';
 import { migrate } from './migrator.js';
 
@@ -30,13 +29,12 @@ async function withFreshDatabase(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } finally {
-    await database.warehouse.command({ query: `DROP DATABASE IF EXISTS ${fresh.database} SYNC` });
+    await execute(database.warehouse, `DROP DATABASE IF EXISTS ${fresh.database} SYNC`);
   }
 }
 
-async function rows(query: string): Promise<unknown[]> {
-  const result = await database.warehouse.query({ query, format: 'JSONEachRow' });
-  return result.json();
+function rows(query: string): Promise<unknown[]> {
+  return select(database.warehouse, query);
 }
 
 async function createFile(name: string, table: string): Promise<void> {
@@ -80,10 +78,7 @@ describe('migrating', () => {
     withFreshDatabase(async () => {
       await migrate(fresh);
       const last = FILES.at(-1);
-      await database.warehouse.command({
-        query: `DELETE FROM ${fresh.database}.schema_migrations WHERE name = '${last}'`,
-        clickhouse_settings: { mutations_sync: '2' },
-      });
+      await execute(database.warehouse, `DELETE FROM ${fresh.database}.schema_migrations WHERE name = '${last}'`);
       expect(await migrate(fresh)).toEqual([last]);
       expect(await migrate(fresh)).toEqual([]);
     }));
@@ -138,14 +133,11 @@ describe('migrating', () => {
 
 describe('the connection', () => {
   it('waits for each insert, never skips one as a duplicate, and takes any number of partitions', async () => {
-    const warehouse = createWarehouse(database.options);
-    const result = await warehouse.query({
-      query: `SELECT getSetting('async_insert') AS async_insert, getSetting('insert_deduplicate') AS insert_deduplicate,
-                     getSetting('max_partitions_per_insert_block') AS max_partitions`,
-      format: 'JSONEachRow',
-    });
-    const settings = await result.json<Record<string, unknown>>();
-    await warehouse.close();
+    const settings = await select(
+      database.warehouse,
+      `SELECT getSetting('async_insert') AS async_insert, getSetting('insert_deduplicate') AS insert_deduplicate,
+              getSetting('max_partitions_per_insert_block') AS max_partitions`,
+    );
     expect(settings.map((row) => Object.values(row).map(Number))).toEqual([[0, 0, 0]]);
   });
 });

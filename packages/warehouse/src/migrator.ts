@@ -1,9 +1,8 @@
 /** Brings a database to the schema of the files, once, whoever starts first. */
 import { z } from 'zod';
-import { createWarehouse, type Warehouse, type WarehouseOptions } from './client.js';
+import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from './clickhouse/connection.js';
+import { insertRows } from './clickhouse/insert.js';
 import { MIGRATIONS_DIRECTORY, type Migration, MigrationError, readMigrations } from './migrations.js';
-import { observed } from './observation.js';
-import { readRows, type Statement } from './statement.js';
 
 const CREATE_DATABASE = 'CREATE DATABASE IF NOT EXISTS {database: Identifier}';
 
@@ -39,8 +38,8 @@ export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_
   await createDatabase(options);
   const warehouse = createWarehouse(options);
   try {
-    await observed(warehouse, 'create_schema_migrations', () => warehouse.command({ query: CREATE_HISTORY }));
-    const applied = await readRows(warehouse, READ_HISTORY, historyRow);
+    await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
+    const applied = await warehouse.read(READ_HISTORY, historyRow);
     const pending = pendingMigrations(migrations, applied);
     for (const migration of pending) await apply(warehouse, migration);
     return pending.map(({ name }) => name);
@@ -73,21 +72,17 @@ export function pendingMigrations(
 async function createDatabase(options: WarehouseOptions): Promise<void> {
   const server = createWarehouse({ ...options, database: 'default' });
   try {
-    const create = { query: CREATE_DATABASE, query_params: { database: options.database } };
-    await observed(server, 'create_database', () => server.command(create));
+    await server.run({
+      name: 'create_database',
+      query: CREATE_DATABASE,
+      query_params: { database: options.database },
+    });
   } finally {
     await server.close();
   }
 }
 
 async function apply(warehouse: Warehouse, { version, name, sql, checksum }: Migration): Promise<void> {
-  await observed(warehouse, 'run_migration', () => warehouse.command({ query: sql }));
-  await observed(warehouse, 'insert_schema_migrations', () =>
-    warehouse.insert({
-      table: 'schema_migrations',
-      values: [{ version, name, checksum }],
-      format: 'JSONEachRow',
-      columns: ['version', 'name', 'checksum'],
-    }),
-  );
+  await warehouse.run({ name: 'run_migration', query: sql, query_params: {} });
+  await insertRows(warehouse, 'schema_migrations', [{ version, name, checksum }]);
 }

@@ -1,7 +1,6 @@
-export { createApp } from './app.js';
-export type { Caller } from './auth/caller.js';
+export { createApp, type QueryDependencies } from './app.js';
+export type { Caller } from './auth/authenticate.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
-export type { QueryDependencies } from './dependencies.js';
 export { readEnv, type TrustProxy } from './env.js';
 export { createSealReader } from './metrics/seal-reader.js';
 export { createOpenApiDocument } from './openapi/document.js';

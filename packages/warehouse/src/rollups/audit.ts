@@ -4,9 +4,7 @@
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { observed } from '../observation.js';
-import { readRows, type Statement } from '../statement.js';
+import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
 import { CELL_ARRAYS, type CellArrays } from './cell-columns.js';
 import { CELL_TABLE, type Grain } from './grain.js';
 import { type Cell, recomputeCells } from './recompute.js';
@@ -47,7 +45,7 @@ function inScope(bucket: string, { accountId }: AuditScope): string {
   return accountId === undefined ? inWindow : `account_id = {account_id: String} AND ${inWindow}`;
 }
 
-function scopeParameters({ window, accountId }: AuditScope): Record<string, unknown> {
+function scopeParameters({ window, accountId }: AuditScope): Relation['query_params'] {
   const { startTime, endTime } = window;
   return { from: startTime / 1000, to: endTime / 1000, ...(accountId !== undefined && { account_id: accountId }) };
 }
@@ -72,7 +70,7 @@ ORDER BY started`,
 
 /** @returns the starts of the days of the scope that hold events or cells, ascending */
 export async function readAuditDays(warehouse: Warehouse, scope: AuditScope): Promise<EpochMs[]> {
-  const rows = await readRows(warehouse, auditDaysStatement(scope), z.object({ started: z.number() }));
+  const rows = await warehouse.read(auditDaysStatement(scope), z.object({ started: z.number() }));
   return rows.map(({ started }) => started * 1000);
 }
 
@@ -205,7 +203,7 @@ export async function readCellDifferences(
   grain: Grain,
   scope: AuditScope,
 ): Promise<CellDifference[]> {
-  const rows = await readRows(warehouse, cellDifferencesStatement(grain, scope), differenceRow);
+  const rows = await warehouse.read(cellDifferencesStatement(grain, scope), differenceRow);
   return rows.map((row) => ({
     grain,
     accountId: row.account_id,
@@ -231,11 +229,10 @@ export async function replaceCell(
 }
 
 async function removeCell(warehouse: Warehouse, grain: Grain, { accountId, bucket }: Cell): Promise<void> {
-  await observed(warehouse, 'remove_cell', () =>
-    warehouse.command({
-      query: `ALTER TABLE ${CELL_TABLE[grain]} DELETE WHERE account_id = {account_id: String} AND bucket = toDateTime({bucket: UInt32}, 'UTC')`,
-      query_params: { account_id: accountId, bucket: bucket / 1000 },
-      clickhouse_settings: { mutations_sync: '2' },
-    }),
-  );
+  await warehouse.run({
+    name: 'remove_cell',
+    query: `ALTER TABLE ${CELL_TABLE[grain]} DELETE WHERE account_id = {account_id: String} AND bucket = toDateTime({bucket: UInt32}, 'UTC')`,
+    query_params: { account_id: accountId, bucket: bucket / 1000 },
+    settings: { mutations_sync: '2' },
+  });
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Actor, orders, pausing } from '../../../../test/interleaving.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
-import type { Warehouse } from '../client.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import { type MetricsAnswer, readMetrics } from '../statements/metrics.js';
 import { insertUsageEvents, type PricedEvent } from '../statements/usage-events.js';
 
@@ -55,7 +55,7 @@ function event(timestamp: number, changes: Partial<PricedEvent> = {}): PricedEve
 /** As the ingest worker does it. */
 function writer(stored: PricedEvent): Actor {
   return new Actor(async (pause) => {
-    const paused = pausing(warehouse, pause, ['exec', 'query', 'command']);
+    const paused = pausing(warehouse, pause, ['read', 'run']);
     await insertUsageEvents(paused, [stored]);
     await repairCells(paused, [stored]);
   });
@@ -64,7 +64,7 @@ function writer(stored: PricedEvent): Actor {
 /** One hour step and one day step; only what changes something is worth a pause. */
 function sealer(due: number): Actor {
   return new Actor(async (pause) => {
-    const paused = pausing(warehouse, pause, ['insert', 'command']);
+    const paused = pausing(warehouse, pause, ['run']);
     while (await sealNext(paused, due));
   });
 }

@@ -3,11 +3,10 @@
  * again, late, twice or at the same time as someone else does no harm: the row with the higher version is the later
  * snapshot, and it is the one that readers see. Source: DESIGN section 4.
  */
-import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { execute, type Relation, readRows, type Statement } from '../statement.js';
+import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
+import { Tuple } from '../clickhouse/parameters.js';
 import { CELL_ARRAYS } from './cell-columns.js';
 import { CELL_TABLE, type Grain } from './grain.js';
 
@@ -175,7 +174,7 @@ const ONE_THREAD = 'SETTINGS max_threads = 1';
 /** Resolves when the recomputed cells are durable. */
 export async function recomputeCells(warehouse: Warehouse, grain: Grain, selection: CellSelection): Promise<void> {
   const { query, query_params } = cellsStatement(grain, selection);
-  await execute(warehouse, {
+  await warehouse.run({
     name: `recompute_${CELL_TABLE[grain]}`,
     query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}\n${ONE_THREAD}`,
     query_params,
@@ -191,7 +190,7 @@ const cellRow = z.object({ account_id: z.string(), started: z.number(), cell_row
 
 /** @returns those of the cells that have any */
 export async function readCellRows(warehouse: Warehouse, grain: Grain, cells: readonly Cell[]): Promise<CellRows[]> {
-  const rows = await readRows(warehouse, cellRowsStatement(grain, cells), cellRow);
+  const rows = await warehouse.read(cellRowsStatement(grain, cells), cellRow);
   return rows.map((row) => ({ accountId: row.account_id, bucket: row.started * 1000, rows: row.cell_rows }));
 }
 
@@ -239,11 +238,14 @@ LIMIT 1`,
   };
 }
 
-function selectCells({ hour, bucket }: Source, selection: CellSelection) {
+function selectCells(
+  { hour, bucket }: Source,
+  selection: CellSelection,
+): { readonly condition: string; readonly query_params: Relation['query_params'] } {
   if ('cells' in selection) {
     return {
       condition: `(account_id, ${bucket}) IN {cells: Array(Tuple(String, DateTime('UTC')))}`,
-      query_params: { cells: selection.cells.map((cell) => new TupleParam([cell.accountId, dateTime(cell.bucket)])) },
+      query_params: { cells: selection.cells.map((cell) => new Tuple([cell.accountId, dateTime(cell.bucket)])) },
     };
   }
   const { from, to, accountId } = selection;

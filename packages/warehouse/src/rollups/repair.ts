@@ -1,18 +1,18 @@
 /** What whoever stores events must do afterwards, so that sealed cells hold them too. Source: DESIGN section 5. */
 import type { EpochMs } from '@meterline/catalog';
-import type { Warehouse } from '../client.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import { bucketOf, type Grain } from './grain.js';
 import { type Cell, readCellRows, recomputeCells } from './recompute.js';
 import { readSeals } from './seals.js';
 
 /**
- * The names of the cells of one statement are a field of its URL, and ClickHouse refuses a field of more than 128 KB
- * (http_max_field_value_size), percent signs included. A byte of an account id takes at most six characters there: a
- * quote is escaped and both characters are encoded.
+ * The names of the cells of one statement are one field of a form, and ClickHouse refuses a field of more than 128 KB
+ * (http_max_field_value_size). A byte of an account id takes at most two there: a quote gets a backslash.
  */
-const MAX_NAME_CHARACTERS = 100_000;
-const CHARACTERS_PER_BYTE = 6;
-const CHARACTERS_PER_CELL = 60;
+const MAX_NAME_BYTES = 100_000;
+const BYTES_PER_ACCOUNT_BYTE = 2;
+/** Of a cell without its account id: the time, quotes, brackets and commas. */
+const BYTES_PER_CELL = 30;
 /** One statement must end long before its time-out: a repair that always times out would hold up its jobs for ever. */
 const STATEMENT_ROWS = 500_000;
 
@@ -64,7 +64,7 @@ async function recompute(
   cells: readonly Cell[],
   statementRows: number,
 ): Promise<void> {
-  for (const named of inParts(cells, nameCharacters, MAX_NAME_CHARACTERS)) {
+  for (const named of inParts(cells, nameBytes, MAX_NAME_BYTES)) {
     // One cell is the least, however many rows it has.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
     for (const part of parts) await recomputeCells(warehouse, grain, { cells: part });
@@ -82,8 +82,8 @@ function keyOf({ accountId, bucket }: Cell): string {
   return `${bucket} ${accountId}`;
 }
 
-function nameCharacters({ accountId }: Cell): number {
-  return CHARACTERS_PER_CELL + CHARACTERS_PER_BYTE * Buffer.byteLength(accountId);
+function nameBytes({ accountId }: Cell): number {
+  return BYTES_PER_CELL + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
 }
 
 /** The distinct cells that hold the events, as far as they may have been sealed. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { event } from '../../../../test/contract/fixture.js';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertUsageEvents } from '../statements/usage-events.js';
 import { type SealedStep, sealNext } from './sealing.js';
 import { readSeals } from './seals.js';
@@ -33,11 +33,8 @@ async function sealAll(due: number): Promise<SealedStep[]> {
 }
 
 async function cells(table: string): Promise<number> {
-  const result = await database.warehouse.query({
-    query: `SELECT toUInt32(count()) AS cells FROM ${table} FINAL`,
-    format: 'JSONEachRow',
-  });
-  return (await result.json<{ cells: number }>())[0]?.cells ?? -1;
+  const query = `SELECT toUInt32(count()) AS cells FROM ${table} FINAL`;
+  return (await select<{ cells: number }>(database.warehouse, query))[0]?.cells ?? -1;
 }
 
 describe('sealing', () => {

@@ -4,8 +4,7 @@
  */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { readRows } from '../statement.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import { bucketOf, GRAIN_MS, type Grain } from './grain.js';
 import { recomputeCells, stepStatement } from './recompute.js';
 import { raiseSeal, readSeals } from './seals.js';
@@ -49,7 +48,7 @@ async function sealStep(
   stepRows: number,
 ): Promise<SealedStep | undefined> {
   if (from >= limit) return undefined;
-  const rows = await readRows(warehouse, stepStatement(grain, from, limit, stepRows), stepRow);
+  const rows = await warehouse.read(stepStatement(grain, from, limit, stepRows), stepRow);
   const last = rows[0]?.last_bucket;
   const to = last === undefined ? limit : last * 1000 + GRAIN_MS[grain];
   await raiseSeal(warehouse, grain, { sealingUntil: to });

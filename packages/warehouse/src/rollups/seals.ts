@@ -1,9 +1,8 @@
 /** Watermarks: up to which hour and day the cells may be read. Both of a grain only rise. Source: DESIGN section 5. */
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { observed } from '../observation.js';
-import { type PromptStatement, readRowsPromptly } from '../statement.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
 import { GRAINS, type Grain } from './grain.js';
 
 export interface Seal {
@@ -14,7 +13,7 @@ export interface Seal {
 }
 export type Seals = Readonly<Record<Grain, Seal>>;
 
-export const SEALS_STATEMENT: PromptStatement = {
+export const SEALS_STATEMENT: Statement = {
   name: 'read_rollup_seals',
   query: `
 SELECT
@@ -30,7 +29,7 @@ const sealRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sea
 
 /** A grain that was never sealed has both watermarks at 1970. */
 export async function readSeals(warehouse: Warehouse): Promise<Seals> {
-  const rows = await readRowsPromptly(warehouse, SEALS_STATEMENT, sealRow);
+  const rows = await warehouse.read(SEALS_STATEMENT, sealRow);
   const seal = (grain: Grain): Seal => {
     const row = rows.find((candidate) => candidate.grain === grain);
     return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };
@@ -42,7 +41,5 @@ export async function readSeals(warehouse: Warehouse): Promise<Seals> {
 export async function raiseSeal(warehouse: Warehouse, grain: Grain, seal: Partial<Seal>): Promise<void> {
   const seconds = (instant: EpochMs | undefined) => Math.floor((instant ?? 0) / 1000);
   const raised = { grain, sealing_until: seconds(seal.sealingUntil), sealed_until: seconds(seal.sealedUntil) };
-  await observed(warehouse, 'raise_rollup_seal', () =>
-    warehouse.insert({ table: 'rollup_seals', values: [raised], format: 'JSONEachRow' }),
-  );
+  await insertRows(warehouse, 'rollup_seals', [raised], 'raise_rollup_seal');
 }

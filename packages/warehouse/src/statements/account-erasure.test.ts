@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
 import {
   accountPartitionsStatement,
   eraseAccountPartition,
@@ -48,13 +48,9 @@ function refused(accountId: string, position: number): RejectedEvent {
 
 /** Rows in the files, those that are only marked as deleted included. */
 async function rowsOf(table: string, accountId: string): Promise<number> {
-  const result = await database.warehouse.query({
-    query: `SELECT toUInt32(count()) AS rows FROM {table: Identifier} WHERE account_id = {accountId: String}
-            SETTINGS apply_deleted_mask = 0`,
-    query_params: { table, accountId },
-    format: 'JSONEachRow',
-  });
-  return (await result.json<{ rows: number }>())[0]?.rows ?? -1;
+  const query = `SELECT toUInt32(count()) AS rows FROM {table: Identifier} WHERE account_id = {accountId: String}
+                 SETTINGS apply_deleted_mask = 0`;
+  return (await select<{ rows: number }>(database.warehouse, query, { table, accountId }))[0]?.rows ?? -1;
 }
 
 it('the statements name the table, the month and the account by parameters', () => {

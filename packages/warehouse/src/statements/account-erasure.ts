@@ -1,8 +1,6 @@
 /** Everything that ClickHouse holds of one account, found and removed a partition at a time. */
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { observed } from '../observation.js';
-import { readRows, type Statement } from '../statement.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
 
 /** What is computed from usage_events, and so must be erased after it. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'metrics_results'] as const;
@@ -38,15 +36,18 @@ export async function readAccountPartitions(
   wanted: readonly AccountTable[] = ACCOUNT_TABLES,
 ): Promise<AccountPartition[]> {
   const tables = wanted.map(async (table) => {
-    const rows = await readRows(warehouse, accountPartitionsStatement(table, accountId), partitionRow);
+    const rows = await warehouse.read(accountPartitionsStatement(table, accountId), partitionRow);
     return rows.map(({ partition, rows }) => ({ table, partition, rows }));
   });
   return (await Promise.all(tables)).flat();
 }
 
+/** The statement ends when the mutation has. */
+const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
+
 /**
  * A mutation, not a lightweight DELETE: that one only marks rows, and merges may take for ever to drop them. This one
- * writes the partition's parts anew without the rows; ClickHouse removes the old files after some minutes
+ * rewrites the partition's parts without the rows; ClickHouse removes the old files after some minutes
  * (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
  */
 export function erasePartitionStatement({ table, partition }: AccountPartition, accountId: string): Statement {
@@ -66,11 +67,7 @@ export async function eraseAccountPartition(
   partition: AccountPartition,
   accountId: string,
 ): Promise<void> {
-  const { name, query, query_params } = erasePartitionStatement(partition, accountId);
-  const clickhouse_settings = { mutations_sync: '2' as const };
-  await observed(warehouse, name, () =>
-    warehouse.command({ query, query_params: { ...query_params }, clickhouse_settings }),
-  );
+  await warehouse.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
 }
 
 /** Refusals that were settled are marked as deleted; this takes them out of the files, whoever's they were. */
@@ -78,7 +75,10 @@ export const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELE
 
 /** Resolves when nothing of them is left on any replica. */
 export async function removeDeletedRejections(warehouse: Warehouse): Promise<void> {
-  await observed(warehouse, 'remove_deleted_rejections', () =>
-    warehouse.command({ query: REMOVE_DELETED_REJECTIONS, clickhouse_settings: { mutations_sync: '2' } }),
-  );
+  await warehouse.run({
+    name: 'remove_deleted_rejections',
+    query: REMOVE_DELETED_REJECTIONS,
+    query_params: {},
+    settings: ON_EVERY_REPLICA,
+  });
 }

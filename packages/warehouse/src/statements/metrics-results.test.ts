@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
 import { sealNext } from '../rollups/sealing.js';
 import { NOTHING_SEALED } from '../rollups/segments.js';
 import { type MetricsQuestion, readMetrics } from './metrics.js';
@@ -55,14 +55,13 @@ function event(accountId: string, index: number): PricedEvent {
 
 /** Rows that the server touched to answer, from its own summary. */
 async function rowsRead(after: number): Promise<number> {
-  const answer = await database.warehouse.query({
-    query: STORED_METRICS,
-    query_params: { caller: RESULT.caller, result_id: RESULT.resultId, after, last: after + 100 },
-    clickhouse_settings: { wait_end_of_query: 1 },
-    format: 'JSONEachRow',
-  });
-  await answer.json();
-  const header = z.string().parse(answer.response_headers['x-clickhouse-summary']);
+  const { url, database: name } = database.options;
+  const parameters = { caller: RESULT.caller, result_id: RESULT.resultId, after, last: after + 100 };
+  const search = new URLSearchParams({ database: name, wait_end_of_query: '1' });
+  for (const [parameter, value] of Object.entries(parameters)) search.set(`param_${parameter}`, String(value));
+  const answer = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
+  await answer.text();
+  const header = z.string().parse(answer.headers.get('x-clickhouse-summary'));
   return z.object({ read_rows: z.coerce.number() }).parse(JSON.parse(header)).read_rows;
 }
 
@@ -86,12 +85,13 @@ describe('a stored answer', () => {
 
   it('of an earlier version, with costs for fewer buckets than usages, keeps both', async () => {
     const result = { caller: 'earlier', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
-    await database.warehouse.command({
-      query: `
+    await execute(
+      database.warehouse,
+      `
 INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series,
                              total_cost, total_usage, total_groups)
 VALUES ('earlier', '${result.resultId}', 'acme', 1, ['box'], 9, 14, ([3], [9]), ([0, 1, 3], [5, 7, 2]), 9, 14, 1)`,
-    });
+    );
     const { groups } = await readStoredMetrics(database.warehouse, result, {
       after: 0,
       limit: 1,
@@ -115,10 +115,7 @@ VALUES ('earlier', '${result.resultId}', 'acme', 1, ['box'], 9, 14, ([3], [9]), 
   });
 
   it('is no answer where a part of it is lost', async () => {
-    await database.warehouse.command({
-      query: 'ALTER TABLE metrics_results DELETE WHERE rank BETWEEN 20050 AND 20060',
-      clickhouse_settings: { mutations_sync: '2' },
-    });
+    await execute(database.warehouse, 'ALTER TABLE metrics_results DELETE WHERE rank BETWEEN 20050 AND 20060');
     const page = (after: number) =>
       readStoredMetrics(database.warehouse, RESULT, { after, limit: 100, groupBy: QUESTION.groupBy });
     expect((await page(20_000)).groups).toEqual([]);

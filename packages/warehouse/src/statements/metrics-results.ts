@@ -1,8 +1,7 @@
 /** Answers that are kept, so that their pages are slices of one ranking. Source: DESIGN section 6, "Paging". */
 import { type GroupByDimension, ZERO } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { executePromptly, type PromptStatement, readRowsPromptly } from '../statement.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import {
   decimal,
   groupRow,
@@ -27,14 +26,10 @@ export async function storeMetrics(
   most: number,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(question);
-  await executePromptly(warehouse, {
-    name,
-    query,
-    query_params: { ...query_params, caller, result_id: resultId, most },
-  });
+  await warehouse.run({ name, query, query_params: { ...query_params, caller, result_id: resultId, most } });
 }
 
-export function storeMetricsStatement(question: MetricsQuestion): PromptStatement {
+export function storeMetricsStatement(question: MetricsQuestion): Statement {
   const { columns, from, order, query_params } = rankedGroups(question);
   const { series, ...described } = columns;
   const others = { ...described, total_cost: 'sum(cost) OVER ()', total_usage: 'sum(usage) OVER ()' };
@@ -73,7 +68,7 @@ export async function readStoredMetrics(
     query: STORED_METRICS,
     query_params: { caller, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
-  const rows = await readRowsPromptly(warehouse, statement, storedRow);
+  const rows = await warehouse.read(statement, storedRow);
   const [first] = rows;
   if (!first || rows.length !== Math.min(page.limit, first.total_groups - page.after)) return NOTHING_STORED;
   return {
@@ -105,7 +100,7 @@ ORDER BY rank`;
 /** How many groups of this caller's answers were stored in the last 24 hours. */
 export async function countStoredGroups(warehouse: Warehouse, caller: string): Promise<number> {
   const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { caller } };
-  const [row] = await readRowsPromptly(warehouse, statement, z.object({ stored_groups: z.number() }));
+  const [row] = await warehouse.read(statement, z.object({ stored_groups: z.number() }));
   return row?.stored_groups ?? 0;
 }
 

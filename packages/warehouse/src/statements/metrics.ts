@@ -14,11 +14,9 @@ import {
   sumDecimals,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
+import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
 import { entriesOf } from '../rollups/segment-relation.js';
 import { NOTHING_SEALED, planSegments, type SealedUntil } from '../rollups/segments.js';
-import { type PromptStatement, readRowsPromptly } from '../statement.js';
-import type { ScalarParameters } from '../statement-pool.js';
 import { filteredDimensions, type Selection, selectionParameters } from './selection.js';
 
 export interface MetricsQuestion extends Selection {
@@ -65,7 +63,7 @@ export interface MetricsAnswer {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  const rows = await readRowsPromptly(warehouse, metricsStatement(question), groupRow);
+  const rows = await warehouse.read(metricsStatement(question), groupRow);
   const groups = toGroups(rows, question.groupBy);
   const totalGroups = rows[0]?.total_groups ?? 0;
   return { groups, totals: totalGroups === groups.length ? totalsOf(groups) : undefined, totalGroups };
@@ -76,7 +74,7 @@ function totalsOf(groups: readonly MetricsGroup[]): MetricsTotals {
   return { cost: sumDecimals(groups.map(({ cost }) => cost)), usage: sumDecimals(groups.map(({ usage }) => usage)) };
 }
 
-export function metricsStatement(question: MetricsQuestion): PromptStatement {
+export function metricsStatement(question: MetricsQuestion): Statement {
   const { columns, from, order, query_params } = rankedGroups(question);
   // What is not grouped is one row; to sort it takes time all the same.
   const first = question.groupBy.length > 0 ? `\nORDER BY ${order}\nLIMIT {limit: UInt32}` : '';
@@ -111,7 +109,7 @@ export interface RankedGroups {
   readonly from: string;
   /** Of the ranking. */
   readonly order: string;
-  readonly query_params: ScalarParameters;
+  readonly query_params: Relation['query_params'];
 }
 
 /** Flat: each level of subqueries costs ClickHouse a millisecond to plan, and a summary not many more to compute. */

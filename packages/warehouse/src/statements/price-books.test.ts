@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
+import { insertRows } from '../clickhouse/insert.js';
 import { PriceBookConflictError, registerPriceBook } from './price-books.js';
 
 let database: TestDatabase;
@@ -18,13 +19,9 @@ function book(version: number, amount = '1'): PriceBook {
   return new PriceBook({ ...DEFAULT_PRICE_BOOK_FILE, version, prices });
 }
 
-async function registered(version: number): Promise<unknown[]> {
-  const result = await database.warehouse.query({
-    query: 'SELECT DISTINCT canonical FROM price_books WHERE version = {version: UInt16}',
-    query_params: { version },
-    format: 'JSONEachRow',
-  });
-  return result.json();
+function registered(version: number): Promise<unknown[]> {
+  const query = 'SELECT DISTINCT canonical FROM price_books WHERE version = {version: UInt16}';
+  return select(database.warehouse, query, { version });
 }
 
 // Every table and row is written through to the disk, which takes long where the disk is busy.
@@ -75,12 +72,7 @@ describe('registering a price book', () => {
       checksum: createHash('sha256').update(canonicalText).digest('hex'),
       canonical: canonicalText,
     }));
-    await database.warehouse.insert({
-      table: 'price_books',
-      values: rows,
-      format: 'JSONEachRow',
-      columns: ['version', 'checksum', 'canonical'],
-    });
+    await insertRows(database.warehouse, 'price_books', rows);
     for (const amount of ['1', '2']) {
       await expect(registerPriceBook(database.warehouse, book(200, amount))).rejects.toThrow(PriceBookConflictError);
     }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { observed } from '../observation.js';
-import { readRows } from '../statement.js';
+import type { Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
 
 const REGISTERED_PRICE_BOOKS = `
 SELECT DISTINCT checksum
@@ -24,7 +23,7 @@ export class PriceBookConflictError extends Error {
  */
 export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
   const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
-  const known = await readRows(warehouse, read, registeredRow);
+  const known = await warehouse.read(read, registeredRow);
   if (known.some(({ checksum }) => checksum !== checksumOf(book))) {
     throw new PriceBookConflictError(
       `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,
@@ -41,14 +40,8 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
  */
 export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
   if (await checkPriceBook(warehouse, book)) return;
-  await observed(warehouse, 'insert_price_books', () =>
-    warehouse.insert({
-      table: 'price_books',
-      values: [{ version: book.version, checksum: checksumOf(book), canonical: book.canonicalText }],
-      format: 'JSONEachRow',
-      columns: ['version', 'checksum', 'canonical'],
-    }),
-  );
+  const row = { version: book.version, checksum: checksumOf(book), canonical: book.canonicalText };
+  await insertRows(warehouse, 'price_books', [row]);
   await checkPriceBook(warehouse, book);
 }
 

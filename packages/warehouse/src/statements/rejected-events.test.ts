@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertRejectedEvents, type RejectedEvent } from './rejected-events.js';
 
 let database: TestDatabase;
@@ -18,13 +18,9 @@ const REJECTED: RejectedEvent = {
   payload: '{"usage":"much"}',
 };
 
-async function stored(jobId: string) {
-  const result = await database.warehouse.query({
-    query: 'SELECT * FROM rejected_events FINAL WHERE job_id = {jobId: String} ORDER BY position',
-    query_params: { jobId },
-    format: 'JSONEachRow',
-  });
-  return result.json<Record<string, unknown>>();
+function stored(jobId: string) {
+  const query = 'SELECT * FROM rejected_events FINAL WHERE job_id = {jobId: String} ORDER BY position';
+  return select(database.warehouse, query, { jobId });
 }
 
 describe('rejected events', () => {

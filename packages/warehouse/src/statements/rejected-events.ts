@@ -1,6 +1,6 @@
 import type { EpochMs, RejectionReason } from '@meterline/catalog';
-import type { Warehouse } from '../client.js';
-import { insertBlock, type PreparedInsert, prepareInsert, type Table } from './insert-block.js';
+import type { Warehouse } from '../clickhouse/connection.js';
+import { insertBlock, type PreparedInsert, prepareInsert, type Table } from '../clickhouse/insert.js';
 
 /** A row of rejected_events. */
 export interface RejectedEvent {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertRejectedEvents, type RejectedEvent } from './rejected-events.js';
 import {
   countOpenRejections,
@@ -209,12 +209,8 @@ describe('payloads', () => {
 
 describe('settling', () => {
   async function storedRows(): Promise<number> {
-    const result = await database.warehouse.query({
-      query: 'SELECT toUInt32(count()) AS rows FROM rejected_events WHERE job_id = {jobId: String}',
-      query_params: { jobId },
-      format: 'JSONEachRow',
-    });
-    return (await result.json<{ rows: number }>())[0]?.rows ?? -1;
+    const query = 'SELECT toUInt32(count()) AS rows FROM rejected_events WHERE job_id = {jobId: String}';
+    return (await select<{ rows: number }>(database.warehouse, query, { jobId }))[0]?.rows ?? -1;
   }
 
   it('removes exactly those, also where a job has written them twice', async () => {

@@ -1,8 +1,8 @@
 /** Refused events as an operator deals with them: found, shown, and settled for good. */
 import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
-import { readRows, type Statement } from '../statement.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import type { Parameter } from '../clickhouse/parameters.js';
 
 /** Names one refusal, for ever: it follows from the row's key, so a redelivered job has the same ones. */
 export interface RejectionId {
@@ -106,7 +106,7 @@ export async function readOpenRejections(
   filter: RejectionFilter,
   page: RejectionPage,
 ): Promise<OpenRejection[]> {
-  const rows = await readRows(warehouse, openRejectionsStatement(filter, page), openRow);
+  const rows = await warehouse.read(openRejectionsStatement(filter, page), openRow);
   return rows.map((row) => ({
     receivedAt: Number(row.received_ms),
     fingerprint: BigInt(row.fingerprint),
@@ -132,7 +132,7 @@ WHERE ${openConditions(filter).join('\n  AND ')}`,
 
 export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
   const row = z.object({ rejections: z.string() });
-  const [counted] = await readRows(warehouse, countOpenRejectionsStatement(filter), row);
+  const [counted] = await warehouse.read(countOpenRejectionsStatement(filter), row);
   return Number(counted?.rejections);
 }
 
@@ -144,7 +144,7 @@ export const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 
   AND (toUnixTimestamp64Milli(received_at), ${FINGERPRINT})
     IN arrayZip({times: Array(Int64)}, {fingerprints: Array(UInt64)})`;
 
-export function idParameters(ids: readonly RejectionId[]): Record<string, unknown> {
+export function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
   return {
     times: ids.map(({ receivedAt }) => receivedAt),
     fingerprints: ids.map(({ fingerprint }) => fingerprint),
@@ -174,7 +174,7 @@ export async function readRejectionPayloads(
   ids: readonly RejectionId[],
 ): Promise<(string | undefined)[]> {
   if (ids.length === 0) return [];
-  const rows = await readRows(warehouse, rejectionPayloadsStatement(ids), payloadRow);
+  const rows = await warehouse.read(rejectionPayloadsStatement(ids), payloadRow);
   const payloads = new Map(rows.map((row) => [`${row.received_ms} ${row.fingerprint}`, row.payload]));
   return ids.map(({ receivedAt, fingerprint }) => payloads.get(`${receivedAt} ${fingerprint}`));
 }
@@ -191,7 +191,9 @@ function conditions(filter: RejectionFilter): string[] {
   return Object.entries(CONDITIONS).flatMap(([name, condition]) => (name in parameters(filter) ? [condition] : []));
 }
 
-function parameters({ fingerprint, ...others }: RejectionFilter): Record<string, unknown> {
+function parameters({ fingerprint, ...others }: RejectionFilter): Record<string, Parameter> {
   const all = { ...others, fingerprint: fingerprint?.toString() };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }

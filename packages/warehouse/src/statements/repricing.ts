@@ -12,10 +12,8 @@ import {
   type Window,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
+import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
 import { eventsCondition, segmentParameters } from '../rollups/segment-window.js';
-import { readRows, type Statement } from '../statement.js';
-
 import type { PricedEvent } from './usage-events.js';
 
 export interface RepricingScope {
@@ -72,7 +70,7 @@ const spanRow = z
   );
 
 export async function readDimensionSpans(warehouse: Warehouse, scope: RepricingScope): Promise<DimensionSpan[]> {
-  return readRows(warehouse, dimensionSpansStatement(scope), spanRow);
+  return warehouse.read(dimensionSpansStatement(scope), spanRow);
 }
 
 /**
@@ -119,7 +117,7 @@ function scopeCondition({ window }: RepricingScope): string {
   return eventsCondition({ from: window.startTime, to: window.endTime }, 0).join('\n  AND ');
 }
 
-function scopeParameters({ accountId, window }: RepricingScope): Record<string, unknown> {
+function scopeParameters({ accountId, window }: RepricingScope): Relation['query_params'] {
   return { account_id: accountId, ...segmentParameters({ from: window.startTime, to: window.endTime }, 0) };
 }
 
@@ -152,7 +150,7 @@ export async function readRepricingStep(
   after: EventKey | undefined,
   limit: number,
 ): Promise<PricedEvent[]> {
-  const rows = await readRows(warehouse, repricingStepStatement(scope, after, limit), eventRow);
+  const rows = await warehouse.read(repricingStepStatement(scope, after, limit), eventRow);
   return rows.map((row) => ({
     eventId: row.event_id,
     accountId: scope.accountId,

@@ -1,10 +1,9 @@
 import { RESOURCE_TYPES, type ResourceType, type Window } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../client.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { CELL_TABLE } from '../rollups/grain.js';
 import { bucketsCondition, eventsCondition } from '../rollups/segment-window.js';
 import { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from '../rollups/segments.js';
-import { type PromptStatement, readRowsPromptly } from '../statement.js';
 import { selectionParameters } from './selection.js';
 
 const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
@@ -16,7 +15,7 @@ export function resourceTypesStatement(
   accountId: string,
   window: Window,
   sealed: SealedUntil = NOTHING_SEALED,
-): PromptStatement {
+): Statement {
   const segments = planSegments(window, COARSEST, sealed);
   return {
     name: 'read_resource_types',
@@ -49,7 +48,7 @@ export async function readResourceTypes(
   window: Window,
   sealed?: SealedUntil,
 ): Promise<ResourceType[]> {
-  const rows = await readRowsPromptly(warehouse, resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
+  const rows = await warehouse.read(resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
   const found = new Set(rows.map((row) => row.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }

@@ -1,6 +1,5 @@
-import type { Warehouse } from '../client.js';
-import { observed } from '../observation.js';
-import type { Statement } from '../statement.js';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
 import { HAS_ID, idParameters, type RejectionId } from './rejections.js';
 
 /** How an operator has settled a refusal. */
@@ -10,7 +9,7 @@ export type SettlementOutcome = 'replayed' | 'discarded';
 export function deleteRejectionsStatement(ids: readonly RejectionId[]): Statement {
   return {
     name: 'delete_rejections',
-    // A lightweight delete, not ALTER TABLE … DELETE: that one would write every part anew for a few rows.
+    // A lightweight delete, not ALTER TABLE … DELETE: that one would rewrite every part for a few rows.
     query: `
 DELETE FROM rejected_events
 WHERE ${HAS_ID}`,
@@ -29,19 +28,11 @@ export async function settleRejections(
   outcome: SettlementOutcome,
 ): Promise<void> {
   if (ids.length === 0) return;
-  const values = ids.map(({ receivedAt, fingerprint }) => ({
+  const settled = ids.map(({ receivedAt, fingerprint }) => ({
     received_at: new Date(receivedAt).toISOString().slice(0, -1),
     fingerprint: String(fingerprint),
     outcome,
   }));
-  await observed(warehouse, 'insert_settled_rejections', () =>
-    warehouse.insert({
-      table: 'settled_rejections',
-      values,
-      format: 'JSONEachRow',
-      columns: ['received_at', 'fingerprint', 'outcome'],
-    }),
-  );
-  const { name, query, query_params } = deleteRejectionsStatement(ids);
-  await observed(warehouse, name, () => warehouse.command({ query, query_params: { ...query_params } }));
+  await insertRows(warehouse, 'settled_rejections', settled);
+  await warehouse.run(deleteRejectionsStatement(ids));
 }

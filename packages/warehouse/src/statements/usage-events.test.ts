@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { readMetrics } from './metrics.js';
 import { insertUsageEvents, type PricedEvent } from './usage-events.js';
 
@@ -41,9 +41,8 @@ function permutations<T>(list: readonly T[]): T[][] {
   );
 }
 
-async function rows<Row>(query: string, accountId: string): Promise<Row[]> {
-  const result = await database.warehouse.query({ query, query_params: { accountId }, format: 'JSONEachRow' });
-  return result.json<Row>();
+function rows<Row>(query: string, accountId: string): Promise<Row[]> {
+  return select<Row>(database.warehouse, query, { accountId });
 }
 
 /**
@@ -66,7 +65,7 @@ async function winners(payloads: readonly Payload[]): Promise<{ unmerged: unknow
       accountId,
     );
   const unmerged = await left();
-  await database.warehouse.command({ query: 'OPTIMIZE TABLE usage_events FINAL' });
+  await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
   return { unmerged, merged: await left() };
 }
 

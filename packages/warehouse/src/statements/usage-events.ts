@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@meterline/catalog';
-import type { Warehouse } from '../client.js';
-import { insertBlock, type PreparedInsert, prepareInsert, type Table } from './insert-block.js';
+import type { Warehouse } from '../clickhouse/connection.js';
+import { insertBlock, type PreparedInsert, prepareInsert, type Table } from '../clickhouse/insert.js';
 
 /** An event with its price applied: a row of usage_events. */
 export interface PricedEvent extends UsageEvent {

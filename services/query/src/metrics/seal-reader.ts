@@ -1,12 +1,12 @@
 /** Which cells queries may read. */
 import { NOTHING_SEALED, readSeals, type SealedUntil, type Warehouse } from '@meterline/warehouse';
 
-/** Watermarks only rise, so an older one is never wrong: it leaves a little more to the truth. */
+/** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
 const KEPT_MS = 1_000;
 
 export type ReadSealed = () => Promise<SealedUntil>;
 
-/** For the truth alone: slower, and what the cells are compared with. */
+/** Reads from the events alone: slower, and what the cells are compared with. */
 export const readNothingSealed: ReadSealed = () => Promise.resolve(NOTHING_SEALED);
 
 /** Reads the watermarks, in a statement of its own before each question, and keeps them for a moment. */

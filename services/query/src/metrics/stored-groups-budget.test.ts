@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
 import { StoredGroupsBudget } from './stored-groups-budget.js';
 
 const MOST = 100;
@@ -43,11 +43,12 @@ function budget() {
 
 /** As another process stores. */
 async function storedElsewhere(caller: string, groups: number): Promise<void> {
-  await database.warehouse.command({
-    query: `
+  await execute(
+    database.warehouse,
+    `
 INSERT INTO metrics_results (caller, result_id, account_id, rank) SELECT '${caller}', generateUUIDv4(), 'acme', number
 FROM numbers(${groups})`,
-  });
+  );
 }
 
 describe('what a caller may store', () => {

@@ -1,0 +1,285 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { failureOf } from '../../../../test/failure.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
+import { insertRejectedEvents } from '../statements/rejected-events.js';
+import { readResourceTypes } from '../statements/resource-types.js';
+import { checkConnection } from './checks.js';
+import { clickHouseUrlFault, createWarehouse, type Warehouse, type WarehouseOptions } from './connection.js';
+import { clickHouseFailureKind } from './errors.js';
+import { insertRows } from './insert.js';
+import { Tuple } from './parameters.js';
+
+let database: TestDatabase;
+let warehouse: Warehouse;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  warehouse = database.warehouse;
+});
+afterAll(() => database.drop());
+
+const NOWHERE = 'http://127.0.0.1:1';
+
+/** Does `work` with a connection of its own. */
+async function withWarehouse<T>(changes: Partial<WarehouseOptions>, work: (own: Warehouse) => Promise<T>): Promise<T> {
+  const own = createWarehouse({ ...database.options, ...changes });
+  try {
+    return await work(own);
+  } finally {
+    await own.close();
+  }
+}
+
+/** Does `work` with a connection to a server that answers so. */
+async function withServer<T>(answer: RequestListener, work: (own: Warehouse) => Promise<T>): Promise<T> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  try {
+    return await withWarehouse({ url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}` }, work);
+  } finally {
+    server.close();
+  }
+}
+
+/** A server that drops the second request's connection. @returns how many requests came, and what the work ended with */
+async function withLostConnection(work: (own: Warehouse) => Promise<unknown>, answer = '') {
+  let requests = 0;
+  const dropping: RequestListener = (request, response) => {
+    requests += 1;
+    if (requests === 2) request.socket.destroy();
+    else request.resume().on('end', () => response.end(answer));
+  };
+  const ended = await withServer(dropping, work);
+  return { requests, ended };
+}
+
+describe('a statement', () => {
+  it('is answered with its rows', async () => {
+    expect(await select(warehouse, 'SELECT number AS n FROM numbers(2) ORDER BY n')).toEqual([{ n: '0' }, { n: '1' }]);
+  });
+
+  it('without rows is answered with none', async () => {
+    expect(await select(warehouse, 'SELECT 1 AS n WHERE 0')).toEqual([]);
+  });
+
+  const TEXTS = ['plain', "it's", 'back\\slash', 'tab\tline\nreturn\r', '\\n is no line', '+ & = % ?', '名前 😀', ''];
+
+  it.each(TEXTS)('has the text %j as a parameter', async (text) => {
+    expect(await select(warehouse, 'SELECT {text: String} AS text', { text })).toEqual([{ text }]);
+  });
+
+  it('has a number as a parameter', async () => {
+    expect(await select(warehouse, 'SELECT {n: Int64} + 1 AS n', { n: -1_759_276_800_000 })).toEqual([
+      { n: '-1759276799999' },
+    ]);
+  });
+
+  it.each([
+    ['few', 1],
+    ['more than an address may hold', 300],
+  ])('has lists and tuples as parameters: %s', async (_many, times) => {
+    const texts = Array.from({ length: times }, () => TEXTS).flat();
+    const pairs = texts.map((text, index) => new Tuple([text, index]));
+    const query =
+      'SELECT {texts: Array(String)} AS texts, {pairs: Array(Tuple(String, UInt32))} AS pairs, {big: UInt64} AS big';
+    const [row] = await select(warehouse, query, { texts, pairs, big: 2n ** 64n - 1n });
+    expect(row).toEqual({ texts, pairs: texts.map((text, index) => [text, index]), big: '18446744073709551615' });
+  });
+
+  it('that writes has as many parameters', async () => {
+    await execute(warehouse, 'CREATE TABLE named (name String) ENGINE = MergeTree ORDER BY name');
+    const names = Array.from({ length: 5_000 }, (_, index) => `name ${index}'s`);
+    await execute(warehouse, 'INSERT INTO named SELECT arrayJoin({names: Array(String)})', { names });
+    expect(await select(warehouse, 'SELECT toUInt32(uniqExact(name)) AS names FROM named')).toEqual([{ names: 5_000 }]);
+  });
+
+  it('runs in the database of the connection, with the settings of every statement', async () => {
+    const settings = "SELECT currentDatabase() AS name, getSetting('async_insert') AS async_insert";
+    expect(await select(warehouse, settings)).toEqual([{ name: database.options.database, async_insert: false }]);
+  });
+});
+
+describe('a failure', () => {
+  it('is the error of ClickHouse where it refuses', async () => {
+    const error = await failureOf(select(warehouse, 'SELECT nothing'));
+    expect(error).toMatchObject({ code: '47', type: 'UNKNOWN_IDENTIFIER' });
+    expect(clickHouseFailureKind(error)).toBe('refused');
+  });
+
+  it('is the error of ClickHouse also after the first rows: half an answer is no answer', async () => {
+    const late = "SELECT throwIf(number = 3e6, 'too far') AS n FROM numbers(4e6) SETTINGS max_block_size = 1000";
+    const error = await failureOf(select(warehouse, late));
+    expect(error).toMatchObject({ code: '395', message: expect.stringContaining('too far') });
+    expect(clickHouseFailureKind(error)).toBe('refused');
+  });
+
+  it('after the first rows is seen where the answer ends in order, too', async () => {
+    const text = 'Code: 395. DB::Exception: too far. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n';
+    const marker = '\r\n__exception__\r\n';
+    const error = await withServer(
+      (_request, response) => {
+        response.setHeader('x-clickhouse-exception-tag', 'abcdefghijklmnop');
+        response.end(`[{"n":1}${marker}abcdefghijklmnop\r\n${text}${text.length} abcdefghijklmnop${marker}`);
+      },
+      (own) => failureOf(select(own, 'SELECT 1')),
+    );
+    expect(error).toMatchObject({ code: '395' });
+  });
+
+  it('after the first rows without a word is one of the connection', async () => {
+    const error = await withServer(
+      (_request, response) => response.write('[{"n":1},', () => response.destroy()),
+      (own) => failureOf(select(own, 'SELECT 1')),
+    );
+    expect(error).toMatchObject({ code: 'ECONNRESET' });
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('names a server that is away', async () => {
+    const error = await withWarehouse({ url: NOWHERE }, (away) => failureOf(select(away, 'SELECT 1')));
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('names a server that does not answer in time', async () => {
+    const error = await withWarehouse({ requestTimeoutMs: 200 }, (hasty) =>
+      failureOf(select(hasty, 'SELECT sleep(3)')),
+    );
+    expect(error).toMatchObject({ code: 'ETIMEDOUT', message: 'no answer within 200 ms' });
+    expect(clickHouseFailureKind(error)).toBe('away');
+  });
+
+  it('of what is under way comes when the connection is closed, at once', async () => {
+    const closed = createWarehouse(database.options);
+    const started = performance.now();
+    const failure = failureOf(select(closed, 'SELECT sleep(3)'));
+    await select(closed, 'SELECT 1');
+    await closed.close();
+    expect(clickHouseFailureKind(await failure)).toBe('away');
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+
+  it.each([
+    ['a SELECT', (own: Warehouse) => select(own, 'SELECT 1')],
+    ['an insert', (own: Warehouse) => insertRows(own, 'somewhere', [{ n: 1 }])],
+    ['another statement', (own: Warehouse) => execute(own, 'OPTIMIZE TABLE somewhere')],
+  ])('names a server that is no ClickHouse: %s', async (_kind, send) => {
+    const error = await withServer(
+      (request, response) => request.resume().on('end', () => response.end('<h1>Welcome</h1>')),
+      (foreign) => failureOf(send(foreign)),
+    );
+    expect(clickHouseFailureKind(error)).toBe('foreign');
+  });
+});
+
+describe('a connection that was closed while it idled', () => {
+  it('is no failure of a SELECT, which is sent again', async () => {
+    const work = async (own: Warehouse) => [await select(own, 'SELECT 1 AS n'), await select(own, 'SELECT 1 AS n')];
+    expect(await withLostConnection(work, '[{"n":1}]')).toEqual({ requests: 3, ended: [[{ n: 1 }], [{ n: 1 }]] });
+  });
+
+  it('is no failure of an insert: the same rows twice change nothing', async () => {
+    const work = async (own: Warehouse) => {
+      await insertRows(own, 'somewhere', [{ n: 1 }]);
+      await insertRows(own, 'somewhere', [{ n: 2 }]);
+    };
+    expect(await withLostConnection(work)).toEqual({ requests: 3, ended: undefined });
+  });
+
+  it('is one of any other statement, which may be running', async () => {
+    const work = async (own: Warehouse) => {
+      await execute(own, 'ALTER TABLE somewhere DELETE WHERE n = 1');
+      return failureOf(execute(own, 'ALTER TABLE somewhere DELETE WHERE n = 2'));
+    };
+    expect(await withLostConnection(work)).toMatchObject({ requests: 2, ended: { code: 'ECONNRESET' } });
+  });
+});
+
+describe('a ping', () => {
+  it('is answered by a server', async () => {
+    expect(await warehouse.ping()).toBe(true);
+    expect(await withWarehouse({ url: NOWHERE }, (away) => away.ping())).toBe(false);
+  });
+
+  it('waits for no statement', async () => {
+    const answer = await withWarehouse({ maxConnections: 1 }, async (busy) => {
+      const failure = failureOf(select(busy, 'SELECT sleep(3)'));
+      const first = await Promise.race([busy.ping(), failure]);
+      return { first, failure };
+    });
+    expect(answer.first).toBe(true);
+    expect(clickHouseFailureKind(await answer.failure)).toBe('away');
+  });
+});
+
+describe('an observer', () => {
+  const DAY = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
+
+  /** @returns what the observer was told, in order */
+  async function observed(changes: Partial<WarehouseOptions>, work: (own: Warehouse) => Promise<void>) {
+    const told: string[] = [];
+    const observe = (name: string) => {
+      told.push(`${name} begins`);
+      return (outcome: string, error?: unknown) => void told.push(`${name} ${outcome}${error ? ' with an error' : ''}`);
+    };
+    await withWarehouse({ ...changes, observe }, work);
+    return told;
+  }
+
+  it('learns the beginning and the end of each statement by its name', async () => {
+    const told = await observed({}, async (own) => {
+      await checkConnection(own);
+      await readResourceTypes(own, 'acme', DAY);
+      const event = { receivedAt: 0, jobId: '1', position: 0, accountId: '', message: '', payload: '{}' };
+      await insertRejectedEvents(own, [{ ...event, reason: 'job_empty' }]);
+    });
+    expect(told).toEqual([
+      'check_connection begins',
+      'check_connection ok',
+      'read_resource_types begins',
+      'read_resource_types ok',
+      'insert_rejected_events begins',
+      'insert_rejected_events ok',
+    ]);
+  });
+
+  it('can tell a server that refuses from one that does not answer, and gets the error', async () => {
+    const refused = await observed({ database: 'not_there' }, async (own) => {
+      await expect(readResourceTypes(own, 'acme', DAY)).rejects.toThrow('not_there');
+    });
+    expect(refused.at(-1)).toBe('read_resource_types refused with an error');
+    const unanswered = await observed({ url: NOWHERE }, async (own) => {
+      await expect(readResourceTypes(own, 'acme', DAY)).rejects.toThrow('ECONNREFUSED');
+    });
+    expect(unanswered.at(-1)).toBe('read_resource_types unanswered with an error');
+  });
+});
+
+describe('an address of ClickHouse', () => {
+  it.each(['http://127.0.0.1:8123', 'http://127.0.0.1:8123/', 'https://clickhouse.example.com', 'http://[::1]:8123'])(
+    'may be %s',
+    (url) => {
+      expect(clickHouseUrlFault(url)).toBeUndefined();
+    },
+  );
+
+  it.each(['', '127.0.0.1', 'localhost:8123', 'tcp://127.0.0.1:9000', 'redis://127.0.0.1'])('must not be %j', (url) => {
+    expect(clickHouseUrlFault(url)).toBe('must be a URL such as http://127.0.0.1:8123');
+  });
+
+  it.each([
+    'http://127.0.0.1:8123/system',
+    'http://ann:secret@127.0.0.1:8123',
+    'http://ann@127.0.0.1:8123',
+    'http://:secret@127.0.0.1:8123',
+    'http://127.0.0.1:8123?database=system',
+    'http://127.0.0.1:8123/#x',
+  ])('must not say more than where it is: %s', (url) => {
+    expect(clickHouseUrlFault(url)).toBe(
+      'must be a URL such as http://127.0.0.1:8123 and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+    );
+  });
+});

@@ -1,0 +1,97 @@
+/** How a statement can fail: ClickHouse refuses it, nothing answers, or something else does. */
+import { ClickHouseError, extractErrorAtTheEndOfChunk, parseError } from '@clickhouse/client';
+import { errors } from 'undici';
+
+/** `refused`: the server answered with an error. `unanswered`: no answer came, or not in time, or not to its end. */
+export const STATEMENT_OUTCOMES = ['ok', 'refused', 'unanswered'] as const;
+export type StatementOutcome = (typeof STATEMENT_OUTCOMES)[number];
+
+export function outcomeOf(error: unknown): StatementOutcome {
+  return error instanceof ClickHouseError ? 'refused' : 'unanswered';
+}
+
+/** No complete answer came. The code is that of the system for the same failure, such as ETIMEDOUT or ECONNRESET. */
+export class UnansweredError extends Error {
+  override readonly name = 'UnansweredError';
+
+  constructor(
+    message: string,
+    readonly code: string,
+    options: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Errors of undici in words of ours; those of the system, such as ECONNREFUSED, say enough and have a code. */
+export function failureOf(error: unknown, timeoutMs: number): unknown {
+  if (
+    error instanceof errors.HeadersTimeoutError ||
+    error instanceof errors.BodyTimeoutError ||
+    error instanceof errors.ConnectTimeoutError
+  ) {
+    return new UnansweredError(`no answer within ${timeoutMs} ms`, 'ETIMEDOUT', { cause: error });
+  }
+  if (error instanceof errors.SocketError) {
+    return new UnansweredError('the connection was lost before the answer was complete', 'ECONNRESET', {
+      cause: error,
+    });
+  }
+  return error;
+}
+
+export function isLostConnection(error: unknown): boolean {
+  return (
+    error instanceof errors.SocketError || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
+  );
+}
+
+/** An answer with a status of failure, as an error: ClickHouse's own where it comes from ClickHouse. */
+export function refusal(answer: string): Error {
+  return parseError(answer);
+}
+
+const EXCEPTION_TAG = 'x-clickhouse-exception-tag';
+
+/**
+ * The exception at the end of an answer that began with status 200; undefined when there is none.
+ * Source: ClickHouse documentation, "HTTP interface", "HTTP response codes caveats".
+ */
+export function exceptionIn(
+  answer: Buffer,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Error | undefined {
+  const tag = headers[EXCEPTION_TAG];
+  if (typeof tag !== 'string' || !answer.subarray(-100).toString('latin1').endsWith(`${tag}\r\n__exception__\r\n`)) {
+    return undefined;
+  }
+  return extractErrorAtTheEndOfChunk(answer, tag);
+}
+
+/**
+ * ClickHouse error codes that say "these rows cannot be stored, however often you try".
+ * Everything else (network, memory, too many parts, a missing table, a full disk) may pass and is worth a retry, and so
+ * are errors of parsing (6, 33, 117): a request that was damaged on its way looks like that too.
+ * Source: ClickHouse src/Common/ErrorCodes.cpp.
+ */
+const CONTENT_ERRORS: ReadonlySet<string> = new Set([
+  '69', // ARGUMENT_OUT_OF_BOUND
+  '131', // TOO_LARGE_STRING_SIZE
+  '407', // DECIMAL_OVERFLOW
+  '469', // VIOLATED_CONSTRAINT
+]);
+
+/** Whether the server refused the rows themselves; trying the same rows again cannot help. */
+export function isContentError(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && CONTENT_ERRORS.has(error.code);
+}
+
+/** `refused`: ClickHouse answers, with an error. `foreign`: something else answers. `away`: nothing does. */
+export type ClickHouseFailure = 'refused' | 'foreign' | 'away';
+
+/** What kind of failure a statement of a warehouse ended with. */
+export function clickHouseFailureKind(error: unknown): ClickHouseFailure {
+  if (error instanceof ClickHouseError) return 'refused';
+  // A failure to answer has a code; an answer that ClickHouse would not give becomes an error that has none.
+  return typeof error === 'object' && error !== null && 'code' in error ? 'away' : 'foreign';
+}
