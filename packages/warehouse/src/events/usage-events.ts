@@ -38,7 +38,7 @@ export function insertUsageEvents(warehouse: Warehouse, events: readonly PricedE
   return insertBlock(warehouse, USAGE_EVENTS, events);
 }
 
-/** The same in two steps, for those who repeat it: see {@link prepareInsert}. */
+/** The same in two steps, to repeat the second: see {@link prepareInsert}. */
 export function prepareUsageEvents(events: readonly PricedEvent[]): PreparedInsert {
   return prepareInsert(USAGE_EVENTS, events);
 }

@@ -1,21 +1,14 @@
 /** Which table answers which part of a window. Pure. Source: DESIGN section 6. */
 import type { EpochMs, Resolution, Window } from '@meterline/catalog';
-import { bucketOf, nextBucket } from './grain.js';
+import { bucketOf, type Grain, nextBucket } from '../rollups/cells.js';
+import type { SealedUntil } from '../rollups/watermarks.js';
 
-/** Part of a window, from <= time < to, and what knows it: the events themselves or the cells of a grain. */
+/** Part of a window, from <= time < to, and what answers for it: the events themselves or the cells of a grain. */
 export interface Segment {
-  readonly source: 'events' | 'hourly' | 'daily';
+  readonly source: 'events' | Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
 }
-
-/** Below which instant the cells of each grain may be read. */
-export interface SealedUntil {
-  readonly hourly: EpochMs;
-  readonly daily: EpochMs;
-}
-
-export const NOTHING_SEALED: SealedUntil = { hourly: 0, daily: 0 };
 
 /**
  * Events for the parts of hours at the window's edges and for what is not sealed, whole days where the resolution is no

@@ -2,16 +2,8 @@
 import { type GroupByDimension, ZERO } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import {
-  decimal,
-  groupRow,
-  type MetricsAnswer,
-  type MetricsQuestion,
-  type MetricsTotals,
-  rankedGroups,
-  selectList,
-  toGroups,
-} from './metrics.js';
+import { decimal, groupRow, type MetricsAnswer, type MetricsTotals, toGroups } from './read.js';
+import { type MetricsQuestion, rankedGroups, selectList } from './statement.js';
 
 export interface StoredResult {
   readonly caller: string;

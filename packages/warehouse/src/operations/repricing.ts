@@ -13,8 +13,8 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
-import { eventsCondition, segmentParameters } from '../rollups/segment-window.js';
-import type { PricedEvent } from './usage-events.js';
+import type { PricedEvent } from '../events/usage-events.js';
+import { eventsCondition, selectionParameters, type TimeSpan } from '../metrics/statement.js';
 
 export interface RepricingScope {
   readonly accountId: string;
@@ -114,11 +114,15 @@ LIMIT {limit: UInt32}`,
 }
 
 function scopeCondition({ window }: RepricingScope): string {
-  return eventsCondition({ from: window.startTime, to: window.endTime }, 0).join('\n  AND ');
+  return eventsCondition(spanOf(window), 0).join('\n  AND ');
 }
 
 function scopeParameters({ accountId, window }: RepricingScope): Relation['query_params'] {
-  return { account_id: accountId, ...segmentParameters({ from: window.startTime, to: window.endTime }, 0) };
+  return selectionParameters({ accountId, filters: {} }, [spanOf(window)]);
+}
+
+function spanOf({ startTime, endTime }: Window): TimeSpan {
+  return { from: startTime, to: endTime };
 }
 
 function hourInSeconds(instant: EpochMs): number {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS } from '@meterline/catalog';
 import fc from 'fast-check';
-import { NOTHING_SEALED, planSegments, type Segment } from './segments.js';
+import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import { planSegments, type Segment } from './plan.js';
 
 const START = Date.UTC(2025, 9, 1);
 

@@ -36,7 +36,7 @@ export function insertRejectedEvents(warehouse: Warehouse, events: readonly Reje
   return insertBlock(warehouse, REJECTED_EVENTS, events);
 }
 
-/** The same in two steps, for those who repeat it: see {@link prepareInsert}. */
+/** The same in two steps, to repeat the second: see {@link prepareInsert}. */
 export function prepareRejectedEvents(events: readonly RejectedEvent[]): PreparedInsert {
   return prepareInsert(REJECTED_EVENTS, events);
 }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import { sealNext } from '../rollups/sealing.js';
-import { NOTHING_SEALED } from '../rollups/segments.js';
-import { type MetricsQuestion, readMetrics } from './metrics.js';
-import { countStoredGroups, readStoredMetrics, STORED_METRICS, storeMetrics } from './metrics-results.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
+import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import { readMetrics } from './read.js';
+import type { MetricsQuestion } from './statement.js';
+import { countStoredGroups, readStoredMetrics, STORED_METRICS, storeMetrics } from './stored-pages.js';
 
 const START = Date.UTC(2025, 9, 1);
 const GROUPS = 25_000;

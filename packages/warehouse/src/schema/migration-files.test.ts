@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { MIGRATIONS_DIRECTORY, MigrationError, readMigrations } from './migrations.js';
-import { pendingMigrations } from './migrator.js';
+import { MIGRATIONS_DIRECTORY, MigrationError, pendingMigrations, readMigrations } from './migrator.js';
 
 const CREATE = 'CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x\n';
 

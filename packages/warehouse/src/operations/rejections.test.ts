@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
-import { insertRejectedEvents, type RejectedEvent } from './rejected-events.js';
+import { insertRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
 import {
   countOpenRejections,
   countOpenRejectionsStatement,
+  deleteRejectionsStatement,
   type OpenRejection,
   openRejectionsStatement,
   type RejectionFilter,
   readOpenRejections,
   readRejectionPayloads,
   rejectionPayloadsStatement,
+  settleRejections,
 } from './rejections.js';
-import { deleteRejectionsStatement, settleRejections } from './settled-rejections.js';
 
 const TIME = Date.UTC(2025, 9, 1, 12, 0, 0, 7);
 

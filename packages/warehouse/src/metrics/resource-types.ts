@@ -1,10 +1,10 @@
 import { RESOURCE_TYPES, type ResourceType, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { CELL_TABLE } from '../rollups/grain.js';
-import { bucketsCondition, eventsCondition } from '../rollups/segment-window.js';
-import { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from '../rollups/segments.js';
-import { selectionParameters } from './selection.js';
+import { CELL_TABLE } from '../rollups/cells.js';
+import { NOTHING_SEALED, type SealedUntil } from '../rollups/watermarks.js';
+import { planSegments, type Segment } from './plan.js';
+import { bucketsCondition, eventsCondition, selectionParameters } from './statement.js';
 
 const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
 
@@ -24,7 +24,7 @@ SELECT DISTINCT resource_type
 FROM
 (${segments.map(segmentTypes).join('\n  UNION ALL')}
 )`,
-    query_params: selectionParameters({ accountId, window, filters: {} }, segments),
+    query_params: selectionParameters({ accountId, filters: {} }, segments),
   };
 }
 

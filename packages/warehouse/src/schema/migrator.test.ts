@@ -2,9 +2,8 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
-import { MIGRATIONS_DIRECTORY } from './migrations.js';
-import { migrate } from './migrator.js';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
+import { MIGRATIONS_DIRECTORY, migrate } from './migrator.js';
 
 let database: TestDatabase;
 let directory: string;

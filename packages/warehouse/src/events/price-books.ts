@@ -34,7 +34,7 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 
 /**
  * Records that the book is in use. Each process writes before it reads for the last time, so of two that bring different
- * books under one version at the same moment at least one sees both and is refused. Which came first cannot be told: the
+ * books under one version at the same moment at least one sees both and is refused. Nobody can know which came first: the
  * row with the earlier clock may become visible later. So the version then belongs to neither book.
  * @throws PriceBookConflictError
  */

@@ -5,9 +5,8 @@
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
-import { CELL_ARRAYS, type CellArrays } from './cell-columns.js';
-import { CELL_TABLE, type Grain } from './grain.js';
-import { type Cell, recomputeCells } from './recompute.js';
+import { CELL_ARRAYS, CELL_TABLE, type Cell, type CellArrays, type Grain } from '../rollups/cells.js';
+import { recomputeCells } from '../rollups/recompute.js';
 
 export interface AuditScope {
   readonly window: Window;
@@ -217,7 +216,7 @@ export async function readCellDifferences(
 
 /**
  * Makes a cell hold what it should. One whose version is above the truth's, which a restored backup can leave behind, is
- * removed first: until it is computed anew a moment later, answers lack it.
+ * removed first: until it is recomputed a moment later, answers lack it.
  */
 export async function replaceCell(
   warehouse: Warehouse,

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { bucketAxis, formatScaled, type GroupByDimension, RESOLUTIONS, type Resolution } from '@meterline/catalog';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
-import { type MetricsQuestion, readMetrics } from './metrics.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import { readMetrics } from './read.js';
+import type { MetricsQuestion } from './statement.js';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2025, 9, 1);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import {
   dimensionSpansStatement,
   type EventKey,
@@ -8,7 +9,6 @@ import {
   readRepricingStep,
   repricingStepStatement,
 } from './repricing.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
 
 const START = Date.UTC(2025, 9, 1, 0, 30);
 const END = Date.UTC(2025, 9, 2, 0, 30);

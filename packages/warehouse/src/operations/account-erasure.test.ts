@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
+import { insertRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import {
   accountPartitionsStatement,
   eraseAccountPartition,
@@ -8,10 +10,7 @@ import {
   readAccountPartitions,
   removeDeletedRejections,
 } from './account-erasure.js';
-import { insertRejectedEvents, type RejectedEvent } from './rejected-events.js';
-import { readOpenRejections } from './rejections.js';
-import { settleRejections } from './settled-rejections.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
+import { readOpenRejections, settleRejections } from './rejections.js';
 
 const OCTOBER = Date.UTC(2025, 9, 1);
 const NOVEMBER = Date.UTC(2025, 10, 1);

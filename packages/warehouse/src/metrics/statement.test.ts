@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type MetricsQuestion, metricsStatement } from './metrics.js';
-import { storeMetricsStatement } from './metrics-results.js';
+import { type MetricsQuestion, metricsStatement } from './statement.js';
+import { storeMetricsStatement } from './stored-pages.js';
 
 const HALF_PAST = Date.UTC(2025, 9, 1, 0, 30);
 const QUESTION: MetricsQuestion = {

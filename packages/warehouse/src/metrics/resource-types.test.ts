@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import { readResourceTypes, resourceTypesStatement } from './resource-types.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
 
 const START = Date.UTC(2025, 9, 1);
 const END = Date.UTC(2025, 9, 2);

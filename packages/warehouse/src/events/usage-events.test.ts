@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
-import { readMetrics } from './metrics.js';
+import { readMetrics } from '../metrics/read.js';
 import { insertUsageEvents, type PricedEvent } from './usage-events.js';
 
 const HOUR = 3_600_000;
