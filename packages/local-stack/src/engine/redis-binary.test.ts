@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ensureRedisServer } from '../hosts/redis-binary.js';
+import { ensureRedisServer } from '../../hosts/redis-binary.js';
 
 const SHELL = '/bin/sh';
 let bin: string;

@@ -1,21 +1,20 @@
 /** Small JSON files that only their owner may read. */
-import { randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import writeFileAtomic from 'write-file-atomic';
 import { ZodError, type z } from 'zod';
-import { LocalStackError } from '../errors.js';
-import { hasErrorCode } from '../system-error.js';
+import { hasErrorCode, LocalStackError } from './errors.js';
 
-/** Replaces the file as a whole: a reader finds the old content or the new, never half of it. */
+const OWNER_ONLY = 0o600;
+
+/** Replaces the file as a whole, on disk: a reader finds the old content or the new, never half of it. */
 export async function writePrivateFile(path: string, content: unknown): Promise<void> {
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  await rename(draft, path);
+  await writeFileAtomic(path, `${JSON.stringify(content, null, 2)}\n`, { mode: OWNER_ONLY });
 }
 
 /**
  * Undefined if there is no such file.
  *
- * @throws LocalStackError `file_damaged` if it cannot be read or holds something else than it should
+ * @throws LocalStackError `file_damaged` if it cannot be read or its content does not match the schema
  */
 export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
@@ -24,7 +23,7 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
     if (hasErrorCode(cause, 'ENOENT')) return undefined;
     throw new LocalStackError(
       'file_damaged',
-      `${path} is damaged (${faultOf(cause)}). Mend it, or delete it: the next start makes a new one.`,
+      `${path} is damaged (${faultOf(cause)}). Fix it, or delete it: the next start makes a new one.`,
       { cause },
     );
   }

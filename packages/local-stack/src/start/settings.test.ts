@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readEnv, UsageError } from './env.js';
+import { readEnv, UsageError } from './settings.js';
 
 describe('the environment of npm start', () => {
   it.each([

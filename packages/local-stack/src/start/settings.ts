@@ -1,10 +1,49 @@
-/** The environment of `npm start`, read once. Source: DESIGN section 8. */
+/** What `npm start` is told: by its command line and its environment, read once. Source: DESIGN section 8. */
+import { parseArgs } from 'node:util';
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
 /** Where the meterline command looks by itself. */
 export const DEFAULT_DATA_DIR = '.meterline';
+
+export const HELP = `Usage: npm start [-- --no-demo]
+
+Runs Meterline on this machine: ClickHouse, Redis, the ingest and the query service, and a demo that plays traffic.
+
+  --no-demo   start empty: neither history nor live traffic
+  --help      show this
+
+  PORT                where the API listens (8080, or any free port if that is taken)
+  METERLINE_DATA_DIR  where data and logs are kept (.meterline)
+  CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
+  REDIS_URL           use this Redis instead of a local one`;
+
+/** The environment or the command line cannot be used; the message says in one line what is wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export interface CommandLine {
+  readonly demo: boolean;
+  readonly help: boolean;
+}
+
+/** @throws UsageError */
+export function parseCommandLine(args: string[]): CommandLine {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        'no-demo': { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    return { demo: !values['no-demo'], help: values.help };
+  } catch (cause) {
+    throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
+  }
+}
 
 const environment = z.object({
   METERLINE_DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
@@ -26,11 +65,6 @@ const environment = z.object({
 export interface Env extends z.output<typeof environment> {
   /** All of it, for the services, which have settings of their own. */
   readonly inherited: NodeJS.ProcessEnv;
-}
-
-/** The environment or the command line cannot be used; the message says in one line what is wrong. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 /** An empty variable counts as one that is not set. @throws UsageError */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { findEngineLibrary } from './engine-library.js';
+import { findEngineLibrary } from './clickhouse.js';
 
 const installed = (file: string) => `/modules/${file}`;
 const missing = () => {

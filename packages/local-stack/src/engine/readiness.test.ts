@@ -2,8 +2,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LogFile } from './log-file.js';
-import { exitedEarly } from './readiness.js';
+import { exitedEarly, LogFile } from './readiness.js';
 
 let directory: string;
 let log: LogFile;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { hasErrorCode } from './system-error.js';
+import { hasErrorCode } from '../errors.js';
 
 /**
  * A process, told apart from a later one with the same pid. `born` is the kernel's start time in clock ticks since

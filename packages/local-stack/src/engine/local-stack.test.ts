@@ -59,7 +59,7 @@ describe('startLocalStack', () => {
       true,
       true,
     ]);
-    expect(existsSync(stack.dataDir)).toBe(false);
+    expect(existsSync(stack.directory.path)).toBe(false);
   });
 
   it('keeps what was written over a stop and a start', async () => {
@@ -85,7 +85,7 @@ describe('startLocalStack', () => {
   });
 
   it('leaves no server behind when the process that started it is killed, and its data can be used again', async () => {
-    const index = new URL('../dist/index.js', import.meta.url).href;
+    const index = new URL('../../dist/index.js', import.meta.url).href;
     const script = `
       import { startLocalStack } from ${JSON.stringify(index)};
       const { clickhouse, redis } = await startLocalStack({ dataDir: ${JSON.stringify(dataDir)} });

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net';
-import { LocalStackError } from './errors.js';
+import { LocalStackError } from '../errors.js';
 
 export const LOOPBACK = '127.0.0.1';
+const ATTEMPTS = 5;
 
 /** A port that was free a moment ago; another process may take it before it is used, so callers retry. */
 export function findFreePort(): Promise<number> {
@@ -23,6 +24,32 @@ export async function requireFreePort(port: number, user: string): Promise<void>
     'port_in_use',
     `Port ${port} on ${LOOPBACK}, asked for by ${user}, is in use by another process.`,
   );
+}
+
+/**
+ * Launches a server, and again with other ports if another process took one that had been found free.
+ *
+ * @param launch calls `choose` for each of its ports, with the one that was asked for if there is one
+ */
+export async function launchOnFreePorts<T>(
+  launch: (choose: (wanted: number | undefined) => Promise<number>) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const found: number[] = [];
+    try {
+      return await launch(async (wanted) => {
+        if (wanted !== undefined) return wanted;
+        const port = await findFreePort();
+        found.push(port);
+        return port;
+      });
+    } catch (error) {
+      const exited = error instanceof LocalStackError && error.code === 'exited_early';
+      if (!exited || attempt === ATTEMPTS) throw error;
+      const free = await Promise.all(found.map((port) => isPortFree(port)));
+      if (free.every(Boolean)) throw error;
+    }
+  }
 }
 
 function listenBriefly(port: number, host: string): Promise<number> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readDemoState, writeDemoState } from './demo-state.js';
+import { readDemoState, writeDemoState } from './demo.js';
 
 const DAY = 24 * 3_600_000;
 const NOON = Date.UTC(2026, 9, 1, 12);
