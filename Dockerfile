@@ -17,6 +17,7 @@ COPY packages/warehouse/package.json packages/warehouse/
 COPY packages/access/package.json packages/access/
 COPY packages/service/package.json packages/service/
 COPY packages/client/package.json packages/client/
+COPY packages/operations/package.json packages/operations/
 COPY packages/cli/package.json packages/cli/
 COPY services/ingest/package.json services/ingest/
 COPY services/query/package.json services/query/
@@ -43,6 +44,7 @@ CMD ["node", "services/query/dist/main.js"]
 
 FROM runtime AS cli
 COPY --from=build /app/packages/client/dist packages/client/dist
+COPY --from=build /app/packages/operations/dist packages/operations/dist
 COPY packages/cli/bin packages/cli/bin
 COPY --from=build /app/packages/cli/dist packages/cli/dist
 ENTRYPOINT ["node", "packages/cli/bin/meterline.js"]

@@ -1,7 +1,7 @@
 /** meterline rejected: from a refusal to an event that counts, or to none. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { formatRejectionId } from '@meterline/operations/rejections';
 import { readOpenRejections } from '@meterline/warehouse';
-import { formatRejectionId } from '../../packages/cli/src/rejected/rejection-id.js';
 import {
   drained,
   enqueueData,

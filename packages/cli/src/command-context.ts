@@ -1,8 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Tracing } from '@meterline/service/tracing';
 import type { ApiSettings } from './settings/api-settings.js';
-import type { Environment } from './settings/environment.js';
-import type { Settings } from './settings/settings.js';
+import type { Environment, Settings } from './settings/settings.js';
 
 export interface CommandStreams {
   /** Results only, so that they can be piped. `columns` is the width of a terminal. */

@@ -2,13 +2,16 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './command-context.js';
 
-/** Adds the command, with all that it takes, to the program. */
-export type AddCommand = (program: Command, context: CommandContext) => void;
+/** What the module of a command exports. */
+export interface CommandModule {
+  /** Adds the command, with all its flags, to the program. */
+  addCommand(program: Command, context: CommandContext): void;
+}
 
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
-  readonly load: () => Promise<AddCommand>;
+  readonly load: () => Promise<CommandModule>;
 }
 
 export interface CommandGroup {
@@ -23,27 +26,27 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: 'metrics',
         summary: 'what an account used and what it cost: a table, JSON or CSV',
-        load: async () => (await import('./commands/metrics.js')).addMetricsCommand,
+        load: () => import('./commands/metrics.js'),
       },
       {
         name: 'accounts',
         summary: 'the accounts that you may read',
-        load: async () => (await import('./commands/accounts.js')).addAccountsCommand,
+        load: () => import('./commands/accounts.js'),
       },
       {
         name: 'resource-types',
         summary: 'the resource types that an account used in a window',
-        load: async () => (await import('./commands/resource-types.js')).addResourceTypesCommand,
+        load: () => import('./commands/resource-types.js'),
       },
       {
         name: 'dimensions',
         summary: 'what is billed: dimensions, units and prices',
-        load: async () => (await import('./commands/dimensions.js')).addDimensionsCommand,
+        load: () => import('./commands/dimensions.js'),
       },
       {
         name: 'estimate',
         summary: 'what a list of usage would cost',
-        load: async () => (await import('./commands/estimate.js')).addEstimateCommand,
+        load: () => import('./commands/estimate.js'),
       },
     ],
   },
@@ -53,17 +56,17 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: 'login',
         summary: 'keep an API key for later calls',
-        load: async () => (await import('./commands/login.js')).addLoginCommand,
+        load: () => import('./commands/login.js'),
       },
       {
         name: 'logout',
         summary: 'forget it',
-        load: async () => (await import('./commands/logout.js')).addLogoutCommand,
+        load: () => import('./commands/logout.js'),
       },
       {
         name: 'whoami',
         summary: 'which API and key are in use, and where they come from',
-        load: async () => (await import('./commands/whoami.js')).addWhoamiCommand,
+        load: () => import('./commands/whoami.js'),
       },
     ],
   },
@@ -73,12 +76,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: 'emit',
         summary: 'send events from a JSON Lines file through the queue',
-        load: async () => (await import('./commands/emit.js')).addEmitCommand,
+        load: () => import('./commands/emit.js'),
       },
       {
         name: 'replay',
         summary: 'play the Azure LLM 2023 trace as usage events',
-        load: async () => (await import('./commands/replay.js')).addReplayCommand,
+        load: () => import('./commands/replay.js'),
       },
     ],
   },
@@ -88,37 +91,37 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         name: 'migrate',
         summary: 'create or update the schema in ClickHouse',
-        load: async () => (await import('./commands/migrate.js')).addMigrateCommand,
+        load: () => import('./commands/migrate.js'),
       },
       {
         name: 'keys',
         summary: 'API keys of the query API: create, list, revoke',
-        load: async () => (await import('./commands/keys.js')).addKeysCommands,
+        load: () => import('./commands/keys.js'),
       },
       {
         name: 'queue',
         summary: 'the queue between runtimes and the ingest workers',
-        load: async () => (await import('./commands/queue.js')).addQueueCommands,
+        load: () => import('./commands/queue.js'),
       },
       {
         name: 'rejected',
-        summary: 'events and jobs that could not be accepted: see, mend, send again, discard',
-        load: async () => (await import('./commands/rejected.js')).addRejectedCommands,
+        summary: 'events and jobs that could not be accepted: see, fix, send again, discard',
+        load: () => import('./commands/rejected.js'),
       },
       {
         name: 'reprice',
         summary: 'give the events of an account the prices of another price book',
-        load: async () => (await import('./commands/reprice.js')).addRepriceCommand,
+        load: () => import('./commands/reprice.js'),
       },
       {
         name: 'audit',
         summary: 'compare the rollups with the events they come from',
-        load: async () => (await import('./commands/audit.js')).addAuditCommand,
+        load: () => import('./commands/audit.js'),
       },
       {
         name: 'erase',
         summary: 'erase an account: its events, refused events and API keys',
-        load: async () => (await import('./commands/erase.js')).addEraseCommand,
+        load: () => import('./commands/erase.js'),
       },
     ],
   },

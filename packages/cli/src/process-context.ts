@@ -3,10 +3,8 @@ import type { Tracing } from '@meterline/service/tracing';
 import type { CommandContext, CommandStreams } from './command-context.js';
 import { usageError } from './command-error.js';
 import { ApiSettings } from './settings/api-settings.js';
-import { configFilePath, readConfigFile } from './settings/config-file.js';
-import { readEnvironment } from './settings/environment.js';
-import { findLocalStack } from './settings/local-stack-file.js';
-import { Settings } from './settings/settings.js';
+import { configFilePath, findLocalStack, readConfigFile } from './settings/saved-files.js';
+import { readEnvironment, Settings } from './settings/settings.js';
 
 export interface OpenedContext {
   readonly context: CommandContext;

@@ -1,9 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import type { CommandContext, CommandStreams } from './command-context.js';
 import { say } from './command-context.js';
 import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
 import { COMMAND_GROUPS } from './command-list.js';
-import { readVersion } from './version.js';
 
 const HELP_END = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
@@ -13,7 +13,7 @@ Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to c
  * Runs the command line.
  * @param args without the interpreter and the script
  * @param openContext called when a command is, so that --help and --version read nothing
- * @returns the exit code; expected failures have been told on stderr by then
+ * @returns the exit code; expected failures are on stderr by then
  * @throws whatever is a defect of the program
  */
 export async function runProgram(
@@ -54,7 +54,7 @@ async function addCommands(program: Command, called: string | undefined, openCon
   for (const { heading, commands } of COMMAND_GROUPS) {
     program.commandsGroup(heading);
     for (const { name, summary, load } of commands) {
-      if (name === called) (await load())(program, await openContext());
+      if (name === called) (await load()).addCommand(program, await openContext());
       else program.command(name).description(summary);
     }
   }
@@ -63,4 +63,11 @@ async function addCommands(program: Command, called: string | undefined, openCon
 /** `meterline metrics …`, `meterline help metrics`. */
 function calledCommand([first, second]: readonly string[]): string | undefined {
   return first === 'help' ? second : first;
+}
+
+/** The version of this package, which is in its manifest and nowhere else. */
+function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
+  throw new TypeError('package.json has no version');
 }

@@ -1,35 +1,62 @@
-/** The API as an Express application: what every request passes through, then the routes. */
-import { checkConnection } from '@meterline/warehouse';
+/** The API as an Express application: the middleware of every request, then the routes. */
+import type { AccountDirectory, ApiKeyStore } from '@meterline/access';
+import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import compression from 'compression';
 import cors from 'cors';
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
+import type { Logger } from 'pino';
+import { accountsRoute } from './accounts/route.js';
+import { revocationRoute } from './api-keys/revocation.js';
 import { createAuthenticate } from './auth/authenticate.js';
-import { VERSION_HEADER } from './contracts/version.js';
-import type { QueryDependencies } from './dependencies.js';
-import { answerError, methodNotAllowed, routeNotFound } from './http/error-responses.js';
-import { checkRequestTarget } from './http/request-checks.js';
-import { requestIdOf } from './http/request-id.js';
-import { noteInLog, requestLog } from './http/request-log.js';
-import { PagedMetrics } from './metrics/paged-metrics.js';
-import { CursorCodec } from './paging/cursor-codec.js';
-import { accountsRoute } from './routes/accounts.js';
-import { revocationRoute } from './routes/api-keys.js';
-import { healthRoute, readinessRoute } from './routes/health.js';
-import { metricsRoute } from './routes/metrics.js';
-import { groupByEnumRoute, resourceTypesEnumRoute } from './routes/metrics-enums.js';
-import { assetRoute, pageRoute } from './routes/page.js';
-import { openApiRoute, referenceRoute } from './routes/reference.js';
+import type { TokenVerifier } from './auth/token-verifier.js';
+import type { TrustProxy } from './env.js';
+import { CursorCodec } from './http/cursor-codec.js';
+import { answerError, methodNotAllowed, routeNotFound } from './http/errors.js';
+import { healthRoute, readinessRoute } from './http/health.js';
+import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
+import { noteInLog, requestIdOf, requestLog } from './http/request-log.js';
+import { assetRoute, pageRoute } from './http/web-page.js';
+import { groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
+import { MetricsPages } from './metrics/pages.js';
+import { metricsRoute } from './metrics/route.js';
+import type { ReadSealed } from './metrics/seal-reader.js';
+import { openApiRoute, referenceRoute } from './openapi/route.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const READ = 'GET, HEAD';
 
+/** Everything the API needs from outside. */
+export interface QueryDependencies {
+  readonly warehouse: Warehouse;
+  /** Which cells may be read; asked before each question. */
+  readonly readSealed: ReadSealed;
+  /** The most groups that one caller's cursors may keep stored in 24 hours. */
+  readonly maxStoredGroups: number;
+  readonly keys: ApiKeyStore;
+  readonly accounts: AccountDirectory;
+  /** Undefined: only API keys are accepted. */
+  readonly tokens: TokenVerifier | undefined;
+  /** Rejects when Redis does not answer. */
+  readonly pingRedis: () => Promise<unknown>;
+  readonly cursorSecret: string;
+  readonly clock: () => Date;
+  readonly log: Logger;
+  /** They see every request first and do not answer it: metrics, traces. */
+  readonly watchers: readonly RequestHandler[];
+  /** Web pages of these origins may call the API. */
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: TrustProxy;
+  /** The folder of the web page's build; undefined: the API alone. */
+  readonly pageFolder: string | undefined;
+}
+
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, clock, keys, maxStoredGroups, readSealed, warehouse } = dependencies;
+  const { accounts, clock, keys, pageFolder, readSealed, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
+  const pages = new MetricsPages(dependencies);
 
-  const metrics = new PagedMetrics({ warehouse, readSealed, clock, maxStoredGroups });
   const app = express();
   configure(app, dependencies);
 
@@ -48,7 +75,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   app.route('/v0/accounts').get(accountsRoute({ accounts, authenticate, clock, cursors })).all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics')
-    .get(metricsRoute({ authenticate, cursors, metrics }))
+    .get(metricsRoute({ authenticate, cursors, pages }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/group-by')
@@ -62,9 +89,9 @@ export function createApp(dependencies: QueryDependencies): Express {
     .route('/v0/service_accounts/:clientId/api_keys/:apiKeyId')
     .delete(revocationRoute({ authenticate, clock, keys }))
     .all(methodNotAllowed('DELETE'));
-  if (dependencies.pageFolder !== undefined) {
-    app.route('/').get(pageRoute(dependencies.pageFolder)).all(methodNotAllowed(READ));
-    app.route('/assets/:file').get(assetRoute(dependencies.pageFolder)).all(methodNotAllowed(READ));
+  if (pageFolder !== undefined) {
+    app.route('/').get(pageRoute(pageFolder)).all(methodNotAllowed(READ));
+    app.route('/assets/:file').get(assetRoute(pageFolder)).all(methodNotAllowed(READ));
   }
 
   app.use(routeNotFound);
@@ -72,7 +99,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   return app;
 }
 
-/** In this order, so that whatever fails is logged, carries its id and the security headers, and may be read cross-origin. */
+/** In this order, so that every failure is logged, has its request id and the security headers, and can be read cross-origin. */
 function configure(app: Express, { corsOrigins, log, trustProxy, watchers }: QueryDependencies): void {
   app.disable('x-powered-by');
   app.disable('etag');
@@ -91,7 +118,7 @@ function configure(app: Express, { corsOrigins, log, trustProxy, watchers }: Que
     response.set({ 'X-Request-Id': requestIdOf(request), 'Cache-Control': 'private, no-store' });
     next();
   });
-  // TLS ends before this service; only what stands there knows whether http must become https.
+  // TLS ends in front of this service; only the proxy there knows whether http must become https.
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
   if (corsOrigins.length > 0) {
     app.use(
@@ -105,6 +132,6 @@ function configure(app: Express, { corsOrigins, log, trustProxy, watchers }: Que
   }
   app.use(checkRequestTarget);
   app.use(compression());
-  // No operation has a body: one is read to the end, so that the connection can be used again, and then ignored.
+  // No operation has a body. One that is sent is read to its end, so that the connection can be used again, and ignored.
   app.use(express.raw({ type: () => true, limit: MAX_BODY_BYTES, inflate: false }));
 }

@@ -1,11 +1,10 @@
-export { createApp } from './app.js';
-export type { Caller } from './auth/caller.js';
+export { createApp, type QueryDependencies } from './app.js';
+export type { Caller } from './auth/authenticate.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
-export type { QueryDependencies } from './dependencies.js';
 export { readEnv, type TrustProxy } from './env.js';
 export { createSealReader } from './metrics/seal-reader.js';
 export { createOpenApiDocument } from './openapi/document.js';
 export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
+export { requestTarget } from './openapi/requests.js';
 export { createRedis } from './redis-connection.js';
-export { requestTarget } from './reference/curl.js';
 export { type RunningServer, startServer } from './server.js';

@@ -1,4 +1,4 @@
-/** The connection that answers "who is this?": it would rather fail quickly than wait. */
+/** The connection to Redis for credentials and accounts. It fails fast: a caller waits for it. */
 import { Outage } from '@meterline/service';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -6,11 +6,11 @@ import type { Logger } from 'pino';
 const TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_DELAY_MS = 1_000;
 
-/** Connects at `connect()`, and again by itself whenever the connection is lost. */
+/** Connects at `connect()`, and reconnects by itself when the connection is lost. */
 export function createRedis(url: string): Redis {
   return new Redis(url, {
     lazyConnect: true,
-    // While Redis is away every command fails at once, which the caller sees as 503, instead of piling up.
+    // While Redis is away, commands fail at once, as 503 for the caller, instead of piling up.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     commandTimeout: TIMEOUT_MS,

@@ -1,16 +1,18 @@
-/** The API on a port: limits of the HTTP layer, and how it ends. */
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/** The API on a port: the limits of the HTTP layer, answers to requests that cannot be read, and how the server stops. */
+import { randomUUID } from 'node:crypto';
+import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
-import { refuseUnreadable } from './http/unreadable-requests.js';
+import { z } from 'zod';
+import { ApiError, errorBody } from './http/errors.js';
 
-/** Request line and headers together; so a URL that is only somewhat too long still gets its own error. */
+/** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
 const MAX_HEADER_BYTES = 48 * 1024;
-/** Longer than the 60 s of usual load balancers, which would otherwise meet connections that are just being closed. */
+/** Longer than the usual 60 s of load balancers, which would otherwise use connections that are just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How much later than that a slow request may be noticed. */
+/** How much later than that a slow request may be detected. */
 const TIMEOUT_CHECK_SHARE = 0.1;
 
 export interface ServerOptions {
@@ -24,9 +26,9 @@ export interface ServerOptions {
 }
 
 export interface RunningServer {
-  /** The one chosen by the system when 0 was asked for. */
+  /** The one that the system chose, if 0 was given. */
   readonly port: number;
-  /** Accepts no more connections and resolves once all requests are answered, by force after the deadline. */
+  /** Accepts no more connections and resolves when all requests are answered, or after the deadline, which cuts them off. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -49,14 +51,14 @@ export async function startServer(app: RequestListener, options: ServerOptions):
     unanswered.set(socket, response);
     response.once('close', () => {
       if (unanswered.get(socket) === response) unanswered.delete(socket);
-      // Once closing, a connection is of no use after the answer that it was kept for.
+      // While the server closes, a connection is not needed after its last answer.
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
   });
-  // Node would refuse it by itself, without a body; the application does it with one.
+  // Node would refuse an unknown expectation without a body; the application does it with one.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', (error, socket) => {
-    // Half an answer is on its way: anything written now would be read as a part of it.
+    // Anything written after half an answer would be read as part of it.
     if (!socket.writable || unanswered.get(socket)?.headersSent) socket.destroy();
     else refuseUnreadable(error, socket, MAX_HEADER_BYTES, log);
   });
@@ -81,4 +83,55 @@ export async function startServer(app: RequestListener, options: ServerOptions):
 function portOf(address: AddressInfo | string | null): number {
   if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
   return address.port;
+}
+
+/** The error of Node's parser: its code, and the bytes that it had read. Source: Node documentation, "clientError". */
+const parserFault = z.object({ code: z.string(), rawPacket: z.instanceof(Buffer).optional() });
+
+/** A request line, whatever its method. Source: RFC 9112, section 3, and RFC 9110, section 5.6.2. */
+const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
+
+/**
+ * A request that Node's parser cannot read never reaches the application: it gets the same error body and log line as
+ * others here, and the connection is closed.
+ */
+function refuseUnreadable(thrown: unknown, socket: Duplex, maxHeaderBytes: number, log: Logger): void {
+  const error = faultOf(thrown, maxHeaderBytes);
+  const requestId = randomUUID();
+  socket.end(rawAnswer(error, requestId));
+  const { status, code } = error;
+  const remoteAddress = socket instanceof Socket ? socket.remoteAddress : undefined;
+  log.info({ event: 'request_unreadable', requestId, status, code, remoteAddress }, error.message);
+}
+
+function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
+  const { code, rawPacket } = parserFault.safeParse(thrown).data ?? {};
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ApiError(
+      431,
+      'headers_too_large',
+      `The request line and headers are over ${maxHeaderBytes} bytes; shorten them.`,
+    );
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new ApiError(408, 'request_timeout', 'The request did not arrive in time; send it again.');
+  }
+  if (code === 'HPE_INVALID_METHOD' && rawPacket && REQUEST_LINE.test(rawPacket.toString('latin1'))) {
+    return new ApiError(501, 'method_unknown', 'The method is not known here; use GET, HEAD or DELETE.');
+  }
+  return new ApiError(400, 'malformed_request', 'The request is not well-formed HTTP/1.1.');
+}
+
+function rawAnswer(error: ApiError, requestId: string): string {
+  const body = JSON.stringify(errorBody(error, requestId));
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: private, no-store',
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }

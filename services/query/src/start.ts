@@ -1,4 +1,4 @@
-/** Connects to everything the API needs, in the order in which a missing piece is easiest to understand. */
+/** Starts the service: connects to the servers behind it, builds the API and listens. Whatever is missing is reported by name. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,8 +21,7 @@ import type { Registry } from 'prom-client';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
-import { requestMetrics } from './http/request-metrics.js';
-import { requestSpans } from './http/request-spans.js';
+import { requestMetrics, requestSpans } from './http/request-observation.js';
 import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
 import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
@@ -47,7 +46,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     await connectRedis(redis, env.REDIS_URL);
     watchOutages(redis, log);
     outageGauge(registry, {
-      // No statement: there would be one, and a span of it, for every scrape.
+      // Not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
       Redis: () => redis.ping().then(() => true),
     });
@@ -84,7 +83,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   }
 }
 
-/** The page is a build of its own; without it the API is what it is. */
+/** The page is built separately; without it the API works as usual. */
 async function builtPage(log: Logger): Promise<string | undefined> {
   const built = await access(join(PAGE_FOLDER, 'index.html')).then(
     () => true,
@@ -98,7 +97,7 @@ async function builtPage(log: Logger): Promise<string | undefined> {
 /** @throws StartError when the port is in use */
 async function openAdminPort(env: Env, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
-  // That it answers is all there is to tell; whether it is ready, /readyz of the API tells.
+  // Healthy means only that it answers; /readyz of the API checks the servers behind it.
   const health = async () => ({ healthy: true, facts: { status: 'ok' } });
   const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
   return openAdminServer(address, { health, metrics: registry }, log);

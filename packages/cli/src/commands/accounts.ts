@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { withApi } from '../api/session.js';
 import { type CommandContext, printResult } from '../command-context.js';
-import { fittedTable } from '../output/fitted-table.js';
-import { styleFor } from '../output/style.js';
+import { withApi } from '../connections/api.js';
+import { withApiUrl, withJson } from '../flags.js';
+import { layoutFor, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
-import { withApiUrl, withJson } from './flags.js';
 
 interface AccountsFlags extends ApiFlags {
   readonly json?: boolean;
@@ -17,7 +16,7 @@ const COLUMNS = [
   { heading: 'CREATED' },
 ];
 
-export function addAccountsCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('accounts')
     .description(
@@ -32,7 +31,6 @@ export function addAccountsCommand(program: Command, context: CommandContext): v
 async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
   const accounts = await withApi(context, flags, ({ client }) => client.accounts());
   const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt] }));
-  const text =
-    rows.length === 0 ? 'No accounts.' : fittedTable(COLUMNS, rows, context.stdout.columns, styleFor(context));
+  const text = rows.length === 0 ? 'No accounts.' : textTable(COLUMNS, rows, layoutFor(context));
   printResult(context, flags.json, accounts, text);
 }

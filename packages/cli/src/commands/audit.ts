@@ -1,14 +1,13 @@
 import { END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
-import type { CellDifference } from '@meterline/warehouse';
+import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import type { Command } from 'commander';
-import { CellAudit } from '../audit/cell-audit.js';
 import { type CommandContext, formatCount, printResult } from '../command-context.js';
 import { CommandError, usageError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { startProgress } from '../progress.js';
+import { instantOf, nameOf, withClickHouseFlags, withJson } from '../flags.js';
+import { withProgress } from '../output/progress.js';
+import { shortened, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
-import { shortened, textTable } from '../text-table.js';
-import { instantOf, nameOf, withClickHouseFlags, withJson } from './flags.js';
 
 interface AuditFlags extends ClickHouseFlags {
   readonly account?: string;
@@ -20,21 +19,24 @@ interface AuditFlags extends ClickHouseFlags {
 
 /** Of a text for people; --json has all. */
 const MAX_LINES = 50;
+const COLUMNS = ['GRAIN', 'BUCKET', 'ACCOUNT', 'PART', 'EVENTS', 'USAGE', 'COST (TRUTH / CELL)'].map((heading) => ({
+  heading,
+}));
 
-export function addAuditCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('audit')
     .description(
       'Compares every sealed cell of usage_hourly and usage_daily with the events behind it: each group, its usage, cost ' +
         'and number of events, and the version of the cell. Prints what differs and exits with 1 if anything does. ' +
-        'Events that arrive meanwhile are no difference: what differs is looked at again before it is reported.\n' +
-        'With --repair it computes those cells anew, and exits with 1 only if some still differ. Reads every event of the ' +
+        'Events that arrive meanwhile are no difference: what differs is compared again before it is reported.\n' +
+        'With --repair it computes those cells again, and exits with 1 only if some still differ. Reads every event of the ' +
         'window; it may be stopped at any time.',
     )
     .option('--account <account>', 'only this account', nameOf)
     .option('--from <time>', 'from this time on, such as 2026-10-01T00:00:00Z (else everything)', instantOf, 0)
     .option('--to <time>', 'before this time (else everything)', instantOf, END_OF_TIME)
-    .option('--repair', 'compute the cells that differ anew')
+    .option('--repair', 'compute the cells that differ again')
     .action((flags: AuditFlags) => runAudit(context, flags));
   withJson(withClickHouseFlags(command));
 }
@@ -43,54 +45,37 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
   const { account, from, to, repair = false, json } = flags;
   if (from >= to) throw usageError('--to must be after --from');
   const signal = context.interruption();
-  const differences: CellDifference[] = [];
-  const left: CellDifference[] = [];
-  let days = 0;
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const window = { startTime: from, endTime: to };
-    const audit = await CellAudit.begin({ warehouse, accountId: account, window, signal });
-    const progress = startProgress(context, `Auditing ${formatCount(audit.days.length)} days`, audit.days.length);
-    try {
-      for (const day of audit.days) {
-        if (signal.aborted) break;
-        const found = await audit.differences(day);
-        differences.push(...found);
-        if (repair && found.length > 0) left.push(...(await audit.repair(day, found)));
-        days += 1;
-        progress.update(days);
-      }
-    } finally {
-      progress.stop();
-    }
-  });
+  const window = { startTime: from, endTime: to };
+  const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
+    withProgress(
+      context,
+      (days) => `Auditing ${formatCount(days)} days`,
+      (onProgress) => auditCells({ warehouse, accountId: account, window, repair, signal, onProgress }),
+    ),
+  );
+  const { days, differences, stillDifferent } = found;
   const result = {
     days,
     differences: differences.map(describe),
-    ...(repair && { stillDifferent: left.map(describe) }),
+    ...(repair && { stillDifferent: stillDifferent.map(describe) }),
   };
-  printResult(context, json, result, report(days, differences, repair, left));
+  printResult(context, json, result, report(found, repair));
   if (signal.aborted) throw new CommandError('interrupted before the end of the window');
-  if (repair && left.length > 0) throw new CommandError('some cells could not be repaired');
+  if (repair && stillDifferent.length > 0) throw new CommandError('some cells could not be repaired');
   if (!repair && differences.length > 0) {
     throw new CommandError('rollups differ from the events; run the command again with --repair');
   }
 }
 
-function describe({ grain, accountId, bucket, part, truth, cell }: CellDifference) {
+function describe({ grain, accountId, bucket, part, truth, cell }: AuditResult['differences'][number]) {
   return { grain, bucket: formatTimestamp(bucket), account: accountId, part, truth, cell };
 }
 
-function report(
-  days: number,
-  differences: readonly CellDifference[],
-  repair: boolean,
-  left: readonly CellDifference[],
-): string {
+function report({ days, differences, stillDifferent }: AuditResult, repair: boolean): string {
   const checked = `Compared ${formatCount(days)} ${days === 1 ? 'day' : 'days'}.`;
   if (differences.length === 0) return `${checked} Every cell agrees with its events.`;
-  const rows = differences
-    .slice(0, MAX_LINES)
-    .map(({ grain, accountId, bucket, part, truth, cell }) => [
+  const rows = differences.slice(0, MAX_LINES).map(({ grain, accountId, bucket, part, truth, cell }) => ({
+    cells: [
       grain,
       formatTimestamp(bucket),
       shortened(accountId, 40),
@@ -98,13 +83,14 @@ function report(
       `${formatCount(truth.events)} / ${formatCount(cell.events)}`,
       `${truth.usage} / ${cell.usage}`,
       `${truth.cost} / ${cell.cost}`,
-    ]);
-  const heading = ['GRAIN', 'BUCKET', 'ACCOUNT', 'PART', 'EVENTS', 'USAGE', 'COST (TRUTH / CELL)'];
+    ],
+  }));
   const more = differences.length - rows.length;
+  const left = repair ? `, of which ${formatCount(stillDifferent.length)} are left` : '';
   return [
-    textTable([heading, ...rows]),
+    textTable(COLUMNS, rows),
     ...(more > 0 ? [`… and ${formatCount(more)} more; --json has all`] : []),
     '',
-    `${checked} ${formatCount(differences.length)} differences${repair ? `, of which ${formatCount(left.length)} are left` : ''}.`,
+    `${checked} ${formatCount(differences.length)} differences${left}.`,
   ].join('\n');
 }

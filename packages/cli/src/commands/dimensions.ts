@@ -1,11 +1,9 @@
 import { BILLING_DIMENSIONS, DIMENSIONS, UNIT_NAME } from '@meterline/catalog';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command-context.js';
-import { fittedTable } from '../output/fitted-table.js';
-import { styleFor } from '../output/style.js';
-import { type BookFlags, openBook, withBook } from '../prices/book.js';
-import { priceText } from '../prices/price-text.js';
-import { withJson } from './flags.js';
+import { withJson } from '../flags.js';
+import { layoutFor, textTable } from '../output/table.js';
+import { type BookFlags, openBook, priceText, withBook } from '../prices/book.js';
 
 interface DimensionsFlags extends BookFlags {
   readonly json?: boolean;
@@ -14,7 +12,7 @@ interface DimensionsFlags extends BookFlags {
 const COLUMNS = [{ heading: 'DIMENSION' }, { heading: 'TYPE' }, { heading: 'UNIT' }, { heading: 'PRICE' }];
 const NO_PRICE = 'none yet';
 
-export function addDimensionsCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('dimensions')
     .description(
@@ -38,6 +36,6 @@ async function listDimensions(context: CommandContext, flags: DimensionsFlags): 
   const rows = dimensions.map(({ billingDimension, resourceType, unit, price }) => ({
     cells: [billingDimension, resourceType, UNIT_NAME[unit], price ? priceText(price, unit) : NO_PRICE],
   }));
-  printResult(context, flags.json, result, fittedTable(COLUMNS, rows, context.stdout.columns, styleFor(context)));
+  printResult(context, flags.json, result, textTable(COLUMNS, rows, layoutFor(context)));
   say(context, origin);
 }

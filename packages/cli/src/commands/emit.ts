@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError } from '../command-error.js';
-import { withRedis } from '../connections/redis.js';
-import { type EmissionTally, emitLines, emptyTally } from '../emit/emission.js';
-import { checkEventLine, parseEventLine } from '../emit/event-line.js';
-import { type EventSource, openEventSource } from '../emit/event-source.js';
-import { UsageQueue } from '../queue/usage-queue.js';
+import { withQueue } from '../connections/redis.js';
+import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from '../emit/emission.js';
+import { withBatch, withJson, withRedisFlags } from '../flags.js';
+import { type EventSource, openEventSource } from '../input.js';
 import type { RedisFlags } from '../settings/settings.js';
-import { withBatch, withJson, withRedisFlags } from './flags.js';
 
 interface EmitFlags extends RedisFlags {
   readonly batch: number;
@@ -17,17 +15,17 @@ interface EmitFlags extends RedisFlags {
 
 const HARMLESS = 'Sending the file again is harmless: an event that is sent twice counts once.';
 
-export function addEmitCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('emit')
     .description(
       'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have ' +
         'any size.\nGood lines are sent even if others are bad; lines that are not JSON objects are reported at the end ' +
-        'with their numbers, and the exit code is 1.\nWhether an object is a valid event is judged by the ingest worker, ' +
-        `which keeps those it refuses with the reason; --check judges here, and sends nothing.\n${HARMLESS}`,
+        'with their numbers, and the exit code is 1.\nWhether an object is a valid event is decided by the ingest worker, ' +
+        `which keeps those it refuses with the reason; --check decides here, and sends nothing.\n${HARMLESS}`,
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
-    .option('--check', 'hold every line to the rules of an event and send nothing')
+    .option('--check', 'check every line against the rules of an event and send nothing')
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
   withJson(withRedisFlags(withBatch(command)));
 }
@@ -62,21 +60,15 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
 }
 
 async function send(
-  { settings, tracing }: CommandContext,
+  context: CommandContext,
   { input }: EventSource,
   flags: EmitFlags,
   signal: AbortSignal,
   tally: EmissionTally,
 ): Promise<void> {
-  await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const { queueTelemetry } = await tracing();
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
-    try {
-      const sendJob = (events: readonly object[]) => queue.send(events);
-      await emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);
-    } finally {
-      await queue.close();
-    }
+  await withQueue(context, flags, (queue) => {
+    const sendJob = (events: readonly object[]) => queue.send(events);
+    return emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);
   });
 }
 

@@ -18,11 +18,10 @@ import {
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command-context.js';
 import { CommandError, readFailure, usageError } from '../command-error.js';
-import { fittedTable } from '../output/fitted-table.js';
-import { styleFor } from '../output/style.js';
+import { withJson } from '../flags.js';
+import { layoutFor, textTable } from '../output/table.js';
 import { type BookFlags, type OpenedBook, openBook, withBook } from '../prices/book.js';
 import { type UsageItem, usageArgument, usageLine } from '../prices/usage-list.js';
-import { withJson } from './flags.js';
 
 interface EstimateFlags extends BookFlags {
   readonly file?: string;
@@ -42,7 +41,7 @@ Examples:
 
 const COLUMNS = [{ heading: 'DIMENSION' }, { heading: 'USAGE', isNumeric: true }, { heading: 'COST', isNumeric: true }];
 
-export function addEstimateCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('estimate')
     .description(
@@ -115,7 +114,7 @@ function report(
     cells: [billingDimension, formatUsage(usage, DIMENSIONS[billingDimension].unit), formatUsdExact(cost)],
   }));
   const total = { cells: ['Total', '', formatUsdExact(totalCost)], isStrong: true };
-  const text = fittedTable(COLUMNS, [...rows, total], context.stdout.columns, styleFor(context));
+  const text = textTable(COLUMNS, [...rows, total], layoutFor(context));
   printResult(context, json, { currency: 'USD', lines, totalCost }, text);
   say(context, origin);
 }

@@ -4,9 +4,11 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, printResult } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { withRedis } from '../connections/redis.js';
+import { nameOf, withJson, withRedisUrl } from '../flags.js';
+import { textTable } from '../output/table.js';
 import type { RedisFlags } from '../settings/settings.js';
-import { textTable } from '../text-table.js';
-import { nameOf, withJson, withRedisUrl } from './flags.js';
+
+const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'].map((heading) => ({ heading }));
 
 interface KeysFlags extends RedisFlags {
   readonly json?: boolean;
@@ -22,7 +24,7 @@ interface ListFlags extends KeysFlags {
   readonly account?: string;
 }
 
-export function addKeysCommands(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('API keys of the query API');
 
   const create = keys
@@ -103,8 +105,8 @@ async function withKeys<T>(
 }
 
 function table(keys: readonly ApiKey[]): string {
-  return textTable([
-    ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'],
-    ...keys.map((key) => [key.keyId, key.account, key.role, key.clientId, key.createdAt, key.revokedAt ?? '']),
-  ]);
+  const rows = keys.map(({ keyId, account, role, clientId, createdAt, revokedAt = '' }) => ({
+    cells: [keyId, account, role, clientId, createdAt, revokedAt],
+  }));
+  return textTable(COLUMNS, rows);
 }

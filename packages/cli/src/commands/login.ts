@@ -2,14 +2,14 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { MeterlineClient } from '@meterline/client';
 import type { Command } from 'commander';
-import { telling } from '../api/session.js';
 import { type CommandContext, say } from '../command-context.js';
 import { CommandError, systemErrorCode, usageError } from '../command-error.js';
+import { explaining } from '../connections/api.js';
+import { withApiFlags } from '../flags.js';
 import { type ApiFlags, canonicalUrl } from '../settings/api-settings.js';
-import { writeConfigFile } from '../settings/config-file.js';
-import { withApiFlags } from './flags.js';
+import { writeConfigFile } from '../settings/saved-files.js';
 
-export function addLoginCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('login')
     .description(
@@ -31,7 +31,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const apiUrl = canonicalUrl(url);
   const apiKey = await readKey(context);
   const source = 'what you have just given';
-  const accounts = await telling({ url, key: { value: apiKey, source } }, () =>
+  const accounts = await explaining({ url, key: { value: apiKey, source } }, () =>
     new MeterlineClient({ baseUrl: apiUrl, credential: apiKey }).accounts(),
   );
   const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);
@@ -49,11 +49,11 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   }
   const whose = accounts.map(({ id, role }) => `${role} of ${id}`).join(', ') || 'in no account';
   say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${context.configFile}.`);
-  await sayWhatComesFirst(context, apiUrl);
+  await sayIfAnotherIsPreferred(context, apiUrl);
 }
 
 /** A variable or a local stack goes before what login keeps. */
-async function sayWhatComesFirst(context: CommandContext, apiUrl: string): Promise<void> {
+async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
   const { url } = await context.apiSettings.access({});
   if (url.value === apiUrl) return;
   say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);

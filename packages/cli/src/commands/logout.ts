@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { type CommandContext, say } from '../command-context.js';
-import { removeConfigFile } from '../settings/config-file.js';
+import { removeConfigFile } from '../settings/saved-files.js';
 
-export function addLogoutCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   program
     .command('logout')
     .description(

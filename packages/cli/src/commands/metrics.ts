@@ -1,15 +1,15 @@
 import { metricsAnswerSchema, readExactJson } from '@meterline/catalog/api';
 import type { MeterlineClient, MetricsAnswer, MetricsQuery } from '@meterline/client';
 import type { Command } from 'commander';
-import { withAccount } from '../api/session.js';
 import { type CommandContext, formatCount, say } from '../command-context.js';
 import { usageError } from '../command-error.js';
+import { withAccount } from '../connections/api.js';
+import { withApiFlags } from '../flags.js';
 import { csvHeader, csvPage } from '../metrics/csv.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { reportText } from '../metrics/report.js';
-import { styleFor } from '../output/style.js';
+import { layoutFor } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
-import { withApiFlags } from './flags.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
   readonly all?: boolean;
@@ -29,11 +29,11 @@ Examples:
 /** Pages between two lines of progress where there is no terminal. */
 const PAGES_PER_LINE = 10;
 
-export function addMetricsCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('metrics')
     .description(
-      'Shows what an account used and what it cost, the dearest group first. Costs are in USD; all times are UTC.\n' +
+      'Shows what an account used and what it cost, the most expensive group first. Costs are in USD; all times are UTC.\n' +
         'Amounts in the table are rounded for reading; --exact, --json and --csv give every digit.',
     );
   withQuery(withApiFlags(command))
@@ -114,7 +114,7 @@ async function printTable(
   }
   progress.end();
   if (!last) return;
-  const layout = { width: context.stdout.columns, style: styleFor(context), isExact: exact };
+  const layout = { ...layoutFor(context), isExact: exact };
   context.stdout.write(`${reportText({ account, groupBy: query.groupBy ?? [], answer: last, entries }, layout)}\n`);
   if (!all) sayIfThereIsMore(context, last);
 }

@@ -3,14 +3,14 @@ import type { Command } from 'commander';
 import { type CommandContext, printResult } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { clickHouseFailure, reachClickHouse } from '../connections/clickhouse.js';
+import { withClickHouseFlags, withJson } from '../flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
-import { withClickHouseFlags, withJson } from './flags.js';
 
 interface MigrateFlags extends ClickHouseFlags {
   readonly json?: boolean;
 }
 
-export function addMigrateCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('migrate')
     .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')

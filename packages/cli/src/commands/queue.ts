@@ -1,16 +1,18 @@
+import { QUEUE_NAME } from '@meterline/catalog';
+import { readQueueDepth, waitingSeconds } from '@meterline/service/queue';
+import { Queue } from 'bullmq';
 import type { Command } from 'commander';
+import type { Redis } from 'ioredis';
 import { type CommandContext, formatCount, printResult } from '../command-context.js';
 import { withRedis } from '../connections/redis.js';
-import type { QueueStatus } from '../queue/queue-status.js';
-import { UsageQueue } from '../queue/usage-queue.js';
+import { withJson, withRedisFlags } from '../flags.js';
 import type { RedisFlags } from '../settings/settings.js';
-import { withJson, withRedisFlags } from './flags.js';
 
 interface StatusFlags extends RedisFlags {
   readonly json?: boolean;
 }
 
-export function addQueueCommands(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const queue = program.command('queue').description('the queue between runtimes and the ingest workers');
   const status = queue
     .command('status')
@@ -25,14 +27,48 @@ export function addQueueCommands(program: Command, context: CommandContext): voi
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
   const status = await withRedis(await context.settings.redisUrl(flags), async (redis) => {
-    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags));
+    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: context.settings.queuePrefix(flags) });
+    // The same errors reject the command that was under way.
+    queue.on('error', () => undefined);
     try {
-      return await queue.status(context.now());
+      return await readQueueStatus(queue, redis, context.now());
     } finally {
       await queue.close();
     }
   });
   printResult(context, flags.json, status, describe(status));
+}
+
+/** How the queue stands at this moment; the numbers are read one after the other. */
+export interface QueueStatus {
+  /** Jobs that no worker has taken yet, with a priority or not. */
+  readonly waiting: number;
+  /** Jobs in work. */
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** Jobs that are done and still readable; workers keep the last few only. */
+  readonly completedKept: number;
+  readonly paused: boolean;
+  /** How long the job at the head of the line has been in the queue, in seconds; null when none waits. */
+  readonly oldestWaitingSeconds: number | null;
+  /** Connections of ingest workers that take jobs. */
+  readonly workers: number;
+}
+
+export async function readQueueStatus(queue: Queue, redis: Redis, now: Date): Promise<QueueStatus> {
+  const depth = await readQueueDepth(queue, redis);
+  const { waiting, active, delayed, failed, oldestWaitingSince } = depth;
+  return {
+    waiting,
+    active,
+    delayed,
+    failed,
+    completedKept: await queue.getCompletedCount(),
+    paused: await queue.isPaused(),
+    oldestWaitingSeconds: oldestWaitingSince === undefined ? null : Math.floor(waitingSeconds(depth, now.getTime())),
+    workers: await queue.getWorkersCount(),
+  };
 }
 
 function describe(status: QueueStatus): string {

@@ -1,20 +1,12 @@
-import { countOpenRejections, settleRejections, type Warehouse } from '@meterline/warehouse';
+import { countSelected, discardRejections, type KeptRejection, selectionAt } from '@meterline/operations/rejections';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError } from '../command-error.js';
-import { requireAnswer } from '../confirmation.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import {
-  type RejectionSelection,
-  requireRejection,
-  type SelectionFlags,
-  selectionOf,
-  withFilter,
-  withoutLater,
-} from '../rejected/selection.js';
-import { type KeptRejection, settleSelected } from '../rejected/settlement.js';
+import { withClickHouseFlags, withJson } from '../flags.js';
+import { requireAnswer } from '../input.js';
+import { type SelectionFlags, selectionOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
-import { withClickHouseFlags, withJson } from './flags.js';
 
 interface DiscardFlags extends ClickHouseFlags, SelectionFlags {
   readonly yes?: boolean;
@@ -38,7 +30,7 @@ export function addDiscardCommand(rejected: Command, context: CommandContext): v
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
   const asked = selectionOf(ids, flags, context.now());
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const selection = await withoutLater(warehouse, asked, context.now());
+    const selection = await selectionAt(warehouse, asked, context.now());
     const found = await countSelected(warehouse, selection);
     const refusals = found === 1 ? '1 refusal' : `${formatCount(found)} refusals`;
     if (flags.dryRun) {
@@ -46,39 +38,19 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
       return;
     }
     if (found > 0 && !flags.yes) await requireAnswer(context, `Discard ${refusals} for good? Type yes:`, 'yes');
-    await discard(context, flags, warehouse, selection);
-  });
-}
-
-async function countSelected(warehouse: Warehouse, selection: RejectionSelection): Promise<number> {
-  if ('filter' in selection) return countOpenRejections(warehouse, selection.filter);
-  const named = await Promise.all([...new Set(selection.ids)].map((id) => requireRejection(warehouse, id)));
-  return named.length;
-}
-
-async function discard(
-  context: CommandContext,
-  flags: DiscardFlags,
-  warehouse: Warehouse,
-  selection: RejectionSelection,
-): Promise<void> {
-  const signal = context.interruption();
-  const kept: KeptRejection[] = [];
-  let discarded = 0;
-  await settleSelected({
-    warehouse,
-    selection,
-    signal,
-    onKept: (one) => {
+    const signal = context.interruption();
+    const kept: KeptRejection[] = [];
+    let discarded = 0;
+    const onKept = (one: KeptRejection) => {
       kept.push(one);
       say(context, `${one.id} stays: ${one.why}`);
-    },
-    settle: async (group) => {
-      await settleRejections(warehouse, group, 'discarded');
-      discarded += group.length;
-    },
+    };
+    const onDiscarded = (count: number) => {
+      discarded += count;
+    };
+    await discardRejections({ warehouse, selection, signal, onKept, onDiscarded });
+    printResult(context, flags.json, { discarded, kept }, `Discarded ${formatCount(discarded)}.`);
+    if (signal.aborted) throw new CommandError('interrupted; what is not discarded yet is still there');
+    if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);
   });
-  printResult(context, flags.json, { discarded, kept }, `Discarded ${formatCount(discarded)}.`);
-  if (signal.aborted) throw new CommandError('interrupted; what is not discarded yet is still there');
-  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);
 }

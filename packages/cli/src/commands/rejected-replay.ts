@@ -1,23 +1,25 @@
+import {
+  type Edits,
+  formatRejectionId,
+  type KeptRejection,
+  parseEdit,
+  type RejectionSelection,
+  type Resend,
+  rehearseReplay,
+  replayRejections,
+  type SettlementOptions,
+  selectionAt,
+  verdict,
+} from '@meterline/operations/rejections';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError, usageError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { withRedis } from '../connections/redis.js';
-import { UsageQueue } from '../queue/usage-queue.js';
-import { type Edits, parseEdit } from '../rejected/edits.js';
-import { formatRejectionId } from '../rejected/rejection-id.js';
-import { type Resend, resend, resendsOf, verdict } from '../rejected/replaying.js';
-import {
-  type RejectionSelection,
-  type SelectionFlags,
-  selectionOf,
-  withFilter,
-  withoutLater,
-} from '../rejected/selection.js';
-import { type KeptRejection, type Settlement, settleSelected } from '../rejected/settlement.js';
+import { withQueue } from '../connections/redis.js';
+import { withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { printable, textTable } from '../output/table.js';
+import { type SelectionFlags, selectionOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
-import { printable, textTable } from '../text-table.js';
-import { withClickHouseFlags, withJson, withRedisFlags } from './flags.js';
 
 interface ReplayFlags extends ClickHouseFlags, RedisFlags, SelectionFlags {
   readonly edit: readonly string[];
@@ -33,9 +35,11 @@ interface Tally {
   readonly kept: KeptRejection[];
 }
 
+const COLUMNS = ['ID', 'ACCOUNT', 'REFUSED FOR', 'NOW'].map((heading) => ({ heading }));
+
 const collect = (text: string, earlier: readonly string[]) => [...earlier, text];
 
-export function addReplayRejectedCommand(rejected: Command, context: CommandContext): void {
+export function addReplayCommand(rejected: Command, context: CommandContext): void {
   const command = rejected
     .command('replay')
     .summary('send refused events through the queue again')
@@ -72,42 +76,26 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
     say(context, `${kept.id} stays: ${kept.why}`);
   };
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const selection = await withoutLater(warehouse, asked, context.now());
-    const settlement = { warehouse, selection, signal, dryRun: flags.dryRun, onKept };
-    if (flags.dryRun) await rehearse(context, flags, settlement, edits);
-    else await send(context, flags, settlement, edits, tally);
+    const selection = await selectionAt(warehouse, asked, context.now());
+    const options = { warehouse, selection, signal, onKept, edits };
+    if (flags.dryRun) return rehearse(context, flags, options);
+    return withQueue(context, flags, (queue, redis) =>
+      replayRejections({
+        ...options,
+        redis,
+        queue,
+        onReplayed: (jobIds, count) => {
+          tally.jobIds.push(...jobIds);
+          tally.replayed += count;
+        },
+      }),
+    );
   });
   if (!flags.dryRun) report(context, flags, tally);
   if (signal.aborted) throw new CommandError('interrupted; what is not replayed yet is still there');
   if (tally.kept.length > 0) {
     throw new CommandError(`${formatCount(tally.kept.length)} could not be sent and stay where they are`);
   }
-}
-
-async function send(
-  { settings, tracing }: CommandContext,
-  flags: ReplayFlags,
-  settlement: Omit<Settlement, 'settle'>,
-  edits: Edits,
-  tally: Tally,
-): Promise<void> {
-  const { warehouse, onKept } = settlement;
-  await withRedis(await settings.redisUrl(flags), async (redis) => {
-    const { queueTelemetry } = await tracing();
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
-    try {
-      await settleSelected({
-        ...settlement,
-        settle: async (group) => {
-          const resends = await resendsOf(warehouse, group, edits, onKept);
-          tally.jobIds.push(...(await resend(warehouse, redis, queue, resends)));
-          tally.replayed += resends.length;
-        },
-      });
-    } finally {
-      await queue.close();
-    }
-  });
 }
 
 interface Rehearsal {
@@ -129,29 +117,23 @@ function rehearsal(one: Resend, now: number, withData: boolean): Rehearsal {
   };
 }
 
-/** Says for each what would be sent and what the worker would make of it. */
+/** Says for each what would be sent, and what the worker would say of it. */
 async function rehearse(
   context: CommandContext,
   flags: ReplayFlags,
-  settlement: Omit<Settlement, 'settle'>,
-  edits: Edits,
+  options: SettlementOptions & { readonly edits: Edits },
 ): Promise<void> {
-  const { warehouse, selection, onKept } = settlement;
   const now = context.now().getTime();
   const rows: Rehearsal[] = [];
-  await settleSelected({
-    ...settlement,
-    settle: async (group) => {
-      const resends = await resendsOf(warehouse, group, edits, onKept);
-      // What a filter selects may be too much to hold.
-      rows.push(...resends.map((one) => rehearsal(one, now, 'ids' in selection)));
-    },
-  });
+  for await (const resends of rehearseReplay(options)) {
+    // What a filter selects may be too much to hold.
+    rows.push(...resends.map((one) => rehearsal(one, now, 'ids' in options.selection)));
+  }
   const text = [
-    textTable([
-      ['ID', 'ACCOUNT', 'REFUSED FOR', 'NOW'],
-      ...rows.map(({ id, account, reason, verdict }) => [id, account, reason, verdict]),
-    ]),
+    textTable(
+      COLUMNS,
+      rows.map(({ id, account, reason, verdict }) => ({ cells: [id, account, reason, verdict] })),
+    ),
     ...(rows.length === 1 && rows[0]?.data ? ['', printable(JSON.stringify(rows[0].data))] : []),
     '',
     `${formatCount(rows.length)} would be sent. Nothing was sent.`,
@@ -177,6 +159,6 @@ function editsOf({ edit, unset }: ReplayFlags): Edits {
 
 /** Events that are given the same id become one event: one of them would count, and the others would be gone. */
 function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
-  if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids).size === 1)) return;
+  if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids.map(formatRejectionId)).size === 1)) return;
   throw usageError('--edit eventId is for one refusal at a time: events with the same id count as one');
 }

@@ -1,17 +1,16 @@
 import { formatTimestamp } from '@meterline/catalog';
+import { formatRejectionId, holderOf, requireRejection } from '@meterline/operations/rejections';
 import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, printResult, say } from '../command-context.js';
 import { CommandError } from '../command-error.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { formatRejectionId } from '../rejected/rejection-id.js';
-import { type FilterFlags, filterOf, requireRejection, withFilter } from '../rejected/selection.js';
-import { holderOf } from '../rejected/whole-jobs.js';
+import { wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { printable, shortened, textTable } from '../output/table.js';
+import { type FilterFlags, filterOf, idOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
-import { printable, shortened, textTable } from '../text-table.js';
-import { wholeNumber, withClickHouseFlags, withJson } from './flags.js';
 import { addDiscardCommand } from './rejected-discard.js';
-import { addReplayRejectedCommand } from './rejected-replay.js';
+import { addReplayCommand } from './rejected-replay.js';
 
 interface ListFlags extends ClickHouseFlags, FilterFlags {
   readonly limit: number;
@@ -26,8 +25,9 @@ interface ShowFlags extends ClickHouseFlags {
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100_000;
 const MESSAGE_LENGTH = 100;
+const COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
 
-export function addRejectedCommands(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const rejected = program
     .command('rejected')
     .description(
@@ -56,7 +56,7 @@ export function addRejectedCommands(program: Command, context: CommandContext): 
     .action((id: string, flags: ShowFlags) => showRejection(context, id, flags));
   withJson(withClickHouseFlags(show));
 
-  addReplayRejectedCommand(rejected, context);
+  addReplayCommand(rejected, context);
   addDiscardCommand(rejected, context);
 }
 
@@ -71,23 +71,24 @@ async function listRejections(context: CommandContext, flags: ListFlags): Promis
 }
 
 function table(rejections: readonly OpenRejection[]): string {
-  return textTable([
-    ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'],
-    ...rejections.map((rejection) => [
+  const rows = rejections.map((rejection) => ({
+    cells: [
       formatTimestamp(rejection.receivedAt),
       formatRejectionId(rejection),
       rejection.accountId,
       rejection.reason,
       shortened(rejection.message, MESSAGE_LENGTH),
-    ]),
-  ]);
+    ],
+  }));
+  return textTable(COLUMNS, rows);
 }
 
 async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
+  const wanted = idOf(id);
   const { rejection, payload, holder } = await withWarehouse(
     await context.settings.clickhouse(flags),
     async (warehouse) => {
-      const rejection = await requireRejection(warehouse, id);
+      const rejection = await requireRejection(warehouse, wanted);
       const [payload] = await readRejectionPayloads(warehouse, [rejection]);
       if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);
       return { rejection, payload, holder: await holderOf(warehouse, rejection, payload) };

@@ -1,14 +1,13 @@
 import type { UsageEventInput } from '@meterline/catalog';
+import { type StorageOutcome, type UsageQueue, waitUntilStored } from '@meterline/operations/usage-queue';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
 import { CommandError } from '../command-error.js';
-import { withRedis } from '../connections/redis.js';
-import { startProgress } from '../progress.js';
-import { type IntakeOutcome, waitForIntake } from '../queue/intake-wait.js';
-import { UsageQueue } from '../queue/usage-queue.js';
+import { withQueue } from '../connections/redis.js';
+import { nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from '../flags.js';
+import { startProgress } from '../output/progress.js';
 import { readTraceEvents } from '../replay/trace-events.js';
 import type { RedisFlags } from '../settings/settings.js';
-import { nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from './flags.js';
 
 interface ReplayFlags extends RedisFlags {
   readonly account?: string;
@@ -29,7 +28,7 @@ interface Replay {
 const MAX_SHIFT_HOURS = 1_000_000;
 const HARMLESS = 'Replaying again is harmless: an event that is sent twice counts once.';
 
-export function addReplayCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('replay')
     .description(
@@ -59,19 +58,12 @@ export function addReplayCommand(program: Command, context: CommandContext): voi
 async function runReplay(context: CommandContext, paths: readonly string[], flags: ReplayFlags): Promise<void> {
   const replay = await readReplay(context, paths, flags);
   const signal = context.interruption();
-  const address = await context.settings.redisUrl(flags);
-  await withRedis(address, async (redis) => {
-    const { queueTelemetry } = await context.tracing();
-    const queue = new UsageQueue(redis, context.settings.queuePrefix(flags), queueTelemetry);
-    try {
-      const start = performance.now();
-      const jobIds = await sendAll(context, queue, replay, flags.batch, signal);
-      const outcome = flags.wait && !signal.aborted ? await follow(context, queue, jobIds, flags, signal) : undefined;
-      report(context, flags, replay, jobIds.length, (performance.now() - start) / 1000, outcome);
-      requireSuccess(outcome, flags, signal);
-    } finally {
-      await queue.close();
-    }
+  await withQueue(context, flags, async (queue) => {
+    const start = performance.now();
+    const jobIds = await sendAll(context, queue, replay, flags.batch, signal);
+    const outcome = flags.wait && !signal.aborted ? await follow(context, queue, jobIds, flags, signal) : undefined;
+    report(context, flags, replay, jobIds.length, (performance.now() - start) / 1000, outcome);
+    requireSuccess(outcome, flags, signal);
   });
 }
 
@@ -118,14 +110,14 @@ async function follow(
   jobIds: readonly string[],
   { patience }: ReplayFlags,
   signal: AbortSignal,
-): Promise<IntakeOutcome> {
+): Promise<StorageOutcome> {
   const progress = startProgress(
     context,
     `Waiting for the ingest workers: ${formatCount(jobIds.length)} jobs`,
     jobIds.length,
   );
   try {
-    return await waitForIntake(jobIds, {
+    return await waitUntilStored(jobIds, {
       progressOf: (jobId) => queue.progressOf(jobId),
       patienceMs: patience * 1000,
       signal,
@@ -147,10 +139,10 @@ function report(
   { files, requests, events }: Replay,
   jobs: number,
   seconds: number,
-  outcome: IntakeOutcome | undefined,
+  outcome: StorageOutcome | undefined,
 ): void {
   const sent = Math.min(jobs * batch, events.length);
-  const takenIn = outcome === undefined ? null : outcome.takenIn === jobs;
+  const takenIn = outcome === undefined ? null : outcome.stored === jobs;
   // Seconds that were spent on waiting in vain are no measure of speed.
   const eventsPerSecond = takenIn === false ? null : Math.round(sent / seconds);
   const result = { files, requests, events: sent, jobs, seconds: Number(seconds.toFixed(3)), eventsPerSecond, takenIn };
@@ -168,7 +160,7 @@ function report(
   printResult(context, json, result, text.join('\n'));
 }
 
-function requireSuccess(outcome: IntakeOutcome | undefined, { patience }: ReplayFlags, signal: AbortSignal): void {
+function requireSuccess(outcome: StorageOutcome | undefined, { patience }: ReplayFlags, signal: AbortSignal): void {
   if (signal.aborted) {
     const waiting =
       outcome && outcome.pending > 0 ? ` ${formatCount(outcome.pending)} jobs are still in the queue.` : '';

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import { withAccount } from '../api/session.js';
 import { type CommandContext, printResult } from '../command-context.js';
-import { type WindowFlags, windowOf, withWindow } from '../metrics/window.js';
+import { withAccount } from '../connections/api.js';
+import { withApiFlags, withJson } from '../flags.js';
+import { type WindowFlags, windowOf, withWindow } from '../metrics/query.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
-import { withApiFlags, withJson } from './flags.js';
 
 interface ResourceTypesFlags extends ApiFlags, WindowFlags {
   readonly json?: boolean;
 }
 
-export function addResourceTypesCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('resource-types')
     .description('Lists the resource types with at least one event in a window.')

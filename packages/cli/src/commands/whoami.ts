@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { withApi } from '../api/session.js';
 import { type CommandContext, printResult } from '../command-context.js';
+import { withApi } from '../connections/api.js';
+import { withApiFlags, withJson } from '../flags.js';
+import { printable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
-import { printable } from '../text-table.js';
-import { withApiFlags, withJson } from './flags.js';
 
 interface WhoamiFlags extends ApiFlags {
   readonly json?: boolean;
@@ -12,7 +12,7 @@ interface WhoamiFlags extends ApiFlags {
 /** Of a key: its kind and the beginning of its id, which is no secret. */
 const SHOWN_CHARACTERS = 10;
 
-export function addWhoamiCommand(program: Command, context: CommandContext): void {
+export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('whoami')
     .description(

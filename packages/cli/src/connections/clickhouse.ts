@@ -1,3 +1,4 @@
+import { OperationError } from '@meterline/operations/operation-error';
 import {
   checkConnection,
   clickHouseFailureKind,
@@ -37,7 +38,7 @@ export async function reachClickHouse({
 
 /**
  * Runs `work` with a connection to Meterline's database and closes it.
- * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement
+ * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement, or an operation fails
  */
 export async function withWarehouse<T>(
   settings: ClickHouseSettings,
@@ -47,6 +48,7 @@ export async function withWarehouse<T>(
   try {
     return await work(warehouse);
   } catch (error) {
+    if (error instanceof OperationError) throw new CommandError(error.message, undefined, { cause: error });
     throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
   } finally {
     await warehouse.close();

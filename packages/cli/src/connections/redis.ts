@@ -1,7 +1,9 @@
 import { moreTelling, redisFailureKind } from '@meterline/access';
+import type { UsageQueue } from '@meterline/operations/usage-queue';
 import { Redis } from 'ioredis';
+import type { CommandContext } from '../command-context.js';
 import { CommandError, systemErrorCode } from '../command-error.js';
-import { displayUrl, type Setting } from '../settings/settings.js';
+import { displayUrl, type RedisFlags, type Setting } from '../settings/settings.js';
 
 /** Until the server has answered, not only until the connection stands. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -45,6 +47,24 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
     // A connection that has ended by itself would keep the process for ioredis' disconnect timeout.
     if (redis.status !== 'end') redis.disconnect();
   }
+}
+
+/** The same with the queue of the ingest workers. Jobs carry the trace of the command, if it has one. */
+export async function withQueue<T>(
+  { settings, tracing }: CommandContext,
+  flags: RedisFlags,
+  work: (queue: UsageQueue, redis: Redis) => Promise<T>,
+): Promise<T> {
+  return withRedis(await settings.redisUrl(flags), async (redis) => {
+    const { queueTelemetry } = await tracing();
+    const { UsageQueue } = await import('@meterline/operations/usage-queue');
+    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
+    try {
+      return await work(queue, redis);
+    } finally {
+      await queue.close();
+    }
+  });
 }
 
 function redisFailure({ value, source }: Setting, cause: unknown): CommandError {

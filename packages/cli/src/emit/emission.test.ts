@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type EmissionTally, emitLines, emptyTally } from './emission.js';
-import { checkEventLine, parseEventLine } from './event-line.js';
+import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from './emission.js';
 
 async function* input(...chunks: readonly (string | Buffer)[]) {
   for (const chunk of chunks) yield Buffer.from(chunk);

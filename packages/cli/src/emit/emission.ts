@@ -1,6 +1,6 @@
 /** Sending a stream of JSON lines, in constant memory. */
-import { byteLines } from './byte-lines.js';
-import type { EventLine } from './event-line.js';
+import { parseUsageEvent } from '@meterline/catalog';
+import { byteLines, MAX_LINE_BYTES } from '../input.js';
 
 /** A job is sent at this size even if it could hold more events: lines may be long. */
 const MAX_JOB_BYTES = 4 * 1024 * 1024;
@@ -38,7 +38,7 @@ export function emptyTally(): EmissionTally {
 
 /**
  * Sends every good line and counts the bad ones. An abort is not an error: it ends the emission between two jobs.
- * @param tally kept up to date all along, so that it tells how far things came when this rejects
+ * @param tally kept up to date all along, so that it says how far things came when this rejects
  */
 export async function emitLines(
   { input, parse, send, batchSize, signal }: EmissionOptions,
@@ -78,4 +78,44 @@ export async function emitLines(
 function note(tally: EmissionTally, badLine: BadLine): void {
   tally.badLines += 1;
   if (tally.listedBadLines.length < LISTED_BAD_LINES) tally.listedBadLines.push(badLine);
+}
+
+/** What a line of a JSON Lines file holds. */
+export type EventLine =
+  | { readonly kind: 'event'; readonly event: object }
+  | { readonly kind: 'blank' }
+  | { readonly kind: 'bad'; readonly message: string };
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Checks no more than that the line is a JSON object; whether it is an event, the worker decides. */
+export function parseEventLine(bytes: Buffer | undefined): EventLine {
+  if (bytes === undefined) return bad(`longer than ${MAX_LINE_BYTES} bytes`);
+  let text: string;
+  try {
+    text = utf8.decode(bytes).trim();
+  } catch {
+    return bad('not UTF-8');
+  }
+  if (text === '') return { kind: 'blank' };
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { kind: 'event', event: value };
+    return bad('not a JSON object');
+  } catch (error) {
+    return bad(`not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The same, held to the rules of an event as the worker would. */
+export function checkEventLine(bytes: Buffer | undefined, now: Date): EventLine {
+  const line = parseEventLine(bytes);
+  if (line.kind !== 'event') return line;
+  const checked = parseUsageEvent(line.event, now.getTime());
+  return checked.ok ? line : bad(`${checked.reason}: ${checked.message}`);
+}
+
+/** The message may quote the line, whose control characters must not reach a terminal. */
+function bad(message: string): EventLine {
+  return { kind: 'bad', message: message.replace(/\p{Cc}/gu, '\uFFFD') };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { displayWidth } from '../text-table.js';
-import { type Report, type ReportLayout, reportText } from './report.js';
+import { displayWidth } from '../output/table.js';
+import { type Report, type ReportLayout, reportText, sparkline } from './report.js';
 
 const PLAIN = { strong: (text: string) => text, quiet: (text: string) => text };
 const WIDE: ReportLayout = { width: undefined, style: PLAIN, isExact: false };
@@ -80,4 +80,15 @@ describe('the table of an answer', () => {
   it('says that there was nothing', () => {
     expect(reportText(report([], '0'), WIDE)).toMatch(/\n\nNothing was used in this window\.$/);
   });
+});
+
+it.each<[number[], number, string]>([
+  [[0, 1, 2, 3, 4, 5, 6, 7, 8], 40, '·▁▂▃▄▅▆▇█'],
+  [[0.0000001, 1_000_000], 40, '▁█'],
+  [[0, 0], 40, '··'],
+  [[], 40, ''],
+  [[1, 1, 4, 4, 0, 0], 3, '▂█·'],
+  [[1, 2, 3], 0, '█'],
+])('%j in %d characters is %s', (values, width, expected) => {
+  expect(sparkline(values, width)).toBe(expected);
 });

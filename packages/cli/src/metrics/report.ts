@@ -11,13 +11,12 @@ import {
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   percentOf,
+  showsUsage,
   subtractDecimals,
   sumDecimals,
 } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
-import { type Column, fittedTable, type Row, tableWidth } from '../output/fitted-table.js';
-import { sparkline } from '../output/sparkline.js';
-import type { Style } from '../output/style.js';
+import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 
 export interface Report {
   readonly account: string;
@@ -28,10 +27,7 @@ export interface Report {
   readonly entries: readonly MetricsEntry[];
 }
 
-export interface ReportLayout {
-  /** Of the terminal; undefined where there is none. */
-  readonly width: number | undefined;
-  readonly style: Style;
+export interface ReportLayout extends Required<TableLayout> {
   /** Every digit of an amount. */
   readonly isExact: boolean;
 }
@@ -53,7 +49,7 @@ function table(report: Report, { width, style, isExact }: ReportLayout): string 
   const buckets = entries[0]?.timeseries.length ?? 0;
   const complete = draftOf(report, shownFields(entries), isExact);
   const fits = width === undefined || draftWidth(complete, LEAST_TREND) <= width;
-  // On a narrow terminal, fields that nobody asked for give way before names are cut.
+  // On a narrow terminal, fields that nobody asked for are left out before names are cut.
   const draft = fits
     ? complete
     : draftOf(
@@ -63,10 +59,10 @@ function table(report: Report, { width, style, isExact }: ReportLayout): string 
       );
   const room = width === undefined ? MOST_TREND : width - draftWidth(draft, LEAST_TREND) + LEAST_TREND;
   const trendWidth = Math.min(buckets, MOST_TREND, Math.max(LEAST_TREND, room));
-  return fittedTable(draft.columns, draft.rows(trendWidth), width, style);
+  return textTable(draft.columns, draft.rows(trendWidth), { width, style });
 }
 
-/** A table whose lines of bars are still to be drawn. */
+/** A table without its sparklines, whose width depends on the rest. */
 interface Draft {
   readonly columns: readonly Column[];
   readonly rows: (trendWidth: number) => readonly Row[];
@@ -78,7 +74,7 @@ function draftWidth({ columns, rows }: Draft, trendWidth: number): number {
 
 function draftOf({ groupBy, answer, entries }: Report, fields: readonly EntryField[], isExact: boolean): Draft {
   const { totalCost } = answer.summary;
-  const hasUsage = groupBy.includes('billing_dimension');
+  const hasUsage = showsUsage(groupBy);
   const amount = isExact ? formatUsdExact : formatUsd;
   const money = (cost: DecimalText) => [amount(cost), shareText(cost, totalCost)];
   // Without groups there is one entry, and it is the total.
@@ -142,4 +138,30 @@ function shareText(cost: DecimalText, total: DecimalText): string {
 function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExact: boolean): string {
   if (usage === undefined || billingDimension === undefined) return '';
   return formatUsage(usage, DIMENSIONS[billingDimension].unit, isExact ? undefined : 2);
+}
+
+const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
+/** Nothing at all, which must not look like a little. */
+const NOTHING = '·';
+
+/**
+ * One character for a bucket, or for several where there are more buckets than `width`; the highest bar is the highest
+ * value of this series.
+ * @param values at least 0
+ */
+export function sparkline(values: readonly number[], width: number): string {
+  const bars = squeezed(values, Math.max(1, width));
+  const highest = Math.max(...bars);
+  return bars.map((value) => (value === 0 ? NOTHING : BARS[Math.ceil((value / highest) * BARS.length) - 1])).join('');
+}
+
+/** The same sum over at most `width` parts of nearly equal length. */
+function squeezed(values: readonly number[], width: number): number[] {
+  if (values.length <= width) return [...values];
+  const sums = new Array<number>(width).fill(0);
+  for (const [index, value] of values.entries()) {
+    const part = Math.floor((index * width) / values.length);
+    sums[part] = (sums[part] ?? 0) + value;
+  }
+  return sums;
 }

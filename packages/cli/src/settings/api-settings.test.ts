@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiSettings } from './api-settings.js';
-import type { ConfigFile } from './config-file.js';
-import { readEnvironment } from './environment.js';
-import type { LocalStackFile } from './local-stack-file.js';
+import type { ConfigFile, LocalStackFile } from './saved-files.js';
+import { readEnvironment } from './settings.js';
 
 const STACK: LocalStackFile = {
   path: '/project/.meterline/local.json',

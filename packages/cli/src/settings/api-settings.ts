@@ -1,9 +1,7 @@
 /** Where the API is, which key to show it, and whose usage to ask for. */
 import { usageError } from '../command-error.js';
-import type { ConfigFile } from './config-file.js';
-import type { Environment } from './environment.js';
-import type { LocalStackFile } from './local-stack-file.js';
-import type { Setting } from './settings.js';
+import type { ConfigFile, LocalStackFile } from './saved-files.js';
+import { type Environment, type Setting, setting } from './settings.js';
 
 export interface ApiFlags {
   readonly apiUrl?: string;
@@ -100,8 +98,4 @@ function placeOfConfig(config: ConfigFile | undefined): Place[] {
   if (!config) return [];
   const { path: source, login } = config;
   return [{ url: canonicalUrl({ value: login.apiUrl, source }), key: login.apiKey, account: login.account, source }];
-}
-
-function setting(value: string | undefined, source: string | undefined): Setting | undefined {
-  return value === undefined || source === undefined ? undefined : { value, source };
 }

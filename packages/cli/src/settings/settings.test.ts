@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CommandError } from '../command-error.js';
-import { type Environment, readEnvironment } from './environment.js';
-import type { LocalStackFile } from './local-stack-file.js';
-import { displayUrl, Settings } from './settings.js';
+import type { LocalStackFile } from './saved-files.js';
+import { displayUrl, type Environment, readEnvironment, Settings } from './settings.js';
 
 const STACK: LocalStackFile = {
   path: '/project/.meterline/local.json',

@@ -1,7 +1,39 @@
+/** What the environment says, and where an operator's servers are. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
+import { z } from 'zod';
 import { usageError } from '../command-error.js';
-import type { Environment } from './environment.js';
-import type { LocalStackFile } from './local-stack-file.js';
+import type { LocalStackFile } from './saved-files.js';
+
+/** A variable that is set to nothing counts as not set. */
+const text = z
+  .string()
+  .optional()
+  .transform((value) => value || undefined);
+
+const environmentSchema = z.object({
+  REDIS_URL: text,
+  CLICKHOUSE_URL: text,
+  CLICKHOUSE_USER: text,
+  CLICKHOUSE_PASSWORD: text,
+  CLICKHOUSE_DATABASE: text,
+  QUEUE_PREFIX: text,
+  METERLINE_API_URL: text,
+  METERLINE_API_KEY: text,
+  METERLINE_ACCOUNT: text,
+  METERLINE_CONFIG: text,
+  METERLINE_DATA_DIR: text,
+  PRICE_BOOK: text,
+  XDG_CONFIG_HOME: text,
+  HOME: text,
+  NO_COLOR: text,
+  TERM: text,
+});
+export type Environment = z.output<typeof environmentSchema>;
+
+/** The variables that the command reads; nothing else in this package looks at the environment. */
+export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+  return environmentSchema.parse(variables);
+}
 
 /** A value and where it was found, for messages: `--redis-url`, `REDIS_URL`, a file's path, `the default`. */
 export interface Setting {
@@ -28,11 +60,6 @@ export interface ClickHouseSettings {
   readonly database: string;
 }
 
-interface Candidate {
-  readonly value: string | undefined;
-  readonly source: string;
-}
-
 /**
  * Where an operator's servers are: each setting from a flag, else the environment, else a running local stack, else the
  * default. The rules of an address come with the server's driver, which is loaded only when a command needs it.
@@ -50,8 +77,7 @@ export class Settings {
   /** @throws CommandError when what was found is no address of a Redis */
   async redisUrl({ redisUrl }: RedisFlags): Promise<Setting> {
     const url = await this.#choose(
-      { value: redisUrl, source: '--redis-url' },
-      { value: this.#environment.REDIS_URL, source: 'REDIS_URL' },
+      setting(redisUrl, '--redis-url') ?? setting(this.#environment.REDIS_URL, 'REDIS_URL'),
       'redisUrl',
       'redis://127.0.0.1:6379',
     );
@@ -62,14 +88,13 @@ export class Settings {
   /** @throws CommandError when what was found is no address of a ClickHouse */
   async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
     const url = await this.#choose(
-      { value: flags.clickhouseUrl, source: '--clickhouse-url' },
-      { value: this.#environment.CLICKHOUSE_URL, source: 'CLICKHOUSE_URL' },
+      setting(flags.clickhouseUrl, '--clickhouse-url') ?? setting(this.#environment.CLICKHOUSE_URL, 'CLICKHOUSE_URL'),
       'clickhouseUrl',
       'http://127.0.0.1:8123',
     );
     const database = await this.#choose(
-      { value: flags.clickhouseDatabase, source: '--clickhouse-database' },
-      { value: this.#environment.CLICKHOUSE_DATABASE, source: 'CLICKHOUSE_DATABASE' },
+      setting(flags.clickhouseDatabase, '--clickhouse-database') ??
+        setting(this.#environment.CLICKHOUSE_DATABASE, 'CLICKHOUSE_DATABASE'),
       'clickhouseDatabase',
       'meterline',
     );
@@ -88,23 +113,23 @@ export class Settings {
 
   /** The file of the price book; undefined for the built-in one. */
   priceBookFile(flag: string | undefined): Setting | undefined {
-    if (flag !== undefined) return { value: flag, source: '--book' };
-    const value = this.#environment.PRICE_BOOK;
-    return value === undefined ? undefined : { value, source: 'PRICE_BOOK' };
+    return setting(flag, '--book') ?? setting(this.#environment.PRICE_BOOK, 'PRICE_BOOK');
   }
 
   async #choose(
-    flag: Candidate,
-    variable: Candidate,
+    given: Setting | undefined,
     field: keyof LocalStackFile['addresses'],
     fallback: string,
   ): Promise<Setting> {
-    for (const { value, source } of [flag, variable]) {
-      if (value !== undefined) return { value, source };
-    }
+    if (given) return given;
     const stack = await this.#findLocalStack();
     return stack ? { value: stack.addresses[field], source: stack.path } : { value: fallback, source: 'the default' };
   }
+}
+
+/** Undefined for a value that is not there. */
+export function setting(value: string | undefined, source: string | undefined): Setting | undefined {
+  return value === undefined || source === undefined ? undefined : { value, source };
 }
 
 /** An address as it may be shown: without its password. */

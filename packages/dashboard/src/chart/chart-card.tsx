@@ -1,15 +1,17 @@
-import type { DecimalText, Resolution, Unit, Window } from '@meterline/catalog';
-import { lazy, Suspense, useCallback } from 'react';
-import { axisUnitText } from '../breakdown/amount-text.js';
+/** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
+import { type DecimalText, type Resolution, UNIT_NAME, type Unit, type Window } from '@meterline/catalog';
+import { lazy, Suspense } from 'react';
 import type { Breakdown } from '../breakdown/breakdown.js';
-import { DIMENSION_LABEL } from '../breakdown/labels.js';
-import { bucketText, bucketWindow } from '../period/period-text.js';
-import { ChartSkeleton } from '../states/skeleton.js';
-import { canDrill, drillDown } from '../view/drill-down.js';
-import { type View, withGroups } from '../view/view.js';
+import { DIMENSION_LABEL } from '../breakdown/texts.js';
+import { bucketText, bucketWindow } from '../period/period.js';
+import { ChartSkeleton } from '../states/panels.js';
+import { canDrill, drillDown, type View, withGroups } from '../view/view.js';
 import { SeriesTable } from './series-table.js';
 
-/** ECharts is most of the page's code: it comes at the same time as the first answer, and not before it is asked for. */
+/** Marks when the first view is drawn; benchmarks and tests read it. */
+const FIRST_VIEW = 'meterline:first-view';
+
+/** ECharts is most of the page's code. It loads while the first answer is on its way, and the rest runs without it. */
 const chart = import('./usage-chart.js');
 const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
 
@@ -27,7 +29,6 @@ export interface ChartCardProps {
 export function ChartCard({ view, navigate, breakdown, resolution, window, previous, unit }: ChartCardProps) {
   const target = (series: number | undefined, bucket: number) =>
     breakdown && chosenView({ view, resolution, window, breakdown }, series, bucket);
-  const onDrawn = useCallback(() => markFirstView(), []);
   return (
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
@@ -52,7 +53,8 @@ export function ChartCard({ view, navigate, breakdown, resolution, window, previ
       {breakdown && !view.asTable && (
         <Suspense fallback={<ChartSkeleton />}>
           <UsageChart
-            {...{ breakdown, resolution, previous, unit, onDrawn }}
+            {...{ breakdown, resolution, previous, unit }}
+            onDrawn={markFirstView}
             onChoose={(series, bucket) => {
               const to = target(series, bucket)?.view;
               if (to) navigate(to);
@@ -72,7 +74,7 @@ interface Shown {
   readonly breakdown: Breakdown;
 }
 
-/** Into the group; with no group, or nothing left to break it down by, into the time. */
+/** Opens the group; without a group, or when it cannot be broken down further, the bucket's time. */
 function chosenView({ view, resolution, window, breakdown }: Shown, series: number | undefined, bucket: number) {
   const chosen = series === undefined ? undefined : breakdown.series[series];
   if (chosen?.values && canDrill(view)) {
@@ -89,14 +91,11 @@ function chosenView({ view, resolution, window, breakdown }: Shown, series: numb
 }
 
 function title({ groupBy }: View, unit: Unit | undefined): string {
-  const measure = unit === undefined ? 'Cost' : `Usage in ${axisUnitText(unit)}`;
+  const measure = unit === undefined ? 'Cost' : `Usage in ${UNIT_NAME[unit]}`;
   const by = groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()).join(' and ');
   return by ? `${measure} by ${by}` : measure;
 }
 
-/** What the time to the first view is measured by. */
 function markFirstView(): void {
   if (performance.getEntriesByName(FIRST_VIEW).length === 0) performance.mark(FIRST_VIEW);
 }
-
-const FIRST_VIEW = 'meterline:first-view';

@@ -1,10 +1,9 @@
-/** The chart's figures, to the last digit: one row a bucket, one column a series. */
+/** The chart's figures with all their digits: a row for each bucket, a column for each series. */
 import { type DecimalText, type Resolution, UNIT_NAME, type Unit, ZERO } from '@meterline/catalog';
 import type { Breakdown } from '../breakdown/breakdown.js';
-import { ViewLink } from '../controls/view-link.js';
-import { bucketText } from '../period/period-text.js';
-import { ExactAmount } from '../table/exact-amount.js';
-import { longestFraction } from '../table/longest-fraction.js';
+import { bucketText } from '../period/period.js';
+import { ExactAmount, ViewLink } from '../table/cells.js';
+import { longestFraction } from '../table/rows.js';
 import type { View } from '../view/view.js';
 
 const MONEY_DIGITS = 2;
@@ -15,7 +14,7 @@ interface SeriesTableProps {
   readonly previous: readonly DecimalText[] | undefined;
   readonly unit: Unit | undefined;
   readonly navigate: (view: View) => void;
-  /** Where a bucket, or a group, leads to; undefined when nowhere. */
+  /** What a bucket or a group opens; undefined: nothing. */
   readonly viewOf: (series: number | undefined, bucket: number) => View | undefined;
 }
 

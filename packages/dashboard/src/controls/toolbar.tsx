@@ -1,3 +1,4 @@
+/** The row above the figures: period, resolution, groups, comparison and measure. */
 import {
   type EpochMs,
   GROUP_BY_DIMENSIONS,
@@ -5,9 +6,8 @@ import {
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import { DIMENSION_LABEL } from '../breakdown/labels.js';
-import { resolutionChoices, resolutionOf } from '../metrics/request.js';
-import { usageScope } from '../metrics/usage-scope.js';
+import { DIMENSION_LABEL } from '../breakdown/texts.js';
+import { resolutionChoices, resolutionOf, usageScope } from '../metrics/question.js';
 import { PeriodPicker } from '../period/period-picker.js';
 import { type View, withGroups } from '../view/view.js';
 import { Picker } from './picker.js';
@@ -19,7 +19,7 @@ const RESOLUTION_LABEL = {
   monthly: 'Monthly',
 } as const satisfies Record<Resolution, string>;
 
-export interface ToolbarProps {
+interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
@@ -58,7 +58,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
           >
             Cost
           </button>
-          <span className="explained">
+          <span className="has-tooltip">
             <button
               type="button"
               aria-pressed={view.measure === 'usage' && usage.unit !== undefined}
@@ -69,7 +69,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
               Usage
             </button>
             {usage.unit === undefined && (
-              <span className="explanation" role="tooltip" id="usage-reason">
+              <span className="button-tooltip" role="tooltip" id="usage-reason">
                 {usage.reason}
               </span>
             )}
@@ -119,7 +119,7 @@ function BreakdownPickers({
       <Picker<GroupByDimension | undefined>
         label="Group by"
         shown={first ? DIMENSION_LABEL[first] : 'Nothing'}
-        choices={[...choices, { value: undefined, label: 'Nothing', hint: 'the total alone' }]}
+        choices={[...choices, { value: undefined, label: 'Nothing', hint: 'only the total' }]}
         chosen={first}
         onChoose={(chosen) => (chosen ? group(chosen, second === chosen ? undefined : second) : group())}
       />

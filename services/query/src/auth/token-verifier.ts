@@ -3,9 +3,9 @@ import { ROLES, type Role } from '@meterline/access';
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { authUnavailable } from '../http/errors.js';
-import type { Caller } from './caller.js';
+import type { Caller } from './authenticate.js';
 
-/** Asymmetric ones only: with a shared secret every service that verifies could also sign. */
+/** Asymmetric only: with a shared secret every service that verifies could also sign. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -22,7 +22,7 @@ const ALGORITHMS = [
 
 const JWKS_TIMEOUT_MS = 3_000;
 
-/** What can be wrong with the token itself. Everything else means that the keys cannot be had. Source: jose, errors. */
+/** Faults of the token itself. Any other error means that the signing keys cannot be read. Source: jose, errors. */
 const TOKEN_FAULTS: ReadonlySet<string> = new Set([
   errors.JOSEAlgNotAllowed.code,
   errors.JOSENotSupported.code,
@@ -47,7 +47,7 @@ type Claims = z.output<typeof claims>;
 const role = z.enum(ROLES);
 
 export interface TokenVerifier {
-  /** @returns undefined when the token is not valid. @throws ApiError `auth_unavailable` when its key cannot be had */
+  /** @returns undefined when the token is not valid. @throws ApiError `auth_unavailable` when its key cannot be read */
   verify(token: string): Promise<Caller | undefined>;
 }
 

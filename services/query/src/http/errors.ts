@@ -1,9 +1,15 @@
 /**
- * Every failure that a caller may meet: status, a stable word to branch on, a sentence that says how to mend it.
- * Source: the API specification, section "Errors", and DESIGN section 6.
+ * Every failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it.
+ * In the body, whose members are public, the status is `code` and the code is `error`; everywhere else they are `status`
+ * and `code`. Source: the API specification, section "Errors", and DESIGN section 6.
  */
+import { isContentError } from '@meterline/warehouse';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import { ZodError, z } from 'zod';
+import { requestIdOf } from './request-log.js';
 
-export type ErrorWord =
+/** Public and stable: the member `error` of the body. */
+export type ErrorCode =
   | 'auth_unavailable'
   | 'body_too_large'
   | 'conflicting_credentials'
@@ -44,19 +50,19 @@ export interface ApiErrorOptions {
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  readonly word: ErrorWord;
+  readonly code: ErrorCode;
   readonly details: readonly Readonly<Record<string, string>>[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     status: number,
-    word: ErrorWord,
+    code: ErrorCode,
     message: string,
     { details, headers = {}, cause }: ApiErrorOptions = {},
   ) {
     super(message, { cause });
     this.status = status;
-    this.word = word;
+    this.code = code;
     this.details = details;
     this.headers = headers;
   }
@@ -64,15 +70,15 @@ export class ApiError extends Error {
 
 export interface ErrorBody {
   readonly code: number;
-  readonly error: ErrorWord;
+  readonly error: ErrorCode;
   readonly message: string;
   readonly details?: readonly Readonly<Record<string, string>>[];
   readonly requestId: string;
 }
 
 /** Only what the caller may know: never the cause. */
-export function errorBody({ status, word, message, details }: ApiError, requestId: string): ErrorBody {
-  return { code: status, error: word, message, ...(details && { details }), requestId };
+export function errorBody({ status, code, message, details }: ApiError, requestId: string): ErrorBody {
+  return { code: status, error: code, message, ...(details && { details }), requestId };
 }
 
 const CHALLENGE = 'Bearer realm="meterline"';
@@ -141,6 +147,71 @@ export function authUnavailable(cause: unknown): ApiError {
   return unavailable('auth_unavailable', 'Credentials cannot be checked at the moment; try again shortly.', cause);
 }
 
-function unavailable(word: ErrorWord, message: string, cause: unknown): ApiError {
-  return new ApiError(503, word, message, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+function unavailable(code: ErrorCode, message: string, cause: unknown): ApiError {
+  return new ApiError(503, code, message, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+}
+
+/** @throws ApiError `storage_unavailable` when ClickHouse does not answer */
+export function orStorageUnavailable<T>(answer: Promise<T>): Promise<T> {
+  return orUnavailable(answer, storageUnavailable);
+}
+
+/** @throws ApiError `auth_unavailable` when Redis does not answer */
+export function orAuthUnavailable<T>(answer: Promise<T>): Promise<T> {
+  return orUnavailable(answer, authUnavailable);
+}
+
+/** An outage of a server behind the API is 503, which the caller can wait out; anything else is a bug, which is ours. */
+async function orUnavailable<T>(answer: Promise<T>, unavailable: (cause: unknown) => ApiError): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    // The server did answer, but with something that our statements and records never give.
+    if (error instanceof ZodError || isContentError(error)) throw error;
+    throw unavailable(error);
+  }
+}
+
+/** What Express and its body parser throw. Source: the npm package http-errors. */
+const httpError = z.object({ status: z.int().min(400).max(499), message: z.string() });
+
+export const routeNotFound: RequestHandler = (request) => {
+  throw unknownPath(request.path);
+};
+
+export function methodNotAllowed(allowed: string): RequestHandler {
+  return (request) => {
+    throw new ApiError(405, 'method_not_allowed', `${request.method} is not allowed here; use ${allowed}.`, {
+      headers: { Allow: allowed },
+    });
+  };
+}
+
+// Express tells an error handler by its four parameters.
+export const answerError: ErrorRequestHandler = (thrown: unknown, request, response, _next) => {
+  const error = toApiError(thrown);
+  // The request log writes it down together with the request it belongs to.
+  if (error.status >= 500) response.err = error;
+  if (response.headersSent) {
+    request.socket.destroy();
+    return;
+  }
+  response
+    .status(error.status)
+    .set(error.headers)
+    .json(errorBody(error, requestIdOf(request)));
+};
+
+function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const known = httpError.safeParse(thrown);
+  if (!known.success) {
+    return new ApiError(500, 'internal_error', 'Something went wrong on our side; quote the requestId to support.', {
+      cause: thrown,
+    });
+  }
+  const { status, message } = known.data;
+  if (status === 413)
+    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; these operations need none.');
+  return new ApiError(status, 'invalid_body', `The body cannot be read (${message}); these operations need none.`);
 }

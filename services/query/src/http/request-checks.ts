@@ -1,10 +1,12 @@
-/** What must hold before a request is routed: its target can be read, and is not longer than any real one. */
-import type { Request, RequestHandler } from 'express';
+/** Checks of a request before its parameters are read: a readable target of bounded length, and a version that exists. */
+import type { IncomingMessage } from 'node:http';
+import { API_VERSIONS, type ApiVersion, EARLIEST_API_VERSION, isApiVersion } from '@meterline/catalog';
+import type { Request, RequestHandler, Response } from 'express';
 import { ApiError } from './errors.js';
 
 /**
- * Characters; a target is ASCII, so these are bytes. A name's 256 code points are up to 3,072 of them, and the longest
- * real target has four names, the account's and three filters, beside a cursor that holds two more: some 16 KiB.
+ * Bytes: a target is ASCII. A name of 256 code points takes up to 3,072 of them. The longest real target, some 16 KiB, has
+ * four names (the account and three filters) and a cursor.
  */
 const MAX_URL_LENGTH = 24 * 1024;
 
@@ -40,12 +42,31 @@ export function rawQuery({ originalUrl }: Pick<Request, 'originalUrl'>): string 
   return mark < 0 ? '' : originalUrl.slice(mark + 1);
 }
 
+export const VERSION_HEADER = 'Svc-Version';
+
+/**
+ * The version that the request asks for, which the answer names. Source: the API specification, section "Versioning".
+ * @throws ApiError `invalid_api_version`
+ */
+export function applyVersion({ headers }: IncomingMessage, response: Response): ApiVersion {
+  const wanted = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
+  if (!isApiVersion(wanted)) {
+    throw new ApiError(
+      400,
+      'invalid_api_version',
+      `${JSON.stringify(wanted)} is not a version of this API; the valid ones are ${API_VERSIONS.join(', ')}.`,
+    );
+  }
+  response.set(VERSION_HEADER, wanted);
+  return wanted;
+}
+
 function isPercentEncodedUtf8(text: string): boolean {
   try {
     decodeURIComponent(text);
     return true;
   } catch {
-    // URIError is the only way in which decodeURIComponent says no.
+    // decodeURIComponent throws nothing but URIError.
     return false;
   }
 }

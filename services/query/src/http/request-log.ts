@@ -1,9 +1,12 @@
-/** One line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string. */
+/**
+ * One log line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string.
+ * Caller, log and support identify a request by its id.
+ */
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { type HttpLogger, pinoHttp } from 'pino-http';
 import { z } from 'zod';
-import { chooseRequestId } from './request-id.js';
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
@@ -13,11 +16,11 @@ export function requestLog(logger: Logger): HttpLogger {
   return pinoHttp({
     logger,
     genReqId: chooseRequestId,
-    // An error is told as everywhere else, by the logger's own serializer.
+    // Errors are written by the logger's own serializer, as everywhere else.
     wrapSerializers: false,
-    // The whole request would be written as JSON for a logger that nobody uses.
+    // The default would write the whole request for a logger that is never used.
     serializers: { req: () => undefined },
-    // With both quiet, request.log is the logger of the line below: what a handler binds to it appears there.
+    // With both quiet, request.log is the logger of the line below: what a handler binds to it appears in that line.
     quietReqLogger: true,
     quietResLogger: true,
     customAttributeKeys: { reqId: 'requestId', responseTime: 'durationMs' },
@@ -57,4 +60,17 @@ function line(request: IncomingMessage & { ip?: string }, response: ServerRespon
 /** Express rewrites `url` while it routes; `originalUrl` stays. The query string may hold a cursor. */
 function pathOf(request: IncomingMessage & { originalUrl?: string }): string {
   return (request.originalUrl ?? request.url ?? '').split('?', 1)[0] ?? '';
+}
+
+/** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */
+const SANE = /^[\x21-\x7e]{1,128}$/;
+
+export function chooseRequestId(request: IncomingMessage): string {
+  const sent = request.headers['x-request-id'];
+  return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
+}
+
+/** The id that {@link chooseRequestId} chose when the request came in. */
+export function requestIdOf(request: IncomingMessage): string {
+  return String(request.id);
 }

@@ -1,7 +1,7 @@
-/** What one caller may have stored, however many questions come at once. */
+/** Limits how many groups one caller may have stored, also when many questions come at once. */
 import { countStoredGroups, type Warehouse } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
-import { storageAnswer } from '../http/outages.js';
+import { orStorageUnavailable } from '../http/errors.js';
 
 export interface StoredGroupsBudgetOptions {
   readonly warehouse: Warehouse;
@@ -10,7 +10,7 @@ export interface StoredGroupsBudgetOptions {
   readonly clock: () => Date;
 }
 
-/** How long a count is built upon: to count takes longer than to read a page. */
+/** How long a count is used: counting takes longer than reading a page. */
 const COUNT_KEPT_MS = 60_000;
 const MAX_CALLERS = 10_000;
 
@@ -25,10 +25,10 @@ interface Ledger {
 }
 
 /**
- * Exact within one process: whoever stores reserves first, and what was stored is added when the reservation ends, so
- * the rows of another are either known or still reserved. A statement that failed may have stored all the same, or do so
- * yet: it counts as if it had. Processes do not know of each other: with several, the bound may be exceeded by what the
- * others let through in a minute.
+ * Exact within one process: each question reserves before it stores, and what it stored is added when the reservation ends.
+ * So the rows of the others are either counted or still reserved. A statement that failed may have stored its rows, or may
+ * still do so: it counts as if it had. Processes do not share their counts: with several, the bound can be exceeded by what
+ * the others store within a minute.
  */
 export class StoredGroupsBudget {
   readonly #options: StoredGroupsBudgetOptions;
@@ -41,7 +41,7 @@ export class StoredGroupsBudget {
   /**
    * @param least what there must be room for
    * @param wanted what may be stored where there is room, at least `least`
-   * @param store is told how many groups it may store, and tells how many it did
+   * @param store gets how many groups it may store, and returns how many it stored
    * @returns undefined when there is no room
    * @throws ApiError `storage_unavailable`
    */
@@ -55,7 +55,7 @@ export class StoredGroupsBudget {
     ledger.reserved += wanted;
     try {
       const room = () => this.#options.maxStoredGroups - byOthers - ledger.stored;
-      // A refusal is never given on a count of old: what was stored a day before may be gone since.
+      // Never refuse on an old count: what was stored a day ago may be gone by now.
       if (this.#isOutdated(ledger) || least > room()) await this.#count(caller, ledger);
       if (least > room()) return undefined;
       return await this.#stored(ledger, Math.min(wanted, room()), store);
@@ -92,12 +92,12 @@ export class StoredGroupsBudget {
     return this.#options.clock().getTime() - countedAt > COUNT_KEPT_MS;
   }
 
-  /** What is written while it counts is added whether it was counted or not: rather too much than too little. */
+  /** What is written while it counts is added, whether it was counted or not: too high is safe, too low is not. */
   async #count(caller: string, ledger: Ledger): Promise<void> {
     const { warehouse, clock } = this.#options;
     const { written } = ledger;
     const countedAt = clock().getTime();
-    const counted = await storageAnswer(countStoredGroups(warehouse, caller));
+    const counted = await orStorageUnavailable(countStoredGroups(warehouse, caller));
     ledger.stored = counted + ledger.written - written;
     ledger.countedAt = countedAt;
   }

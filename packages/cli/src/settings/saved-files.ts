@@ -1,0 +1,147 @@
+/** The two files in which settings are found: that of `meterline login`, and that of a running local stack. */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { systemErrorCode, usageError } from '../command-error.js';
+import type { Environment } from './settings.js';
+
+const OWNER_ONLY = 0o600;
+const FOR_OTHERS = 0o077;
+
+const loginSchema = z.object({
+  apiUrl: z.url(),
+  apiKey: z.string().min(1),
+  account: z.string().min(1).optional(),
+});
+/** What `meterline login` keeps. Only the owner may read it. */
+export type Login = z.output<typeof loginSchema>;
+
+export interface ConfigFile {
+  readonly path: string;
+  readonly login: Login;
+  /** Whether others than its owner may read it, which login never allows. */
+  readonly isOpen: boolean;
+}
+
+/** METERLINE_CONFIG, else `meterline/config.json` where the user's configuration is (XDG Base Directory Specification). */
+export function configFilePath({ METERLINE_CONFIG, XDG_CONFIG_HOME, HOME }: Environment): string {
+  if (METERLINE_CONFIG !== undefined) return resolve(METERLINE_CONFIG);
+  return join(XDG_CONFIG_HOME ?? join(HOME ?? homedir(), '.config'), 'meterline', 'config.json');
+}
+
+/** @returns undefined when nobody has logged in. @throws CommandError when the file cannot be used */
+export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
+  let text: string;
+  let mode: number;
+  try {
+    text = await readFile(path, 'utf8');
+    ({ mode } = await stat(path));
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw usageError(`cannot read ${path} (${code}); log in again, or use METERLINE_API_KEY`);
+  }
+  const login = loginSchema.safeParse(parseJson(text));
+  if (!login.success) throw usageError(`${path} is not what login writes; log in again, or remove it`);
+  return { path, login: login.data, isOpen: process.platform !== 'win32' && (mode & FOR_OTHERS) !== 0 };
+}
+
+/**
+ * Replaces the file at once, so that no reader finds half of it; it is never, not even for a moment, open to others.
+ * @throws the system's error
+ */
+export async function writeConfigFile(path: string, login: Login): Promise<void> {
+  // Loaded only here: every command loads this module.
+  const { default: writeFileAtomic } = await import('write-file-atomic');
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFileAtomic(path, `${JSON.stringify(login, null, 2)}\n`, { mode: OWNER_ONLY });
+}
+
+/** @returns whether there was one */
+export async function removeConfigFile(path: string): Promise<boolean> {
+  try {
+    await rm(path);
+    return true;
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+const FILE_NAME = 'local.json';
+const DEFAULT_DATA_DIR = '.meterline';
+/** What the root of a project holds; the search for a data directory goes no higher. */
+const ROOT_MARKS = ['package-lock.json', '.git'];
+
+const localStackSchema = z.object({
+  apiUrl: z.url(),
+  redisUrl: z.url(),
+  clickhouseUrl: z.url(),
+  clickhouseDatabase: z.string().min(1),
+  account: z.string(),
+  adminKey: z.string(),
+  memberKey: z.string(),
+});
+
+/** What a running local stack (`npm start`) says of its servers. Source: DESIGN section 8. */
+export interface LocalStackFile {
+  readonly path: string;
+  readonly addresses: z.output<typeof localStackSchema>;
+}
+
+/**
+ * @param dataDir METERLINE_DATA_DIR; when undefined, `.meterline` in the current directory or one above it, as far up
+ * as the root of the project
+ * @returns undefined when no local stack is running there
+ * @throws CommandError when the file cannot be used
+ */
+export async function findLocalStack(dataDir: string | undefined, cwd: string): Promise<LocalStackFile | undefined> {
+  const directories =
+    dataDir === undefined
+      ? directoriesUpToRoot(cwd).map((directory) => join(directory, DEFAULT_DATA_DIR))
+      : [resolve(cwd, dataDir)];
+  for (const directory of directories) {
+    const file = await readLocalStack(join(directory, FILE_NAME));
+    if (file) return file;
+  }
+  return undefined;
+}
+
+async function readLocalStack(path: string): Promise<LocalStackFile | undefined> {
+  let content: string;
+  try {
+    content = await readFile(path, 'utf8');
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw usageError(
+      `cannot read ${path} (${systemErrorCode(error)}); name the servers with flags or in the environment`,
+    );
+  }
+  const addresses = localStackSchema.safeParse(parseJson(content));
+  if (addresses.success) return { path, addresses: addresses.data };
+  const faults = addresses.error.issues.map(
+    ({ path: field, message }) => `${field.join('.') || 'content'}: ${message}`,
+  );
+  throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
+}
+
+/** Null, which the schema refuses, for a text that is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The directory itself and those above it, up to the first that is a project's root; only itself outside of one. */
+function directoriesUpToRoot(start: string): string[] {
+  const directories: string[] = [];
+  for (let directory = resolve(start); ; directory = dirname(directory)) {
+    directories.push(directory);
+    if (ROOT_MARKS.some((mark) => existsSync(join(directory, mark)))) return directories;
+    if (directory === dirname(directory)) return [resolve(start)];
+  }
+}

@@ -1,0 +1,126 @@
+/** Compares the sealed cells of a window with the events they come from, a day at a time, and repairs what differs. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
+import {
+  type AuditScope,
+  type CellDifference,
+  GRAIN_MS,
+  GRAINS,
+  type Grain,
+  readAuditDays,
+  readCellDifferences,
+  readWatermarks,
+  replaceCell,
+  type Warehouse,
+} from '@meterline/warehouse';
+import type { OnProgress } from './operation-error.js';
+
+/** A worker that stores late events repairs their cells within moments; a difference that outlasts these is one. */
+const RECHECKS = 3;
+const RECHECK_MS = 500;
+
+export interface AuditOptions {
+  readonly warehouse: Warehouse;
+  /** Undefined: every account. */
+  readonly accountId: string | undefined;
+  readonly window: Window;
+  /** Replace the cells that differ. */
+  readonly repair: boolean;
+  /** Ends the audit between two days. */
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+  readonly recheckMs?: number;
+}
+
+export interface AuditResult {
+  /** Days that were compared. */
+  readonly days: number;
+  readonly differences: readonly CellDifference[];
+  /** What still differs after the repair. */
+  readonly stillDifferent: readonly CellDifference[];
+}
+
+type Sealed = Readonly<Record<Grain, EpochMs>>;
+
+/**
+ * Crash order: a day is compared, compared again after a while, and only then repaired, each cell in one insert that
+ * replaces it. A crash leaves each cell as it was or as it should be. A crash between an hour's cell and its day's leaves
+ * a day that still differs; running the audit again finds and repairs it. Without `repair` nothing is written.
+ */
+export async function auditCells(options: AuditOptions): Promise<AuditResult> {
+  const { warehouse, accountId, window, repair, signal, onProgress } = options;
+  const { hourly, daily } = await readWatermarks(warehouse);
+  // What is not sealed is answered from the events themselves, so only what is sealed can differ.
+  const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
+  const sealedWindow = wholeBuckets(window, 'hourly', sealed.hourly);
+  const isEmpty = sealedWindow.startTime >= sealedWindow.endTime;
+  const days = isEmpty ? [] : await readAuditDays(warehouse, { accountId, window: sealedWindow });
+  const differences: CellDifference[] = [];
+  const stillDifferent: CellDifference[] = [];
+  let done = 0;
+  onProgress(done, days.length);
+  for (const day of days) {
+    if (signal.aborted) break;
+    const found = await lastingDifferences(options, sealed, day);
+    differences.push(...found);
+    if (repair && found.length > 0) stillDifferent.push(...(await repairDay(options, sealed, day, found)));
+    done += 1;
+    onProgress(done, days.length);
+  }
+  return { days: done, differences, stillDifferent };
+}
+
+/** The cells of one day that differ from the events, and still do after a while. */
+async function lastingDifferences(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+  const { recheckMs = RECHECK_MS, signal } = options;
+  let found = await compareDay(options, sealed, day);
+  for (let checks = 1; found.length > 0 && checks < RECHECKS && !signal.aborted; checks += 1) {
+    await delay(recheckMs, undefined, { signal }).catch(() => undefined);
+    const seen = new Set(found.map(keyOf));
+    found = (await compareDay(options, sealed, day)).filter((difference) => seen.has(keyOf(difference)));
+  }
+  return found;
+}
+
+/** Replaces hours before their days, which are computed from them. @returns what still differs */
+async function repairDay(
+  options: AuditOptions,
+  sealed: Sealed,
+  day: EpochMs,
+  differences: readonly CellDifference[],
+): Promise<CellDifference[]> {
+  const ahead = new Set(differences.filter(({ isAhead }) => isAhead).map(cellOf));
+  for (const grain of GRAINS) {
+    const cells = new Map(differences.filter((each) => each.grain === grain).map((each) => [cellOf(each), each]));
+    for (const [cell, difference] of cells) await replaceCell(options.warehouse, difference, ahead.has(cell));
+  }
+  return compareDay(options, sealed, day);
+}
+
+async function compareDay(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+  const { warehouse, accountId, window } = options;
+  const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
+  const found: CellDifference[] = [];
+  for (const grain of GRAINS) {
+    const scope: AuditScope = { accountId, window: wholeBuckets(ofDay, grain, sealed[grain]) };
+    if (scope.window.startTime < scope.window.endTime) {
+      found.push(...(await readCellDifferences(warehouse, grain, scope)));
+    }
+  }
+  return found;
+}
+
+/** The sealed buckets that lie in the window whole. */
+function wholeBuckets({ startTime, endTime }: Window, grain: Grain, sealedUntil: EpochMs): Window {
+  const length = GRAIN_MS[grain];
+  const end = Math.min(endTime, sealedUntil);
+  return { startTime: Math.ceil(startTime / length) * length, endTime: Math.floor(end / length) * length };
+}
+
+function cellOf({ grain, accountId, bucket }: CellDifference): string {
+  return JSON.stringify([grain, accountId, bucket]);
+}
+
+function keyOf(difference: CellDifference): string {
+  return JSON.stringify([cellOf(difference), difference.part]);
+}

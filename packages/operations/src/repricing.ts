@@ -1,0 +1,227 @@
+/** Gives the events of an account the cost they have under another price book. */
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  COST_SCALE,
+  costOf,
+  formatScaled,
+  formatTimestamp,
+  MAX_REVISION,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  type PriceBook,
+} from '@meterline/catalog';
+import {
+  checkPriceBook,
+  type EventKey,
+  insertUsageEvents,
+  PriceBookConflictError,
+  type PricedEvent,
+  type RepricingScope,
+  readDimensionSpans,
+  readRepricingStep,
+  registerPriceBook,
+  repairCells,
+  type Stored,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { type OnProgress, OperationError } from './operation-error.js';
+
+export interface RepricingOptions {
+  readonly warehouse: Warehouse;
+  readonly scope: RepricingScope;
+  readonly book: PriceBook;
+  /** Write nothing, and only add up what would change. */
+  readonly dryRun: boolean;
+  /** Events per step: what is held in memory at once. */
+  readonly step: number;
+  /** Ends the re-pricing between two steps. */
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+}
+
+/**
+ * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
+ * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them.
+ * Running it again reads the same events, finds those that are done at their new cost, and recomputes the cells of all: a
+ * cell is not known to hold what its events say only because none of them changes any more. A revision that a producer
+ * sends between reading and inserting wins, because it is compared before the price revision; its price is that of the
+ * worker's book, and so is the price of an event that arrives behind the step.
+ * @param changes what has changed so far, also when this rejects
+ * @throws OperationError when the book lacks a price for an event, before anything is written, or when its version is in
+ * use with other prices
+ */
+export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
+  const { warehouse, scope, book, dryRun, step, signal, onProgress } = options;
+  // As at a worker's start: a version must mean the same prices for ever.
+  await admitted(checkPriceBook(warehouse, book));
+  const spans = await readDimensionSpans(warehouse, scope);
+  for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
+  // Only now: one that lacks a price is fixed and comes again under the same version.
+  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
+  const total = spans.reduce((sum, { events }) => sum + events, 0);
+  const repairs = new DailyRepairs(warehouse);
+  let done = 0;
+  onProgress(done, total);
+  let last: PricedEvent | undefined;
+  for (let isMore = total > 0; isMore && !signal.aborted; ) {
+    const events = await readRepricingStep(warehouse, scope, last, step);
+    const repriced = repricedEvents(events, book, changes);
+    if (!dryRun) {
+      await insertUsageEvents(warehouse, repriced);
+      await repairs.add(events);
+    }
+    last = events.at(-1);
+    done += events.length;
+    isMore = events.length === step;
+    onProgress(done, total);
+  }
+  await repairs.finish();
+}
+
+async function admitted(check: Promise<unknown>): Promise<void> {
+  try {
+    await check;
+  } catch (error) {
+    if (error instanceof PriceBookConflictError) throw new OperationError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes: CostChanges): PricedEvent[] {
+  return events.flatMap((event) => {
+    const repriced = repricedEvent(event, book);
+    changes.add(event.billingDimension, event.cost, repriced?.cost ?? event.cost);
+    return repriced ? [repriced] : [];
+  });
+}
+
+/**
+ * The row that gives the event its cost under the book: the same event with the next price revision, so that it replaces
+ * the row of now and is itself replaced by any higher revision of the producer, whichever arrives first. Undefined when
+ * the cost is right already, which is what makes a second run do only the rest.
+ * @throws OperationError when the book has no price for the event, or its price revisions are used up
+ */
+export function repricedEvent(event: PricedEvent, book: PriceBook): PricedEvent | undefined {
+  const price = requirePrice(book, event.accountId, event.billingDimension, event);
+  const cost = costOf(event.usage, price);
+  if (cost === event.cost) return undefined;
+  if (event.priceRevision === MAX_REVISION) {
+    throw new OperationError(`event ${event.eventId} has been re-priced ${MAX_REVISION} times and cannot be again`);
+  }
+  return { ...event, cost, priceRevision: event.priceRevision + 1, priceBook: book.version };
+}
+
+/** @throws OperationError when the event is older than the first price of its dimension */
+export function requirePrice(
+  book: PriceBook,
+  accountId: string,
+  dimension: BillingDimension,
+  { eventId, timestamp }: EventKey,
+) {
+  const price = book.priceAt(accountId, dimension, timestamp);
+  if (price) return price;
+  throw new OperationError(
+    `the price book has no price for ${dimension} at ${formatTimestamp(timestamp)}, the time of event ${eventId}; ` +
+      'add an earlier price to the book, or begin later with --from',
+  );
+}
+
+/** Recomputes sealed cells a day at a time: each hour once and the day once, however many steps a day takes. */
+class DailyRepairs {
+  readonly #warehouse: Warehouse;
+  /** One event for each hour, all of one day. */
+  #hours = new Map<number, Stored>();
+
+  constructor(warehouse: Warehouse) {
+    this.#warehouse = warehouse;
+  }
+
+  /** @param events that are durable, in the order of their hours. Resolves when the cells of earlier days are durable. */
+  async add(events: readonly Stored[]): Promise<void> {
+    for (const event of events) {
+      const [earlier] = this.#hours.values();
+      if (earlier && dayOf(earlier) !== dayOf(event)) await this.finish();
+      this.#hours.set(Math.floor(event.timestamp / MS_PER_HOUR), event);
+    }
+  }
+
+  /** Resolves when the cells of every event are durable. */
+  async finish(): Promise<void> {
+    await repairCells(this.#warehouse, [...this.#hours.values()]);
+    this.#hours.clear();
+  }
+}
+
+function dayOf({ timestamp }: Stored): number {
+  return Math.floor(timestamp / MS_PER_DAY);
+}
+
+/** USD scaled by 10^12. */
+interface Amounts {
+  events: number;
+  changed: number;
+  before: bigint;
+  after: bigint;
+}
+
+/** Amounts as text, exact, in USD. */
+export interface CostChange {
+  readonly billingDimension: BillingDimension | 'total';
+  /** Events that count in the window. */
+  readonly events: number;
+  /** Those of them whose cost changes. */
+  readonly changed: number;
+  readonly before: string;
+  readonly after: string;
+  readonly difference: string;
+}
+
+/** What re-pricing changes in money, by billing dimension. */
+export class CostChanges {
+  readonly #amounts = new Map<BillingDimension, Amounts>();
+
+  /** @param before, after USD scaled by 10^12 */
+  add(dimension: BillingDimension, before: bigint, after: bigint): void {
+    const amounts = this.#amounts.get(dimension) ?? noAmounts();
+    this.#amounts.set(dimension, amounts);
+    increase(amounts, { events: 1, changed: before === after ? 0 : 1, before, after });
+  }
+
+  /** Dimensions with events, in the catalog's order. */
+  byDimension(): CostChange[] {
+    return BILLING_DIMENSIONS.flatMap((dimension) => {
+      const amounts = this.#amounts.get(dimension);
+      return amounts ? [costChange(dimension, amounts)] : [];
+    });
+  }
+
+  total(): CostChange {
+    const sum = noAmounts();
+    for (const amounts of this.#amounts.values()) increase(sum, amounts);
+    return costChange('total', sum);
+  }
+}
+
+function noAmounts(): Amounts {
+  return { events: 0, changed: 0, before: 0n, after: 0n };
+}
+
+function increase(sum: Amounts, { events, changed, before, after }: Readonly<Amounts>): void {
+  sum.events += events;
+  sum.changed += changed;
+  sum.before += before;
+  sum.after += after;
+}
+
+function costChange(billingDimension: CostChange['billingDimension'], amounts: Amounts): CostChange {
+  const { events, changed, before, after } = amounts;
+  return {
+    billingDimension,
+    events,
+    changed,
+    before: formatScaled(before, COST_SCALE),
+    after: formatScaled(after, COST_SCALE),
+    difference: formatScaled(after - before, COST_SCALE),
+  };
+}

@@ -1,0 +1,35 @@
+/** DELETE /v0/service_accounts/{clientId}/api_keys/{apiKeyId} */
+import type { ApiKeyStore } from '@meterline/access';
+import type { RequestHandler } from 'express';
+import { type Authenticate, requireScope } from '../auth/authenticate.js';
+import { notFound, orAuthUnavailable } from '../http/errors.js';
+import { refuseParameters } from '../http/query-parameters.js';
+import { applyVersion, rawQuery } from '../http/request-checks.js';
+
+export interface RevocationRouteDependencies {
+  readonly authenticate: Authenticate;
+  readonly clock: () => Date;
+  readonly keys: ApiKeyStore;
+}
+
+/** Revokes at once and everywhere; revoking again is no error. A caller who may not revoke a key gets 404, as if there were none. */
+export function revocationRoute({
+  authenticate,
+  clock,
+  keys,
+}: RevocationRouteDependencies): RequestHandler<{ clientId: string; apiKeyId: string }> {
+  return async (request, response) => {
+    const { clientId, apiKeyId } = request.params;
+    const caller = await authenticate(request);
+    applyVersion(request, response);
+    requireScope(caller, 'apiKey:write');
+    refuseParameters(rawQuery(request));
+
+    const key = await orAuthUnavailable(keys.find(apiKeyId));
+    if (!key || key.clientId !== clientId || caller.roles.get(key.account) !== 'admin') {
+      throw notFound('There is no such API key in an account that you are an admin of.');
+    }
+    await orAuthUnavailable(keys.revoke(apiKeyId, clock()));
+    response.status(200).end();
+  };
+}

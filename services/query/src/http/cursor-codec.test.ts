@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { CursorCodec } from './cursor-codec.js';
+
+const SECRET = 'a secret of at least 32 characters';
+const BINDING = ['metrics', 'caller', 'acme'];
+const START = Date.parse('2025-10-01T00:00:00Z');
+const DAY_MS = 86_400_000;
+
+function codecAt(milliseconds: number, secret = SECRET): CursorCodec {
+  return new CursorCodec(secret, () => new Date(milliseconds));
+}
+
+const anything = z.unknown();
+
+describe('CursorCodec', () => {
+  it('gives back what was put in', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme' })), (position) => {
+        const cursor = codecAt(START).issue(BINDING, position);
+        expect(cursor).toMatch(/^[\w-]+\.[\w-]{43}$/);
+        expect(codecAt(START).open(cursor, BINDING, z.array(z.string()))).toEqual(position);
+      }),
+    );
+  });
+
+  it('refuses every text that differs in one character', () => {
+    const cursor = codecAt(START).issue(BINDING, ['box']);
+    fc.assert(
+      fc.property(fc.nat(cursor.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
+        fc.pre(cursor[at] !== character);
+        const changed = cursor.slice(0, at) + character + cursor.slice(at + 1);
+        expect(() => codecAt(START).open(changed, BINDING, anything)).toThrow(
+          expect.objectContaining({ code: 'invalid_cursor' }),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('refuses any text that it did not issue', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(() => codecAt(START).open(text, BINDING, anything)).toThrow(
+          expect.objectContaining({ code: 'invalid_cursor' }),
+        );
+      }),
+    );
+  });
+
+  it('refuses another binding and another secret', () => {
+    const cursor = codecAt(START).issue(BINDING, 'box');
+    const refusal = expect.objectContaining({ code: 'invalid_cursor', status: 400 });
+    expect(() => codecAt(START).open(cursor, [...BINDING, 'more'], anything)).toThrow(refusal);
+    expect(() => codecAt(START, `${SECRET}!`).open(cursor, BINDING, anything)).toThrow(refusal);
+  });
+
+  it('is good for 24 hours', () => {
+    const cursor = codecAt(START).issue(BINDING, 'box');
+    expect(codecAt(START + DAY_MS).open(cursor, BINDING, anything)).toBe('box');
+    expect(() => codecAt(START + DAY_MS + 1).open(cursor, BINDING, anything)).toThrow(
+      expect.objectContaining({ code: 'cursor_expired', status: 400 }),
+    );
+  });
+});

@@ -1,0 +1,117 @@
+/**
+ * The answer of GET …/metrics as JSON: which fields it has, and a series over the whole window for each group.
+ * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
+ *
+ * Its numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
+ * them, but no ready-made text of a whole series: see docs/decisions/0012.
+ */
+import {
+  bucketAxis,
+  type DecimalText,
+  ENTRY_FIELD,
+  formatTimestamp,
+  GROUP_BY_DIMENSIONS,
+  showsUsage,
+} from '@meterline/catalog';
+import type { MetricsGroup } from '@meterline/warehouse';
+import type { MetricsPage } from './pages.js';
+import type { MetricsRequest } from './request.js';
+
+/** @param nextCursor empty on the last page */
+export function metricsResponse(
+  request: MetricsRequest,
+  { groups, totals }: MetricsPage,
+  nextCursor: string,
+): ExactJson {
+  const { window, resolution, groupBy } = request;
+  const withUsage = showsUsage(groupBy);
+  const axis = shapeAxis(request, withUsage);
+  return {
+    startTime: formatTimestamp(window.startTime),
+    endTime: formatTimestamp(window.endTime),
+    resolution,
+    summary: {
+      totalCost: exactNumber(totals.cost),
+      totalUsage: withUsage ? exactNumber(totals.usage) : undefined,
+    },
+    data: groups.map((group) => shapeEntry(group, axis, withUsage)),
+    meta: { hasMore: nextCursor !== '', nextCursor },
+  };
+}
+
+function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJson {
+  return {
+    ...Object.fromEntries(GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], group.values[dimension]])),
+    summary: {
+      cost: exactNumber(group.cost),
+      usage: withUsage ? exactNumber(group.usage) : undefined,
+    },
+    timeseries: shapeSeries(group, axis, withUsage),
+  };
+}
+
+/** The same for every group of an answer. */
+interface Axis {
+  /** How the entry of each bucket begins, up to its cost. */
+  readonly starts: readonly string[];
+  /** The entry of each bucket in which nothing was used. */
+  readonly zeros: readonly string[];
+}
+
+function shapeAxis({ window, resolution }: MetricsRequest, withUsage: boolean): Axis {
+  const starts = bucketAxis(window, resolution).map((bucket) => `{"timestamp":"${formatTimestamp(bucket)}","cost":`);
+  return { starts, zeros: starts.map((start) => (withUsage ? `${start}0,"usage":0}` : `${start}0}`)) };
+}
+
+/** Written as text: most of an answer is series, and building objects for their entries took most of the time. */
+function shapeSeries({ series }: MetricsGroup, { starts, zeros }: Axis, withUsage: boolean): RawJson {
+  const { buckets, costs, usages } = series;
+  const entries = zeros.slice();
+  buckets.forEach((bucket, index) => {
+    const usage = withUsage ? `,"usage":${usages[index]}` : '';
+    entries[bucket] = `${starts[bucket]}${costs[index]}${usage}}`;
+  });
+  return new RawJson(`[${entries.join(',')}]`);
+}
+
+/** JSON text that is written as it is. */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type ExactJson =
+  | string
+  | boolean
+  | RawJson
+  | readonly ExactJson[]
+  | { readonly [member: string]: ExactJson | undefined };
+
+/** A number of all its digits. */
+export function exactNumber(amount: DecimalText): RawJson {
+  return new RawJson(amount);
+}
+
+/** Members that are undefined are left out, as in JSON.stringify. */
+export function writeJson(value: ExactJson): string {
+  if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
+  if (value instanceof RawJson) return value.text;
+  // Concatenation with + does not copy the texts; a join at each level would.
+  let text = '';
+  if (isList(value)) {
+    for (const element of value) text += `${text === '' ? '' : ','}${writeJson(element)}`;
+    return `[${text}]`;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${writeJson(member)}`;
+  }
+  return `{${text}}`;
+}
+
+/** Array.isArray does not narrow a readonly array. */
+function isList(value: object): value is readonly ExactJson[] {
+  return Array.isArray(value);
+}
