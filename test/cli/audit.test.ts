@@ -41,7 +41,7 @@ describe('meterline audit', () => {
     expect(stdout).toBe('Compared 2 days. Every cell agrees with its events.\n');
   });
 
-  it('looks at one account and window alone when told to', async () => {
+  it('looks at one account and window alone when asked to', async () => {
     await execute(
       database.warehouse,
       "ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toHour(bucket) = 5",

@@ -237,7 +237,7 @@ describe('meterline emit', () => {
     expect(await jobsOf(prefix)).toEqual([{ events: [{ a: 1 }, { a: 2 }] }]);
   });
 
-  it('sends nothing with --check, and tells why the worker would refuse an event', async () => {
+  it('sends nothing with --check, and says why the worker would refuse an event', async () => {
     const { prefix, env } = queueEnv();
     const run = await runCommand(['emit', '-', '--check', '--json'], { env, stdin: file });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('standard input:1: missing_field: ') });
@@ -256,7 +256,7 @@ describe('meterline emit', () => {
 });
 
 describe('meterline replay', () => {
-  it('puts two events per request into the queue, under the account and at the time it is told', async () => {
+  it('puts two events per request into the queue, under the account and at the time it is given', async () => {
     const { prefix, env } = queueEnv();
     const args = ['replay', ...TRACE, '--no-wait', '--account', 'acme', '--shift-hours', '24', '--json'];
     const { code, stdout } = await runCommand(args, { env });
