@@ -44,25 +44,10 @@ describe('the metrics of the ingest worker', () => {
     expect(
       value('meterline_clickhouse_statement_duration_seconds_count{statement="insert_usage_events",outcome="ok"}'),
     ).toBe(inserts);
-    expect(value('meterline_conflicting_payloads_total')).toBe(0);
     expect(value('meterline_consuming')).toBe(1);
     expect(value('meterline_batcher_waiting_rows')).toBe(0);
     expect(value('meterline_last_progress_timestamp_seconds')).toBeGreaterThan(Date.now() / 1000 - 60);
     expect(value('process_cpu_seconds_total')).toBeGreaterThan(0);
-  });
-
-  it('count payloads that claim the same revision, within a job and across jobs, and name one in the log', async () => {
-    await enqueueData(pipeline.queue, { events: [usageEvent(1), usageEvent(1, { usage: 2 }), usageEvent(2)] });
-    await drained(pipeline.queue);
-    await enqueueData(pipeline.queue, usageEvent(2, { workspace: 'dev' }));
-    await enqueueData(pipeline.queue, {
-      events: [usageEvent(3), usageEvent(3), usageEvent(3, { revision: 1, usage: 9 })],
-    });
-    await drained(pipeline.queue);
-
-    expect((await scrape(url)).value('meterline_conflicting_payloads_total')).toBe(2);
-    const told = worker.entries().filter(({ event }) => event === 'conflicting_payloads');
-    expect(told).toMatchObject([{ accountId: 'acme', eventId: usageEvent(1).eventId, revision: 0, conflicts: 1 }]);
   });
 
   it('tell what waits in the queue, and since when', async () => {

@@ -5,11 +5,11 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { listenError } from './start-error.js';
+import { listenError } from './servers.js';
 
 export interface Health {
   readonly healthy: boolean;
-  /** Told along with it. */
+  /** The body of the answer. */
   readonly facts: object;
 }
 
@@ -44,7 +44,7 @@ export async function openAdminServer(
   log: Logger,
 ): Promise<AdminServer> {
   const server = createServer((request, response) => {
-    // Without the query string, which no log tells.
+    // Without the query string, which no log may show.
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     answer(path, pages, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');

@@ -10,9 +10,8 @@ export {
   warehouseOptions,
   wholeNumberVariable,
 } from './environment.js';
-export { inTime } from './in-time.js';
+export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
-export { runService, type Service } from './run-service.js';
-export { connectRedis, prepareClickHouse } from './servers.js';
-export { listenError, StartError, startError } from './start-error.js';
-export { STOP_DEADLINE_MS } from './stop-request.js';
+export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
+export { connectRedis, listenError, prepareClickHouse, StartError, startError } from './servers.js';
+export { abortable, inTime, type RetryOptions, retryUntilDone } from './waiting.js';

@@ -1,17 +1,18 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { inTime } from './waiting.js';
 
-/** Whoever reads the log has so long to take what is left of it. */
+/** How long the reader of the log has to take the last lines. */
 const LAST_LINES_MS = 1_000;
+const MINUTE_MS = 60_000;
 
 /**
- * JSON lines on standard output, written in the background: a reader that stalls must not hold up the service. To be
+ * JSON lines on standard output, written in the background: a reader that stalls must not block the service. To be
  * ended with {@link endLog}.
  * @param name of the service
  * @param stream instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
-  const options = { name, level, serializers: { err: errorFacts } };
+  const options = { name, level, serializers: { err: errorFields } };
   if (stream) return pino(options, stream);
   const destination = pino.destination({ sync: false });
   const log = pino(options, destination);
@@ -22,32 +23,49 @@ export function createLog(name: string, level: string, stream?: DestinationStrea
 const destinations = new WeakMap<Logger, ReturnType<typeof pino.destination>>();
 
 /**
- * Before the process exits: writes what is left, as far as anybody takes it. pino would try that at the exit, and again
- * for ever where whoever read the log is gone or has stalled.
+ * Writes what is left before the process exits, if its reader takes it within a second. pino would try this at the exit,
+ * and again for ever if the reader is gone or has stalled.
  */
 export async function endLog(log: Logger): Promise<void> {
   const destination = destinations.get(log);
   if (!destination) return;
   const written = new Promise((resolve) => destination.once('close', resolve));
   destination.end();
-  await Promise.race([written, delay(LAST_LINES_MS)]);
+  await inTime('the reader of the log', written, LAST_LINES_MS).catch(() => undefined);
   destination.flushSync = () => undefined;
 }
 
-interface ErrorFacts {
+/**
+ * Limits a line that one fault may cause many times a second.
+ * @returns a function that calls `write` at most once a minute, and otherwise does nothing
+ */
+export function onceAMinute<Args extends readonly unknown[]>(
+  write: (...args: Args) => void,
+  clock: () => number = Date.now,
+): (...args: Args) => void {
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  return (...args) => {
+    if (clock() - writtenAt < MINUTE_MS) return;
+    writtenAt = clock();
+    write(...args);
+  };
+}
+
+interface ErrorFields {
   readonly type: string;
   readonly message: string;
   readonly stack: string;
   readonly code?: string | number;
-  /** Those that it stands for. */
+  /** The errors that it combines. */
   readonly errors?: readonly unknown[];
 }
 
 /**
- * What a log may tell of an error, those that caused it included, and nothing else of it: libraries hang on errors
- * whatever they had in hand. To ioredis that is the command with its arguments, so a password or the data of a job.
+ * The fields of an error that a log may show, its causes included in message and stack. Everything else is left out:
+ * libraries attach to errors what they worked on. ioredis attaches the command with its arguments, so a password or the
+ * data of a job.
  */
-function errorFacts(error: unknown): unknown {
+function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { type, message, stack } = pino.stdSerializers.err(error);
   const code: unknown = 'code' in error ? error.code : undefined;
@@ -56,6 +74,6 @@ function errorFacts(error: unknown): unknown {
     message,
     stack,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
-    ...(error instanceof AggregateError && { errors: error.errors.map(errorFacts) }),
-  } satisfies ErrorFacts;
+    ...(error instanceof AggregateError && { errors: error.errors.map(errorFields) }),
+  } satisfies ErrorFields;
 }

@@ -18,20 +18,20 @@ function openOutage() {
 }
 
 describe('Outage', () => {
-  it('tells of its beginning once, with the cause', () => {
+  it('logs its beginning once, with the cause', () => {
     const { outage, lines, failFor } = openOutage();
     failFor(30);
     expect(outage.isOn).toBe(true);
     expect(lines).toMatchObject([{ event: 'outage', server: 'ClickHouse', failures: 1, err: { message: 'away' } }]);
   });
 
-  it('reminds once a minute while it lasts', () => {
+  it('is logged once a minute while it lasts', () => {
     const { lines, failFor } = openOutage();
     failFor(600);
     expect(lines.map(({ seconds }) => seconds)).toEqual([0, 60, 120, 180, 240, 300, 360, 420, 480, 540]);
   });
 
-  it('tells of its end once, with its length', () => {
+  it('logs its end once, with its length', () => {
     const { outage, lines, failFor } = openOutage();
     failFor(10);
     outage.recovered();
@@ -40,13 +40,13 @@ describe('Outage', () => {
     expect(lines.slice(1)).toMatchObject([{ event: 'outage_over', failures: 10, seconds: 10 }]);
   });
 
-  it('says nothing of a server that was never away', () => {
+  it('logs nothing for a server that was never away', () => {
     const { outage, lines } = openOutage();
     outage.recovered();
     expect([outage.isOn, lines]).toEqual([false, []]);
   });
 
-  it('tells of the next one anew', () => {
+  it('logs the next one again, even within the same minute', () => {
     const { outage, lines, failFor } = openOutage();
     failFor(2);
     outage.recovered();

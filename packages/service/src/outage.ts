@@ -1,58 +1,61 @@
 import type { Logger } from 'pino';
+import { onceAMinute } from './log.js';
 
-const REMINDER_MS = 60_000;
+interface CurrentOutage {
+  readonly since: number;
+  failures: number;
+  readonly warn: (error: unknown) => void;
+}
 
 /**
- * Tells of an outage once when it begins, once a minute while it lasts and once when it is over, however often the
- * attempts in between fail.
+ * Logs an outage when it begins, once a minute while it lasts, and when it is over, however many attempts fail in
+ * between.
  */
 export class Outage {
   readonly #log: Logger;
   readonly #server: string;
-  readonly #meanwhile: string;
+  readonly #consequence: string;
   readonly #clock: () => number;
-  #since: number | undefined;
-  #toldAt = 0;
-  #failures = 0;
+  #current: CurrentOutage | undefined;
 
-  /** @param meanwhile what the outage means for those who wait: "jobs stay in the queue until it does" */
-  constructor(log: Logger, server: string, meanwhile: string, clock: () => number = Date.now) {
+  /** @param consequence of the outage until the server answers: "jobs stay in the queue until it does" */
+  constructor(log: Logger, server: string, consequence: string, clock: () => number = Date.now) {
     this.#log = log;
     this.#server = server;
-    this.#meanwhile = meanwhile;
+    this.#consequence = consequence;
     this.#clock = clock;
   }
 
   get isOn(): boolean {
-    return this.#since !== undefined;
+    return this.#current !== undefined;
   }
 
   failed(error: unknown): void {
-    const now = this.#clock();
-    this.#since ??= now;
-    this.#failures += 1;
-    if (this.#failures > 1 && now - this.#toldAt < REMINDER_MS) return;
-    this.#toldAt = now;
-    this.#log.warn(
-      {
-        event: 'outage',
-        server: this.#server,
-        failures: this.#failures,
-        seconds: (now - this.#since) / 1000,
-        err: error,
-      },
-      `${this.#server} does not answer; ${this.#meanwhile}`,
-    );
+    this.#current ??= this.#begin();
+    this.#current.failures += 1;
+    this.#current.warn(error);
   }
 
   recovered(): void {
-    if (this.#since === undefined) return;
-    const seconds = (this.#clock() - this.#since) / 1000;
-    this.#log.info(
-      { event: 'outage_over', server: this.#server, failures: this.#failures, seconds },
-      `${this.#server} answers again`,
-    );
-    this.#since = undefined;
-    this.#failures = 0;
+    if (!this.#current) return;
+    const { failures } = this.#current;
+    const seconds = this.#secondsOf(this.#current);
+    this.#log.info({ event: 'outage_over', server: this.#server, failures, seconds }, `${this.#server} answers again`);
+    this.#current = undefined;
+  }
+
+  #begin(): CurrentOutage {
+    const warn = (err: unknown) => {
+      this.#log.warn(
+        { event: 'outage', server: this.#server, failures: outage.failures, seconds: this.#secondsOf(outage), err },
+        `${this.#server} does not answer; ${this.#consequence}`,
+      );
+    };
+    const outage: CurrentOutage = { since: this.#clock(), failures: 0, warn: onceAMinute(warn, this.#clock) };
+    return outage;
+  }
+
+  #secondsOf({ since }: CurrentOutage): number {
+    return (this.#clock() - since) / 1000;
   }
 }

@@ -1,17 +1,19 @@
 import type { Logger } from 'pino';
 import { EnvError } from './environment.js';
-import { createLog, endLog } from './log.js';
-import { StartError } from './start-error.js';
-import { stopOnRequest } from './stop-request.js';
-import { readTracingSettings, startTracing, type Tracing, tracingTrouble } from './tracing/index.js';
+import { createLog, endLog, onceAMinute } from './log.js';
+import { StartError } from './servers.js';
+import { readTracingSettings, startTracing, type Tracing } from './tracing.js';
+
+/** How long a stop may take. Container runtimes kill 10 s after SIGTERM. */
+export const STOP_DEADLINE_MS = 8_000;
 
 export interface Service {
   stop(): Promise<void>;
 }
 
 /**
- * A service as a process: starts it, stops it on request, and tells in plain lines on stderr, with exit code 1, why it
- * cannot start. Any other error is a defect and ends the process with its stack.
+ * Runs a service as a process: starts it and stops it on request. If it cannot start, plain lines on stderr say why and
+ * the exit code is 1. Any other error is a defect and ends the process with its stack.
  * @param readEnv throws EnvError
  * @param start throws StartError
  */
@@ -24,9 +26,9 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   try {
     const env = readEnv(process.env);
     log = createLog(name, env.LOG_LEVEL);
-    const tracing = await startTracing(readTracingSettings(process.env, name), tracingTrouble(log));
+    const tracing = await openTracing(name, log);
     let service: Service | undefined;
-    // Before the start, so that no request to stop is answered by sudden death. Until it is there it has nothing to finish.
+    // Before the start, because a request to stop may come during it. Then there is nothing to finish yet.
     stopOnRequest(log, async () => {
       await service?.stop();
       await tracing.close();
@@ -40,4 +42,38 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
     // Connections that are open by now would keep the process running.
     process.exit(1);
   }
+}
+
+/** A collector of spans that is away fails an attempt every few seconds. Nothing else depends on it. */
+function openTracing(name: string, log: Logger): Promise<Tracing> {
+  const onFailure = onceAMinute((reason: string) => {
+    log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and are lost');
+  });
+  return startTracing(readTracingSettings(process.env, name), onFailure);
+}
+
+/**
+ * Runs `stop` once, on SIGTERM, on SIGINT, or when the parent process at the other end of our IPC channel goes away. The
+ * exit code is 0, or 1 if the stop fails.
+ */
+function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
+  let stopping = false;
+  const end = async (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ event: 'stopping', reason }, 'stopping');
+    try {
+      await stop();
+      log.info({ event: 'stopped' }, 'stopped');
+      await endLog(log);
+      process.exit(0);
+    } catch (err) {
+      log.error({ event: 'stop_failed', err }, 'the stop was not clean');
+      await endLog(log);
+      process.exit(1);
+    }
+  };
+  for (const reason of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(reason, () => end(reason));
+  // The parent went away while the service was starting; without a parent this is undefined.
+  if (process.connected === false) end('disconnect');
 }

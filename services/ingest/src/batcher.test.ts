@@ -144,10 +144,10 @@ describe('Batcher', () => {
     expect(ids()).toEqual([['a', 'b'], ['a'], ['b'], ['c']]);
   });
 
-  it('waits for no other rows once it is hurried', async () => {
+  it('waits for no other rows after flushNow', async () => {
     const { batcher, inserts, ids } = openBatcher();
     const first = batcher.add(intake('a'));
-    batcher.hurry();
+    batcher.flushNow();
     expect(ids()).toEqual([['a']]);
     void batcher.add(intake('b'));
     inserts[0]?.succeed();
@@ -158,5 +158,27 @@ describe('Batcher', () => {
     inserts[1]?.succeed();
     await jest.advanceTimersByTimeAsync(0);
     expect(ids()).toEqual([['a'], ['b'], ['c']]);
+  });
+
+  it('refuses to stop while an insert is in flight, or anything is pending', async () => {
+    const { batcher, inserts } = openBatcher({ maxIntakes: 1 });
+    const first = batcher.add(intake('a'));
+    expect(() => batcher.stop()).toThrow('the batcher cannot go from flushing to stopped');
+    const second = batcher.add(intake('b'));
+    expect(() => batcher.stop()).toThrow('the batcher cannot stop with 1 intakes pending');
+    inserts[0]?.succeed();
+    await first;
+    inserts[1]?.succeed();
+    await second;
+    batcher.stop();
+  });
+
+  it('refuses to be stopped twice, and an intake after it has stopped', () => {
+    const { batcher, inserts } = openBatcher();
+    batcher.stop();
+    expect(() => batcher.stop()).toThrow('the batcher cannot go from stopped to stopped');
+    expect(() => batcher.add(intake('late'))).toThrow('the batcher has stopped');
+    jest.advanceTimersByTime(10_000);
+    expect(inserts).toEqual([]);
   });
 });

@@ -1,13 +1,16 @@
 /**
  * Collects the intakes of many jobs into one insert.
  *
- * States of an intake: pending (collected, not yet in an insert) → in flight (in the one insert under way) → done (its
- * promise resolves). Invariants:
+ * An intake is pending (collected, not yet in an insert), then in flight (in the one insert under way), then done (its
+ * promise resolves). The batcher is `open`, `flushing` while a batch is in flight, and in the end `stopped`. Invariants,
+ * checked at run time except the second:
  * - at most one batch is in flight;
  * - an intake's promise resolves only after the insert that holds all its rows is durable;
- * - whenever something is pending there is a timer or a batch in flight, so nothing waits for ever.
+ * - whenever something is pending there is a timer or a batch in flight, so nothing waits for ever;
+ * - nothing is added to a batcher that has stopped, and nothing is pending in it.
  */
 import type { Intake } from './intake.js';
+import { StateMachine } from './state.js';
 
 export interface BatcherOptions {
   readonly maxRows: number;
@@ -26,11 +29,15 @@ interface Waiting {
 
 export class Batcher {
   readonly #options: BatcherOptions;
+  readonly #state = new StateMachine<'open' | 'flushing' | 'stopped'>('batcher', 'open', {
+    open: ['flushing', 'stopped'],
+    flushing: ['open'],
+    stopped: [],
+  });
   #pending: Waiting[] = [];
   #pendingRows = 0;
-  #inFlight = false;
   #timer: NodeJS.Timeout | undefined;
-  #isHurried = false;
+  #waitsForOthers = true;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
@@ -41,8 +48,12 @@ export class Batcher {
     return this.#pendingRows;
   }
 
-  /** Resolves when all rows of the intake are durable; rejects as the store does. */
+  /**
+   * Resolves when all rows of the intake are durable; rejects as the store does.
+   * @throws when the batcher has stopped
+   */
   add(intake: Intake): Promise<void> {
+    if (this.#state.current === 'stopped') throw new Error('the batcher has stopped');
     return new Promise((resolve, reject) => {
       this.#pending.push({ intake, resolve, reject });
       this.#pendingRows += rowsOf(intake);
@@ -51,25 +62,35 @@ export class Batcher {
     });
   }
 
-  /** From now on nothing waits for the rows of others: a worker that stops takes no more. */
-  hurry(): void {
-    this.#isHurried = true;
+  /** From now on nothing waits for the rows of others: a worker that stops takes no more jobs. */
+  flushNow(): void {
+    this.#waitsForOthers = false;
     this.#flush();
   }
 
+  /**
+   * To be called when nothing can be added any more and every promise has settled.
+   * @throws when a batch is in flight or anything is pending: its job would be lost to this worker
+   */
+  stop(): void {
+    if (this.#pending.length > 0)
+      throw new Error(`the batcher cannot stop with ${this.#pending.length} intakes pending`);
+    this.#state.enter('stopped');
+  }
+
   #isBatchFull(): boolean {
-    if (this.#isHurried) return true;
+    if (!this.#waitsForOthers) return true;
     return this.#pendingRows >= this.#options.maxRows || this.#pending.length >= this.#options.maxIntakes;
   }
 
-  /** Sends what is pending on its way; while a batch is in flight, its end does so instead. */
+  /** Starts an insert of what is pending; while a batch is in flight, its end does so instead. */
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#inFlight || this.#pending.length === 0) return;
+    if (this.#state.current === 'flushing' || this.#pending.length === 0) return;
+    this.#state.enter('flushing');
     const batch = this.#takeBatch();
     this.#pendingRows -= batch.reduce((rows, { intake }) => rows + rowsOf(intake), 0);
-    this.#inFlight = true;
     void this.#store(batch);
   }
 
@@ -83,6 +104,7 @@ export class Batcher {
     return this.#pending.splice(0, end === -1 ? this.#pending.length : end);
   }
 
+  /** A check that fails in here ends the process: no one waits for this promise. */
   async #store(batch: readonly Waiting[]): Promise<void> {
     try {
       await this.#options.store(intakesOf(batch));
@@ -90,12 +112,15 @@ export class Batcher {
     } catch {
       await this.#storeOneByOne(batch);
     }
-    this.#inFlight = false;
+    this.#state.enter('open');
     // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
     if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
+    if (this.#pending.length > 0 && this.#timer === undefined && this.#state.current !== 'flushing') {
+      throw new Error('the batcher has intakes pending that nothing will flush');
+    }
   }
 
-  /** Only the culprit's job may suffer from a defect: each intake meets it, or not, on its own. */
+  /** After a defect each intake is stored alone, so that only the job at fault fails. */
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
       await this.#options.store(intakesOf([waiting])).then(waiting.resolve, waiting.reject);

@@ -8,7 +8,7 @@ import {
 } from '@meterline/service';
 import { z } from 'zod';
 
-/** Ten years: whoever seals nothing for so long need not seal at all. */
+/** Ten years. */
 const MAX_SEAL_DELAY_MS = 315_576_000_000;
 
 const environment = z.object({

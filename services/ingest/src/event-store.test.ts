@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
@@ -6,16 +7,23 @@ import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
-import { type Intake, takeIn } from './intake.js';
+import { type Intake, priceJob } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
 
 let database: TestDatabase;
 let lines: Record<string, unknown>[];
 let log: Logger;
+/** Emits `line` for each line of the log. */
+let logged: EventEmitter;
 beforeEach(async () => {
   database = await createTestDatabase();
   lines = [];
-  log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  logged = new EventEmitter();
+  const write = (line: string) => {
+    lines.push(JSON.parse(line));
+    logged.emit('line');
+  };
+  log = pino({}, { write });
 });
 afterEach(() => database.drop());
 
@@ -37,7 +45,7 @@ function intake(id: string, usages: readonly number[]): Intake {
     timestamp: '2026-01-01T00:00:00Z',
   }));
   const now = Date.UTC(2026, 5, 1);
-  return takeIn({ id, receivedAt: now, data: JSON.stringify({ events }) }, DEFAULT_PRICE_BOOK, now);
+  return priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, DEFAULT_PRICE_BOOK, now);
 }
 
 async function column(query: string): Promise<unknown[]> {
@@ -48,11 +56,9 @@ const usages = () => column('SELECT toFloat64(usage) FROM usage_events FINAL ORD
 const rejections = () =>
   column("SELECT job_id || ':' || toString(position) || ':' || reason FROM rejected_events FINAL ORDER BY 1");
 
-async function once(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !condition(); ) {
-    if (Date.now() > deadline) throw new Error('the condition does not come true');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+/** Resolves when the store has logged that ClickHouse is away. */
+async function outage(): Promise<void> {
+  while (!lines.some(({ event }) => event === 'outage')) await once(logged, 'line');
 }
 
 describe('EventStore', () => {
@@ -83,7 +89,8 @@ describe('EventStore', () => {
     await execute(database.warehouse, 'RENAME TABLE usage_events TO elsewhere');
     const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [1, 2])]);
-    await once(() => store.isWaiting);
+    await outage();
+    expect(store.isWaiting).toBe(true);
     await execute(database.warehouse, 'RENAME TABLE elsewhere TO usage_events');
     await stored;
     expect(store.isWaiting).toBe(false);
@@ -96,7 +103,8 @@ describe('EventStore', () => {
     await execute(database.warehouse, 'RENAME TABLE rejected_events TO elsewhere');
     const store = openStore(database.warehouse, new AbortController().signal);
     const stored = store.store([intake('1', [-1, 1])]);
-    await once(() => store.isWaiting);
+    await outage();
+    expect(store.isWaiting).toBe(true);
     expect(await usages()).toEqual([]);
     await execute(database.warehouse, 'RENAME TABLE elsewhere TO rejected_events');
     await stored;
@@ -104,7 +112,7 @@ describe('EventStore', () => {
     expect(await rejections()).toEqual(['1:0:invalid_usage']);
   });
 
-  it('gives up a server that cannot be reached only when it is told to', async () => {
+  it('gives up a server that cannot be reached only when its signal is aborted', async () => {
     const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
     const abort = new AbortController();
     const store = openStore(unreachable, abort.signal);
@@ -112,7 +120,8 @@ describe('EventStore', () => {
       () => 'stored',
       (error: Error) => error.name,
     );
-    await once(() => store.isWaiting);
+    await outage();
+    expect(store.isWaiting).toBe(true);
     abort.abort();
     expect(await stored).toBe('AbortError');
     expect(lines.map(({ event }) => event)).toEqual(['outage']);

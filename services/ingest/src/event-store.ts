@@ -1,5 +1,5 @@
-/** Makes a batch of intakes durable, whatever it takes. */
-import { Outage } from '@meterline/service';
+/** Makes a batch of intakes durable, and tries for as long as it takes. */
+import { Outage, retryUntilDone } from '@meterline/service';
 import {
   GRAINS,
   isContentError,
@@ -15,13 +15,18 @@ import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@open
 import type { Logger } from 'pino';
 import { type AcceptedEvent, type Intake, refusedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
-import { retryUntilDone } from './retry.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
 interface Row {
   readonly job: Intake['job'];
   readonly event: AcceptedEvent;
+}
+
+interface Attempts {
+  /** Whether another attempt can help. */
+  readonly isWorthwhile: (error: unknown) => boolean;
+  readonly onFailure: () => void;
 }
 
 export interface EventStoreOptions {
@@ -48,24 +53,38 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable and every sealed cell that it belongs to holds it. Crash order: a
-   * crash anywhere in here leaves jobs unacknowledged; their redelivery inserts the same rows again, of which the tables
-   * keep one of each, and recomputes the cells again.
+   * Resolves when every row of the batch is durable and every sealed cell that one of its events belongs to holds that
+   * event. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
+   * runs all steps again; docs/guarantees.md cites the numbers.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#traced(batch, async () => {
+      // 1. The events that the checks refused become durable. A failure before step 2 leaves them in rejected_events. The
+      //    redelivery writes the same rows under the same keys: when the queue took the job, its id, position, payload.
       const rejected = batch.flatMap((intake) => intake.rejected);
       await this.#keepRejected(rejected);
+
+      // 2. The accepted events become durable. A failure before step 3 leaves them in usage_events, perhaps only those of
+      //    some halves of the batch. The table keeps one row of each identity, so the redelivery changes nothing.
       const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
-      const refused = rows.length > 0 ? await this.#insert(rows) : [];
-      if (refused.length > 0) await this.#refuse(refused);
-      await this.#repair(rows.map(({ event }) => event.priced));
+      const refused = await this.#insertAccepted(rows);
+
+      // 3. The events that ClickHouse refused become durable. A failure before step 4 leaves what step 1 leaves. Queries
+      //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
+      await this.#keepRefusedByStorage(refused);
+
+      // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
+      //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
+      //    must be read after step 2: see repairCells().
+      await this.#repairCells(rows.map(({ event }) => event.priced));
+
+      // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rows.length - refused.length, [...rejected, ...refused]);
     });
   }
 
-  /** A span of its own, linked to those of all the jobs: it belongs to none of them alone. */
+  /** A span of its own, linked to the spans of all the jobs: it belongs to none of them alone. */
   async #traced(batch: readonly Intake[], store: () => Promise<void>): Promise<void> {
     const links = batch.flatMap(({ job }) => (job.span ? [{ context: job.span }] : []));
     const span = this.#options.tracer.startSpan('insert', { links }, ROOT_CONTEXT);
@@ -79,86 +98,84 @@ export class EventStore {
     }
   }
 
-  #count(accepted: number, rejected: readonly RejectedEvent[]): void {
-    const { eventsAccepted, eventsRejected } = this.#options.metrics;
-    eventsAccepted.inc(accepted);
-    for (const { reason } of rejected) eventsRejected.inc({ reason });
+  /** Any text fits the table, so every failure is an outage. */
+  async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    await this.#insert('rejected_events', events.length, prepareRejectedEvents(events), () => true);
   }
 
   /**
-   * A batch that is refused for its content is halved until the culprits stand alone; their neighbours go in.
-   * @returns the culprits
+   * A batch that is refused for its content is halved until the events at fault stand alone; the others are stored.
+   * @returns the events at fault
    */
-  async #insert(rows: readonly Row[]): Promise<RejectedEvent[]> {
+  async #insertAccepted(rows: readonly Row[]): Promise<RejectedEvent[]> {
+    if (rows.length === 0) return [];
     try {
       const insert = prepareUsageEvents(rows.map(({ event }) => event.priced));
-      await this.#untilDone('usage_events', rows.length, insert, (error) => !isContentError(error));
+      await this.#insert('usage_events', rows.length, insert, (error) => !isContentError(error));
       return [];
     } catch (error) {
       if (!isContentError(error)) throw error;
       const [only, ...others] = rows;
       if (only && others.length === 0) return [refusedByStorage(only.job, only.event, error.message)];
       const middle = rows.length >> 1;
-      const left = await this.#insert(rows.slice(0, middle));
-      return left.concat(await this.#insert(rows.slice(middle)));
+      const left = await this.#insertAccepted(rows.slice(0, middle));
+      return left.concat(await this.#insertAccepted(rows.slice(middle)));
     }
   }
 
-  /** Told once for a batch, with its first culprit: should the schema refuse everything, the log must not fill up. */
-  async #refuse(events: readonly RejectedEvent[]): Promise<void> {
-    await this.#keepRejected(events);
+  /** One line for a batch, with its first event: should the schema refuse everything, the log must not fill up. */
+  async #keepRefusedByStorage(events: readonly RejectedEvent[]): Promise<void> {
     const [first] = events;
+    if (!first) return;
+    await this.#keepRejected(events);
+    const { jobId, position, accountId, message: reason } = first;
     this.#options.log.error(
-      {
-        event: 'refused_by_storage',
-        events: events.length,
-        first: first && { jobId: first.jobId, position: first.position, accountId: first.accountId },
-        reason: first?.message,
-      },
+      { event: 'refused_by_storage', events: events.length, first: { jobId, position, accountId }, reason },
       'ClickHouse refused events; they are in rejected_events',
     );
   }
 
-  /** Has no culprit to look for: any text fits the table, so every failure is an outage. */
-  async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
+  /** Recomputes the sealed cells that the events belong to. */
+  async #repairCells(events: readonly PricedEvent[]): Promise<void> {
     if (events.length === 0) return;
-    await this.#untilDone('rejected_events', events.length, prepareRejectedEvents(events), () => true);
+    const { warehouse, metrics } = this.#options;
+    const repaired = await this.#retried(() => repairCells(warehouse, events), {
+      isWorthwhile: () => true,
+      onFailure: () => metrics.cellRepairRetries.inc(),
+    });
+    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
   }
 
-  async #untilDone(
+  #count(accepted: number, rejected: readonly RejectedEvent[]): void {
+    const { eventsAccepted, eventsRejected } = this.#options.metrics;
+    eventsAccepted.inc(accepted);
+    for (const { reason } of rejected) eventsRejected.inc({ reason });
+  }
+
+  async #insert(
     table: InsertedTable,
     rows: number,
     insert: PreparedInsert,
-    worthwhile: (error: unknown) => boolean,
+    isWorthwhile: Attempts['isWorthwhile'],
   ): Promise<void> {
     const { warehouse, metrics } = this.#options;
-    const insertRetried = () => metrics.insertRetries.inc({ table });
-    const seconds = await this.#retried(() => timed(() => insert(warehouse)), insertRetried, worthwhile);
+    const attempt = async () => {
+      const started = performance.now();
+      await insert(warehouse);
+      return (performance.now() - started) / 1000;
+    };
+    const onFailure = () => metrics.insertRetries.inc({ table });
+    const seconds = await this.#retried(attempt, { isWorthwhile, onFailure });
     metrics.insertDuration.observe({ table }, seconds);
     metrics.insertedRows.inc({ table }, rows);
   }
 
-  /** Recomputes what sealed cells hold of the events, which are durable. */
-  async #repair(events: readonly PricedEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    const { warehouse, metrics } = this.#options;
-    const repaired = await this.#retried(
-      () => repairCells(warehouse, events),
-      () => metrics.cellRepairRetries.inc(),
-      () => true,
-    );
-    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
-  }
-
-  async #retried<T>(
-    work: () => Promise<T>,
-    onFailure: () => void,
-    worthwhile: (error: unknown) => boolean,
-  ): Promise<T> {
+  async #retried<T>(work: () => Promise<T>, { isWorthwhile, onFailure }: Attempts): Promise<T> {
     const done = await retryUntilDone(work, {
       backoff: BACKOFF,
       signal: this.#options.signal,
-      worthwhile,
+      isWorthwhile,
       onFailure: (error) => {
         onFailure();
         this.#outage.failed(error);
@@ -167,11 +184,4 @@ export class EventStore {
     this.#outage.recovered();
     return done;
   }
-}
-
-/** @returns how many seconds it took */
-async function timed(work: () => Promise<void>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return (performance.now() - started) / 1000;
 }

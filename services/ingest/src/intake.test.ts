@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import { refusedByStorage, takeIn } from './intake.js';
+import { priceJob, refusedByStorage } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
@@ -17,14 +17,14 @@ const EVENT = {
 };
 
 function takeText(data: string, book = DEFAULT_PRICE_BOOK) {
-  return takeIn({ ...JOB, data }, book, NOW);
+  return priceJob({ ...JOB, data }, book, NOW);
 }
 
 function take(data: unknown, book?: PriceBook) {
   return takeText(JSON.stringify(data), book);
 }
 
-describe('takeIn', () => {
+describe('priceJob', () => {
   it('prices one event', () => {
     expect(take(EVENT)).toEqual({
       job: JOB,

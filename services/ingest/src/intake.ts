@@ -39,7 +39,7 @@ export interface Intake {
 }
 
 /** Checks and prices every event of a job. A bad one never spoils its neighbours. */
-export function takeIn({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
+export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
   const content = parseJson(data);
   const events = eventsOfJob(content);
   if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, content, data, events)] };

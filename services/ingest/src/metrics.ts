@@ -1,94 +1,76 @@
-/** What the ingest worker counts. Every label has a fixed set of values: nothing that a producer names becomes one. */
-import { REJECTION_REASONS } from '@meterline/catalog';
+/** What the ingest worker measures. Every label has a fixed set of values: nothing that a producer names becomes one. */
+import { type EpochMs, REJECTION_REASONS } from '@meterline/catalog';
+import { type QueueDepth, waitingSeconds } from '@meterline/service/queue';
 import { GRAINS } from '@meterline/warehouse';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** `returned`: back in the queue, because the worker was told to stop before its rows were durable. */
+/** `returned`: back in the queue, because the worker had to stop before its rows were durable. */
 const JOB_RESULTS = ['acknowledged', 'returned', 'failed'] as const;
 export const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];
 
-/** From a small insert on a fast disk to the request timeout. */
+/** Seconds, from a small insert on a fast disk to the request timeout. */
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
-/** From an hour of little use to a catch-up step of a million events. */
+/** Seconds, from an hour of little use to a catch-up step of a million events. */
 const SEAL_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export type IngestMetrics = ReturnType<typeof createIngestMetrics>;
 
+/** What the worker counts as it goes. */
 export function createIngestMetrics(registry: Registry) {
   const registers = [registry];
+  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
   const metrics = {
-    jobsTaken: new Counter({
-      name: 'meterline_jobs_taken_total',
-      help: 'Jobs taken from the queue, one that is taken again each time.',
-      registers,
-    }),
-    jobsFinished: new Counter({
-      name: 'meterline_jobs_finished_total',
-      help: 'Jobs that left this worker, by result: acknowledged, returned (to the queue, at a stop) or failed.',
-      labelNames: ['result'],
-      registers,
-    }),
-    eventsAccepted: new Counter({
-      name: 'meterline_events_accepted_total',
-      help: 'Events made durable in usage_events, one that is sent again each time.',
-      registers,
-    }),
-    eventsRejected: new Counter({
-      name: 'meterline_events_rejected_total',
-      help: 'Events kept in rejected_events, by reason; a job that is refused whole is one.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    conflictingPayloads: new Counter({
-      name: 'meterline_conflicting_payloads_total',
-      help: 'Events that came with different content under one revision, as far as this worker remembers.',
-      registers,
-    }),
-    insertDuration: new Histogram({
-      name: 'meterline_insert_duration_seconds',
-      help: 'How long an insert took that succeeded, without the attempts before it.',
-      labelNames: ['table'],
-      buckets: INSERT_BUCKETS,
-      registers,
-    }),
-    insertedRows: new Counter({
-      name: 'meterline_inserted_rows_total',
-      help: 'Rows of the inserts that succeeded.',
-      labelNames: ['table'],
-      registers,
-    }),
-    insertRetries: new Counter({
-      name: 'meterline_insert_retries_total',
-      help: 'Inserts that failed and were tried again.',
-      labelNames: ['table'],
-      registers,
-    }),
-    cellsRepaired: new Counter({
-      name: 'meterline_cells_repaired_total',
-      help: 'Cells of sealed hours and days recomputed because an event arrived late, by grain.',
-      labelNames: ['grain'],
-      registers,
-    }),
-    cellRepairRetries: new Counter({
-      name: 'meterline_cell_repair_retries_total',
-      help: 'Recomputations of cells that failed and were tried again.',
-      registers,
-    }),
+    jobsTaken: counter(
+      'meterline_jobs_taken_total',
+      'Jobs taken from the queue; a job that is taken again counts again.',
+    ),
+    jobsFinished: counter(
+      'meterline_jobs_finished_total',
+      'Jobs that left this worker, by result: acknowledged, returned (to the queue, at a stop) or failed.',
+      'result',
+    ),
+    eventsAccepted: counter(
+      'meterline_events_accepted_total',
+      'Events made durable in usage_events; an event that is sent again counts again.',
+    ),
+    eventsRejected: counter(
+      'meterline_events_rejected_total',
+      'Events kept in rejected_events, by reason; a job that is refused as a whole counts once.',
+      'reason',
+    ),
+    insertDuration: histogram(
+      'meterline_insert_duration_seconds',
+      'How long an insert took that succeeded, without the attempts before it.',
+      INSERT_BUCKETS,
+      'table',
+    ),
+    insertedRows: counter('meterline_inserted_rows_total', 'Rows of the inserts that succeeded.', 'table'),
+    insertRetries: counter('meterline_insert_retries_total', 'Inserts that failed and were tried again.', 'table'),
+    cellsRepaired: counter(
+      'meterline_cells_repaired_total',
+      'Cells of sealed hours and days recomputed because an event arrived late, by grain.',
+      'grain',
+    ),
+    cellRepairRetries: counter(
+      'meterline_cell_repair_retries_total',
+      'Recomputations of cells that failed and were tried again.',
+    ),
     sealedUntil: new Gauge({
       name: 'meterline_sealed_until_seconds',
       help: 'Unix time up to which cells may be read, by grain, when this process last sealed or looked.',
       labelNames: ['grain'],
       registers,
     }),
-    sealDuration: new Histogram({
-      name: 'meterline_seal_duration_seconds',
-      help: 'How long one step of sealing took, by grain.',
-      labelNames: ['grain'],
-      buckets: SEAL_BUCKETS,
-      registers,
-    }),
+    sealDuration: histogram(
+      'meterline_seal_duration_seconds',
+      'How long one step of sealing took, by grain.',
+      SEAL_BUCKETS,
+      'grain',
+    ),
   };
   // From the start, so that the first one of each is seen as an increase.
   for (const result of JOB_RESULTS) metrics.jobsFinished.inc({ result }, 0);
@@ -99,4 +81,80 @@ export function createIngestMetrics(registry: Registry) {
   }
   for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, 0);
   return metrics;
+}
+
+/** Jobs may wait this long without any progress; an insert and its retries take less while ClickHouse is there. */
+const STALE_MS = 60_000;
+
+export interface Consumption {
+  /** Undefined when Redis did not answer: then jobs may be waiting. */
+  readonly waitingJobs: number | undefined;
+  readonly lastProgressAt: EpochMs;
+  /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
+  readonly outage: boolean;
+}
+
+/** Not whether the worker runs, but whether it takes the jobs that wait. */
+export function isConsuming({ waitingJobs, lastProgressAt, outage }: Consumption, now: EpochMs): boolean {
+  return waitingJobs === 0 || outage || now - lastProgressAt < STALE_MS;
+}
+
+const QUEUE_STATES = ['waiting', 'active', 'delayed', 'failed'] as const satisfies (keyof QueueDepth)[];
+
+export interface WorkerState {
+  /** Rejects when Redis does not answer; a scrape then lacks the queue's numbers and is otherwise complete. */
+  readonly readQueue: () => Promise<QueueDepth>;
+  /** Without the number of jobs in the queue. */
+  readonly consumption: () => Omit<Consumption, 'waitingJobs'>;
+  readonly waitingRows: () => number;
+  readonly clock: () => EpochMs;
+}
+
+/** Gauges that are read at each scrape: the queue, the worker, and the rows that wait between the two. */
+export function registerWorkerGauges(registry: Registry, state: WorkerState): void {
+  const readQueue = () => state.readQueue().catch(() => undefined);
+  const gauge = <Label extends string = never>(
+    name: string,
+    help: string,
+    collect: (gauge: Gauge<Label>) => void | Promise<void>,
+    ...labelNames: Label[]
+  ) => {
+    const registered: Gauge<Label> = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect: () => collect(registered),
+    });
+  };
+
+  const jobsHelp = 'Jobs in the queue by state; absent while Redis does not answer.';
+  const setJobs = async (jobs: Gauge<'state'>) => {
+    const depth = await readQueue();
+    jobs.reset();
+    if (depth) for (const name of QUEUE_STATES) jobs.set({ state: name }, depth[name]);
+  };
+  gauge('meterline_queue_jobs', jobsHelp, setJobs, 'state');
+
+  const ageHelp = 'How long the next job has waited, 0 when none waits; absent while Redis does not answer.';
+  gauge('meterline_queue_oldest_waiting_age_seconds', ageHelp, async (age) => {
+    const depth = await readQueue();
+    age.remove();
+    if (depth) age.set(waitingSeconds(depth, state.clock()));
+  });
+
+  const consumingHelp = 'Whether the worker takes jobs (1), or jobs wait and it has not taken any for a minute (0).';
+  gauge('meterline_consuming', consumingHelp, async (consuming) => {
+    const waitingJobs = (await readQueue())?.waiting;
+    consuming.set(isConsuming({ waitingJobs, ...state.consumption() }, state.clock()) ? 1 : 0);
+  });
+
+  const progressHelp = 'When the worker last took a job or made one durable, in Unix time; at first, when it started.';
+  gauge('meterline_last_progress_timestamp_seconds', progressHelp, (progress) => {
+    progress.set(state.consumption().lastProgressAt / 1000);
+  });
+
+  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', (rows) => {
+    rows.set(state.waitingRows());
+  });
 }

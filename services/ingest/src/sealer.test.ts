@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readSeals } from '@meterline/warehouse';
+import { readWatermarks } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -12,11 +12,18 @@ const prefix = uniquePrefix();
 
 let database: TestDatabase;
 let redis: Redis;
-let sealer: Sealer;
 beforeEach(async () => {
   database = await createTestDatabase();
   redis = new Redis(testRedisUrl());
-  sealer = new Sealer({
+});
+afterEach(async () => {
+  await forgetQueue();
+  redis.disconnect();
+  await database.drop();
+});
+
+function openSealer(): Sealer {
+  return new Sealer({
     redisUrl: testRedisUrl(),
     prefix,
     everyMs: 100,
@@ -26,30 +33,42 @@ beforeEach(async () => {
     metrics: createIngestMetrics(new Registry()),
     log: pino({ level: 'silent' }),
   });
-});
-afterEach(async () => {
-  await sealer.close();
-  await forgetQueue();
-  redis.disconnect();
-  await database.drop();
-});
-
-async function forgetQueue(): Promise<void> {
-  await redis.del(...(await redis.keys(`${prefix}:*`)));
 }
 
-/** Takes the watermarks away, and waits for others. */
-async function sealsAnew(): Promise<void> {
+async function forgetQueue(): Promise<void> {
+  const keys = await redis.keys(`${prefix}:*`);
+  if (keys.length > 0) await redis.del(...keys);
+}
+
+/** Removes the watermarks, and waits until they are there again. */
+async function sealsAgain(): Promise<void> {
   await execute(database.warehouse, 'TRUNCATE TABLE rollup_seals');
-  const isSealed = async () => (await readSeals(database.warehouse)).daily.sealedUntil > 0;
+  const isSealed = async () => (await readWatermarks(database.warehouse)).daily.sealedUntil > 0;
   await until('hours and days are sealed', 20_000, isSealed);
 }
 
 it('goes on sealing after Redis has lost its schedule', async () => {
-  await sealer.run();
-  await sealsAnew();
-  await forgetQueue();
-  // A job may have been in work; another one needs a schedule.
-  for (let time = 0; time < 3; time += 1) await sealsAnew();
-  expect(await redis.keys(`${prefix}:*`)).not.toEqual([]);
+  const sealer = openSealer();
+  try {
+    await sealer.run();
+    await sealsAgain();
+    await forgetQueue();
+    // A job may have been in work; another one needs a schedule.
+    for (let time = 0; time < 3; time += 1) await sealsAgain();
+    expect(await redis.keys(`${prefix}:*`)).not.toEqual([]);
+  } finally {
+    await sealer.close();
+  }
+});
+
+it('refuses to seal twice at once, after it has stopped, and to stop twice', async () => {
+  const sealer = openSealer();
+  const sealing = sealer.seal();
+  await expect(sealer.seal()).rejects.toThrow('the sealer cannot go from sealing to sealing');
+  await sealing;
+  expect((await readWatermarks(database.warehouse)).daily.sealedUntil).toBeGreaterThan(0);
+  await sealer.seal();
+  await sealer.close();
+  await expect(sealer.seal()).rejects.toThrow('the sealer cannot go from stopped to sealing');
+  await expect(sealer.close()).rejects.toThrow('the sealer cannot go from stopped to stopped');
 });

@@ -1,17 +1,21 @@
 /**
- * Seals past hours and days. Every ingest process can, a job scheduler in Redis wakes one of them at a time, and two at
+ * Seals past hours and days. Every ingest process can. A job scheduler in Redis wakes one of them at a time, and two at
  * once would do no harm: see sealing.ts and repair.ts in packages/warehouse.
+ *
+ * A sealer is `idle`, `sealing` while it seals what is due, and in the end `stopped`. It seals nothing twice at once, and
+ * nothing after it has stopped; both are checked at run time.
  */
 import { formatTimestamp } from '@meterline/catalog';
-import { Outage } from '@meterline/service';
-import { GRAINS, readSeals, sealNext, type Warehouse } from '@meterline/warehouse';
+import { abortable, Outage } from '@meterline/service';
+import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
+import { StateMachine } from './state.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
-/** How often the scheduler is written anew: a Redis that lost it would never wake anyone again. */
+/** How often the scheduler is written again: a Redis that lost it would never wake a process again. */
 const RESCHEDULE_MS = 30_000;
 /** After the death of a process that seals another takes over within both of these; the lock of a job in work is renewed. */
 const LOCK_MS = 15_000;
@@ -37,6 +41,11 @@ export class Sealer {
   readonly #worker: Worker;
   readonly #outage: Outage;
   readonly #stopping = new AbortController();
+  readonly #state = new StateMachine<'idle' | 'sealing' | 'stopped'>('sealer', 'idle', {
+    idle: ['sealing', 'stopped'],
+    sealing: ['idle'],
+    stopped: [],
+  });
   #rescheduling: NodeJS.Timeout | undefined;
 
   constructor(options: SealerOptions) {
@@ -44,7 +53,7 @@ export class Sealer {
     this.#options = options;
     this.#outage = new Outage(log, 'ClickHouse', 'hours stay unsealed until it does');
     this.#queue = new Queue(SEALING_QUEUE, { connection: { url: redisUrl }, prefix });
-    this.#worker = new Worker(SEALING_QUEUE, () => this.#seal(), {
+    this.#worker = new Worker(SEALING_QUEUE, () => this.seal(), {
       connection: { url: redisUrl, maxRetriesPerRequest: null },
       prefix,
       concurrency: 1,
@@ -55,14 +64,17 @@ export class Sealer {
       removeOnComplete: { count: 1 },
       removeOnFail: { count: 1 },
     });
-    // The connections of the usage worker tell of an outage of Redis.
+    // The usage worker's connections report an outage of Redis.
     this.#queue.on('error', () => undefined);
     this.#worker.on('error', () => undefined);
+    this.#worker.on('failed', (_job, err) => {
+      log.error({ event: 'sealing_failed', err }, 'A sealing job failed: a defect of the sealer');
+    });
   }
 
   async run(): Promise<void> {
     await this.#schedule();
-    // What fails is tried again; the connections of the usage worker tell of an outage of Redis.
+    // A failure is tried again; the usage worker's connections report an outage of Redis.
     const reschedule = () => this.#schedule().catch(() => undefined);
     this.#rescheduling = setInterval(reschedule, this.#options.rescheduleMs ?? RESCHEDULE_MS);
     this.#worker.run().catch((error: unknown) => {
@@ -77,31 +89,40 @@ export class Sealer {
     await this.#queue.upsertJobScheduler(SCHEDULER, { every: this.#options.everyMs });
   }
 
-  /** Does not wait for the step under way: it may take minutes, and is done anew by whoever seals next. */
+  /** Does not wait for the step under way: it may take minutes, and the next process that seals does it again. */
   async close(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#rescheduling);
     await this.#worker.close();
+    this.#state.enter('stopped');
     await this.#queue.close();
   }
 
-  async #seal(): Promise<void> {
+  /**
+   * Seals every hour and day that is due. The scheduler's job runs it.
+   * @throws when it is sealing already or has stopped; an outage of ClickHouse is logged, and the next job tries again
+   */
+  async seal(): Promise<void> {
+    this.#state.enter('sealing');
+    const { signal } = this.#stopping;
     try {
-      while (await this.#sealStep());
-      const seals = await readSeals(this.#options.warehouse);
+      while (await this.#sealStep(signal));
+      const seals = await abortable(readWatermarks(this.#options.warehouse), signal);
       for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
       this.#outage.recovered();
     } catch (error) {
-      // The scheduler's next job takes up the step. Given up at a stop, it may end on its own, which does no harm.
-      if (!this.#stopping.signal.aborted) this.#outage.failed(error);
+      // A step that is abandoned at a stop may end on its own, which does no harm.
+      if (!signal.aborted) this.#outage.failed(error);
+    } finally {
+      this.#state.enter('idle');
     }
   }
 
   /** @returns whether there may be more to seal */
-  async #sealStep(): Promise<boolean> {
+  async #sealStep(signal: AbortSignal): Promise<boolean> {
     const { warehouse, delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();
-    const step = await unless(this.#stopping.signal, sealNext(warehouse, Date.now() - delayMs));
+    const step = await abortable(sealNext(warehouse, Date.now() - delayMs), signal);
     if (!step) return false;
     const { grain, from, to } = step;
     const seconds = (performance.now() - startedAt) / 1000;
@@ -113,14 +134,4 @@ export class Sealer {
     this.#outage.recovered();
     return true;
   }
-}
-
-/** @throws the signal's reason as soon as it is aborted, even if the work goes on */
-function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(signal.reason);
-    if (signal.aborted) giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
-  });
 }

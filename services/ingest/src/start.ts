@@ -1,7 +1,7 @@
 /** Connects to everything that ingest needs, then takes jobs. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
 import {
+  abortable,
   connectRedis,
   prepareClickHouse,
   type Service,
@@ -15,7 +15,7 @@ import { eachObserver, statementSpans, type Tracing } from '@meterline/service/t
 import { createWarehouse, PriceBookConflictError, registerPriceBook, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { openAdminPort } from './admin-port.js';
+import { openAdminPort } from './admin.js';
 import { Batcher } from './batcher.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
@@ -24,11 +24,11 @@ import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A slow ClickHouse is given time: an insert that is given up is sent once more, which makes it slower still. */
+/** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Nobody waits for a step of sealing, and one that is given up and begun anew would never end. */
+/** Nobody waits for a step of sealing. One that is given up would start again from the beginning, and never end. */
 const SEALING_TIMEOUT_MS = 900_000;
-/** The part of a shutdown that may be spent on storing rows; in the rest unfinished jobs go back to the queue. */
+/** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
 
 /** @throws StartError */
@@ -37,11 +37,11 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const metrics = createIngestMetrics(registry);
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe };
-  const priceBook = await explained(loadPriceBook(env.PRICE_BOOK));
+  const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK));
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const warehouse = createWarehouse({ ...storage, requestTimeoutMs: INSERT_TIMEOUT_MS });
-  await explained(registerPriceBook(warehouse, priceBook));
+  await asStartError(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
   const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
@@ -75,18 +75,22 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   return {
     stop: async () => {
-      batcher.hurry();
+      batcher.flushNow();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
-      const finished = Promise.all([worker.close(), sealer?.close()]).then(() => true);
-      if (!(await Promise.race([finished, delay(env.SHUTDOWN_TIMEOUT_MS, false)]))) {
+      const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
+      try {
+        await abortable(Promise.all([worker.close(), sealer?.close()]), deadline);
+      } catch (error) {
+        if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(
           { event: 'stopped_unfinished' },
-          'Redis does not answer; when their locks expire, jobs in work start anew',
+          'Redis does not answer; jobs in work start again when their locks expire',
         );
         return;
       }
       clearTimeout(storing);
+      batcher.stop();
       await admin?.close();
       await Promise.all([warehouse.close(), sealingWarehouse.close()]);
     },
@@ -120,8 +124,8 @@ async function checkRedis(url: string): Promise<void> {
   }
 }
 
-/** What is wrong with a price book is its operator's to mend. @throws StartError */
-async function explained<T>(work: Promise<T>): Promise<T> {
+/** A fault in a price book is the operator's to fix. @throws StartError */
+async function asStartError<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

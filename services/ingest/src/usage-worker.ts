@@ -1,17 +1,17 @@
 /**
  * Takes jobs from the queue and acknowledges each only after all its rows are durable.
  *
- * Crash order for one job: taken → checked and priced → inserted → acknowledged. A crash before the acknowledgement
- * leaves the job with an expiring lock; any worker takes it again, and inserting its rows twice is harmless.
+ * Crash order for one job: taken → checked and priced → stored (steps 1 to 4 of `store()` in event-store.ts) →
+ * acknowledged (step 5). A crash before the acknowledgement leaves the job with an expiring lock; any worker takes it
+ * again, and inserting its rows twice is harmless.
  */
 import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
-import { Outage } from '@meterline/service';
+import { Outage, onceAMinute } from '@meterline/service';
 import { trace } from '@opentelemetry/api';
 import { isNotConnectionError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batcher } from './batcher.js';
-import { ConflictWatch } from './conflict-watch.js';
-import { takeIn } from './intake.js';
+import { priceJob } from './intake.js';
 import type { IngestMetrics } from './metrics.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
@@ -19,11 +19,9 @@ const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 /** Acknowledged jobs that stay readable in Redis, with their data: up to 5,000 events each. */
 const KEPT_COMPLETED_JOBS = 20;
-/** The same error may come with every attempt to take a job. */
-const COMPLAINT_INTERVAL_MS = 60_000;
-/** Beyond this a time would not fit its column. */
+/** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
-/** After a large job it takes some hundred small ones to believe in small jobs again. */
+/** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
 
 export interface UsageWorkerOptions {
@@ -50,15 +48,17 @@ export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
   readonly #redisOutage: Outage;
-  readonly #conflicts: ConflictWatch;
+  readonly #logQueueError: (err: Error) => void;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
-  #complainedAt = 0;
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
-    this.#conflicts = new ConflictWatch(options.metrics.conflictingPayloads, options.log);
+    // The same error may come with every attempt to take a job.
+    this.#logQueueError = onceAMinute((err) => {
+      options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
+    });
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: { url: options.redisUrl, maxRetriesPerRequest: null },
       prefix: options.prefix,
@@ -71,9 +71,9 @@ export class UsageWorker {
       runRetryDelay: 1_000,
       ...(options.telemetry && { telemetry: options.telemetry }),
     });
-    this.#worker.on('error', (error) => this.#worried(error));
-    this.#worker.on('active', (job) => this.#taken(job));
-    // While the queue is empty there is no job to tell that Redis is back.
+    this.#worker.on('error', (error) => this.#onWorkerError(error));
+    this.#worker.on('active', (job) => this.#onJobTaken(job));
+    // While the queue is empty, no job shows that Redis is back.
     this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
     this.#worker.on('failed', (job, error) => {
@@ -104,21 +104,20 @@ export class UsageWorker {
     await this.#worker.close();
   }
 
-  /** Of all that BullMQ reports as errors, only what the connection says tells of an outage. */
-  #worried(error: Error & { readonly code?: unknown }): void {
+  /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
+  #onWorkerError(error: Error & { readonly code?: unknown }): void {
     if (isConnectionError(error)) {
       this.#redisOutage.failed(error);
     } else if (typeof error.code === 'number') {
       // A refusal by BullMQ's scripts. The usual one is a lost lock: another worker has the job then.
       this.#options.log.debug({ event: 'queue_refusal', err: error }, 'The queue refused a call');
-    } else if (Date.now() - this.#complainedAt >= COMPLAINT_INTERVAL_MS) {
-      this.#complainedAt = Date.now();
-      this.#options.log.error({ event: 'queue_error', err: error }, 'The queue answered with an error');
+    } else {
+      this.#logQueueError(error);
     }
   }
 
-  /** BullMQ tells of a job as soon as it has fetched it, before it decides whether to fetch another. */
-  #taken(job: Job<string>): void {
+  /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
+  #onJobTaken(job: Job<string>): void {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc();
@@ -130,10 +129,9 @@ export class UsageWorker {
   async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: job.id ?? '', receivedAt: receivedAt(job), data: job.data, span };
-    const intake = takeIn(queued, this.#options.priceBook, Date.now());
+    const intake = priceJob(queued, this.#options.priceBook, Date.now());
     // The rows are all that is needed from here on.
     job.data = '';
-    this.#conflicts.look(intake);
     try {
       await this.#options.batcher.add(intake);
     } catch (error) {
@@ -146,24 +144,24 @@ export class UsageWorker {
   }
 }
 
-/** System errors, such as ECONNRESET, tell of a call that failed. */
+/** System errors, such as ECONNRESET, have a `syscall`. */
 function isConnectionError(error: Error): boolean {
   return !isNotConnectionError(error) || 'syscall' in error;
 }
 
-/** When the queue took the job: its producer's word, which may be anything; 0 when it can be no such time. */
+/** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
 function receivedAt({ timestamp }: Job): EpochMs {
   return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
 }
 
-/** Hands over the data of a job as the text it is stored as, so that it is parsed once, late, and whatever it holds. */
+/** Leaves the data of a job as the text that Redis holds: `priceJob` parses it once, and it need not be valid JSON. */
 class RawDataWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
     job.data = json.data;
-    // A producer's wish to keep all completed jobs would fill Redis.
+    // A producer's options must not count here: keeping all completed jobs would fill Redis,
     job.opts.removeOnComplete = { count: KEPT_COMPLETED_JOBS };
-    // And to drop failed ones would lose events.
+    // and dropping failed ones would lose events.
     job.opts.removeOnFail = false;
     return job;
   }

@@ -1,1 +1,0 @@
-export { type QueueDepth, readQueueDepth, waitingSeconds } from './queue-depth.js';

@@ -1,0 +1,193 @@
+/** Tracing with OpenTelemetry. The rest of the code is the same whether it is on or off. */
+
+import type { StatementObserver } from '@meterline/warehouse';
+import {
+  type Attributes,
+  type Context,
+  context,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import type { Telemetry } from 'bullmq';
+import { z } from 'zod';
+import { EnvError } from './environment.js';
+
+export { EnvError } from './environment.js';
+
+const TRACER = 'meterline';
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+
+export interface TracingSettings {
+  readonly protocol: (typeof PROTOCOLS)[number];
+  readonly serviceName: string;
+}
+
+export interface Tracing {
+  /** Spans of a tracer that is off cost next to nothing and go nowhere. */
+  readonly tracer: Tracer;
+  /** For BullMQ's queues and workers; undefined when tracing is off, so that jobs stay as they are. */
+  readonly queueTelemetry: Telemetry | undefined;
+  /** Sends what is left, for a second at most. */
+  close(): Promise<void>;
+}
+
+/**
+ * The SDK is loaded only when it is needed. It registers itself for the process: what belongs to one request or job is
+ * found by where the code runs, not by what is passed along.
+ * @param onFailure called with the reason at each attempt to send spans that fails
+ */
+export async function startTracing(
+  settings: TracingSettings | undefined,
+  onFailure: (reason: string) => void,
+): Promise<Tracing> {
+  if (!settings) return noTracing();
+  const { startSdk } = await import('./tracing-sdk.js');
+  const sdk = startSdk(settings, onFailure);
+  const tracer = trace.getTracer(TRACER);
+  return { tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
+}
+
+export function noTracing(): Tracing {
+  return { tracer: trace.getTracer(TRACER), queueTelemetry: undefined, close: async () => undefined };
+}
+
+const text = z
+  .string()
+  .trim()
+  .optional()
+  .transform((value) => value || undefined);
+
+/**
+ * Source: OpenTelemetry specification, "Environment Variable Specification" and "OTLP Exporter Configuration". The SDK
+ * itself reads the others: endpoint, headers, sampling, resource attributes.
+ */
+const environment = z.object({
+  OTEL_SDK_DISABLED: text,
+  OTEL_TRACES_EXPORTER: text,
+  OTEL_EXPORTER_OTLP_ENDPOINT: text,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text,
+  OTEL_EXPORTER_OTLP_PROTOCOL: text,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: text,
+  OTEL_SERVICE_NAME: text,
+});
+
+/**
+ * Undefined: tracing is off. It is on when an exporter or an endpoint is named, and not when OTEL_SDK_DISABLED is true.
+ * @param serviceName unless OTEL_SERVICE_NAME says otherwise
+ * @throws EnvError when they ask for an exporter or a protocol that Meterline does not have
+ */
+export function readTracingSettings(variables: NodeJS.ProcessEnv, serviceName: string): TracingSettings | undefined {
+  const env = environment.parse(variables);
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const exporter = env.OTEL_TRACES_EXPORTER ?? (endpoint === undefined ? 'none' : 'otlp');
+  if (exporter === 'none') return undefined;
+  if (exporter !== 'otlp') throw new EnvError(['OTEL_TRACES_EXPORTER must be otlp or none']);
+  const asked = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf';
+  const protocol = PROTOCOLS.find((known) => known === asked);
+  if (!protocol) throw new EnvError([`OTEL_EXPORTER_OTLP_PROTOCOL must be one of ${PROTOCOLS.join(', ')}`]);
+  return { protocol, serviceName: env.OTEL_SERVICE_NAME ?? serviceName };
+}
+
+/** A span for every statement, as a child of the span that is active where it runs. */
+export function statementSpans(tracer: Tracer): StatementObserver {
+  return (statement) => {
+    const span = tracer.startSpan(statement, {
+      kind: SpanKind.CLIENT,
+      attributes: { 'db.system.name': 'clickhouse', 'db.operation.name': statement },
+    });
+    return (outcome, error) => {
+      if (outcome !== 'ok') {
+        span.setStatus({ code: SpanStatusCode.ERROR, message: outcome });
+        if (error instanceof Error) span.recordException(error);
+      }
+      span.end();
+    };
+  };
+}
+
+/** Combines several observers of the same statements. */
+export function eachObserver(...observers: readonly StatementObserver[]): StatementObserver {
+  return (statement) => {
+    const ends = observers.map((observe) => observe(statement));
+    return (outcome, error) => {
+      for (const end of ends) end(outcome, error);
+    };
+  };
+}
+
+type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
+
+/** W3C Trace Context and baggage, as a JSON object. */
+const carrier = z.record(z.string(), z.string());
+
+/**
+ * BullMQ's telemetry interface on OpenTelemetry: a producer's span travels in the job, and the span of the worker that
+ * takes the job is its child. The package bullmq-otel writes the same format, so its producers are understood. It is not
+ * used here: it throws at a job whose trace context is not JSON, which would stop the worker, and makes a span of every
+ * look into an empty queue.
+ */
+function queueTelemetry(tracer: Tracer): Telemetry<Context> {
+  return {
+    tracer: {
+      startSpan: (name, options, parent) => {
+        const kind = options?.kind;
+        // All others are internal to BullMQ: looking for jobs, extending locks.
+        if (kind !== SpanKind.PRODUCER && kind !== SpanKind.CONSUMER) return NO_SPAN;
+        return queueSpan(tracer.startSpan(name, { kind }, parent));
+      },
+    },
+    contextManager: {
+      with: (at, run) => context.with(at, run),
+      active: () => context.active(),
+      root: () => ROOT_CONTEXT,
+      getMetadata: toMetadata,
+      fromMetadata: (active, metadata) => propagation.extract(active, fromMetadata(metadata)),
+    },
+  };
+}
+
+/** Empty where there is no span to pass on; BullMQ takes that for no metadata. */
+function toMetadata(at: Context): string {
+  const span = trace.getSpanContext(at);
+  if (!span || !isSpanContextValid(span)) return '';
+  const headers: Record<string, string> = {};
+  propagation.inject(at, headers);
+  return JSON.stringify(headers);
+}
+
+/** A producer may have put anything there. The job is processed whatever it is. */
+function fromMetadata(metadata: unknown): Record<string, string> {
+  if (typeof metadata !== 'string') return {};
+  try {
+    return carrier.safeParse(JSON.parse(metadata)).data ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function queueSpan(span: Span): QueueSpan {
+  return {
+    setSpanOnContext: (at: Context) => trace.setSpan(at, span),
+    setAttribute: (key, value) => void span.setAttribute(key, value),
+    setAttributes: (attributes) => void span.setAttributes(attributes satisfies Attributes),
+    addEvent: (name, attributes) => void span.addEvent(name, attributes),
+    recordException: (exception, time) => void span.recordException(exception, time),
+    end: () => span.end(),
+  };
+}
+
+const NO_SPAN: QueueSpan = {
+  setSpanOnContext: (at: Context) => at,
+  setAttribute: () => undefined,
+  setAttributes: () => undefined,
+  addEvent: () => undefined,
+  recordException: () => undefined,
+  end: () => undefined,
+};

@@ -1,0 +1,65 @@
+/** Waiting for work that may never end. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Waits for the work until the signal is aborted. The work itself goes on; its outcome is then ignored.
+ * @throws the work's error, or the signal's reason
+ */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
+  });
+}
+
+/** @throws the answer's own error, or one that names the server when the answer takes longer */
+export async function inTime<T>(server: string, answer: Promise<T>, timeoutMs: number): Promise<T> {
+  const deadline = new AbortController();
+  const late = () => deadline.abort(new Error(`${server} did not answer within ${timeoutMs} ms`));
+  const timer = setTimeout(late, timeoutMs);
+  try {
+    return await abortable(answer, deadline.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+export interface RetryOptions {
+  readonly backoff: Backoff;
+  /** Whether another attempt can help; when not, the error is thrown. */
+  readonly isWorthwhile: (error: unknown) => boolean;
+  readonly onFailure: (error: unknown) => void;
+  readonly signal: AbortSignal;
+  /** Waits between two attempts; rejects when the signal is aborted. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Tries for as long as it takes, with exponential backoff and jitter.
+ * @throws the attempt's error when a retry is not worthwhile; the signal's reason once it is aborted, even while an
+ * attempt is still waiting for a server that does not answer
+ */
+export async function retryUntilDone<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { backoff, isWorthwhile, onFailure, signal, pause = sleep } = options;
+  for (let failures = 0; ; failures += 1) {
+    signal.throwIfAborted();
+    try {
+      return await abortable(attempt(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isWorthwhile(error)) throw error;
+      onFailure(error);
+      const longest = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(failures, 30));
+      await pause(longest * (0.5 + Math.random() / 2), signal);
+    }
+  }
+}
+
+const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal });
