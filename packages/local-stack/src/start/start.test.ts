@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { findFreePort, isPortFree } from '../engine/ports.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(300_000);
 
 const START = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
 const addressesSchema = z.object({
