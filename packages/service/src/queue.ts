@@ -3,7 +3,7 @@ import type { EpochMs } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 
-/** Where jobs wait, the queue paused or not; those with a priority have a line of their own. */
+/** The states of jobs that wait, whether or not the queue is paused. Jobs with a priority have a state of their own. */
 const LINES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
@@ -12,7 +12,7 @@ export interface QueueDepth {
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
-  /** When the job at the head of the line was put in, by its producer's word; undefined when none waits. */
+  /** When the next job was added, by its producer's clock; undefined when none waits. */
   readonly oldestWaitingSince: EpochMs | undefined;
 }
 
@@ -36,7 +36,7 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
   };
 }
 
-/** Of the one job only its time is read: its data may be megabytes, or no JSON at all. */
+/** Reads the time of the job alone: its data may be megabytes, or not JSON. */
 async function headOf(queue: Queue, redis: Redis, line: (typeof LINES)[number]): Promise<EpochMs | undefined> {
   const [id] = await queue.getRanges([line], 0, 0, true);
   const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), 'timestamp');
