@@ -1,9 +1,11 @@
-/** For tests: work that stops before each of its calls until it is told to go on. */
+/** For tests: work that stops before each of its statements until it is allowed to go on, and every order of two such actors. */
 import type { Statement, Warehouse } from '@meterline/warehouse';
 
-type Pause = () => Promise<void>;
+type Pause = (name: string) => Promise<void>;
 
 export class Actor {
+  /** The names of the statements that it has stopped before, in order. */
+  readonly pausePoints: string[] = [];
   #resume: () => void = () => undefined;
   #stopped: Promise<void>;
   #tellStopped: () => void = () => undefined;
@@ -12,7 +14,7 @@ export class Actor {
 
   constructor(work: (pause: Pause) => Promise<void>) {
     this.#stopped = this.#nextStop();
-    this.#ended = work(() => this.#pause()).finally(() => {
+    this.#ended = work((name) => this.#pause(name)).finally(() => {
       this.#hasEnded = true;
       this.#tellStopped();
     });
@@ -22,7 +24,7 @@ export class Actor {
     return this.#hasEnded;
   }
 
-  /** Lets it make one call; resolves when it stops before the next one, or has ended. */
+  /** Lets it make one statement; resolves when it stops before the next one, or has ended. */
   async advance(): Promise<void> {
     await this.#stopped;
     if (this.#hasEnded) return this.#ended;
@@ -33,12 +35,8 @@ export class Actor {
     if (this.#hasEnded) await this.#ended;
   }
 
-  async finish(): Promise<void> {
-    do await this.advance();
-    while (!this.#hasEnded);
-  }
-
-  #pause(): Promise<void> {
+  #pause(name: string): Promise<void> {
+    this.pausePoints.push(name);
     return new Promise((resolve) => {
       this.#resume = resolve;
       this.#tellStopped();
@@ -52,10 +50,10 @@ export class Actor {
   }
 }
 
-/** The warehouse, pausing before each statement of these kinds, with the statement's name. */
+/** The warehouse, pausing before each statement of these kinds. Every statement is of one of them. */
 export function pausing(
   warehouse: Warehouse,
-  pause: (name: string) => Promise<void>,
+  pause: Pause,
   kinds: readonly ('read' | 'run')[] = ['read', 'run'],
 ): Warehouse {
   const before = async (kind: 'read' | 'run', { name }: Statement) => {
@@ -75,17 +73,50 @@ export function pausing(
   };
 }
 
+/** Whose turn it was, in order: 0 or 1. */
+export type Order = readonly number[];
+
 /**
- * Every order in which actor 0 can make `first` calls and actor 1 `second`, with at most so many changes from one actor to
- * the other. What goes wrong between two actors mostly does so with few changes: each stops at the wrong moment once or
- * twice. (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
+ * Plays every order in which two actors can make their statements, with at most so many changes from one to the other. An
+ * actor that has ended gets no more turns, so each order that is played differs from all others. What goes wrong between
+ * two actors mostly does so with few changes: each stops at the wrong moment once or twice. (Musuvathi and Qadeer,
+ * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
+ *
+ * @param play begins again with new actors, calls `next` until it says that both have ended, and checks what it likes
+ * @returns how many orders were played
  */
-export function* orders(first: number, second: number, changes: number, last?: number): Generator<number[]> {
-  if (first === 0 && second === 0) yield [];
-  for (const [actor, calls] of [first, second].entries()) {
-    const left = last === undefined || last === actor ? changes : changes - 1;
-    if (calls === 0 || left < 0) continue;
-    const rest = actor === 0 ? orders(first - 1, second, left, 0) : orders(first, second - 1, left, 1);
-    for (const order of rest) yield [actor, ...order];
+export async function playOrders(
+  changes: number,
+  play: (next: (actors: readonly [Actor, Actor]) => Promise<number | undefined>, order: Order) => Promise<void>,
+): Promise<number> {
+  const beginnings: Order[] = [[0], [1]];
+  let played = 0;
+  for (let beginning = beginnings.pop(); beginning; beginning = beginnings.pop()) {
+    const given = beginning;
+    const order: number[] = [];
+    await play(async (actors) => {
+      const turn = given[order.length] ?? turnAfter(order, actors);
+      if (turn === undefined) return undefined;
+      // One change to the other, and one back, because this actor has not ended.
+      const other = 1 - turn;
+      if (order.length >= given.length && order.at(-1) === turn && !actors[other]?.hasEnded) {
+        if (changesOf(order) + 2 <= changes) beginnings.push([...order, other]);
+      }
+      order.push(turn);
+      await actors[turn]?.advance();
+      return turn;
+    }, order);
+    played += 1;
   }
+  return played;
+}
+
+/** The same actor goes on as long as it can. */
+function turnAfter(order: Order, actors: readonly [Actor, Actor]): number | undefined {
+  const last = order.at(-1) ?? 0;
+  return [last, 1 - last].find((turn) => actors[turn]?.hasEnded === false);
+}
+
+function changesOf(order: Order): number {
+  return order.filter((turn, index) => index > 0 && turn !== order[index - 1]).length;
 }

@@ -1,4 +1,4 @@
-/** What the account of the browser tests used: by then, fourteen days of November 2025 are over. */
+/** What the account of the browser tests used. The tests run on 15 November 2025, at noon. */
 import { event } from '../contract/fixture.js';
 
 export const BOXES = 130;

@@ -1,4 +1,4 @@
-/** How the page looks and what it needs: themes, narrow screens, accessibility, and nothing from anywhere else. */
+/** How the page looks and what it needs: themes, narrow screens, accessibility, and no requests to elsewhere. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -34,11 +34,11 @@ afterAll(async () => {
 });
 
 const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=previous';
-/** axe looks at everything, several times. */
+/** axe checks the whole page several times. */
 const SLOW_MS = 60_000;
 
 async function graveFindings(page: Page): Promise<string[]> {
-  // The driver's own channel: the page's policy would not let it in.
+  // Through the driver: the page's policy forbids scripts from elsewhere.
   await page.evaluate(axe);
   const { violations }: AxeResults = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
   return violations
@@ -55,10 +55,8 @@ describe('the theme', () => {
     ['light', LIGHT],
     ['dark', DARK],
   ] as const)("is the system's: %s", async (colorScheme, color) => {
-    const own = await newContext(browser, { colorScheme });
-    const { page } = await visit(own, api.url, { key });
+    const { page } = await visit(context, api.url, { key, prepare: (shown) => shown.emulateMedia({ colorScheme }) });
     expect(await background(page)).toBe(color);
-    await own.close();
   });
 
   it('can be switched, and is remembered', async () => {
@@ -78,12 +76,12 @@ describe('accessibility', () => {
   it.each(['light', 'dark'] as const)(
     'has no serious finding in the %s theme',
     async (colorScheme) => {
-      const own = await newContext(browser, { colorScheme });
-      const { page: door } = await visit(own, api.url);
-      await door.getByLabel('API key or access token').waitFor();
-      expect(await graveFindings(door)).toEqual([]);
+      const prepare = (shown: Page) => shown.emulateMedia({ colorScheme });
+      const { page: signIn } = await visit(context, api.url, { prepare });
+      await signIn.getByLabel('API key or access token').waitFor();
+      expect(await graveFindings(signIn)).toEqual([]);
 
-      const { page } = await visit(own, api.url, { key, view: BUSY_VIEW });
+      const { page } = await visit(context, api.url, { key, view: BUSY_VIEW, prepare });
       await tableRows(page);
       expect(await graveFindings(page)).toEqual([]);
       await page.getByRole('slider').press('End');
@@ -97,7 +95,6 @@ describe('accessibility', () => {
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Table', exact: true }).click();
       expect(await graveFindings(page)).toEqual([]);
-      await own.close();
     },
     SLOW_MS,
   );
@@ -120,8 +117,8 @@ describe('accessibility', () => {
 
 describe('a narrow screen', () => {
   it('shows everything without scrolling sideways', async () => {
-    const own = await newContext(browser, { viewport: PHONE });
-    const { page } = await visit(own, api.url, { key, view: BUSY_VIEW });
+    const prepare = (shown: Page) => shown.setViewportSize(PHONE);
+    const { page } = await visit(context, api.url, { key, view: BUSY_VIEW, prepare });
     await tableRows(page);
     const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(await sideways()).toBeLessThanOrEqual(0);
@@ -136,7 +133,6 @@ describe('a narrow screen', () => {
     await page.getByRole('button', { name: /^Filters/ }).click();
     await choose(page, 'Type All', 'Sandbox');
     await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
-    await own.close();
   });
 });
 
@@ -153,7 +149,7 @@ describe('while it loads', () => {
             resolve(values.reduce((sum, value) => sum + value, 0));
           });
           observer.observe({ type: 'layout-shift', buffered: true });
-          // Without any shift there is nothing to be told.
+          // Without any shift the observer is never called.
           setTimeout(() => resolve(0), 300);
         }),
     );
@@ -162,7 +158,7 @@ describe('while it loads', () => {
 });
 
 describe('what the page needs', () => {
-  it('comes from this service alone, and breaks no policy, whatever one does', async () => {
+  it('comes from this service alone, and nothing that a person does breaks the policy', async () => {
     const { page, offences } = await visit(context, api.url);
     await page.getByLabel('API key or access token').fill(key);
     await page.getByRole('button', { name: 'Sign in' }).click();

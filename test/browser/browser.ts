@@ -1,11 +1,11 @@
-/** Chromium, and the web page of a real query service in it, as somebody would use it. */
+/** Chromium with the web page of a real query service, used as a person would use it. */
 import { access } from 'node:fs/promises';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { NOW, startApi, type TestApi } from '../contract/fixture.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { PAGE_FOLDER } from './page-folder.js';
 
-/** For one thing to appear; generous, because everything else on the machine may be at work too. */
+/** For one thing to appear; generous, because the machine may be busy with other tests. */
 const PATIENCE_MS = 15_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
@@ -21,44 +21,53 @@ export async function startPage(replace: Parameters<typeof startApi>[0] = {}): P
   return startApi({ pageFolder: PAGE_FOLDER, ...replace });
 }
 
-/** What a browser remembers between pages, and where it believes to be: far from UTC, which must not show. */
-export function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  return browser.newContext({
+/**
+ * A profile of its own, in a time zone far from UTC, which must not show. Without animations, because a browser without a
+ * graphics card draws each frame with the processor. Its first page stays empty and open (see {@link closePages}): a new
+ * window of Chromium costs a second of processor time, and further pages are tabs of the same window.
+ */
+export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
     timezoneId: 'America/New_York',
     locale: 'en-US',
+    reducedMotion: 'reduce',
     ...options,
   });
+  await context.newPage();
+  return context;
 }
 
-export async function closePages(context: BrowserContext): Promise<void> {
-  for (const page of context.pages()) await page.close();
+/** Closes all pages but the empty one, and those given. */
+export async function closePages(context: BrowserContext, ...kept: readonly Page[]): Promise<void> {
+  const [_empty, ...visited] = context.pages();
+  await Promise.all(visited.filter((page) => !kept.includes(page)).map((page) => page.close()));
 }
 
 export interface Visit {
-  /** Kept for the tab, as after a sign-in; undefined: signed out. */
+  /** In the tab's storage, as after a sign-in; undefined: signed out. */
   readonly key?: string;
   /** The query string of the view. */
   readonly view?: string;
-  /** What the page takes for the present; `real` for the machine's clock. */
+  /** The page's present; `real`: the machine's clock. */
   readonly now?: Date | 'real';
-  /** Before the page is opened. */
+  /** Runs before the page is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
-/** A page, and what it did that a strict policy forbids. */
+/** A page, and what it did against the strictest policy. */
 export interface VisitedPage {
   readonly page: Page;
   /** Requests to anywhere else, violations of the content security policy, and exceptions. */
   readonly offences: readonly string[];
 }
 
-/** In a tab of its own. */
+/** Opens the page in a new tab. */
 export async function visit(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
   const { key, view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
-  // Not the browser driver's own clock, which replaces Date: date-fns would take it for one without methods.
+  // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);
   await page.addInitScript(() => {
@@ -72,7 +81,21 @@ export async function visit(context: BrowserContext, url: string, options: Visit
   return { page, offences };
 }
 
-/** At the first page only: signing out is for good. */
+/**
+ * Shows another view in an open page, as the back and forward buttons do, and waits for its answer. Nothing is loaded
+ * again, which is what takes most of the time of a visit.
+ */
+export async function showView(page: Page, view: string): Promise<void> {
+  await page.mouse.move(0, 0);
+  await page.keyboard.press('Escape');
+  await page.evaluate((query) => {
+    history.pushState(null, '', `/?${query}`);
+    window.dispatchEvent(new PopStateEvent('popstate'));
+  }, view);
+  await page.waitForFunction(() => document.querySelector('.content.stale, [aria-busy=true]') === null);
+}
+
+/** On the first load only, so that a sign-out lasts. */
 async function keepKey(page: Page, key: string): Promise<void> {
   await page.addInitScript((kept) => {
     if (sessionStorage.getItem('test') === null) sessionStorage.setItem('meterline.credential', kept);
@@ -93,7 +116,7 @@ function watchOffences(page: Page, url: string): string[] {
   return offences;
 }
 
-/** The table of groups, once it is the answer to what was asked last. */
+/** The table of groups, once it shows the answer to the last question. */
 function settledGroups(page: Page) {
   return page.getByRole('region', { name: 'Groups', exact: true }).and(page.locator('[aria-busy=false]'));
 }
@@ -120,7 +143,7 @@ export async function choose(page: Page, list: string | RegExp, option: string):
   await page.getByRole('option', { name: option, exact: false }).first().click();
 }
 
-/** What the view in the address bar says. */
+/** The view in the address bar. */
 export function viewOf(page: Page): Record<string, string> {
   return Object.fromEntries(new URL(page.url()).searchParams);
 }

@@ -1,4 +1,4 @@
-/** The cost explorer, by hand of a browser. */
+/** The cost explorer in a browser. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -9,6 +9,7 @@ import {
   closePages,
   launchBrowser,
   newContext,
+  showView,
   startPage,
   tableRows,
   tableTotal,
@@ -20,21 +21,26 @@ let api: TestApi;
 let browser: Browser;
 let context: BrowserContext;
 let key: string;
+/** Signed in, and used by all tests that only need a view: see `open`. */
+let explorer: Page;
 
 beforeAll(async () => {
   [api, browser] = await Promise.all([startPage(), launchBrowser()]);
   await api.seed(ACME);
   key = await api.key('acme');
   context = await newContext(browser);
+  explorer = (await visit(context, api.url, { key, view: 'account=acme' })).page;
 });
-afterEach(() => closePages(context));
+afterEach(() => closePages(context, explorer));
 afterAll(async () => {
   await browser?.close();
   await api?.stop();
 });
 
-const open = async (view = ''): Promise<Page> =>
-  (await visit(context, api.url, { key, view: view === '' ? 'account=acme' : `account=acme&${view}` })).page;
+async function open(view = ''): Promise<Page> {
+  await showView(explorer, view === '' ? 'account=acme' : `account=acme&${view}`);
+  return explorer;
+}
 const figure = (page: Page, title: string) => page.locator('.figure', { hasText: title }).locator('.figure-value');
 
 /** The middle of a bar's column, that much above the axis. */
@@ -59,7 +65,7 @@ describe('signing in', () => {
   });
 
   it('out forgets it', async () => {
-    const page = await open();
+    const { page } = await visit(context, api.url, { key, view: 'account=acme' });
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key or access token').waitFor();
     await page.reload();

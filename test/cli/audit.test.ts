@@ -4,7 +4,7 @@ import {
   insertUsageEvents,
   type PricedEvent,
   readMetrics,
-  readSeals,
+  readWatermarks,
   repairCells,
   sealNext,
 } from '@meterline/warehouse';
@@ -52,7 +52,7 @@ async function damage(query: string): Promise<void> {
 
 /** The account's two days, from cells and from the events alone. */
 async function answers(accountId: string) {
-  const { hourly, daily } = await readSeals(database.warehouse);
+  const { hourly, daily } = await readWatermarks(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
   const question = { accountId, window, filters: {}, limit: 100 } as const;
   const ask = async (sealed?: { hourly: number; daily: number }) => [

@@ -49,7 +49,7 @@ describe('the document', () => {
     expect(body).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
-  it('has nothing that a linter would mend', async () => {
+  it('has no fault that a linter finds', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] });
     const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: 'openapi.json', config });
     expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`)).toEqual(

@@ -1,6 +1,6 @@
 /** Ingest processes that seal, as they do in production but more often. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { readSeals } from '@meterline/warehouse';
+import { readWatermarks } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import { killServices, type LogEntry, startIngest } from '../services.js';
 import { execute } from '../stack.js';
@@ -57,7 +57,11 @@ describe('sealing', () => {
     // As after a long stop: the watermarks are gone, and everything is to be done anew.
     await execute(pipeline.warehouse, 'TRUNCATE TABLE rollup_seals');
     if (sealers.length === workers.length) await startIngest(sealing());
-    await until('somebody else seals', 60_000, async () => (await readSeals(pipeline.warehouse)).daily.sealedUntil > 0);
+    await until(
+      'somebody else seals',
+      60_000,
+      async () => (await readWatermarks(pipeline.warehouse)).daily.sealedUntil > 0,
+    );
   });
 
   it('ends with its process, whatever it is doing', async () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   // As in a checkout: npx and imports find Meterline here.
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
-  stack = spawn(process.execPath, [join(ROOT, 'packages/local-stack/bin/start.js')], {
+  stack = spawn(process.execPath, [join(ROOT, 'packages/local-stack/dist/start/main.js')], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -21,7 +21,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** Answers each request with the next of the responses, and for ever with the last. */
+/** Answers each request with the next of the responses, and after those with the last. */
 async function serve(...responses: readonly Respond[]): Promise<{ url: string; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -71,7 +71,7 @@ describe('another attempt', () => {
     expect(requests).toHaveLength(3);
   });
 
-  it('asks for the credential anew', async () => {
+  it('asks for the credential again', async () => {
     const { url, requests } = await serve(json(503, UNAVAILABLE, { 'retry-after': '0' }), types);
     let asked = 0;
     const getCredential = () => `token-${++asked}`;
@@ -98,7 +98,7 @@ describe('another attempt', () => {
     expect(busy.requests).toHaveLength(1);
   });
 
-  it('does not follow a revocation of which nobody knows whether it arrived', async () => {
+  it('does not follow a revocation that may already have arrived', async () => {
     const { url, requests } = await serve(hangUp);
     expect(await failureOf(clientOf(url).revokeApiKey('a', 'b'))).toBeInstanceOf(MeterlineConnectionError);
     expect(requests).toHaveLength(1);
@@ -143,7 +143,7 @@ describe('an answer that is not the API’s', () => {
       { status: 200, code: 'unexpected_answer' },
     ],
     ['a success of another shape', json(200, { values: 'agent' }), { status: 200, code: 'unexpected_answer' }],
-  ])('%s is told apart', async (_name, respond, expected) => {
+  ])('%s is recognised', async (_name, respond, expected) => {
     const { url } = await serve(respond);
     expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
   });

@@ -10,6 +10,7 @@ import {
   accountArraySchema,
   accountPageSchema,
   groupByEnumSchema,
+  type Instant,
   type MetricsAnswer,
   type MetricsQuery,
   metricsAnswerSchema,
@@ -18,7 +19,6 @@ import {
   type WindowQuery,
 } from '@meterline/catalog/api';
 import { unexpectedAnswer } from './errors.js';
-import { metricsQueryString, queryString, windowQueryString } from './query-string.js';
 import { type RawAnswer, Transport } from './transport.js';
 
 const DEFAULT_RETRIES = 3;
@@ -32,13 +32,13 @@ interface CommonOptions {
   readonly apiVersion?: ApiVersion | undefined;
   /** Default: the platform's. */
   readonly fetch?: typeof fetch | undefined;
-  /** Attempts after the first, when the API asks to come back later or cannot be reached; default 3. */
+  /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
   readonly retries?: number | undefined;
   /** Milliseconds for one attempt, default 60,000. */
   readonly timeout?: number | undefined;
 }
 
-/** An API key or access token, or where to get one: asked before every attempt, so that it may be renewed. */
+/** An API key or access token, or a function that returns one: called before every attempt, so that it can be renewed. */
 export type MeterlineClientOptions = CommonOptions &
   (
     | { readonly credential: string; readonly getCredential?: never }
@@ -50,7 +50,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a reader of an answer needs of its schema. */
+/** The part of a zod schema that this file uses. */
 interface AnswerSchema<Value> {
   safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Error };
 }
@@ -91,12 +91,12 @@ export class MeterlineClient {
     return readAnswer(await this.#metrics(account, query, options), metricsAnswerSchema);
   }
 
-  /** The same as the text that the API sent. */
+  /** The same page as the JSON text that the API sent. */
   async metricsText(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<string> {
     return (await this.#metrics(account, query, options)).text;
   }
 
-  /** Page after page, from the query's cursor to the last; each is asked for when the one before has been taken. */
+  /** All pages from the query's cursor to the last; a page is requested once the caller has used the one before. */
   async *metricsPages(
     account: string,
     query: MetricsQuery,
@@ -111,8 +111,13 @@ export class MeterlineClient {
   }
 
   /** The resource types with at least one event in the window. */
-  async resourceTypes(account: string, window: WindowQuery, options: RequestOptions = {}): Promise<ResourceType[]> {
-    const path = `${accountPath(account)}/metrics/enums/resource-types?${windowQueryString(window)}`;
+  async resourceTypes(
+    account: string,
+    { startTime, endTime }: WindowQuery,
+    options: RequestOptions = {},
+  ): Promise<ResourceType[]> {
+    const window = queryString({ startTime: instantText(startTime), endTime: instantText(endTime) });
+    const path = `${accountPath(account)}/metrics/enums/resource-types?${window}`;
     return (await this.#read(path, resourceTypesEnumSchema, options)).values;
   }
 
@@ -138,7 +143,7 @@ export class MeterlineClient {
     return accounts;
   }
 
-  /** Revokes a key of a service account, at once and everywhere; again is no error. */
+  /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
   async revokeApiKey(clientId: string, apiKeyId: string, { signal }: RequestOptions = {}): Promise<void> {
     const path = `/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys/${encodeURIComponent(apiKeyId)}`;
     await this.#transport.send({ method: 'DELETE', path, signal });
@@ -158,7 +163,28 @@ function accountPath(account: string): string {
   return `/v0/accounts/${encodeURIComponent(account)}`;
 }
 
-/** @throws MeterlineError when the body is not what the schema says */
+/** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
+function metricsQueryString({ startTime, endTime, groupBy, limit, ...others }: MetricsQuery): string {
+  return queryString({
+    startTime: instantText(startTime),
+    endTime: instantText(endTime),
+    groupBy: groupBy && groupBy.length > 0 ? groupBy.join(',') : undefined,
+    limit: limit?.toString(),
+    ...others,
+  });
+}
+
+function queryString(parameters: Readonly<Record<string, string | undefined>>): string {
+  const sent = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) sent.set(name, value);
+  return sent.toString();
+}
+
+function instantText(instant: Instant): string {
+  return typeof instant === 'string' ? instant : instant.toISOString();
+}
+
+/** @throws MeterlineError when the body does not match the schema */
 function readAnswer<Value>({ response, text }: RawAnswer, schema: AnswerSchema<Value>): Value {
   let body: unknown;
   try {

@@ -1,4 +1,4 @@
-/** How a call can fail, apart from being aborted: then it fails with the reason of its signal. */
+/** The two errors of a call. An aborted call fails with its signal's reason instead. */
 import { errorAnswerSchema, readExactJson } from '@meterline/catalog/api';
 import { parseRetryAfter } from './retry.js';
 
@@ -11,7 +11,7 @@ export interface MeterlineErrorFields {
   readonly retryAfter?: number | undefined;
 }
 
-/** The service answered, and not with what was asked for. Branch on `code`; the message is for people. */
+/** The service answered with an error, or with something unexpected. Branch on `code`; the message is for people. */
 export class MeterlineError extends Error {
   override readonly name = 'MeterlineError';
   /** The HTTP status. */
@@ -21,11 +21,11 @@ export class MeterlineError extends Error {
    * as a proxy's page.
    */
   readonly code: string;
-  /** What was wrong, one by one; each has a message. */
+  /** One object for each thing that was wrong; each has a message. */
   readonly details: readonly Readonly<Record<string, string>>[];
-  /** To quote when asking for help; undefined when the answer had none. */
+  /** For support; undefined when the answer had none. */
   readonly requestId: string | undefined;
-  /** Seconds after which trying again makes sense, as far as the service said so. */
+  /** Seconds to wait before trying again, if the service said so. */
   readonly retryAfter: number | undefined;
 
   constructor({ status, code, message, details, requestId, retryAfter }: MeterlineErrorFields, options?: ErrorOptions) {
@@ -38,12 +38,12 @@ export class MeterlineError extends Error {
   }
 }
 
-/** No answer came: the network, the name, the certificate, the deadline. The cause says which, where the platform does. */
+/** No answer came: network, host name, certificate or timeout. The cause says which, if the platform knows. */
 export class MeterlineConnectionError extends Error {
   override readonly name = 'MeterlineConnectionError';
 }
 
-/** The error that an answer with a status other than 2xx stands for. @param now for a Retry-After that is a date */
+/** For an answer with a status other than 2xx. @param now for a Retry-After that is a date */
 export function errorOfAnswer({ status, headers }: Response, body: string, now: Date): MeterlineError {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
@@ -57,7 +57,7 @@ export function errorOfAnswer({ status, headers }: Response, body: string, now: 
   return new MeterlineError({ status, code: 'unexpected_answer', message, requestId, retryAfter });
 }
 
-/** A success whose body is not what the operation answers. */
+/** For a success with a body of the wrong shape. */
 export function unexpectedAnswer({ status, headers }: Response, cause: unknown): MeterlineError {
   const requestId = headers.get('x-request-id') ?? undefined;
   const message = 'The answer is not of the shape that this version of the client knows; check the address.';

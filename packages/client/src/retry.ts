@@ -1,14 +1,14 @@
-/** When a call is tried again, and after which wait. */
+/** When a call is tried again, and after how long. */
 
-/** The most that a call waits between two attempts; a service that wants more gets no further attempt. */
+/** The longest wait between two attempts; if the service asks for more, the call fails. */
 export const LONGEST_WAIT_MS = 30_000;
 
 const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 8_000;
-/** Added to what the service asks for, so that its callers do not come back all at once. */
+/** Added at random to a Retry-After, so that not all callers return at the same moment. */
 const SPREAD_MS = 250;
 
-/** What tells that the request was not carried out, and may be later. */
+/** With these the request was not carried out, and may succeed later. */
 const RETRIED_STATUS: ReadonlySet<number> = new Set([429, 503]);
 
 export function isRetriedStatus(status: number): boolean {
@@ -17,7 +17,7 @@ export function isRetriedStatus(status: number): boolean {
 
 /**
  * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.
- * Backoff doubles from attempt to attempt, with full jitter; a Retry-After is never undercut.
+ * The backoff doubles with each attempt, with full jitter; the wait is never shorter than a Retry-After.
  * @param attempt the one that failed, from 0
  * @param random 0 (inclusive) to 1 (exclusive)
  */

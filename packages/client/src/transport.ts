@@ -1,4 +1,4 @@
-/** One request of the API, tried as often as it makes sense. */
+/** Sends one request, with its retries. */
 import { errorOfAnswer, MeterlineConnectionError } from './errors.js';
 import { isRetriedStatus, parseRetryAfter, pause, waitBeforeRetry } from './retry.js';
 

@@ -1,9 +1,15 @@
 /** The page's entry. */
 import './without-eval.js';
 import { createRoot } from 'react-dom/client';
-import { App } from './app.js';
-import { applyTheme } from './theme/theme.js';
-import './styles/index.css';
+import { App } from './shell/app.js';
+import { applyTheme } from './shell/theme.js';
+import './styles/base.css';
+import './styles/shell.css';
+import './styles/controls.css';
+import './styles/panel.css';
+import './styles/chart.css';
+import './styles/table.css';
+import './styles/states.css';
 
 applyTheme();
 

@@ -1,6 +1,6 @@
 /**
- * zod compiles its checks with eval, which the content security policy forbids. A schema decides at its construction, so
- * this is imported before any module that has one.
+ * zod compiles its checks with eval, which the content security policy forbids. A schema decides this when it is created,
+ * so this module is imported before any module with a schema.
  */
 import { config } from 'zod';
 

@@ -9,7 +9,7 @@ import {
   type Grain,
   readAuditDays,
   readCellDifferences,
-  readSeals,
+  readWatermarks,
   replaceCell,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -49,7 +49,7 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
  */
 export async function auditCells(options: AuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
-  const { hourly, daily } = await readSeals(warehouse);
+  const { hourly, daily } = await readWatermarks(warehouse);
   // What is not sealed is answered from the events themselves, so only what is sealed can differ.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
   const sealedWindow = wholeBuckets(window, 'hourly', sealed.hourly);

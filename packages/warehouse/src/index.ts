@@ -1,3 +1,4 @@
+/** The connection and the schema. */
 export { checkConnection, readDatabaseId } from './clickhouse/checks.js';
 export {
   clickHouseUrlFault,
@@ -17,21 +18,29 @@ export {
   UnansweredError,
 } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
-export { MIGRATIONS_DIRECTORY, MigrationError } from './migrations.js';
-export { migrate } from './migrator.js';
+/** The write side. */
+export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './events/price-books.js';
+export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './events/rejected-events.js';
+export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './events/usage-events.js';
+/** The read side. */
+export { planSegments, type Segment } from './metrics/plan.js';
 export {
-  type AuditScope,
-  type CellContent,
-  type CellDifference,
-  readAuditDays,
-  readCellDifferences,
-  replaceCell,
-} from './rollups/audit.js';
-export { GRAIN_MS, GRAINS, type Grain } from './rollups/grain.js';
-export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
-export { type SealedStep, sealNext } from './rollups/sealing.js';
-export { readSeals, type Seal, type Seals } from './rollups/seals.js';
-export { NOTHING_SEALED, planSegments, type SealedUntil, type Segment } from './rollups/segments.js';
+  type MetricsAnswer,
+  type MetricsGroup,
+  type MetricsTotals,
+  readMetrics,
+  type SparseSeries,
+} from './metrics/read.js';
+export { readResourceTypes, resourceTypesStatement } from './metrics/resource-types.js';
+export { filteredDimensions, type MetricsQuestion, metricsStatement, type Selection } from './metrics/statement.js';
+export {
+  countStoredGroups,
+  readStoredMetrics,
+  type StoredMetrics,
+  type StoredResult,
+  storeMetrics,
+} from './metrics/stored-pages.js';
+/** Operations. */
 export {
   type AccountPartition,
   type AccountTable,
@@ -39,25 +48,15 @@ export {
   eraseAccountPartition,
   readAccountPartitions,
   removeDeletedRejections,
-} from './statements/account-erasure.js';
+} from './operations/account-erasure.js';
 export {
-  type MetricsAnswer,
-  type MetricsGroup,
-  type MetricsQuestion,
-  type MetricsTotals,
-  metricsStatement,
-  readMetrics,
-  type SparseSeries,
-} from './statements/metrics.js';
-export {
-  countStoredGroups,
-  readStoredMetrics,
-  type StoredMetrics,
-  type StoredResult,
-  storeMetrics,
-} from './statements/metrics-results.js';
-export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './statements/price-books.js';
-export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './statements/rejected-events.js';
+  type AuditScope,
+  type CellContent,
+  type CellDifference,
+  readAuditDays,
+  readCellDifferences,
+  replaceCell,
+} from './operations/audit.js';
 export {
   countOpenRejections,
   type OpenRejection,
@@ -65,15 +64,24 @@ export {
   type RejectionId,
   readOpenRejections,
   readRejectionPayloads,
-} from './statements/rejections.js';
+  type SettlementOutcome,
+  settleRejections,
+} from './operations/rejections.js';
 export {
   type DimensionSpan,
   type EventKey,
   type RepricingScope,
   readDimensionSpans,
   readRepricingStep,
-} from './statements/repricing.js';
-export { readResourceTypes, resourceTypesStatement } from './statements/resource-types.js';
-export { filteredDimensions, type Selection } from './statements/selection.js';
-export { type SettlementOutcome, settleRejections } from './statements/settled-rejections.js';
-export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './statements/usage-events.js';
+} from './operations/repricing.js';
+export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
+export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
+export { type SealedStep, sealNext } from './rollups/sealing.js';
+export {
+  type GrainWatermarks,
+  NOTHING_SEALED,
+  readWatermarks,
+  type SealedUntil,
+  type Watermarks,
+} from './rollups/watermarks.js';
+export { MIGRATIONS_DIRECTORY, MigrationError, migrate } from './schema/migrator.js';

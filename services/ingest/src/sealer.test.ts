@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readSeals } from '@meterline/warehouse';
+import { readWatermarks } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -43,7 +43,7 @@ async function forgetQueue(): Promise<void> {
 /** Removes the watermarks, and waits until they are there again. */
 async function sealsAgain(): Promise<void> {
   await execute(database.warehouse, 'TRUNCATE TABLE rollup_seals');
-  const isSealed = async () => (await readSeals(database.warehouse)).daily.sealedUntil > 0;
+  const isSealed = async () => (await readWatermarks(database.warehouse)).daily.sealedUntil > 0;
   await until('hours and days are sealed', 20_000, isSealed);
 }
 
@@ -66,7 +66,7 @@ it('refuses to seal twice at once, after it has stopped, and to stop twice', asy
   const sealing = sealer.seal();
   await expect(sealer.seal()).rejects.toThrow('the sealer cannot go from sealing to sealing');
   await sealing;
-  expect((await readSeals(database.warehouse)).daily.sealedUntil).toBeGreaterThan(0);
+  expect((await readWatermarks(database.warehouse)).daily.sealedUntil).toBeGreaterThan(0);
   await sealer.seal();
   await sealer.close();
   await expect(sealer.seal()).rejects.toThrow('the sealer cannot go from stopped to sealing');

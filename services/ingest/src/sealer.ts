@@ -7,7 +7,7 @@
  */
 import { formatTimestamp } from '@meterline/catalog';
 import { abortable, Outage } from '@meterline/service';
-import { GRAINS, readSeals, sealNext, type Warehouse } from '@meterline/warehouse';
+import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
@@ -107,7 +107,7 @@ export class Sealer {
     const { signal } = this.#stopping;
     try {
       while (await this.#sealStep(signal));
-      const seals = await abortable(readSeals(this.#options.warehouse), signal);
+      const seals = await abortable(readWatermarks(this.#options.warehouse), signal);
       for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
       this.#outage.recovered();
     } catch (error) {

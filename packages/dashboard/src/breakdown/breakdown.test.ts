@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { addDecimals, type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog';
+import { type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import fc from 'fast-check';
 import { type Breakdown, buildBreakdown, OTHER_KEY, peakBucket, SHOWN_GROUPS } from './breakdown.js';
-import { changeFrom, changePercentText } from './change.js';
 
 const DAYS = ['2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z', '2026-11-03T00:00:00Z'] as const;
 const WINDOW = { startTime: Date.parse(DAYS[0]), endTime: Date.parse('2026-11-04T00:00:00Z') };
@@ -83,21 +82,5 @@ describe('the breakdown', () => {
   it('knows its highest bucket: the first of equals, and none of nothing', () => {
     expect(peakBucket([decimalText('1'), decimalText('2'), decimalText('2')])).toBe(1);
     expect(peakBucket([ZERO, ZERO])).toBeUndefined();
-  });
-});
-
-describe('a change', () => {
-  it.each([
-    ['100', '112.34', '12.34', '+12.3%', 'up'],
-    ['100', '99.9', '-0.1', '−0.1%', 'down'],
-    ['5', '5', '0', '0.0%', 'same'],
-    ['0', '3', '3', 'new', 'up'],
-    ['0', '0', '0', '0%', 'same'],
-    ['2', '0', '-2', '−100.0%', 'down'],
-    ['0.000001', '1', '0.999999', '+99,999,900.0%', 'up'],
-  ] as const)('from %s to %s', (before, now, difference, percent, direction) => {
-    const change = changeFrom(decimalText(before), decimalText(now));
-    expect([change.difference, changePercentText(change), change.direction]).toEqual([difference, percent, direction]);
-    expect(addDecimals(decimalText(before), change.difference)).toBe(now);
   });
 });

@@ -1,12 +1,13 @@
 /**
- * What the chart shows: the groups that cost most, and "Other". Other is the total less what is shown, in every bucket and
- * in sum, so that the bars always add up to what the account is billed, however many groups there are.
+ * What the chart shows: the groups that cost most, and "Other". Other is the total minus the groups shown, in every bucket
+ * and in sum, so that the bars always add up to what the account is billed, however many groups there are.
  */
 import {
   addDecimals,
   bucketAxis,
   compareDecimals,
   type DecimalText,
+  ENTRY_FIELD,
   type EpochMs,
   type GroupByDimension,
   type Resolution,
@@ -16,10 +17,10 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry, MetricsPoint } from '@meterline/client';
-import type { Measure } from '../view/view.js';
-import { type GroupValues, groupKey, groupLabel } from './group.js';
+import type { DimensionValues, Measure } from '../view/view.js';
+import { valueLabel } from './texts.js';
 
-/** More than ten colours cannot be told apart. */
+/** People cannot distinguish more than ten colours. */
 export const SHOWN_GROUPS = 10;
 export const OTHER_KEY = 'other';
 
@@ -27,7 +28,7 @@ export interface Series {
   readonly key: string;
   readonly label: string;
   /** Undefined for Other, which is many groups. */
-  readonly values: GroupValues | undefined;
+  readonly values: DimensionValues | undefined;
   readonly total: DecimalText;
   /** One amount a bucket. */
   readonly points: readonly DecimalText[];
@@ -38,15 +39,15 @@ export interface Breakdown {
   readonly buckets: readonly EpochMs[];
   /** Those that cost most first, Other last. */
   readonly series: readonly Series[];
-  /** Of everything, bucket by bucket. */
+  /** Of all groups, by bucket. */
   readonly totals: readonly DecimalText[];
   readonly total: DecimalText;
 }
 
 export interface BreakdownSource {
-  /** The first page, whose entries come by cost. */
+  /** The first page, most expensive groups first. */
   readonly first: MetricsAnswer;
-  /** The same window without a breakdown; needed when the first page is not the only one. */
+  /** The same window without a breakdown; needed when there are more pages. */
   readonly whole: MetricsAnswer | undefined;
 }
 
@@ -69,7 +70,7 @@ export function buildBreakdown(
   return { buckets, series: [...shown, other], totals, total };
 }
 
-/** Bucket by bucket over all entries. */
+/** The sum of all entries in each bucket. */
 export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, buckets: number): DecimalText[] {
   const totals = new Array<DecimalText>(buckets).fill(ZERO);
   for (const { timeseries } of entries) {
@@ -84,11 +85,25 @@ export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, bu
 function seriesOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[], measure: Measure): Series {
   return {
     key: groupKey(entry, groupBy),
-    label: groupLabel(entry, groupBy),
+    label: groupLabels(entry, groupBy).join(' · '),
     values: entry,
     total: amountOf(entry.summary, measure),
     points: entry.timeseries.map((point) => amountOf(point, measure)),
   };
+}
+
+/** Identifies a group, in any window. */
+export function groupKey(values: DimensionValues, groupBy: readonly GroupByDimension[]): string {
+  return JSON.stringify(groupBy.map((dimension) => values[ENTRY_FIELD[dimension]] ?? null));
+}
+
+/** One label for each dimension of the breakdown, in its order; `Everything` without a breakdown. */
+export function groupLabels(values: DimensionValues, groupBy: readonly GroupByDimension[]): string[] {
+  if (groupBy.length === 0) return ['Everything'];
+  return groupBy.map((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    return valueLabel(field, values[field] ?? '');
+  });
 }
 
 export function amountOf(amounts: Pick<MetricsPoint, 'cost' | 'usage'>, measure: Measure): DecimalText {
@@ -107,7 +122,7 @@ export function peakBucket(totals: readonly DecimalText[]): number | undefined {
   return peak;
 }
 
-/** The nominal resolution of an answer, for texts about one of its buckets. */
+/** For texts about one bucket. */
 export const BUCKET_NOUN = {
   hourly: 'hour',
   daily: 'day',

@@ -1,33 +1,30 @@
-import type { DecimalText, Resolution, Unit, Window } from '@meterline/catalog';
-import { lazy, Suspense, useCallback } from 'react';
-import { axisUnitText } from '../breakdown/amount-text.js';
-import type { Breakdown } from '../breakdown/breakdown.js';
-import { DIMENSION_LABEL } from '../breakdown/labels.js';
-import { bucketText, bucketWindow } from '../period/period-text.js';
-import { ChartSkeleton } from '../states/skeleton.js';
-import { canDrill, drillDown } from '../view/drill-down.js';
-import { type View, withGroups } from '../view/view.js';
+/** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
+import { UNIT_NAME, type Unit } from '@meterline/catalog';
+import { lazy, Suspense } from 'react';
+import type { ShownAccount } from '../account/use-account-view.js';
+import { DIMENSION_LABEL } from '../breakdown/texts.js';
+import { bucketText, bucketWindow } from '../period/period.js';
+import { ChartSkeleton } from '../states/panels.js';
+import { navigate } from '../view/address.js';
+import { canDrill, drillDown, type View, withGroups } from '../view/view.js';
 import { SeriesTable } from './series-table.js';
 
-/** ECharts is most of the page's code: it comes at the same time as the first answer, and not before it is asked for. */
+/** Marks when the first view is drawn; benchmarks and tests read it. */
+const FIRST_VIEW = 'meterline:first-view';
+
+/** ECharts is most of the page's code. It loads while the first answer is on its way, and the rest runs without it. */
 const chart = import('./usage-chart.js');
 const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
 
-export interface ChartCardProps {
+interface ChartCardProps {
   readonly view: View;
-  readonly navigate: (view: View) => void;
-  /** Undefined: not here yet. */
-  readonly breakdown: Breakdown | undefined;
-  readonly resolution: Resolution;
-  readonly window: Window;
-  readonly previous: readonly DecimalText[] | undefined;
-  readonly unit: Unit | undefined;
+  readonly shown: ShownAccount;
 }
 
-export function ChartCard({ view, navigate, breakdown, resolution, window, previous, unit }: ChartCardProps) {
-  const target = (series: number | undefined, bucket: number) =>
-    breakdown && chosenView({ view, resolution, window, breakdown }, series, bucket);
-  const onDrawn = useCallback(() => markFirstView(), []);
+export function ChartCard({ view, shown }: ChartCardProps) {
+  const { breakdown, resolution, unit } = shown;
+  const previous = shown.before && shown.previousSeries;
+  const target = (series: number | undefined, bucket: number) => targetOf(view, shown, series, bucket);
   return (
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
@@ -45,14 +42,15 @@ export function ChartCard({ view, navigate, breakdown, resolution, window, previ
       {!breakdown && <ChartSkeleton />}
       {breakdown && view.asTable && (
         <SeriesTable
-          {...{ breakdown, resolution, previous, unit, navigate }}
+          {...{ breakdown, resolution, previous, unit }}
           viewOf={(series, bucket) => target(series, bucket)?.view}
         />
       )}
       {breakdown && !view.asTable && (
         <Suspense fallback={<ChartSkeleton />}>
           <UsageChart
-            {...{ breakdown, resolution, previous, unit, onDrawn }}
+            {...{ breakdown, resolution, previous, unit }}
+            onDrawn={markFirstView}
             onChoose={(series, bucket) => {
               const to = target(series, bucket)?.view;
               if (to) navigate(to);
@@ -65,21 +63,19 @@ export function ChartCard({ view, navigate, breakdown, resolution, window, previ
   );
 }
 
-interface Shown {
-  readonly view: View;
-  readonly resolution: Resolution;
-  readonly window: Window;
-  readonly breakdown: Breakdown;
-}
-
-/** Into the group; with no group, or nothing left to break it down by, into the time. */
-function chosenView({ view, resolution, window, breakdown }: Shown, series: number | undefined, bucket: number) {
-  const chosen = series === undefined ? undefined : breakdown.series[series];
+/** Opens the group; without a group, or when it cannot be broken down further, the bucket's time. */
+function targetOf(
+  view: View,
+  { resolution, window, breakdown }: ShownAccount,
+  series: number | undefined,
+  bucket: number,
+) {
+  const chosen = series === undefined ? undefined : breakdown?.series[series];
   if (chosen?.values && canDrill(view)) {
     return { view: drillDown(view, chosen.values), hint: `Click to break down ${chosen.label}` };
   }
   if (resolution === 'hourly') return undefined;
-  const start = breakdown.buckets[bucket] ?? window.startTime;
+  const start = breakdown?.buckets[bucket] ?? window.startTime;
   const { startTime, endTime } = bucketWindow(start, resolution, window);
   const period = { from: startTime, to: endTime };
   return {
@@ -89,14 +85,11 @@ function chosenView({ view, resolution, window, breakdown }: Shown, series: numb
 }
 
 function title({ groupBy }: View, unit: Unit | undefined): string {
-  const measure = unit === undefined ? 'Cost' : `Usage in ${axisUnitText(unit)}`;
+  const measure = unit === undefined ? 'Cost' : `Usage in ${UNIT_NAME[unit]}`;
   const by = groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()).join(' and ');
   return by ? `${measure} by ${by}` : measure;
 }
 
-/** What the time to the first view is measured by. */
 function markFirstView(): void {
   if (performance.getEntriesByName(FIRST_VIEW).length === 0) performance.mark(FIRST_VIEW);
 }
-
-const FIRST_VIEW = 'meterline:first-view';

@@ -22,7 +22,7 @@ const option = (previous?: readonly string[]) =>
   chartOption({ breakdown, resolution: 'daily', previous: previous?.map(decimalText), unit: undefined, palette });
 
 describe('the chart', () => {
-  it('stacks one bar a series on the buckets of the window', () => {
+  it('stacks one bar for each series on the buckets of the window', () => {
     expect(option().series).toMatchObject([
       { type: 'bar', stack: 'all', data: [1.25, 0.000001], color: palette.series[0] },
       { type: 'bar', stack: 'all', data: [0, 3], color: palette.other },
@@ -30,7 +30,7 @@ describe('the chart', () => {
     expect(option().xAxis).toMatchObject({ data: ['1 Nov', '2 Nov'] });
   });
 
-  it('draws the period before as a line, as far as it goes and no further than the window', () => {
+  it('draws the period before as a line, up to its own end and no further than the window', () => {
     expect(option(['9']).series).toMatchObject([{}, {}, { type: 'line', data: [9] }]);
     expect(option(['9', '8', '7']).series).toMatchObject([{}, {}, { data: [9, 8] }]);
   });

@@ -1,29 +1,24 @@
-/** The chart as ECharts wants it: stacked bars, and a line for the period before. */
+/** The options of ECharts: stacked bars, and a line for the period before. */
 import { approximateDecimal, type DecimalText, type Resolution, type Unit } from '@meterline/catalog';
 import type { BarSeriesOption, LineSeriesOption } from 'echarts/charts';
 import type { GridComponentOption } from 'echarts/components';
 import type { ComposeOption } from 'echarts/core';
-import { axisText } from '../breakdown/amount-text.js';
 import type { Breakdown } from '../breakdown/breakdown.js';
-import { tickText } from '../period/period-text.js';
+import { axisText } from '../breakdown/texts.js';
+import { tickText } from '../period/period.js';
 import { type Palette, seriesColor } from './palette.js';
 
 export type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | GridComponentOption>;
 
-export const CHART_FONT = "'Inter Variable', system-ui, sans-serif";
-/** Wide enough for `$1,234K` and `$0.00000123`. */
-const AXIS_WIDTH = 64;
-const TOP = 12;
-const BOTTOM = 28;
-const RIGHT = 8;
+const CHART_FONT = "'Inter Variable', system-ui, sans-serif";
 
-/** Where the bars are, from the edges of the chart, in pixels. */
-export const PLOT = { left: AXIS_WIDTH, right: RIGHT, top: TOP, bottom: BOTTOM } as const;
+/** Where the bars are, in pixels from the edges of the chart. The left has room for `$1,234K` and `$0.00000123`. */
+export const PLOT = { left: 64, right: 8, top: 12, bottom: 28 } as const;
 
 export interface ChartInput {
   readonly breakdown: Breakdown;
   readonly resolution: Resolution;
-  /** The period before, bucket by bucket; shorter when the present one has not ended. */
+  /** The period before, by bucket; shorter while the present one has not ended. */
   readonly previous: readonly DecimalText[] | undefined;
   /** Undefined: money. */
   readonly unit: Unit | undefined;

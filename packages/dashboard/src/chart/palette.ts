@@ -1,9 +1,9 @@
 /**
- * Colours that can be told apart in each theme, the accent first; Other is grey, because it is nothing by itself. Charts
- * are drawn on canvas, where the style sheet's variables do not reach.
+ * The colours of the chart in each theme: distinct ones for the groups, the accent first, and grey for Other. The chart is
+ * drawn on a canvas, which cannot use the style sheet's variables.
  */
 import { OTHER_KEY, type Series } from '../breakdown/breakdown.js';
-import type { Theme } from '../theme/theme.js';
+import type { Theme } from '../shell/theme.js';
 
 export interface Palette {
   readonly series: readonly string[];
@@ -12,7 +12,6 @@ export interface Palette {
   readonly text: string;
   readonly axis: string;
   readonly grid: string;
-  readonly surface: string;
 }
 
 const LIGHT: Palette = {
@@ -33,7 +32,6 @@ const LIGHT: Palette = {
   text: '#5a6372',
   axis: '#cfd5de',
   grid: '#e9ecf1',
-  surface: '#ffffff',
 };
 
 const DARK: Palette = {
@@ -54,14 +52,13 @@ const DARK: Palette = {
   text: '#98a2b1',
   axis: '#39414e',
   grid: '#232932',
-  surface: '#151920',
 };
 
 export function paletteOf(theme: Theme): Palette {
   return theme === 'dark' ? DARK : LIGHT;
 }
 
-/** By rank: the group that costs most has the accent. */
+/** By rank: the most expensive group has the accent. */
 export function seriesColor({ key }: Pick<Series, 'key'>, rank: number, palette: Palette): string {
   return key === OTHER_KEY ? palette.other : (palette.series[rank % palette.series.length] ?? palette.other);
 }

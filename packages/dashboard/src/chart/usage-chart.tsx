@@ -1,16 +1,15 @@
 /**
- * Stacked bars over time. The pointer and the arrow keys do the same: walk the buckets, walk the groups of one, and with a
- * click or Enter go into the group or, where there is none to go into, into the bucket's time.
+ * Stacked bars over time, with tooltip and legend. The pointer and the arrow keys do the same: they move through the
+ * buckets and through the groups of a bucket. A click or Enter goes into the group, or else into the bucket's time.
  */
-import type { DecimalText, Resolution, Unit } from '@meterline/catalog';
+import { compareDecimals, type DecimalText, type Resolution, type Unit, ZERO } from '@meterline/catalog';
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from 'react';
-import { amountText } from '../breakdown/amount-text.js';
 import type { Breakdown } from '../breakdown/breakdown.js';
-import { useTheme } from '../theme/theme.js';
-import { BucketTooltip, bucketSentence } from './bucket-tooltip.js';
+import { amountText, changeFrom, changePercentText, differenceText } from '../breakdown/texts.js';
+import { bucketText } from '../period/period.js';
+import { useTheme } from '../shell/theme.js';
 import { chartOption, PLOT } from './chart-option.js';
-import { Legend } from './legend.js';
-import { paletteOf } from './palette.js';
+import { type Palette, paletteOf, seriesColor } from './palette.js';
 import { useECharts } from './use-echarts.js';
 
 const TOOLTIP_GAP_PX = 12;
@@ -20,9 +19,9 @@ export interface UsageChartProps {
   readonly resolution: Resolution;
   readonly previous: readonly DecimalText[] | undefined;
   readonly unit: Unit | undefined;
-  /** @param series undefined: the bucket as a whole */
+  /** @param series undefined: the whole bucket */
   readonly onChoose: (series: number | undefined, bucket: number) => void;
-  /** What choosing does; undefined when nothing. */
+  /** What choosing does; undefined when it does nothing. */
   readonly hintOf: (series: number | undefined, bucket: number) => string | undefined;
   readonly onDrawn: () => void;
 }
@@ -35,7 +34,7 @@ export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hi
     () => chartOption({ breakdown, resolution, previous, unit, palette }),
     [breakdown, resolution, previous, unit, palette],
   );
-  /** A finger has no hover: its first tap shows the bar, its second goes into it. */
+  /** Touch has no hover: the first tap shows the bar, the second goes into it. */
   const chooses = useRef(true);
   const onBar = (series: number, of: number) => chooses.current && onChoose(series, of);
   const { element, width, highlight } = useECharts(option, { onBar, onHover: setCurrent, onDrawn });
@@ -61,7 +60,7 @@ export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hi
   };
   const walkSeries = (step: number) => {
     const positions = breakdown.series.length + 1;
-    // Undefined, the bucket as a whole, is the position before the first series.
+    // Position 0 is the whole bucket, which has no series.
     const position = ((current ?? -1) + 1 + step + positions) % positions;
     const next = position === 0 ? undefined : position - 1;
     setCurrent(next);
@@ -100,7 +99,7 @@ export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hi
         className="chart"
         role="slider"
         aria-roledescription="chart"
-        aria-label={`Bars over time, ${amountText(breakdown.total, unit)} in all. Left and right walk through time, up and down through the groups, Enter goes into one. The same figures are under Table.`}
+        aria-label={`Bars over time, ${amountText(breakdown.total, unit)} in total. Left and right move through time, up and down through the groups, Enter opens one. The same figures are under Table.`}
         aria-valuemin={1}
         aria-valuemax={count}
         aria-valuenow={(shown ?? 0) + 1}
@@ -130,8 +129,96 @@ export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hi
   );
 }
 
-/** Beside the bar, on the side where there is more room. */
+/** Next to the bar, on the side with more room. */
 function tooltipPlace(center: number, band: number, width: number) {
   const offset = band / 2 + TOOLTIP_GAP_PX;
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
+}
+
+interface BucketTooltipProps {
+  readonly breakdown: Breakdown;
+  readonly bucket: number;
+  /** The series under the pointer. */
+  readonly current: number | undefined;
+  readonly previous: DecimalText | undefined;
+  readonly resolution: Resolution;
+  readonly unit: Unit | undefined;
+  readonly palette: Palette;
+  /** What a click does. */
+  readonly hint: string | undefined;
+}
+
+function BucketTooltip(props: BucketTooltipProps) {
+  const { breakdown, bucket, current, previous, resolution, unit, palette, hint } = props;
+  const total = breakdown.totals[bucket] ?? ZERO;
+  const lines = breakdown.series
+    .map((series, rank) => ({ series, rank, amount: series.points[bucket] ?? ZERO }))
+    .filter(({ amount }) => amount !== ZERO)
+    .sort((a, b) => compareDecimals(b.amount, a.amount));
+  const change = previous === undefined ? undefined : changeFrom(previous, total);
+  return (
+    <>
+      <p className="tooltip-title">{bucketText(breakdown.buckets[bucket] ?? 0, resolution)} UTC</p>
+      <p className="tooltip-total">
+        <span>Total</span>
+        <strong>{amountText(total, unit)}</strong>
+      </p>
+      {change && previous !== undefined && (
+        <p className="tooltip-previous">
+          <span>Period before</span>
+          <span>
+            {amountText(previous, unit)} ({differenceText(change, unit)}, {changePercentText(change)})
+          </span>
+        </p>
+      )}
+      {breakdown.series.length > 1 && (
+        <ul>
+          {lines.map(({ series, rank, amount }) => (
+            <li key={series.key} data-current={rank === current || undefined}>
+              <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
+              <span className="tooltip-name">{series.label}</span>
+              <span>{amountText(amount, unit)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {hint && <p className="tooltip-hint">{hint}</p>}
+    </>
+  );
+}
+
+/** The same as one sentence, for screen readers. */
+function bucketSentence({ breakdown, bucket, current, resolution, unit }: BucketTooltipProps): string {
+  const name = bucketText(breakdown.buckets[bucket] ?? 0, resolution);
+  const total = amountText(breakdown.totals[bucket] ?? ZERO, unit);
+  const series = current === undefined ? undefined : breakdown.series[current];
+  return series
+    ? `${name}: ${series.label} ${amountText(series.points[bucket] ?? ZERO, unit)} of ${total}`
+    : `${name}: ${total}`;
+}
+
+interface LegendProps {
+  readonly breakdown: Breakdown;
+  readonly palette: Palette;
+  readonly hasPrevious: boolean;
+  readonly onPoint: (series: number | undefined) => void;
+}
+
+function Legend({ breakdown, palette, hasPrevious, onPoint }: LegendProps) {
+  return (
+    <ul className="legend" aria-label="Legend">
+      {breakdown.series.map((series, rank) => (
+        <li key={series.key} onPointerEnter={() => onPoint(rank)} onPointerLeave={() => onPoint(undefined)}>
+          <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
+          <span className="legend-name">{series.label}</span>
+        </li>
+      ))}
+      {hasPrevious && (
+        <li>
+          <span className="swatch-line" />
+          <span className="legend-name">Previous period</span>
+        </li>
+      )}
+    </ul>
+  );
 }

@@ -1,4 +1,4 @@
-/** ECharts on a canvas in an element, as large as that is. */
+/** Runs ECharts on a canvas that is as large as its element. */
 import { BarChart, LineChart } from 'echarts/charts';
 import { GridComponent } from 'echarts/components';
 import { type EChartsType, init, use } from 'echarts/core';
@@ -42,7 +42,7 @@ export function useECharts(option: ChartOption, handlers: ChartHandlers): EChart
     created.on('mouseout', () => latest.current.onHover(undefined));
     created.on('finished', () => latest.current.onDrawn());
     const observer = new ResizeObserver(([entry]) => {
-      // It is called at first, too, when there is nothing to be drawn anew.
+      // The first call comes when observing begins; nothing has changed then.
       if (entry?.contentRect.width !== created.getWidth() || entry.contentRect.height !== created.getHeight()) {
         created.resize();
       }

@@ -1,13 +1,13 @@
-/** A choice from a list that may be long: typed to, or walked through with the arrow keys. */
+/** A choice from a list, which may be long: it can be searched, and the arrow keys move through it. */
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { Popover } from './popover.js';
 
 export interface Choice<Value> {
   readonly value: Value;
   readonly label: string;
-  /** Beside the label, quieter. */
+  /** Next to the label, in grey. */
   readonly hint?: string | undefined;
-  /** Why it cannot be chosen; shown, for a choice that is only grey helps nobody. */
+  /** Why it cannot be chosen; shown under its label. */
   readonly disabledReason?: string | undefined;
 }
 
@@ -19,10 +19,10 @@ interface PickerProps<Value> {
   readonly onChoose: (value: Value) => void;
   readonly active?: boolean;
   readonly disabledReason?: string | undefined;
-  /** With a field to search in. @returns the value of a text that is not in the list, where any text may be one */
+  /** A field to search in. `freeText` turns any typed text into a value, where values are not limited to the list. */
   readonly search?: { readonly placeholder: string; readonly freeText?: (text: string) => Value } | undefined;
   readonly loading?: boolean;
-  /** Rendered while the list is open. */
+  /** Called when the list opens. */
   readonly onOpen?: (() => void) | undefined;
 }
 
@@ -123,7 +123,7 @@ function ChoiceList<Value>({
           />
         ))}
       </div>
-      {offered.length === 0 && <p className="choices-empty">{loading ? 'Loading…' : 'Nothing fits.'}</p>}
+      {offered.length === 0 && <p className="choices-empty">{loading ? 'Loading…' : 'Nothing matches.'}</p>}
     </>
   );
 }
@@ -139,7 +139,7 @@ interface OptionProps<Value> {
 
 function Option<Value>({ id, choice, isChosen, isCurrent, onPoint, onChoose }: OptionProps<Value>) {
   return (
-    // The list that has the focus takes the keys of all its options.
+    // The list has the focus, and handles the keys of all its options.
     <button
       type="button"
       tabIndex={-1}

@@ -1,15 +1,15 @@
-/** A button that opens a panel below itself. Escape and a press elsewhere close it. */
+/** A button that opens a panel below itself. Escape and a click elsewhere close it. */
 import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 
 const EDGE_PX = 8;
 
-export interface PopoverProps {
-  /** What the button is for, before what it shows. */
+interface PopoverProps {
+  /** What the button is for; its present choice follows. */
   readonly label: string;
   readonly shown: string;
   /** Marks a choice that differs from the default. */
   readonly active?: boolean;
-  /** Why there is nothing to choose: the panel says so in place of its content. */
+  /** Why nothing can be chosen: the panel shows this in place of its content. */
   readonly disabledReason?: string | undefined;
   readonly children: (close: () => void) => ReactNode;
 }

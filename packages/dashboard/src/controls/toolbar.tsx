@@ -1,3 +1,4 @@
+/** The row above the figures: period, resolution, groups, comparison and measure. */
 import {
   type EpochMs,
   GROUP_BY_DIMENSIONS,
@@ -5,10 +6,10 @@ import {
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import { DIMENSION_LABEL } from '../breakdown/labels.js';
-import { resolutionChoices, resolutionOf } from '../metrics/request.js';
-import { usageScope } from '../metrics/usage-scope.js';
+import { DIMENSION_LABEL } from '../breakdown/texts.js';
+import { resolutionChoices, resolutionOf, usageScope } from '../metrics/question.js';
 import { PeriodPicker } from '../period/period-picker.js';
+import { navigate } from '../view/address.js';
 import { type View, withGroups } from '../view/view.js';
 import { Picker } from './picker.js';
 
@@ -19,15 +20,14 @@ const RESOLUTION_LABEL = {
   monthly: 'Monthly',
 } as const satisfies Record<Resolution, string>;
 
-export interface ToolbarProps {
+interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
-  readonly navigate: (view: View) => void;
   readonly workspaceReason: string | undefined;
 }
 
-export function Toolbar({ view, window, now, navigate, workspaceReason }: ToolbarProps) {
+export function Toolbar({ view, window, now, workspaceReason }: ToolbarProps) {
   const usage = usageScope(view);
   return (
     <fieldset className="toolbar">
@@ -38,8 +38,8 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
         now={now}
         onChoose={(period) => navigate(withGroups(view, { period }))}
       />
-      <ResolutionPicker view={view} window={window} navigate={navigate} />
-      <BreakdownPickers view={view} navigate={navigate} workspaceReason={workspaceReason} />
+      <ResolutionPicker view={view} window={window} />
+      <BreakdownPickers view={view} workspaceReason={workspaceReason} />
       <div className="toolbar-end">
         <label className="switch">
           <input
@@ -58,7 +58,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
           >
             Cost
           </button>
-          <span className="explained">
+          <span className="has-tooltip">
             <button
               type="button"
               aria-pressed={view.measure === 'usage' && usage.unit !== undefined}
@@ -69,7 +69,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
               Usage
             </button>
             {usage.unit === undefined && (
-              <span className="explanation" role="tooltip" id="usage-reason">
+              <span className="button-tooltip" role="tooltip" id="usage-reason">
                 {usage.reason}
               </span>
             )}
@@ -80,7 +80,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
   );
 }
 
-function ResolutionPicker({ view, window, navigate }: Pick<ToolbarProps, 'view' | 'window' | 'navigate'>) {
+function ResolutionPicker({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
   const automatic = resolutionOf({ ...view, resolution: undefined }, window);
   const applied = resolutionOf(view, window);
   return (
@@ -101,11 +101,7 @@ function ResolutionPicker({ view, window, navigate }: Pick<ToolbarProps, 'view' 
   );
 }
 
-function BreakdownPickers({
-  view,
-  navigate,
-  workspaceReason,
-}: Pick<ToolbarProps, 'view' | 'navigate' | 'workspaceReason'>) {
+function BreakdownPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
   const [first, second] = view.groupBy;
   const group = (...dimensions: (GroupByDimension | undefined)[]) =>
     navigate(withGroups(view, { groupBy: dimensions.filter((each) => each !== undefined) }));
@@ -119,7 +115,7 @@ function BreakdownPickers({
       <Picker<GroupByDimension | undefined>
         label="Group by"
         shown={first ? DIMENSION_LABEL[first] : 'Nothing'}
-        choices={[...choices, { value: undefined, label: 'Nothing', hint: 'the total alone' }]}
+        choices={[...choices, { value: undefined, label: 'Nothing', hint: 'only the total' }]}
         chosen={first}
         onChoose={(chosen) => (chosen ? group(chosen, second === chosen ? undefined : second) : group())}
       />

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type DecimalText, decimalText } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { groupKey } from '../breakdown/group.js';
+import { groupKey } from '../breakdown/breakdown.js';
 import { costCsv } from './cost-csv.js';
 
 const lines = (csv: string) => csv.replace(/^\uFEFF/, '').split('\r\n');

@@ -15,8 +15,8 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { groupKey } from '../breakdown/group.js';
-import type { PreviousCosts } from '../table/row.js';
+import { groupKey } from '../breakdown/breakdown.js';
+import type { PreviousCosts } from '../table/rows.js';
 
 const SHARE_DIGITS = 6;
 /** Without it Excel reads UTF-8 as the system's own encoding. */
@@ -26,7 +26,7 @@ export interface CostCsvSource {
   readonly entries: readonly MetricsEntry[];
   /** The columns. */
   readonly groupBy: readonly GroupByDimension[];
-  /** What tells the groups apart, and `previous` has for its keys. */
+  /** The dimensions that identify a group in `previous`. */
   readonly keyBy: readonly GroupByDimension[];
   readonly totalCost: DecimalText;
   readonly previous: PreviousCosts;

@@ -1,8 +1,8 @@
 import type { MetricsEntry, MetricsQuery } from '@meterline/client';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useSession } from '../session/session.js';
-import type { PreviousCosts } from '../table/row.js';
+import { useSession } from '../shell/session.js';
+import type { PreviousCosts } from '../table/rows.js';
 import type { View } from '../view/view.js';
 import { type CostCsvSource, costCsv } from './cost-csv.js';
 
@@ -10,11 +10,11 @@ interface ExportButtonProps {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** Undefined with `compare`: not here yet. */
+  /** Undefined while comparing: not read yet. */
   readonly previous: PreviousCosts;
 }
 
-/** Fetches every page anew, so that the file is of one moment. */
+/** Reads every page again, so that the file shows one moment. */
 export function ExportButton({ account, view, query, previous }: ExportButtonProps) {
   const { client } = useSession();
   const [count, setCount] = useState(0);
@@ -35,7 +35,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
     },
   });
   return (
-    <span className="export">
+    <span>
       {isError && (
         <span className="fault" role="alert">
           Export failed: {error.message}
@@ -43,7 +43,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
       )}
       <button
         type="button"
-        className="control plain"
+        className="control"
         disabled={isPending || (view.compare && previous === undefined)}
         onClick={() => mutate()}
       >
@@ -56,7 +56,7 @@ export function ExportButton({ account, view, query, previous }: ExportButtonPro
 function fileName(account: string, { groupBy }: View, { startTime, endTime }: MetricsQuery): string {
   const day = (time: MetricsQuery['startTime']) => String(time).slice(0, 10);
   const parts = ['meterline', account, day(startTime), 'to', day(endTime), ...groupBy];
-  // What a name may hold, a file system may not.
+  // File systems allow fewer characters than names do.
   return `${parts.join('-').replace(/[^\w.-]+/g, '_')}.csv`;
 }
 

@@ -1,17 +1,19 @@
-/** What the page asks of the API, and when. Everything is kept until the person refreshes. */
+/** The page's requests to the API. Every answer is kept until the person refreshes. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
 import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { useSession } from '../session/session.js';
-import type { View } from '../view/view.js';
-import { fetchBreakdown } from './fetch-breakdown.js';
-import { metricsQuery, wholeQuery, windowOf } from './request.js';
+import type { BreakdownSource } from '../breakdown/breakdown.js';
+import { periodWindow } from '../period/period.js';
+import { useSession } from '../shell/session.js';
+import type { Filters, View } from '../view/view.js';
+import { metricsQuery, wholeQuery } from './question.js';
 
-/** Of the API: the most groups on a page. */
+/** The API's largest page, in groups. */
 export const API_PAGE_SIZE = 100;
-/** Groups of the period before that a comparison takes in; those after them are too small to matter. */
+/** A comparison reads so many pages of the period before; the groups after them are too small to matter. */
 const MOST_COMPARED_PAGES = 50;
+const BREAKDOWN_ATTEMPTS = 3;
 
 function accountsQuery(client: MeterlineClient) {
   return queryOptions({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
@@ -22,32 +24,52 @@ export function useAccounts() {
 }
 
 function breakdownQuery(client: MeterlineClient, account: string, view: View, now: EpochMs) {
-  const window = windowOf(view, now);
+  const window = periodWindow(view.period, now);
   const query = metricsQuery(view, window);
   const whole = wholeQuery(view, query);
   return queryOptions({
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => ({
       ...(await fetchBreakdown(client, account, query, whole, signal)),
-      // What is on the page may be the answer to the question before.
+      // The page may still show the answer to the question before.
       asked: { view, window },
     }),
   });
 }
 
-/** The first page of groups and what they are a part of. The last answer stays on the page until the next is there. */
+/**
+ * The first page of groups and, if there are more pages, the totals of all groups, which Other is computed from. Both are
+ * requested again when events arrived between the two answers.
+ */
+async function fetchBreakdown(
+  client: MeterlineClient,
+  account: string,
+  query: MetricsQuery,
+  whole: MetricsQuery,
+  signal: AbortSignal,
+): Promise<BreakdownSource> {
+  for (let attempt = 1; ; attempt += 1) {
+    const first = await client.metrics(account, query, { signal });
+    if (!first.meta.hasMore) return { first, whole: undefined };
+    const everything = await client.metrics(account, whole, { signal });
+    const agree = everything.summary.totalCost === first.summary.totalCost;
+    if (agree || attempt === BREAKDOWN_ATTEMPTS) return { first, whole: everything };
+  }
+}
+
+/** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
 export function useBreakdown(account: string, view: View, now: EpochMs, enabled: boolean) {
   const { client } = useSession();
   return useQuery({ ...breakdownQuery(client, account, view, now), placeholderData: keepPreviousData, enabled });
 }
 
-/** Asks for what the first view needs while the page is still being built. */
+/** Starts the requests of the first view before the page renders. */
 export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, now: EpochMs): void {
   void queries.prefetchQuery(accountsQuery(client));
   if (view.account !== undefined) void queries.prefetchQuery(breakdownQuery(client, view.account, view, now));
 }
 
-/** The pages after the first, fetched as far as they are needed. */
+/** The pages after the first, as many as are needed. */
 export function useFurtherPages(account: string, query: MetricsQuery, first: MetricsAnswer | undefined, pages: number) {
   const { client } = useSession();
   const cursor = first?.meta.nextCursor ?? '';
@@ -69,12 +91,12 @@ export function useFurtherPages(account: string, query: MetricsQuery, first: Met
 }
 
 export interface PreviousPeriod {
-  /** Bucket by bucket, of everything. */
+  /** Without a breakdown. */
   readonly whole: MetricsAnswer;
   readonly entries: readonly MetricsEntry[];
 }
 
-/** The period before, with every group: each row of the table has one to be compared with. */
+/** The period before, with its groups, to compare each row of the table with. */
 export function usePreviousPeriod(
   account: string,
   query: MetricsQuery | undefined,
@@ -107,22 +129,21 @@ async function firstEntries(client: MeterlineClient, account: string, query: Met
   return entries;
 }
 
-/** One figure, under the filters of the view. */
-export function useTotal(account: string, filters: object, window: Window | undefined, enabled: boolean) {
+/** The total cost under the filters. */
+export function useTotal(account: string, filters: Filters, window: Window, enabled: boolean) {
   const { client } = useSession();
   return useQuery({
     queryKey: ['metrics', account, 'total', filters, window],
     queryFn: async ({ signal }) => {
-      if (!window) return null;
       const times = { startTime: formatTimestamp(window.startTime), endTime: formatTimestamp(window.endTime) };
       const query = { ...filters, ...times, resolution: 'monthly' } as const;
       return (await client.metrics(account, query, { signal })).summary.totalCost;
     },
-    enabled: enabled && window !== undefined,
+    enabled,
   });
 }
 
-/** Of all time: the start of the last month with any usage; null when there never was any. */
+/** The start of the last month with any usage; null when there never was any. */
 export function useLastUse(account: string, now: EpochMs, enabled: boolean) {
   const { client } = useSession();
   return useQuery({
@@ -135,12 +156,8 @@ export function useLastUse(account: string, now: EpochMs, enabled: boolean) {
         { signal },
       );
       const used = answer.data.flatMap(({ timeseries }) => timeseries.filter(({ usage }) => usage !== '0'));
-      return (
-        used
-          .map(({ timestamp }) => timestamp)
-          .sort()
-          .at(-1) ?? null
-      );
+      const months = used.map(({ timestamp }) => timestamp).sort();
+      return months.at(-1) ?? null;
     },
     enabled,
   });

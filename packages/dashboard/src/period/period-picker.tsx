@@ -1,9 +1,7 @@
 import { type EpochMs, MS_PER_DAY, parseTimestamp, type Window } from '@meterline/catalog';
 import { type FormEvent, useId, useState } from 'react';
 import { Popover } from '../controls/popover.js';
-import type { PeriodChoice } from '../view/view.js';
-import { dateInputText, periodText, windowText } from './period-text.js';
-import { PRESETS, presetWindow } from './preset.js';
+import { dateInputText, type PeriodChoice, PRESETS, periodText, presetWindow, windowText } from './period.js';
 
 interface PeriodPickerProps {
   readonly period: PeriodChoice;
@@ -61,7 +59,7 @@ function CustomRange({ window, onChoose }: CustomRangeProps) {
     event.preventDefault();
     const [start, last] = [parseTimestamp(`${from}T00:00:00Z`), parseTimestamp(`${to}T00:00:00Z`)];
     if (start === undefined || last === undefined) return setFault('Enter both days.');
-    if (last < start) return setFault('The last day lies before the first.');
+    if (last < start) return setFault('The last day is before the first.');
     if (start < 0 || last >= Date.UTC(2100, 0)) return setFault('Choose days between 1970 and 2099.');
     onChoose({ from: start, to: last + MS_PER_DAY });
   };

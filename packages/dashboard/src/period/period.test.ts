@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { exceededCap, formatTimestamp, type Resolution, type Window } from '@meterline/catalog';
-import { bucketText, bucketWindow, tickText, windowText } from './period-text.js';
-import { PRESETS, presetWindow } from './preset.js';
-import { isByMonths, previousWindow } from './previous.js';
+import {
+  bucketText,
+  bucketWindow,
+  isByMonths,
+  PRESETS,
+  presetWindow,
+  previousWindow,
+  tickText,
+  windowText,
+} from './period.js';
 
 const NOW = Date.parse('2026-03-21T16:49:00Z');
 const window = (from: string, to: string): Window => ({ startTime: Date.parse(from), endTime: Date.parse(to) });

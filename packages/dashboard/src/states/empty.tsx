@@ -1,28 +1,27 @@
 import { type EpochMs, parseTimestamp } from '@meterline/catalog';
 import { useState } from 'react';
 import { useLastUse } from '../metrics/queries.js';
-import { monthText } from '../period/period-text.js';
-import { plusMonths } from '../period/preset.js';
+import { monthText, plusMonths } from '../period/period.js';
+import { navigate } from '../view/address.js';
 import { hasFilters, type View, withGroups } from '../view/view.js';
 import { firstEvent, producerCode, sendCommand } from './first-event.js';
-import { MessagePanel } from './problem-panel.js';
+import { MessagePanel } from './panels.js';
 
 interface EmptyProps {
   readonly account: string;
   readonly view: View;
   readonly now: EpochMs;
-  readonly navigate: (view: View) => void;
   readonly onRefresh: () => void;
 }
 
-/** Nothing in this window: because of the filters, because of the window, or because nothing was ever sent. */
-export function Empty({ account, view, now, navigate, onRefresh }: EmptyProps) {
+/** Nothing was used: under these filters, in this period, or ever. */
+export function Empty({ account, view, now, onRefresh }: EmptyProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
   if (filtered) {
     return (
-      <MessagePanel title="Nothing fits these filters">
-        <p>In this period the account used nothing that all of them let through.</p>
+      <MessagePanel title="Nothing matches these filters">
+        <p>In this period the account used nothing that matches all of them.</p>
         <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
           Clear filters
         </button>
@@ -48,13 +47,13 @@ function FirstEvent({ account, onRefresh }: { readonly account: string; readonly
   return (
     <MessagePanel title="Send the first event">
       <p>
-        <strong>{account}</strong> has no usage yet. Runtimes put usage events on a queue; this sends one by hand, from
-        the folder where Meterline runs:
+        <strong>{account}</strong> has no usage yet. Runtimes put usage events on a queue. This command sends one by
+        hand, from the folder where Meterline runs:
       </p>
       <Command text={sendCommand(event)} label="command" />
       <p>A runtime does the same from its own code:</p>
       <Command text={producerCode(event)} label="code" />
-      <p>An event is here within a second after it was sent.</p>
+      <p>An event is shown here within a second.</p>
       <button type="button" className="primary" onClick={onRefresh}>
         Look again
       </button>
@@ -65,7 +64,7 @@ function FirstEvent({ account, onRefresh }: { readonly account: string; readonly
 function Command({ text, label }: { readonly text: string; readonly label: string }) {
   const [copied, setCopied] = useState(false);
   const copy = () => {
-    // Only where the page comes over https or from this machine; elsewhere the text can still be selected.
+    // Browsers have a clipboard only over https or on localhost; elsewhere the text can be selected.
     void navigator.clipboard?.writeText(text).then(() => setCopied(true));
   };
   return (
@@ -73,7 +72,7 @@ function Command({ text, label }: { readonly text: string; readonly label: strin
       <pre>
         <code>{text}</code>
       </pre>
-      <button type="button" className="control plain" onClick={copy}>
+      <button type="button" className="control" onClick={copy}>
         {copied ? 'Copied' : `Copy ${label}`}
       </button>
     </div>

@@ -17,12 +17,12 @@ export function firstEvent(accountId: string, now: Date, random: Uint8Array): Us
   };
 }
 
-/** A here-document whose end is quoted: whatever is in the names, the shell leaves it alone. */
+/** A here-document with a quoted end, so that the shell changes nothing in it. */
 export function sendCommand(event: UsageEventInput): string {
   return `npx meterline emit - <<'EVENT'\n${JSON.stringify(event)}\nEVENT`;
 }
 
-/** The same for a program: what a producer puts on the queue. */
+/** The same as a program. */
 export function producerCode(event: UsageEventInput): string {
   return `import { Queue } from 'bullmq';
 
@@ -31,7 +31,7 @@ await queue.add('usage', ${JSON.stringify(event, null, 2)});
 await queue.close();`;
 }
 
-/** crypto.randomUUID is missing where a page does not come over https. @param random 16 bytes */
+/** Browsers have crypto.randomUUID only over https. @param random 16 bytes */
 function uuidV4(random: Uint8Array): string {
   const bytes = Uint8Array.from(random.subarray(0, RANDOM_BYTES));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

@@ -6,15 +6,20 @@ import {
   UNIT_NAME,
   type Unit,
 } from '@meterline/catalog';
-import { amountText, differenceText, shareOf, shareText } from '../breakdown/amount-text.js';
-import { changeFrom, changePercentText } from '../breakdown/change.js';
-import { DIMENSION_LABEL, valueLabel } from '../breakdown/labels.js';
-import { ViewLink } from '../controls/view-link.js';
-import { canDrill, drillDown } from '../view/drill-down.js';
-import type { Sort, SortColumn, View } from '../view/view.js';
-import { ExactAmount } from './exact-amount.js';
-import { longestFraction } from './longest-fraction.js';
-import type { Row } from './row.js';
+import {
+  amountText,
+  changeFrom,
+  changePercentText,
+  DIMENSION_LABEL,
+  differenceText,
+  shareOf,
+  shareText,
+  valueLabel,
+} from '../breakdown/texts.js';
+import { navigate } from '../view/address.js';
+import { canDrill, drillDown, type Sort, type SortColumn, type View } from '../view/view.js';
+import { ExactAmount, ViewLink } from './cells.js';
+import { longestFraction, type Row } from './rows.js';
 
 export interface Totals {
   readonly cost: DecimalText;
@@ -27,23 +32,22 @@ export interface Totals {
 export interface CostTableProps {
   readonly view: View;
   readonly rows: readonly Row[];
-  /** Of all groups, on whatever page they are. */
+  /** Of all groups on all pages. */
   readonly totals: Totals;
-  /** The swatch of a group that the chart shows by its own colour. */
+  /** The colour that the chart shows a group in; undefined if it has none of its own. */
   readonly colorOf: (key: string) => string | undefined;
-  readonly navigate: (view: View) => void;
 }
 
 const MONEY_DIGITS = 2;
 
-export function CostTable({ view, rows, totals, colorOf, navigate }: CostTableProps) {
+export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
   const compared = totals.previousCost !== undefined;
   const showsUsage = rows.some(({ usage }) => usage !== undefined);
   const costRoom = longestFraction([...rows.map(({ cost }) => cost), totals.cost], MONEY_DIGITS);
   const usageRoom = longestFraction([...rows.map(({ usage }) => usage), totals.usage], 0);
   const header = { sort: view.sort, onSort: (sort: Sort) => navigate({ ...view, sort, page: 1 }) };
   return (
-    <table className="cost-table">
+    <table>
       <thead>
         <tr>
           {groupColumns(view.groupBy).map((label, index) =>
@@ -71,7 +75,7 @@ export function CostTable({ view, rows, totals, colorOf, navigate }: CostTablePr
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells row={row} view={view} color={colorOf(row.key)} navigate={navigate} />
+            <GroupCells row={row} view={view} color={colorOf(row.key)} />
             <td className="number">
               <ExactAmount amount={row.cost} least={MONEY_DIGITS} room={costRoom} symbol="$" />
             </td>
@@ -116,7 +120,7 @@ interface SortHeaderProps {
 function SortHeader({ column, label, numeric = false, sort, onSort }: SortHeaderProps) {
   const isSorted = sort.column === column;
   const order = isSorted ? (sort.descending ? 'descending' : 'ascending') : 'none';
-  // Names begin with A, amounts with the largest.
+  // The first click sorts names from A, and amounts from the largest.
   const next = { column, descending: isSorted ? !sort.descending : numeric };
   return (
     <th scope="col" className={numeric ? 'number' : undefined} aria-sort={order}>
@@ -131,10 +135,9 @@ interface GroupCellsProps {
   readonly row: Row;
   readonly view: View;
   readonly color: string | undefined;
-  readonly navigate: (view: View) => void;
 }
 
-function GroupCells({ row, view, color, navigate }: GroupCellsProps) {
+function GroupCells({ row, view, color }: GroupCellsProps) {
   const [first = '', ...others] = row.labels;
   const beside = enrichedDimensions(view.groupBy)
     .map((dimension) => ENTRY_FIELD[dimension])
@@ -145,7 +148,7 @@ function GroupCells({ row, view, color, navigate }: GroupCellsProps) {
         <span className="group-cell">
           <span className="swatch" style={color ? { background: color } : undefined} data-none={!color || undefined} />
           {canDrill(view) ? (
-            <ViewLink to={drillDown(view, row.values)} navigate={navigate} title={`Break down ${first}`}>
+            <ViewLink to={drillDown(view, row.values)} title={`Break down ${first}`}>
               {first}
             </ViewLink>
           ) : (

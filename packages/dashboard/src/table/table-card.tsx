@@ -1,24 +1,22 @@
-import { type EpochMs, sumDecimals } from '@meterline/catalog';
+/** The card with the table of groups: its page, its export, and its state while pages are being read. */
+import { sumDecimals } from '@meterline/catalog';
+import type { ShownAccount } from '../account/use-account-view.js';
 import { paletteOf, seriesColor } from '../chart/palette.js';
 import { ExportButton } from '../export/export-button.js';
-import { ProblemPanel } from '../states/problem-panel.js';
-import { TableSkeleton } from '../states/skeleton.js';
-import { useTheme } from '../theme/theme.js';
-import type { useAccountView } from '../use-account-view.js';
+import { useTheme } from '../shell/theme.js';
+import { ProblemPanel, TableSkeleton } from '../states/panels.js';
+import { navigate } from '../view/address.js';
 import type { View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
-import { PAGE_ROWS, Paging } from './paging.js';
-import { isServerOrder } from './sort-rows.js';
+import { isServerOrder, PAGE_ROWS } from './rows.js';
 
 interface TableCardProps {
   readonly account: string;
   readonly view: View;
-  readonly navigate: (view: View) => void;
-  readonly now: EpochMs;
-  readonly shown: ReturnType<typeof useAccountView>;
+  readonly shown: ShownAccount;
 }
 
-export function TableCard({ account, view, navigate, shown }: TableCardProps) {
+export function TableCard({ account, view, shown }: TableCardProps) {
   const { breakdown, first, rows, further, query, before, previous, previousCosts } = shown;
   const palette = paletteOf(useTheme());
   const colorOf = (key: string) => {
@@ -50,11 +48,11 @@ export function TableCard({ account, view, navigate, shown }: TableCardProps) {
             <ProblemPanel error={further.error} account={account} onRetry={() => void further.refetch()} />
           )}
           {!isServerOrder(view.sort) && further.hasMore && (
-            <p className="progress">Sorted among the {rows.length} groups that cost most; there are more.</p>
+            <p className="progress">Only the {rows.length} most expensive groups are sorted; there are more.</p>
           )}
           <section className="scroller" aria-label="Groups and their figures">
             <CostTable
-              {...{ view, navigate, colorOf }}
+              {...{ view, colorOf }}
               rows={onPage}
               totals={{
                 cost: first.summary.totalCost,
@@ -65,9 +63,38 @@ export function TableCard({ account, view, navigate, shown }: TableCardProps) {
               }}
             />
           </section>
-          <Paging view={view} known={rows.length} hasMore={further.hasMore} navigate={navigate} />
+          <Paging view={view} known={rows.length} hasMore={further.hasMore} />
         </>
       )}
     </section>
+  );
+}
+
+interface PagingProps {
+  readonly view: View;
+  /** Groups read so far. */
+  readonly known: number;
+  /** There are more that have not been read. */
+  readonly hasMore: boolean;
+}
+
+function Paging({ view, known, hasMore }: PagingProps) {
+  const { page } = view;
+  const from = (page - 1) * PAGE_ROWS + 1;
+  const to = Math.min(page * PAGE_ROWS, known);
+  const isLast = to >= known && !hasMore;
+  if (page === 1 && isLast) return null;
+  return (
+    <nav className="paging" aria-label="Pages of the table">
+      <span role="status">
+        {to < from ? 'No more groups' : `${from}–${to} of ${hasMore ? `more than ${known}` : known} groups`}
+      </span>
+      <button type="button" disabled={page === 1} onClick={() => navigate({ ...view, page: page - 1 })}>
+        Previous
+      </button>
+      <button type="button" disabled={isLast} onClick={() => navigate({ ...view, page: page + 1 })}>
+        Next
+      </button>
+    </nav>
   );
 }

@@ -2,27 +2,26 @@
 import {
   type BillingDimension,
   DIMENSIONS,
-  type EpochMs,
+  ENTRY_FIELD,
+  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   type Resolution,
   type ResourceType,
 } from '@meterline/catalog';
-import type { PresetId } from '../period/preset.js';
+import type { PeriodChoice } from '../period/period.js';
 
-/** A breakdown has one dimension or a pair: three would make labels that nobody reads. */
+/** A breakdown has one dimension or a pair; labels of three would be too long to read. */
 export const MAX_BREAKDOWN = 2;
 
-export type PeriodChoice = { readonly preset: PresetId } | { readonly from: EpochMs; readonly to: EpochMs };
-
-/** An empty resourceUuid selects what has none. */
-export interface Filters {
+/** The values of a group, or what the view is filtered by. An empty resourceUuid stands for resources without one. */
+export interface DimensionValues {
   readonly workspace?: string | undefined;
   readonly resourceType?: ResourceType | undefined;
   readonly resourceName?: string | undefined;
   readonly resourceUuid?: string | undefined;
   readonly billingDimension?: BillingDimension | undefined;
 }
-export type FilterName = keyof Filters;
+export type Filters = DimensionValues;
 
 export type Measure = 'cost' | 'usage';
 
@@ -34,17 +33,17 @@ export interface Sort {
 }
 
 export interface View {
-  /** Undefined: the first of the caller's. */
+  /** Undefined: the caller's first account. */
   readonly account: string | undefined;
   readonly period: PeriodChoice;
-  /** Undefined: by the length of the window. */
+  /** Undefined: chosen by the length of the window. */
   readonly resolution: Resolution | undefined;
   /** At most {@link MAX_BREAKDOWN}, in the order in which the person chose them. */
   readonly groupBy: readonly GroupByDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
   readonly compare: boolean;
-  /** The chart's figures as a table instead of bars. */
+  /** Shows the chart's figures as a table instead of bars. */
   readonly asTable: boolean;
   readonly sort: Sort;
   /** From 1. */
@@ -64,19 +63,19 @@ export const DEFAULT_VIEW: View = {
   page: 1,
 };
 
-/** Whatever changes which groups there are leads back to their first page. */
+/** A change of which groups are listed: it goes back to their first page. */
 export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Sets one filter, or with undefined takes it away, and drops another that would leave nothing. */
-export function withFilter<Name extends FilterName>(view: View, name: Name, value: Filters[Name]): View {
+/** Sets one filter, or removes it with undefined. Removes the other filter that would then exclude everything. */
+export function withFilter<Name extends keyof Filters>(view: View, name: Name, value: Filters[Name]): View {
   const { [name]: _previous, ...others } = view.filters;
   const filters: Filters = value === undefined ? others : { ...others, [name]: value };
   return withGroups(view, { filters: withoutContradiction(filters, name) });
 }
 
-function withoutContradiction(filters: Filters, justSet: FilterName): Filters {
+function withoutContradiction(filters: Filters, justSet: keyof Filters): Filters {
   const { billingDimension, resourceType, ...others } = filters;
   if (billingDimension === undefined || resourceType === undefined) return filters;
   if (DIMENSIONS[billingDimension].resourceType === resourceType) return filters;
@@ -85,4 +84,41 @@ function withoutContradiction(filters: Filters, justSet: FilterName): Filters {
 
 export function hasFilters(filters: Filters): boolean {
   return Object.values(filters).some((value) => value !== undefined);
+}
+
+/** From coarse to fine: the order of drilling down. */
+const ORDER = [
+  'workspace',
+  'resource_type',
+  'resource_name',
+  'billing_dimension',
+  'resource_uuid',
+] as const satisfies readonly GroupByDimension[];
+
+/** Goes into a group: its values become filters, and the breakdown moves on to a finer dimension. */
+export function drillDown(view: View, values: DimensionValues): View {
+  let next = view;
+  for (const dimension of view.groupBy) {
+    const field = ENTRY_FIELD[dimension];
+    next = withFilter(next, field, values[field]);
+  }
+  return withGroups(next, { groupBy: nextBreakdown(view.groupBy, next.filters) });
+}
+
+/** The next dimension, after the finest one just used, that no filter fixes; none when all are fixed. */
+function nextBreakdown(left: readonly GroupByDimension[], filters: Filters): readonly GroupByDimension[] {
+  const open = ORDER.filter((dimension) => !isFixed(dimension, filters) && dimension !== 'workspace');
+  const finest = Math.max(...left.map((dimension) => ORDER.indexOf(dimension)));
+  const next = open.find((dimension) => ORDER.indexOf(dimension) > finest) ?? open[0];
+  return next ? [next] : [];
+}
+
+function isFixed(dimension: GroupByDimension, filters: Filters): boolean {
+  if (filters[ENTRY_FIELD[dimension]] !== undefined) return true;
+  return dimension === 'resource_type' && filters.billingDimension !== undefined;
+}
+
+/** Whether a group can be broken down further. */
+export function canDrill(view: View): boolean {
+  return view.groupBy.length > 0 && GROUP_BY_DIMENSIONS.some((dimension) => !isFixed(dimension, view.filters));
 }

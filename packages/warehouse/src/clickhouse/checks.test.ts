@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
-import { migrate } from '../migrator.js';
+import { migrate } from '../schema/migrator.js';
 import { readDatabaseId } from './checks.js';
 import { createWarehouse } from './connection.js';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
-import { REJECTED_EVENTS } from '../statements/rejected-events.js';
-import { USAGE_EVENTS } from '../statements/usage-events.js';
+import { REJECTED_EVENTS } from '../events/rejected-events.js';
+import { USAGE_EVENTS } from '../events/usage-events.js';
 import { type BlockWriter, type Column, encodeNativeBlock, insertBlock, insertStatement } from './insert.js';
 
 let database: TestDatabase;

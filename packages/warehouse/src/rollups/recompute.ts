@@ -1,5 +1,5 @@
 /**
- * Cells, computed anew from what they are derived from: hours from the deduplicated truth, days from hours. Computing one
+ * Recomputing cells from what they are derived from: hours from the deduplicated events, days from hours. Computing one
  * again, late, twice or at the same time as someone else does no harm: the row with the higher version is the later
  * snapshot, and it is the one that readers see. Source: DESIGN section 4.
  */
@@ -7,14 +7,7 @@ import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
 import { Tuple } from '../clickhouse/parameters.js';
-import { CELL_ARRAYS } from './cell-columns.js';
-import { CELL_TABLE, type Grain } from './grain.js';
-
-export interface Cell {
-  readonly accountId: string;
-  /** The start of its hour or day. */
-  readonly bucket: EpochMs;
-}
+import { CELL_ARRAYS, CELL_TABLE, type Cell, type Grain } from './cells.js';
 
 /** The cells with from <= bucket < to, of one account or of all; or those named. */
 export type CellSelection =
@@ -166,8 +159,8 @@ GROUP BY account_id, bucket`,
 }
 
 /**
- * Several threads would each build arrays of every cell and then put them together, which takes more work than it spreads,
- * and takes it from those who ask. Measured: docs/performance.md.
+ * Several threads would each build arrays of every cell and then put them together, which is more work than they save, and
+ * takes processors from queries. Measured: docs/performance.md.
  */
 const ONE_THREAD = 'SETTINGS max_threads = 1';
 
@@ -212,8 +205,8 @@ GROUP BY account_id, started`,
 }
 
 /**
- * The bucket with which a step is full that begins at `from` and reads about so many rows; no row when it never gets
- * full. Buckets that hold nothing cost nothing.
+ * The last bucket of a step that begins at `from` and reads about so many rows; no row when there are fewer up to the
+ * limit. Buckets that hold nothing cost nothing.
  */
 export function stepStatement(grain: Grain, from: EpochMs, limit: EpochMs, stepRows: number): Statement {
   const { table, bucket, rows } = SOURCES[grain];

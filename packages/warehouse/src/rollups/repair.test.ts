@@ -3,10 +3,10 @@ import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { event } from '../../../../test/contract/fixture.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
 import { createWarehouse, type StatementObserver } from '../clickhouse/connection.js';
-import { readMetrics } from '../statements/metrics.js';
-import { insertUsageEvents, type PricedEvent } from '../statements/usage-events.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import { readMetrics } from '../metrics/read.js';
 import { repairCells } from './repair.js';
-import { raiseSeal } from './seals.js';
+import { raiseWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const SEALED = { hourly: DAY + 100 * MS_PER_DAY, daily: DAY + 100 * MS_PER_DAY };
@@ -15,8 +15,8 @@ let database: TestDatabase;
 beforeEach(async () => {
   database = await createTestDatabase();
   const { warehouse } = database;
-  await raiseSeal(warehouse, 'hourly', { sealingUntil: SEALED.hourly, sealedUntil: SEALED.hourly });
-  await raiseSeal(warehouse, 'daily', { sealingUntil: SEALED.daily, sealedUntil: SEALED.daily });
+  await raiseWatermarks(warehouse, 'hourly', { sealingUntil: SEALED.hourly, sealedUntil: SEALED.hourly });
+  await raiseWatermarks(warehouse, 'daily', { sealingUntil: SEALED.daily, sealedUntil: SEALED.daily });
 });
 afterEach(() => database.drop());
 

@@ -1,9 +1,9 @@
-/** What whoever stores events must do afterwards, so that sealed cells hold them too. Source: DESIGN section 5. */
+/** What a writer must do after it has stored events, so that sealed cells hold them too. Source: DESIGN section 5. */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { bucketOf, type Grain } from './grain.js';
-import { type Cell, readCellRows, recomputeCells } from './recompute.js';
-import { readSeals } from './seals.js';
+import { bucketOf, type Cell, type Grain } from './cells.js';
+import { readCellRows, recomputeCells } from './recompute.js';
+import { readWatermarks } from './watermarks.js';
 
 /**
  * The names of the cells of one statement are one field of a form, and ClickHouse refuses a field of more than 128 KB
@@ -27,14 +27,14 @@ export type Repaired = Readonly<Record<Grain, number>>;
 
 /**
  * Recomputes the cells of events that are durable, as far as their buckets are sealed or being sealed. To be called
- * after the insert has succeeded and before anyone is told so; calling it again does no harm.
+ * after the insert has succeeded and before the job is acknowledged; calling it again does no harm.
  *
  * Why no event can fall between sealer and writer. For one grain, the sealer publishes `sealingUntil`, then takes its
  * snapshot of the source, then publishes `sealedUntil`; a writer writes to the source, then reads `sealingUntil`. Either
  * the write comes before the snapshot, and is in it, or it comes after, and then also after the publication, so that the
- * read that follows sees the watermark and the writer recomputes the cell itself. The source of hours is the truth, and
- * the source of days is the cells of hours: that is why the days' watermark is read anew, after the hours are written,
- * unless the first reading sufficed.
+ * read that follows sees the watermark and the writer recomputes the cell itself. The source of hours is the events, and
+ * the source of days is the cells of hours: that is why the days' watermark is read again, after the hours are written,
+ * unless the first reading was enough.
  * Two writers of one cell cannot both miss the other: the later of the two snapshots holds both, and has the higher
  * version.
  *
@@ -45,14 +45,14 @@ export async function repairCells(
   stored: readonly Stored[],
   statementRows = STATEMENT_ROWS,
 ): Promise<Repaired> {
-  const before = await readSeals(warehouse);
+  const before = await readWatermarks(warehouse);
   const hours = cellsBelow(before.hourly.sealingUntil, stored, 'hourly');
   if (hours.length === 0) return { hourly: 0, daily: 0 };
   await recompute(warehouse, 'hourly', hours, statementRows);
   const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
   // A watermark that was above all of them already cannot have fallen.
   const isKnown = sources.every(({ timestamp }) => timestamp < before.daily.sealingUntil);
-  const { daily } = isKnown ? before : await readSeals(warehouse);
+  const { daily } = isKnown ? before : await readWatermarks(warehouse);
   const days = cellsBelow(daily.sealingUntil, sources, 'daily');
   await recompute(warehouse, 'daily', days, statementRows);
   return { hourly: hours.length, daily: days.length };

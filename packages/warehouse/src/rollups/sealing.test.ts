@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { event } from '../../../../test/contract/fixture.js';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
-import { insertUsageEvents } from '../statements/usage-events.js';
+import { insertUsageEvents } from '../events/usage-events.js';
 import { type SealedStep, sealNext } from './sealing.js';
-import { readSeals } from './seals.js';
+import { readWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const TEN_EVENTS = 10;
@@ -50,7 +50,7 @@ describe('sealing', () => {
   });
 
   it('never seals an hour before its end', async () => {
-    expect((await readSeals(database.warehouse)).hourly.sealedUntil).toBe(DAY + 25 * MS_PER_HOUR);
+    expect((await readWatermarks(database.warehouse)).hourly.sealedUntil).toBe(DAY + 25 * MS_PER_HOUR);
     expect(await sealAll(DAY + 26 * MS_PER_HOUR - 1)).toEqual([]);
   });
 

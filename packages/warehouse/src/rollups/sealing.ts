@@ -5,9 +5,9 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { bucketOf, GRAIN_MS, type Grain } from './grain.js';
+import { bucketOf, GRAIN_MS, type Grain } from './cells.js';
 import { recomputeCells, stepStatement } from './recompute.js';
-import { raiseSeal, readSeals } from './seals.js';
+import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
 /** Events of hours, groups of hours' cells. One bucket is the least, however many it has. */
 const STEP_ROWS = { hourly: 1_000_000, daily: 1_000_000 } as const satisfies Record<Grain, number>;
@@ -23,14 +23,14 @@ export interface SealedStep {
  * Seals one bounded step of buckets that ended before `due`, hours before their days.
  *
  * @param stepRows about how many rows of its source one step of each grain reads
- * @returns undefined when there was nothing to seal. A failure leaves the step to the next call, whoever makes it.
+ * @returns undefined when there was nothing to seal. A step that failed is left to the next call, of this process or another.
  */
 export async function sealNext(
   warehouse: Warehouse,
   due: EpochMs,
   stepRows: Readonly<Record<Grain, number>> = STEP_ROWS,
 ): Promise<SealedStep | undefined> {
-  const { hourly, daily } = await readSeals(warehouse);
+  const { hourly, daily } = await readWatermarks(warehouse);
   const step = (grain: Grain, from: EpochMs, limit: EpochMs) =>
     sealStep(warehouse, grain, from, limit, stepRows[grain]);
   return (
@@ -51,9 +51,9 @@ async function sealStep(
   const rows = await warehouse.read(stepStatement(grain, from, limit, stepRows), stepRow);
   const last = rows[0]?.last_bucket;
   const to = last === undefined ? limit : last * 1000 + GRAIN_MS[grain];
-  await raiseSeal(warehouse, grain, { sealingUntil: to });
+  await raiseWatermarks(warehouse, grain, { sealingUntil: to });
   await recomputeCells(warehouse, grain, { from, to });
-  await raiseSeal(warehouse, grain, { sealedUntil: to });
+  await raiseWatermarks(warehouse, grain, { sealedUntil: to });
   return { grain, from, to };
 }
 

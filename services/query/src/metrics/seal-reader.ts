@@ -1,5 +1,5 @@
 /** Which cells queries may read. */
-import { NOTHING_SEALED, readSeals, type SealedUntil, type Warehouse } from '@meterline/warehouse';
+import { NOTHING_SEALED, readWatermarks, type SealedUntil, type Warehouse } from '@meterline/warehouse';
 
 /** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
 const KEPT_MS = 1_000;
@@ -16,7 +16,7 @@ export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadS
   return async () => {
     const now = clock().getTime();
     if (now < keptUntil) return kept;
-    const { hourly, daily } = await readSeals(warehouse);
+    const { hourly, daily } = await readWatermarks(warehouse);
     kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
     keptUntil = now + KEPT_MS;
     return kept;

@@ -1,0 +1,85 @@
+/** The figures, the chart and the table of an account, or what is shown when there are none. */
+import { type EpochMs, type Role, sumDecimals } from '@meterline/catalog';
+import { amountOf } from '../breakdown/breakdown.js';
+import { ChartCard } from '../chart/chart-card.js';
+import { FilterBar } from '../controls/filters.js';
+import { Toolbar } from '../controls/toolbar.js';
+import type { PreviousPeriod } from '../metrics/queries.js';
+import { periodWindow } from '../period/period.js';
+import { Empty } from '../states/empty.js';
+import { MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
+import { problemOf } from '../states/problem.js';
+import { TableCard } from '../table/table-card.js';
+import { navigate } from '../view/address.js';
+import { type View, withGroups } from '../view/view.js';
+import { Figures } from './figures.js';
+import { useAccountView } from './use-account-view.js';
+
+const MEMBERS_ONLY_SEE_ALL =
+  'Only an admin of the account sees its workspaces one by one. As a member you see the account as a whole.';
+
+interface AccountViewProps {
+  readonly account: string;
+  /** Undefined: not known yet, or none. */
+  readonly role: Role | undefined;
+  readonly view: View;
+  readonly now: EpochMs;
+  readonly refresh: () => void;
+}
+
+export function AccountView({ account, role, view, now, refresh }: AccountViewProps) {
+  const shown = useAccountView(account, view, role, now);
+  const { query, measure, isRefused, isStale, result, breakdown, first, before, previous } = shown;
+  const settled = { ...view, groupBy: shown.groupBy };
+  const workspaceReason = role === 'member' ? MEMBERS_ONLY_SEE_ALL : undefined;
+  const retry = () => void result.refetch();
+  const { error, failureCount, failureReason } = result;
+  // Without a breakdown there is always one entry; it is zero if there was nothing.
+  const isEmpty = first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
+  const totalOf = ({ whole }: PreviousPeriod) =>
+    sumDecimals(whole.data.map(({ summary }) => amountOf(summary, measure)));
+
+  return (
+    <>
+      <Toolbar {...{ view, now, workspaceReason }} window={periodWindow(view.period, now)} />
+      <FilterBar {...{ account, view, query, workspaceReason }} />
+      {failureReason && !error && <Waiting error={failureReason} failures={failureCount} onRetry={retry} />}
+      {isRefused ? (
+        <MessagePanel title="Workspaces are for admins">
+          <p>{MEMBERS_ONLY_SEE_ALL} An admin can send you the figures, or make you one.</p>
+          <button type="button" className="primary" onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
+            Show the account as a whole
+          </button>
+        </MessagePanel>
+      ) : error && !breakdown ? (
+        <ProblemPanel error={error} account={account} onRetry={retry} />
+      ) : isEmpty ? (
+        <Empty {...{ account, view, now }} onRefresh={refresh} />
+      ) : (
+        <div className={isStale ? 'content stale' : 'content'}>
+          {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
+          {before && shown.comparison.error && (
+            <div className="banner" role="alert">
+              <span>The period before cannot be read: {problemOf(shown.comparison.error, account).text}</span>
+              <button type="button" className="quiet" onClick={() => void shown.comparison.refetch()}>
+                Try again
+              </button>
+            </div>
+          )}
+          <Figures
+            {...{ shown, now }}
+            previous={before && (previous ? { window: before, total: totalOf(previous) } : null)}
+          />
+          <ChartCard shown={shown} view={settled} />
+          <TableCard {...{ account, shown }} view={settled} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function withoutWorkspace({ filters, groupBy }: View): Partial<View> {
+  const { workspace: _removed, ...others } = filters;
+  const rest = groupBy.filter((dimension) => dimension !== 'workspace');
+  return { filters: others, groupBy: rest.length > 0 ? rest : ['resource_type'] };
+}

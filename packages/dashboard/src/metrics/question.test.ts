@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { periodWindow } from '../period/period.js';
+import { DEFAULT_VIEW, type View } from '../view/view.js';
+import {
+  measureOf,
+  metricsQuery,
+  needsAdmin,
+  resolutionChoices,
+  resolutionOf,
+  usageScope,
+  wholeQuery,
+} from './question.js';
+
+const NOW = Date.parse('2026-11-21T16:49:00Z');
+const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
+const windowOf = ({ period }: View) => periodWindow(period, NOW);
+
+describe('the query', () => {
+  it('is the window, the resolution, the breakdown and the filters', () => {
+    const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: 'agent' } });
+    expect(metricsQuery(shown, windowOf(shown))).toEqual({
+      startTime: '2026-10-23T00:00:00Z',
+      endTime: '2026-11-22T00:00:00Z',
+      resolution: 'daily',
+      groupBy: ['workspace', 'resource_name'],
+      resourceType: 'agent',
+    });
+  });
+
+  it('has usage where a single billing dimension is left', () => {
+    const shown = view({ groupBy: ['resource_name'], filters: { resourceType: 'volume' } });
+    expect(metricsQuery(shown, windowOf(shown)).groupBy).toEqual(['resource_name', 'billing_dimension']);
+  });
+
+  it('for the whole has no breakdown but the one that shows usage', () => {
+    const filters = { billingDimension: 'volume_storage_gbs' } as const;
+    const ask = (shown: View) => wholeQuery(shown, metricsQuery(shown, windowOf(shown))).groupBy;
+    expect(ask(view({ filters }))).toEqual([]);
+    expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
+  });
+
+  it('is by workspace only for admins', () => {
+    expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
+    expect(needsAdmin(view({ filters: { workspace: 'main' } }))).toBe(true);
+    expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
+  });
+});
+
+describe('the resolution', () => {
+  it('is the default one when the window is too long for the choice', () => {
+    const day = { from: Date.parse('2026-11-01T00:00:00Z'), to: Date.parse('2026-11-08T00:00:00Z') };
+    const hourly = view({ resolution: 'hourly', period: day });
+    expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
+    const longer = view({ ...hourly, period: { ...day, to: day.to + 1_000 } });
+    expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
+  });
+
+  it('says why it cannot be chosen', () => {
+    const shown = view({ period: { preset: '12m' } });
+    expect(resolutionChoices(windowOf(shown))).toEqual([
+      { resolution: 'hourly', disabledReason: 'For up to 7 days; choose a shorter period.' },
+      { resolution: 'daily', disabledReason: 'For up to 90 days; choose a shorter period.' },
+      { resolution: 'weekly', disabledReason: undefined },
+      { resolution: 'monthly', disabledReason: undefined },
+    ]);
+  });
+});
+
+describe('usage', () => {
+  it.each<[string, Partial<View>, string]>([
+    ['one dimension', { filters: { billingDimension: 'agent_async_requests_count' } }, 'count'],
+    ['a type with one dimension', { filters: { resourceType: 'custom_domain' } }, 'hours'],
+    ['dimensions of one unit', { filters: { resourceType: 'sandbox' }, groupBy: ['billing_dimension'] }, 'gbs'],
+  ])('is in the unit of %s', (_what, change, unit) => {
+    expect(usageScope(view(change))).toEqual({ unit });
+    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
+  });
+
+  it.each<[string, Partial<View>, RegExp]>([
+    [
+      'units are mixed',
+      { filters: { resourceType: 'agent' }, groupBy: ['billing_dimension'] },
+      /mixes GB-seconds and events/,
+    ],
+    ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
+    ['dimensions are not separated', { filters: { resourceType: 'job' } }, /Group by billing dimension/],
+  ])('is not shown, with the reason, when %s', (_what, change, reason) => {
+    expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
+    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
+  });
+});

@@ -1,0 +1,96 @@
+/** What a view asks of the API: its window, resolution, groups and filters, and whether usage can be shown. */
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  canonicalGroupBy,
+  DIMENSIONS,
+  defaultResolution,
+  exceededCap,
+  formatTimestamp,
+  type GroupByDimension,
+  RESOLUTIONS,
+  type Resolution,
+  type Unit,
+  type Window,
+} from '@meterline/catalog';
+import type { MetricsQuery } from '@meterline/client';
+import { UNIT_LABEL } from '../breakdown/texts.js';
+import type { Filters, View } from '../view/view.js';
+
+/** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
+export function resolutionOf({ resolution }: View, window: Window): Resolution {
+  return resolution && exceededCap(resolution, window) === undefined ? resolution : defaultResolution(window);
+}
+
+export interface ResolutionChoice {
+  readonly resolution: Resolution;
+  /** Why it cannot be chosen for this window. */
+  readonly disabledReason: string | undefined;
+}
+
+export function resolutionChoices(window: Window): ResolutionChoice[] {
+  return RESOLUTIONS.map((resolution) => {
+    const cap = exceededCap(resolution, window);
+    return { resolution, disabledReason: cap && `For up to ${cap}; choose a shorter period.` };
+  });
+}
+
+/** A view of a single billing dimension can show usage: the API returns it when the query groups by that. */
+function requestedGroupBy(view: View): GroupByDimension[] {
+  const single = dimensionsLeft(view.filters).length === 1;
+  return canonicalGroupBy(single ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
+}
+
+export function metricsQuery(view: View, window: Window): MetricsQuery {
+  return {
+    ...view.filters,
+    startTime: formatTimestamp(window.startTime),
+    endTime: formatTimestamp(window.endTime),
+    resolution: resolutionOf(view, window),
+    groupBy: requestedGroupBy(view),
+  };
+}
+
+/** The same without the breakdown. The API returns usage only by billing dimension. */
+export function wholeQuery(view: View, query: MetricsQuery): MetricsQuery {
+  return { ...query, groupBy: measureOf(view) === 'usage' ? ['billing_dimension'] : [] };
+}
+
+/** The measure that can be shown: usage only where it has one unit. */
+export function measureOf(view: View): View['measure'] {
+  return view.measure === 'usage' && usageScope(view).unit !== undefined ? 'usage' : 'cost';
+}
+
+/** Only admins of an account see its workspaces one by one. Source: the API specification, section "Errors". */
+export function needsAdmin({ filters, groupBy }: View): boolean {
+  return groupBy.includes('workspace') || filters.workspace !== undefined;
+}
+
+const LIST = new Intl.ListFormat('en-GB');
+
+export type UsageScope = { readonly unit: Unit } | { readonly unit: undefined; readonly reason: string };
+
+/** The billing dimensions that pass the filters. */
+function dimensionsLeft({ billingDimension, resourceType }: Filters): readonly BillingDimension[] {
+  return BILLING_DIMENSIONS.filter(
+    (dimension) =>
+      (billingDimension === undefined || dimension === billingDimension) &&
+      (resourceType === undefined || DIMENSIONS[dimension].resourceType === resourceType),
+  );
+}
+
+/** Usage adds up only where there is one unit; elsewhere the reason says so. */
+export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): UsageScope {
+  const dimensions = dimensionsLeft(filters);
+  const units = [...new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit))];
+  const [unit, ...others] = units;
+  if (unit && others.length === 0 && (dimensions.length === 1 || groupBy.includes('billing_dimension')))
+    return { unit };
+  if (others.length === 0)
+    return { unit: undefined, reason: 'Group by billing dimension, or choose one, to see usage.' };
+  const mixed = LIST.format(units.map((each) => UNIT_LABEL[each]));
+  return {
+    unit: undefined,
+    reason: `Usage adds up only in one unit, and this mixes ${mixed}. Choose a billing dimension to see it.`,
+  };
+}

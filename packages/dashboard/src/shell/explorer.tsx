@@ -1,0 +1,100 @@
+/** The page after signing in: its header, and the view of one account. */
+import type { EpochMs } from '@meterline/catalog';
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useState } from 'react';
+import { AccountView } from '../account/account-view.js';
+import { Picker } from '../controls/picker.js';
+import { useAccounts } from '../metrics/queries.js';
+import { currentMinute, timeText } from '../period/period.js';
+import { MessagePanel, OfflineBanner, ProblemPanel } from '../states/panels.js';
+import { navigate, replaceView, useView } from '../view/address.js';
+import { DEFAULT_VIEW } from '../view/view.js';
+import { Brand, ThemeSwitch } from './header.js';
+import { useSession } from './session.js';
+
+/** A page that was hidden for so long reads everything again when it becomes visible. */
+const STALE_MS = 5 * 60_000;
+
+export function Explorer() {
+  const { signOut } = useSession();
+  const view = useView();
+  const { now, refresh } = useNow();
+  const accounts = useAccounts();
+  const account = view.account ?? accounts.data?.[0]?.id;
+
+  useEffect(() => {
+    if (view.account === undefined && account !== undefined) replaceView({ ...view, account });
+  }, [view, account]);
+  useEffect(() => {
+    document.title = account ? `${account} · Meterline` : 'Meterline';
+  }, [account]);
+
+  return (
+    <>
+      <header className="top">
+        <Brand />
+        <Picker<string | undefined>
+          label="Account"
+          shown={account ?? '…'}
+          choices={(accounts.data ?? []).map(({ id, name, role }) => ({
+            value: id,
+            label: name === id ? id : `${name} (${id})`,
+            hint: role,
+          }))}
+          chosen={account}
+          onChoose={(chosen) => chosen && navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen })}
+          search={(accounts.data?.length ?? 0) > 8 ? { placeholder: 'Find an account' } : undefined}
+          loading={accounts.isPending}
+        />
+        <div className="top-end">
+          <button type="button" className="quiet" onClick={refresh}>
+            Refresh<span className="refreshed">, as of {timeText(now)} UTC</span>
+          </button>
+          <ThemeSwitch />
+          <button type="button" className="quiet" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <OfflineBanner />
+      <main className="page">
+        <h1 className="sr-only">Cost and usage of {account ?? 'your accounts'}</h1>
+        {account !== undefined && (
+          <AccountView
+            // A change of the account discards all state of the one before.
+            key={account}
+            account={account}
+            role={accounts.data?.find(({ id }) => id === account)?.role}
+            {...{ view, now, refresh }}
+          />
+        )}
+        {account === undefined && accounts.error && (
+          <ProblemPanel error={accounts.error} account="your accounts" onRetry={() => void accounts.refetch()} />
+        )}
+        {accounts.data?.length === 0 && (
+          <MessagePanel title="You belong to no account">
+            <p>Your token is valid, but names no account. Ask the person who manages the accounts to add you to one.</p>
+          </MessagePanel>
+        )}
+      </main>
+    </>
+  );
+}
+
+/** The page's present, to the minute. It stays the same until a refresh, so that answers can be cached. */
+function useNow(): { now: EpochMs; refresh: () => void } {
+  const queries = useQueryClient();
+  const [now, setNow] = useState(currentMinute);
+  const refresh = useCallback(() => {
+    setNow(currentMinute());
+    void queries.invalidateQueries();
+  }, [queries]);
+  useEffect(() => {
+    const seen = () => {
+      if (document.visibilityState === 'visible' && Date.now() - now > STALE_MS) refresh();
+    };
+    document.addEventListener('visibilitychange', seen);
+    return () => document.removeEventListener('visibilitychange', seen);
+  }, [now, refresh]);
+  return { now, refresh };
+}

@@ -1,0 +1,82 @@
+import { type FormEvent, useId, useRef, useState } from 'react';
+import { signInProblem } from '../states/problem.js';
+import { Brand, ThemeSwitch } from './header.js';
+import { createClient } from './session.js';
+
+interface SignInProps {
+  /** The last session ended because the API refused its key or token. */
+  readonly wasRefused: boolean;
+  readonly onSignedIn: (credential: string) => void;
+}
+
+export function SignIn({ wasRefused, onSignedIn }: SignInProps) {
+  const [fault, setFault] = useState<string>();
+  const [checking, setChecking] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const [inputId, hintId, faultId] = [useId(), useId(), useId()];
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const credential = input.current?.value.trim().replace(/^Bearer +/i, '') ?? '';
+    if (credential === '') {
+      setFault('Paste an API key or a token.');
+      return;
+    }
+    setChecking(true);
+    setFault(undefined);
+    try {
+      await createClient(credential).accounts();
+      onSignedIn(credential);
+    } catch (error) {
+      setFault(signInProblem(error));
+      setChecking(false);
+      input.current?.focus();
+    }
+  };
+
+  return (
+    <div className="sign-in">
+      <header className="sign-in-header">
+        <ThemeSwitch />
+      </header>
+      <main className="sign-in-card">
+        <Brand />
+        <h1>See what your account used, and what it cost</h1>
+        {wasRefused && (
+          <p className="notice" role="status">
+            Your key or token is no longer valid: it was revoked, or it has expired. Sign in again; the view that you
+            had open is kept.
+          </p>
+        )}
+        <form onSubmit={submit} noValidate>
+          <label htmlFor={inputId}>API key or access token</label>
+          <input
+            ref={input}
+            id={inputId}
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="mlk_…"
+            aria-describedby={fault ? `${faultId} ${hintId}` : hintId}
+            aria-invalid={fault !== undefined}
+          />
+          {fault && (
+            <p className="fault" id={faultId} role="alert">
+              {fault}
+            </p>
+          )}
+          <button type="submit" className="primary" disabled={checking}>
+            {checking ? 'Checking…' : 'Sign in'}
+          </button>
+          <p className="hint" id={hintId}>
+            It stays in this tab, is sent to this service only, and is forgotten when the tab is closed.
+          </p>
+        </form>
+        <p className="hint sign-in-help">
+          No key yet? An operator creates one with <code>npx meterline keys create --account … --role member</code>. The
+          same figures come from <a href="/docs">the API</a>.
+        </p>
+      </main>
+    </div>
+  );
+}

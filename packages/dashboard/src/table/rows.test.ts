@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import { decimalText } from '@meterline/catalog';
+import { longestFraction, type Row, sortRows } from './rows.js';
+
+const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
+  key: label,
+  labels: [label],
+  values: {},
+  cost: decimalText(cost),
+  usage: usage === undefined ? undefined : decimalText(usage),
+  unit: undefined,
+  previousCost: previous === undefined ? undefined : decimalText(previous),
+});
+// As the API sends them: by cost.
+const rows = [row('box 10', '10', '1', '10'), row('box 2', '9.5', '20', '1'), row('Alpha', '0.000001', undefined, '3')];
+const names = (sorted: readonly Row[]) => sorted.map(({ key }) => key);
+
+describe('the rows of the table', () => {
+  it.each([
+    ['cost', true, ['box 10', 'box 2', 'Alpha']],
+    ['cost', false, ['Alpha', 'box 2', 'box 10']],
+    ['name', false, ['Alpha', 'box 2', 'box 10']],
+    ['usage', true, ['box 2', 'box 10', 'Alpha']],
+    ['change', true, ['box 2', 'box 10', 'Alpha']],
+    ['change', false, ['Alpha', 'box 10', 'box 2']],
+  ] as const)('sort by %s, descending: %s', (column, descending, expected) => {
+    expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
+  });
+
+  it('know their longest fraction, so that points can be aligned', () => {
+    expect(
+      longestFraction(
+        rows.map(({ cost }) => cost),
+        2,
+      ),
+    ).toBe(6);
+    expect(longestFraction([undefined, decimalText('5')], 2)).toBe(2);
+  });
+});

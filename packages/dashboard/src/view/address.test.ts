@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOLUTIONS, RESOURCE_TYPES } from '@meterline/catalog';
+import fc from 'fast-check';
+import { PRESETS } from '../period/period.js';
+import { readView, writeView } from './address.js';
+import { DEFAULT_VIEW, SORT_COLUMNS, type View } from './view.js';
+
+const name = fc.string({ minLength: 1, unit: 'grapheme' });
+const second = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * 1_000);
+const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+
+const view: fc.Arbitrary<View> = fc.record({
+  account: optional(name),
+  period: fc.oneof(
+    fc.constantFrom(...PRESETS).map(({ id }) => ({ preset: id })),
+    fc.tuple(second, fc.integer({ min: 1, max: 1e9 })).map(([from, length]) => ({ from, to: from + length })),
+  ),
+  resolution: optional(fc.constantFrom(...RESOLUTIONS)),
+  groupBy: fc.uniqueArray(fc.constantFrom(...GROUP_BY_DIMENSIONS), { maxLength: 2 }),
+  filters: fc.record(
+    {
+      workspace: name,
+      resourceType: fc.constantFrom(...RESOURCE_TYPES),
+      resourceName: name,
+      resourceUuid: fc.string(),
+      billingDimension: fc.constantFrom(...BILLING_DIMENSIONS),
+    },
+    { requiredKeys: [] },
+  ),
+  measure: fc.constantFrom('cost', 'usage'),
+  compare: fc.boolean(),
+  asTable: fc.boolean(),
+  sort: fc.record({ column: fc.constantFrom(...SORT_COLUMNS), descending: fc.boolean() }),
+  page: fc.integer({ min: 1, max: 999_999 }),
+});
+
+describe('the view in the URL', () => {
+  it('reads as what was written, for every view', () => {
+    fc.assert(fc.property(view, (any) => expect(readView(writeView(any))).toEqual(any)));
+  });
+
+  it('leaves out defaults', () => {
+    expect(writeView(DEFAULT_VIEW)).toBe('');
+    expect(readView('')).toEqual(DEFAULT_VIEW);
+  });
+
+  it('can be read by people', () => {
+    const shown: View = {
+      ...DEFAULT_VIEW,
+      account: 'acme',
+      groupBy: ['resource_name', 'billing_dimension'],
+      filters: { resourceType: 'agent', resourceUuid: '' },
+      compare: true,
+    };
+    expect(writeView(shown)).toBe(
+      'account=acme&group=resource_name%2Cbilling_dimension&type=agent&uuid=&compare=previous',
+    );
+  });
+
+  it.each([
+    ['period=yesterday', { period: { preset: '30d' } }],
+    ['from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+    ['from=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+    ['from=1969-01-01T00:00:00Z&to=2026-01-01T00:00:00Z', { period: { preset: '30d' } }],
+    ['resolution=yearly', { resolution: undefined }],
+    ['group=colour', { groupBy: ['resource_type'] }],
+    ['group=workspace,workspace', { groupBy: ['workspace'] }],
+    ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
+    ['group=none', { groupBy: [] }],
+    ['type=toaster&dimension=toast', { filters: {} }],
+    ['page=0', { page: 1 }],
+    ['page=-1', { page: 1 }],
+    ['page=two', { page: 1 }],
+    ['sort=colour', { sort: { column: 'cost', descending: true } }],
+    ['measure=both', { measure: 'cost' }],
+  ])('ignores what it cannot read: %s', (query, expected) => {
+    expect(readView(query)).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { PriceBook } from '@meterline/catalog';
+import { z } from 'zod';
+import type { Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
+
+const REGISTERED_PRICE_BOOKS = `
+SELECT DISTINCT checksum
+FROM price_books
+WHERE version = {version: UInt16}`;
+
+const registeredRow = z.object({ checksum: z.string() });
+
+/** The book's version is taken by a book with other prices. */
+export class PriceBookConflictError extends Error {
+  override readonly name = 'PriceBookConflictError';
+}
+
+/**
+ * Asks whether the book may be used, and writes nothing.
+ * @returns whether it is registered already
+ * @throws PriceBookConflictError
+ */
+export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Promise<boolean> {
+  const read = { name: 'read_price_books', query: REGISTERED_PRICE_BOOKS, query_params: { version: book.version } };
+  const known = await warehouse.read(read, registeredRow);
+  if (known.some(({ checksum }) => checksum !== checksumOf(book))) {
+    throw new PriceBookConflictError(
+      `price book version ${book.version} is already in use with other prices; raise "version" in the price book`,
+    );
+  }
+  return known.length > 0;
+}
+
+/**
+ * Records that the book is in use. Each process writes before it reads for the last time, so of two that bring different
+ * books under one version at the same moment at least one sees both and is refused. Nobody can know which came first: the
+ * row with the earlier clock may become visible later. So the version then belongs to neither book.
+ * @throws PriceBookConflictError
+ */
+export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
+  if (await checkPriceBook(warehouse, book)) return;
+  const row = { version: book.version, checksum: checksumOf(book), canonical: book.canonicalText };
+  await insertRows(warehouse, 'price_books', [row]);
+  await checkPriceBook(warehouse, book);
+}
+
+function checksumOf({ canonicalText }: PriceBook): string {
+  return createHash('sha256').update(canonicalText).digest('hex');
+}

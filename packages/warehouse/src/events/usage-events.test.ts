@@ -1,0 +1,287 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
+import { readMetrics } from '../metrics/read.js';
+import { insertUsageEvents, type PricedEvent } from './usage-events.js';
+
+const HOUR = 3_600_000;
+const NOON = Date.UTC(2025, 9, 1, 12);
+/** Every part is written through to the disk, which takes long where the disk is busy. */
+const PATIENCE_MS = 30_000;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const EVENT: PricedEvent = {
+  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+  accountId: 'acme',
+  workspace: 'production',
+  resourceType: 'sandbox',
+  resourceName: 'builder',
+  resourceUuid: 'sbx-1',
+  billingDimension: 'sandbox_compute_runtime_gbs',
+  usage: 12_500_000_000n,
+  timestamp: NOON,
+  revision: 0,
+  voided: false,
+  cost: 143_750_000n,
+  priceRevision: 0,
+  priceBook: 0,
+};
+
+type Payload = Partial<PricedEvent>;
+
+function permutations<T>(list: readonly T[]): T[][] {
+  if (list.length === 0) return [[]];
+  return list.flatMap((first, index) =>
+    permutations([...list.slice(0, index), ...list.slice(index + 1)]).map((rest) => [first, ...rest]),
+  );
+}
+
+function rows<Row>(query: string, accountId: string): Promise<Row[]> {
+  return select<Row>(database.warehouse, query, { accountId });
+}
+
+/**
+ * Lets the payloads of one event arrive in every order, an event for each order, each arrival an insert of its own.
+ * @returns what is left of the events in the end: the distinct winners, before and after the parts are merged
+ */
+async function winners(payloads: readonly Payload[]): Promise<{ unmerged: unknown[]; merged: unknown[] }> {
+  const accountId = randomUUID();
+  const arrivals = permutations(payloads).map((order) => ({ eventId: randomUUID(), order }));
+  for (const step of payloads.keys()) {
+    await insertUsageEvents(
+      database.warehouse,
+      arrivals.map(({ eventId, order }) => ({ ...EVENT, accountId, eventId, ...order[step] })),
+    );
+  }
+  const left = () =>
+    rows(
+      `SELECT workspace, usage, revision, voided, price_revision, price_book, cost, count() AS events
+       FROM usage_events FINAL WHERE account_id = {accountId: String} GROUP BY ALL`,
+      accountId,
+    );
+  const unmerged = await left();
+  await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+  return { unmerged, merged: await left() };
+}
+
+describe('of several payloads of one event, in whatever order they arrive,', () => {
+  const resend: Payload = { priceBook: 7, cost: 2n };
+  const correction: Payload = { revision: 1, usage: 1n, cost: 1n };
+  const repriced: Payload = { revision: 1, usage: 1n, cost: 9n, priceRevision: 1, priceBook: 8 };
+  const voided: Payload = { revision: 2, voided: true };
+
+  it.each<[string, Payload[], Payload]>([
+    ['the same sent again changes nothing', [{}, {}], {}],
+    ['the higher revision wins', [{}, correction], correction],
+    [
+      'a revision wins though it is priced with a newer book',
+      [{}, { ...correction, priceBook: 3 }],
+      { ...correction, priceBook: 3 },
+    ],
+    ['the older price book wins, so that a resend changes no price', [{}, resend], {}],
+    ['the oldest of four price books wins', [3, 1, 65_535, 2].map((priceBook) => ({ priceBook })), { priceBook: 1 }],
+    ['a new price wins over an older price book', [correction, repriced], repriced],
+    ['a revision wins over any new price', [{ priceRevision: 65_535 }, correction], correction],
+    ['a void wins over what it voids, re-priced or not', [{}, correction, repriced, voided], voided],
+    ['a revision after a void counts again', [{}, voided, { revision: 3 }], { revision: 3 }],
+    [
+      'the highest revision there is wins',
+      [{ revision: 65_535 }, { revision: 65_534, priceRevision: 65_535 }, {}],
+      { revision: 65_535 },
+    ],
+    ['one of five wins', [{}, resend, correction, repriced, voided], voided],
+  ])(
+    '%s',
+    async (_, payloads, winner) => {
+      const expected = { ...EVENT, ...winner };
+      const { unmerged, merged } = await winners(payloads);
+      expect(unmerged).toEqual([
+        {
+          workspace: expected.workspace,
+          usage: decimal(expected.usage, 9),
+          revision: expected.revision,
+          voided: expected.voided,
+          price_revision: expected.priceRevision,
+          price_book: expected.priceBook,
+          cost: decimal(expected.cost, 12),
+          events: String(permutations(payloads).length),
+        },
+      ]);
+      expect(merged).toEqual(unmerged);
+    },
+    PATIENCE_MS,
+  );
+
+  it.each<[string, Payload[]]>([
+    ['workspace', ['a', 'b', 'c', 'd'].map((workspace) => ({ workspace }))],
+    ['usage', [1n, 2n, 3n, 4n].map((usage) => ({ usage, cost: usage }))],
+    ['void', [{}, { voided: true }]],
+    ['several fields', [{}, { workspace: 'b' }, { usage: 3n, cost: 3n }, { voided: true }]],
+  ])(
+    'with one revision but another %s, always the same one wins',
+    async (_, payloads) => {
+      // The hash of the content decides, and that does not depend on the event: all orders have one and the same winner.
+      const { unmerged, merged } = await winners(payloads);
+      expect(unmerged).toHaveLength(1);
+      expect(merged).toEqual(unmerged);
+    },
+    PATIENCE_MS,
+  );
+});
+
+function decimal(scaled: bigint, scale: number): string {
+  const digits = scaled.toString().padStart(scale + 1, '0');
+  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '');
+}
+
+describe('row_version', () => {
+  it('leaves 32 bits of headroom and tells every field that may differ', async () => {
+    const accountId = randomUUID();
+    const fields: Payload[] = [
+      { timestamp: NOON + 1 },
+      { workspace: 'w' },
+      { resourceType: 'agent' },
+      { resourceName: 'n' },
+      { resourceUuid: 'u' },
+      { billingDimension: 'sandbox_image_storage_gbs' },
+      { usage: 1n },
+      { voided: true },
+      { revision: 65_535, priceRevision: 65_535 },
+      {},
+    ];
+    const events = fields.map((changes) => ({ ...EVENT, accountId, eventId: randomUUID(), ...changes }));
+    await insertUsageEvents(database.warehouse, events);
+    const [found] = await rows<{ distinct: string; fits: number }>(
+      `SELECT uniqExact(row_version) AS distinct, max(row_version) < bitShiftLeft(toUInt128(1), 96) AS fits
+       FROM usage_events WHERE account_id = {accountId: String}`,
+      accountId,
+    );
+    expect(found).toEqual({ distinct: String(fields.length), fits: 1 });
+  });
+
+  it('is the same for the same content, whoever sends it and when', async () => {
+    const accountId = randomUUID();
+    for (const eventId of [randomUUID(), randomUUID()]) {
+      await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, eventId }]);
+    }
+    const found = await rows(
+      'SELECT DISTINCT row_version FROM usage_events WHERE account_id = {accountId: String}',
+      accountId,
+    );
+    expect(found).toHaveLength(1);
+  });
+});
+
+describe('the identity of an event', () => {
+  async function count(changes: readonly Payload[]): Promise<number> {
+    const accountId = randomUUID();
+    await insertUsageEvents(
+      database.warehouse,
+      changes.map((change) => ({ ...EVENT, accountId, ...change })),
+    );
+    return (await rows('SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}', accountId)).length;
+  }
+
+  it('is one within an hour', async () => {
+    expect(await count([{}, { timestamp: NOON + HOUR - 1, workspace: 'other' }])).toBe(1);
+  });
+
+  it('is another in another UTC hour, also over the edge of a month', async () => {
+    expect(await count([{}, { timestamp: NOON + HOUR }, { timestamp: NOON - 1 }])).toBe(3);
+    expect(await count([{ timestamp: Date.UTC(2025, 9, 1) - 1 }, { timestamp: Date.UTC(2025, 9, 1) }])).toBe(2);
+  });
+
+  it('is another with another id', async () => {
+    expect(await count([{}, { eventId: randomUUID() }])).toBe(2);
+  });
+
+  it('is another in another account', async () => {
+    const eventId = randomUUID();
+    const accounts = [randomUUID(), randomUUID()];
+    await insertUsageEvents(
+      database.warehouse,
+      accounts.map((accountId) => ({ ...EVENT, eventId, accountId })),
+    );
+    for (const accountId of accounts) {
+      expect(
+        await rows('SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}', accountId),
+      ).toHaveLength(1);
+    }
+  });
+});
+
+describe('a revision', () => {
+  const WINDOW = { startTime: NOON, endTime: NOON + HOUR / 2 };
+  const usageIn = async (accountId: string) => {
+    const answer = await readMetrics(database.warehouse, {
+      ...{ accountId, window: WINDOW, filters: {}, resolution: 'hourly', groupBy: [], limit: 1 },
+    });
+    return answer.totals?.usage;
+  };
+
+  it('that moves an event within its hour moves it out of and into a window', async () => {
+    const accountId = randomUUID();
+    const moved = (revision: number, minute: number) =>
+      insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, revision, timestamp: NOON + minute * 60_000 }]);
+    await moved(0, 10);
+    expect(await usageIn(accountId)).toBe('12.5');
+    await moved(1, 40);
+    expect(await usageIn(accountId)).toBe('0');
+    await moved(2, 29);
+    expect(await usageIn(accountId)).toBe('12.5');
+    await moved(3, 30);
+    expect(await usageIn(accountId)).toBe('0');
+  });
+
+  it('that voids an event takes it out, and a later one brings it back', async () => {
+    const accountId = randomUUID();
+    const send = (changes: Payload) => insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, ...changes }]);
+    await send({});
+    await send({ revision: 1, voided: true });
+    expect(await usageIn(accountId)).toBe('0');
+    await send({});
+    expect(await usageIn(accountId)).toBe('0');
+    await send({ revision: 2, usage: 1_000_000_000n });
+    expect(await usageIn(accountId)).toBe('1');
+  });
+
+  it('that changes a filtered value does not bring back the event under its old value', async () => {
+    const accountId = randomUUID();
+    await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'old' }]);
+    await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'new', revision: 1 }]);
+    const question = { accountId, window: WINDOW, resolution: 'hourly', groupBy: [], limit: 1 } as const;
+    for (const [workspace, usage] of [
+      ['old', '0'],
+      ['new', '12.5'],
+    ] as const) {
+      const answer = await readMetrics(database.warehouse, { ...question, filters: { workspace } });
+      expect(answer.totals?.usage).toBe(usage);
+    }
+  });
+});
+
+it(
+  'an insert may hold events of more months than the 100 partitions that a server allows by itself',
+  async () => {
+    const accountId = randomUUID();
+    const events = Array.from({ length: 101 }, (_, month) => ({
+      ...EVENT,
+      accountId,
+      timestamp: Date.UTC(1970, month),
+    }));
+    await insertUsageEvents(database.warehouse, events);
+    expect(await rows('SELECT 1 FROM usage_events WHERE account_id = {accountId: String}', accountId)).toHaveLength(
+      101,
+    );
+  },
+  PATIENCE_MS,
+);
+
+it('an insert may hold no events', async () => {
+  await expect(insertUsageEvents(database.warehouse, [])).resolves.toBeUndefined();
+});

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
+import { insertRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import {
+  accountPartitionsStatement,
+  eraseAccountPartition,
+  erasePartitionStatement,
+  readAccountPartitions,
+  removeDeletedRejections,
+} from './account-erasure.js';
+import { readOpenRejections, settleRejections } from './rejections.js';
+
+const OCTOBER = Date.UTC(2025, 9, 1);
+const NOVEMBER = Date.UTC(2025, 10, 1);
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+function event(accountId: string, timestamp: number): PricedEvent {
+  return {
+    eventId: randomUUID(),
+    accountId,
+    workspace: 'production',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    resourceUuid: '',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: 1n,
+    timestamp,
+    revision: 0,
+    voided: false,
+    cost: 0n,
+    priceRevision: 0,
+    priceBook: 0,
+  };
+}
+
+function refused(accountId: string, position: number): RejectedEvent {
+  const reason = 'invalid_usage';
+  return { receivedAt: OCTOBER, jobId: accountId, position, accountId, reason, message: '', payload: '{}' };
+}
+
+/** Rows in the files, those that are only marked as deleted included. */
+async function rowsOf(table: string, accountId: string): Promise<number> {
+  const query = `SELECT toUInt32(count()) AS rows FROM {table: Identifier} WHERE account_id = {accountId: String}
+                 SETTINGS apply_deleted_mask = 0`;
+  return (await select<{ rows: number }>(database.warehouse, query, { table, accountId }))[0]?.rows ?? -1;
+}
+
+it('the statements name the table, the month and the account by parameters', () => {
+  expect(accountPartitionsStatement('usage_events', 'acme')).toEqual({
+    name: 'read_account_partitions',
+    query: `
+SELECT _partition_id AS partition, count() AS rows
+FROM {table: Identifier}
+WHERE account_id = {account_id: String}
+GROUP BY partition
+ORDER BY partition`,
+    query_params: { table: 'usage_events', account_id: 'acme' },
+  });
+  expect(erasePartitionStatement({ table: 'usage_events', partition: '202510', rows: 3 }, 'acme')).toEqual({
+    name: 'erase_account_partition',
+    query: `
+ALTER TABLE {table: Identifier}
+DELETE IN PARTITION ID {partition: String}
+WHERE account_id = {account_id: String}`,
+    query_params: { table: 'usage_events', partition: '202510', account_id: 'acme' },
+  });
+});
+
+describe('erasing an account', () => {
+  it("takes a month's rows out of the files, duplicates and those of other months and accounts apart", async () => {
+    const october = event('acme', OCTOBER);
+    await insertUsageEvents(database.warehouse, [october, event('acme', NOVEMBER), event('zeta', OCTOBER)]);
+    await insertUsageEvents(database.warehouse, [{ ...october, revision: 1 }]);
+    await insertRejectedEvents(database.warehouse, [refused('acme', 0), refused('zeta', 0)]);
+
+    const partitions = await readAccountPartitions(database.warehouse, 'acme');
+    expect(partitions).toEqual([
+      { table: 'usage_events', partition: '202510', rows: expect.any(Number) },
+      { table: 'usage_events', partition: '202511', rows: 1 },
+      { table: 'rejected_events', partition: '202510', rows: 1 },
+    ]);
+    const [first, ...others] = partitions;
+    if (first) await eraseAccountPartition(database.warehouse, first, 'acme');
+    expect(await readAccountPartitions(database.warehouse, 'acme')).toEqual(others);
+    for (const partition of others) await eraseAccountPartition(database.warehouse, partition, 'acme');
+
+    expect(await readAccountPartitions(database.warehouse, 'acme')).toEqual([]);
+    expect(await rowsOf('usage_events', 'acme')).toBe(0);
+    expect(await rowsOf('rejected_events', 'acme')).toBe(0);
+    expect(await rowsOf('usage_events', 'zeta')).toBe(1);
+    expect(await rowsOf('rejected_events', 'zeta')).toBe(1);
+  });
+
+  it('does not keep the same event from counting when it comes again', async () => {
+    const again = event('again', OCTOBER);
+    await insertUsageEvents(database.warehouse, [{ ...again, revision: 9 }]);
+    for (const partition of await readAccountPartitions(database.warehouse, 'again')) {
+      await eraseAccountPartition(database.warehouse, partition, 'again');
+    }
+    await insertUsageEvents(database.warehouse, [again]);
+    expect(await rowsOf('usage_events', 'again')).toBe(1);
+  });
+
+  it('takes refusals out of the files that settling has only marked', async () => {
+    await insertRejectedEvents(database.warehouse, [refused('marked', 0), refused('marked', 1)]);
+    const [second] = await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 1 });
+    await settleRejections(database.warehouse, second ? [second] : [], 'discarded');
+    expect(await rowsOf('rejected_events', 'marked')).toBe(2);
+    await removeDeletedRejections(database.warehouse);
+    expect(await rowsOf('rejected_events', 'marked')).toBe(1);
+    expect(await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 9 })).toMatchObject([
+      { position: 0 },
+    ]);
+  });
+});

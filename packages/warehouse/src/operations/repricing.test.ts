@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
+import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import {
+  dimensionSpansStatement,
+  type EventKey,
+  readDimensionSpans,
+  readRepricingStep,
+  repricingStepStatement,
+} from './repricing.js';
+
+const START = Date.UTC(2025, 9, 1, 0, 30);
+const END = Date.UTC(2025, 9, 2, 0, 30);
+const WINDOW = { startTime: START, endTime: END };
+const MINUTE = 60_000;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+function event(changes: Partial<PricedEvent>): PricedEvent {
+  return {
+    eventId: randomUUID(),
+    accountId: 'acme',
+    workspace: 'production',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    resourceUuid: '',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: 1_500_000_000n,
+    timestamp: START,
+    revision: 0,
+    voided: false,
+    cost: 17_250_000n,
+    priceRevision: 0,
+    priceBook: 0,
+    ...changes,
+  };
+}
+
+const SELECTION = `account_id = {account_id: String}
+  AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
+  AND event_hour <= toDateTime(intDiv({to_0: Int64} - 1, 1000), 'UTC')
+  AND timestamp >= fromUnixTimestamp64Milli({from_0: Int64}, 'UTC')
+  AND timestamp < fromUnixTimestamp64Milli({to_0: Int64}, 'UTC')
+  AND NOT voided`;
+
+describe('the statement of a step', () => {
+  const scope = { accountId: 'acme', window: WINDOW };
+  const columns = `
+SELECT
+  event_id,
+  toUnixTimestamp64Milli(usage_events.timestamp) AS instant,
+  workspace,
+  resource_type,
+  resource_name,
+  resource_uuid,
+  billing_dimension,
+  usage,
+  revision,
+  cost,
+  price_revision,
+  price_book
+FROM usage_events FINAL
+WHERE ${SELECTION}`;
+
+  it('begins with the window', () => {
+    expect(repricingStepStatement(scope, undefined, 10)).toEqual({
+      name: 'read_repricing_step',
+      query: `${columns}
+ORDER BY event_hour, event_id
+LIMIT {limit: UInt32}`,
+      query_params: { account_id: 'acme', from_0: START, to_0: END, limit: 10 },
+    });
+  });
+
+  it('goes on after the last event of the step before, by the table key', () => {
+    const after = { eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab', timestamp: START + MINUTE };
+    expect(repricingStepStatement(scope, after, 10)).toEqual({
+      name: 'read_repricing_step',
+      query: `${columns}
+  AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
+  AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
+ORDER BY event_hour, event_id
+LIMIT {limit: UInt32}`,
+      query_params: {
+        account_id: 'acme',
+        from_0: START,
+        to_0: END,
+        limit: 10,
+        after_hour: Date.UTC(2025, 9, 1) / 1000,
+        after_id: after.eventId,
+      },
+    });
+  });
+});
+
+it('the statement of spans asks for the oldest event of each dimension', () => {
+  expect(dimensionSpansStatement({ accountId: 'acme', window: WINDOW })).toEqual({
+    name: 'read_dimension_spans',
+    query: `
+SELECT
+  billing_dimension,
+  count() AS events,
+  argMin(event_id, (timestamp, event_id)) AS first_event_id,
+  toUnixTimestamp64Milli(min(timestamp)) AS first_timestamp
+FROM usage_events FINAL
+WHERE ${SELECTION}
+GROUP BY billing_dimension
+ORDER BY billing_dimension`,
+    query_params: { account_id: 'acme', from_0: START, to_0: END },
+  });
+});
+
+describe('the steps through a window', () => {
+  /** All events of the account in the window, read so many at a time. */
+  async function readInSteps(accountId: string, limit: number): Promise<PricedEvent[]> {
+    const events: PricedEvent[] = [];
+    let last: EventKey | undefined;
+    for (;;) {
+      const step = await readRepricingStep(database.warehouse, { accountId, window: WINDOW }, last, limit);
+      expect(step.length).toBeLessThanOrEqual(limit);
+      if (step.length === 0) return events;
+      events.push(...step);
+      last = step.at(-1);
+    }
+  }
+
+  it('give every field of an event', async () => {
+    const whole = event({
+      accountId: 'whole',
+      resourceUuid: 'r-1',
+      workspace: 'é\u2028"\\',
+      usage: 999_999_999_999_999_999_999_999n,
+      cost: 10n ** 33n + 1n,
+      timestamp: START + 7,
+      revision: 65_535,
+      priceRevision: 3,
+      priceBook: 65_535,
+    });
+    await insertUsageEvents(database.warehouse, [whole]);
+    expect(await readInSteps('whole', 10)).toEqual([whole]);
+  });
+
+  it.each([1, 3, 100])('give every event once, %d at a time', async (limit) => {
+    const accountId = `steps-${limit}`;
+    // Random ids, several an hour, over the end of a day.
+    const events = Array.from({ length: 50 }, (_, n) => event({ accountId, timestamp: START + n * 17 * MINUTE }));
+    await insertUsageEvents(database.warehouse, events);
+    const ids = (await readInSteps(accountId, limit)).map(({ eventId }) => eventId);
+    expect(ids).toHaveLength(50);
+    expect(new Set(ids)).toEqual(new Set(events.map(({ eventId }) => eventId)));
+  });
+
+  it('keep to the window and the account, and leave out what is voided and what was replaced', async () => {
+    const accountId = 'kept';
+    const revised = event({ accountId, timestamp: START + MINUTE });
+    const voided = event({ accountId });
+    const moved = event({ accountId });
+    await insertUsageEvents(database.warehouse, [
+      event({ accountId, timestamp: START - 1 }),
+      event({ accountId, timestamp: END }),
+      event({ accountId: 'other' }),
+      revised,
+      voided,
+      moved,
+    ]);
+    const latest = { ...revised, usage: 2n, revision: 1 };
+    await insertUsageEvents(database.warehouse, [
+      latest,
+      { ...voided, revision: 1, voided: true },
+      // Within its hour, and out of the window.
+      { ...moved, revision: 1, timestamp: START - MINUTE },
+    ]);
+    expect(await readInSteps(accountId, 10)).toEqual([latest]);
+    expect(await readDimensionSpans(database.warehouse, { accountId, window: WINDOW })).toEqual([
+      {
+        billingDimension: 'sandbox_compute_runtime_gbs',
+        events: 1,
+        first: { eventId: latest.eventId, timestamp: latest.timestamp },
+      },
+    ]);
+  });
+});
+
+describe('the spans of dimensions', () => {
+  it('count events and name the oldest', async () => {
+    const accountId = 'spans';
+    const job = { accountId, resourceType: 'job', billingDimension: 'job_compute_runtime_gbs' } as const;
+    const oldest = event({ ...job, timestamp: START + MINUTE });
+    await insertUsageEvents(database.warehouse, [
+      event({ ...job, timestamp: START + 2 * MINUTE }),
+      oldest,
+      event({ accountId, timestamp: START + 3 * MINUTE }),
+    ]);
+    expect(await readDimensionSpans(database.warehouse, { accountId, window: WINDOW })).toEqual([
+      {
+        billingDimension: 'job_compute_runtime_gbs',
+        events: 2,
+        first: { eventId: oldest.eventId, timestamp: START + MINUTE },
+      },
+      expect.objectContaining({ billingDimension: 'sandbox_compute_runtime_gbs', events: 1 }),
+    ]);
+  });
+
+  it('are none where there is nothing', async () => {
+    expect(await readDimensionSpans(database.warehouse, { accountId: 'nobody', window: WINDOW })).toEqual([]);
+  });
+});

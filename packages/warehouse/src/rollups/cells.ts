@@ -1,0 +1,33 @@
+/** What a cell is: one account in one hour or day, one row of usage_hourly or usage_daily. Source: DESIGN section 4. */
+import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+
+/** How long the bucket of a cell is. UTC has no daylight saving, so all buckets of a grain have the same length. */
+export const GRAINS = ['hourly', 'daily'] as const;
+export type Grain = (typeof GRAINS)[number];
+
+export const GRAIN_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const satisfies Record<Grain, number>;
+
+export const CELL_TABLE = { hourly: 'usage_hourly', daily: 'usage_daily' } as const satisfies Record<Grain, string>;
+
+export interface Cell {
+  readonly accountId: string;
+  /** The start of its hour or day. */
+  readonly bucket: EpochMs;
+}
+
+/** The two sets of parallel arrays in a cell, and the dimensions by which the entries of each differ. */
+export const CELL_ARRAYS = {
+  summary: ['workspace', 'resource_type', 'billing_dimension'],
+  detail: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
+} as const satisfies Record<string, readonly GroupByDimension[]>;
+export type CellArrays = keyof typeof CELL_ARRAYS;
+
+/** The start of the bucket that holds the instant. */
+export function bucketOf(instant: EpochMs, grain: Grain): EpochMs {
+  return instant - (instant % GRAIN_MS[grain]);
+}
+
+/** The start of the first bucket that begins at the instant or after it. */
+export function nextBucket(instant: EpochMs, grain: Grain): EpochMs {
+  return bucketOf(instant + GRAIN_MS[grain] - 1, grain);
+}

@@ -1,0 +1,57 @@
+/** Watermarks: up to which hour and day the cells may be read. Both of a grain only rise. Source: DESIGN section 5. */
+import type { EpochMs } from '@meterline/catalog';
+import { z } from 'zod';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
+import { GRAINS, type Grain } from './cells.js';
+
+export interface GrainWatermarks {
+  /** Cells below may be under computation already: a writer that stores an event there must recompute its cell. */
+  readonly sealingUntil: EpochMs;
+  /** Cells below hold everything that is acknowledged: queries may read them instead of the events. */
+  readonly sealedUntil: EpochMs;
+}
+export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
+
+/** Below which instant the cells of each grain may be read. */
+export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
+
+export const NOTHING_SEALED: SealedUntil = { hourly: 0, daily: 0 };
+
+export const WATERMARKS_STATEMENT: Statement = {
+  name: 'read_rollup_seals',
+  query: `
+SELECT
+  grain,
+  toUnixTimestamp(max(sealing_until)) AS sealing_until,
+  toUnixTimestamp(max(sealed_until)) AS sealed_until
+FROM rollup_seals
+GROUP BY grain`,
+  query_params: {},
+};
+
+const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });
+
+/** A grain that was never sealed has both watermarks at 1970. */
+export async function readWatermarks(warehouse: Warehouse): Promise<Watermarks> {
+  const rows = await warehouse.read(WATERMARKS_STATEMENT, watermarksRow);
+  const ofGrain = (grain: Grain): GrainWatermarks => {
+    const row = rows.find((candidate) => candidate.grain === grain);
+    return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };
+  };
+  return { hourly: ofGrain('hourly'), daily: ofGrain('daily') };
+}
+
+/** Raises watermarks; one that is higher already stays. Durable when the promise resolves. */
+export async function raiseWatermarks(
+  warehouse: Warehouse,
+  grain: Grain,
+  { sealingUntil = 0, sealedUntil = 0 }: Partial<GrainWatermarks>,
+): Promise<void> {
+  const raised = {
+    grain,
+    sealing_until: Math.floor(sealingUntil / 1000),
+    sealed_until: Math.floor(sealedUntil / 1000),
+  };
+  await insertRows(warehouse, 'rollup_seals', [raised], 'raise_rollup_seal');
+}

@@ -1,0 +1,149 @@
+/**
+ * Brings a database to the schema of the migration files, however many processes start at once. A file is named
+ * `NNNN_name.sql`, holds one statement, and the numbers run from 0001 without a gap.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/insert.js';
+
+export interface Migration {
+  readonly version: number;
+  /** The file's name. */
+  readonly name: string;
+  readonly sql: string;
+  /** SHA-256 of the text, hexadecimal; line endings do not count. */
+  readonly checksum: string;
+}
+
+/** The migration files, or the database's record of them, cannot be trusted; the message names the file. */
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError';
+}
+
+export const MIGRATIONS_DIRECTORY = fileURLToPath(new URL('../../../../clickhouse/migrations/', import.meta.url));
+
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+/**
+ * ClickHouse has no lock to take: two processes that start at once run the same files at once, and a crash may fall
+ * between a statement and its record. Both are harmless when a statement changes nothing the second time.
+ */
+const REPEATABLE =
+  /^(CREATE (TABLE|VIEW|DICTIONARY) IF NOT EXISTS|ALTER TABLE \S+ \w+ \w+ IF (NOT )?EXISTS|DROP \w+ IF EXISTS)\s/i;
+
+const CREATE_DATABASE = 'CREATE DATABASE IF NOT EXISTS {database: Identifier}';
+
+const CREATE_HISTORY = `
+CREATE TABLE IF NOT EXISTS schema_migrations
+(
+    version    UInt32,
+    name       String,
+    checksum   FixedString(64),
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY version
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`;
+
+const READ_HISTORY: Statement = {
+  name: 'read_schema_migrations',
+  query: 'SELECT version, name, checksum FROM schema_migrations FINAL ORDER BY version',
+  query_params: {},
+};
+
+const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
+type AppliedMigration = z.output<typeof historyRow>;
+
+/**
+ * Creates the database if there is none and runs every migration that it lacks, in order.
+ * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE}.
+ * @returns the names of the migrations that this call has run
+ * @throws MigrationError when a file was edited after it ran, or the database has run a file that is not there
+ */
+export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
+  const migrations = await readMigrations(directory);
+  await createDatabase(options);
+  const warehouse = createWarehouse(options);
+  try {
+    await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
+    const applied = await warehouse.read(READ_HISTORY, historyRow);
+    const pending = pendingMigrations(migrations, applied);
+    for (const migration of pending) await apply(warehouse, migration);
+    return pending.map(({ name }) => name);
+  } finally {
+    await warehouse.close();
+  }
+}
+
+/** The migrations still to run, after a check that history and files agree. */
+export function pendingMigrations(
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): readonly Migration[] {
+  for (const past of applied) {
+    const file = migrations.find(({ version }) => version === past.version);
+    if (!file) {
+      throw new MigrationError(
+        `migration ${past.name} has run on this database but its file is missing; start the release that has it`,
+      );
+    }
+    if (file.checksum !== past.checksum) {
+      throw new MigrationError(
+        `migration ${file.name} was edited after it had run; restore the file and add a new migration instead`,
+      );
+    }
+  }
+  return migrations.filter(({ version }) => !applied.some((past) => past.version === version));
+}
+
+async function createDatabase(options: WarehouseOptions): Promise<void> {
+  const server = createWarehouse({ ...options, database: 'default' });
+  try {
+    await server.run({
+      name: 'create_database',
+      query: CREATE_DATABASE,
+      query_params: { database: options.database },
+    });
+  } finally {
+    await server.close();
+  }
+}
+
+async function apply(warehouse: Warehouse, { version, name, sql, checksum }: Migration): Promise<void> {
+  await warehouse.run({ name: 'run_migration', query: sql, query_params: {} });
+  await insertRows(warehouse, 'schema_migrations', [{ version, name, checksum }]);
+}
+
+export async function readMigrations(directory: string): Promise<Migration[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+  return Promise.all(names.map((name, index) => readMigration(directory, name, index + 1)));
+}
+
+async function readMigration(directory: string, name: string, expected: number): Promise<Migration> {
+  const version = Number(FILE_NAME.exec(name)?.[1]);
+  if (version !== expected) {
+    throw new MigrationError(`migration ${name} is out of order: expected number ${String(expected).padStart(4, '0')}`);
+  }
+  const sql = (await readFile(`${directory}/${name}`, 'utf8')).replaceAll('\r\n', '\n');
+  if (!isRepeatable(withoutComments(sql))) {
+    throw new MigrationError(`migration ${name} must be one statement with IF NOT EXISTS or IF EXISTS`);
+  }
+  return { version, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+}
+
+/** Each part of an ALTER needs its own IF, so it may have one part only: no comma outside of parentheses. */
+function isRepeatable(statement: string): boolean {
+  return REPEATABLE.test(statement) && !(/^ALTER/i.test(statement) && withoutParentheses(statement).includes(','));
+}
+
+function withoutParentheses(text: string): string {
+  const shorter = text.replace(/\([^()]*\)/g, '');
+  return shorter === text ? text : withoutParentheses(shorter);
+}
+
+function withoutComments(sql: string): string {
+  return sql.replace(/^\s*--.*$/gm, '').trimStart();
+}
