@@ -165,12 +165,12 @@ describe('what is not allowed', () => {
 describe('a failure', () => {
   it('of too many requests is waited for, and then the page continues', async () => {
     const prepare = async (page: Page) => {
-      await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '1' }), { times: 1 });
+      await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });
       await recordBanners(page);
     };
     const { page } = await visit(context, api.url, { key, view: 'account=acme', prepare });
     await expect(tableRows(page)).resolves.toHaveLength(5);
-    expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 1 s.');
+    expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
   });
 
   it('of the service is shown with its request, and can be tried again', async () => {

@@ -1,5 +1,5 @@
 /** The examples of an operation as commands for a shell. */
-import type { Operation, Parameter } from '../openapi/model.js';
+import type { Operation, Parameter } from './model.js';
 
 export interface CurlExample {
   readonly summary: string;
