@@ -39,7 +39,7 @@ const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path,
 );
 
 describe('the document', () => {
-  it('is served as it is made, without credentials', async () => {
+  it('is served as it is built, without credentials', async () => {
     const { status, body, headers } = await api.request('/openapi.json');
     expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
       200,
