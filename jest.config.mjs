@@ -2,6 +2,8 @@
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
+  testSequencer: '<rootDir>/test/setup/longest-first.mjs',
+  reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
   // More than the cores of a small machine: many tests wait for servers, and for processes to end.
   maxWorkers: 3,
   testTimeout: 30_000,

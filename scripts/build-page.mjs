@@ -1,6 +1,6 @@
 /**
- * Builds the web page, unless the one that is there was built from the same sources: its inputs' hash is kept beside it.
- * After `tsc -b`, whose output of the catalog and the client it bundles.
+ * Builds the web page, unless its sources have not changed since the last build: their hash is kept next to it. Run it
+ * after `tsc -b`, because it bundles the compiled catalog and client.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const DASHBOARD = join(ROOT, 'packages', 'dashboard');
 const HASH_FILE = join(DASHBOARD, 'dist', 'page.hash');
-/** The lock file stands for every library in the bundle. */
+/** The lock file covers every library in the bundle. */
 const INPUTS = [
   'package-lock.json',
   'scripts/build-page.mjs',
@@ -22,7 +22,7 @@ const INPUTS = [
   'packages/catalog/dist',
   'packages/client/dist',
 ];
-/** Files of those folders that never reach the bundle. */
+/** Files in those folders that are not bundled. */
 const NOT_BUNDLED = /\.(test\.tsx?|d\.ts|map|tsbuildinfo)$/;
 
 const hash = await hashOfInputs();
@@ -37,7 +37,7 @@ async function build() {
     child.once('close', resolve);
   });
   process.exitCode = code ?? 1;
-  // Last, so that a build that was interrupted is not taken for one.
+  // Written last, so that an interrupted build runs again.
   if (code === 0) await writeFile(HASH_FILE, hash);
 }
 
@@ -51,7 +51,7 @@ async function hashOfInputs() {
   return hash.digest('hex');
 }
 
-/** A file itself, or all files of a folder, always in the same order. */
+/** The file itself, or all files of the folder, always in the same order. */
 async function filesOf(path) {
   const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch((error) => {
     if (error.code === 'ENOTDIR') return undefined;

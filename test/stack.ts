@@ -1,6 +1,6 @@
 /** A database and a queue of its own for each test file, on the servers that the run's global set-up started. */
 import { randomUUID } from 'node:crypto';
-import { createWarehouse, migrate, type Statement, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 
 export interface TestDatabase {
@@ -22,7 +22,7 @@ export function uniquePrefix(): string {
   return `test-${randomUUID()}`;
 }
 
-/** A migrated database, dropped by `drop`. */
+/** A migrated database, dropped by `drop`: a copy of the one that the set-up has migrated, in a sixth of the statements. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const options: WarehouseOptions = {
     url: testClickHouseUrl(),
@@ -31,7 +31,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     database: `test_${randomUUID().replaceAll('-', '')}`,
     application: 'meterline-test',
   };
-  await migrate(options);
+  await copyTemplate(options, required('METERLINE_TEST_TEMPLATE'));
   const warehouse = createWarehouse(options);
   return {
     options,
@@ -41,6 +41,27 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       await warehouse.close();
     },
   };
+}
+
+/** The tables exactly as the template has them, and the history of its migrations. */
+async function copyTemplate(options: WarehouseOptions, template: string): Promise<void> {
+  const { database } = options;
+  const server = createWarehouse({ ...options, database: template });
+  try {
+    const [tables] = await Promise.all([
+      select<{ create: string }>(
+        server,
+        'SELECT create_table_query AS create FROM system.tables WHERE database = {template: String}',
+        { template },
+      ),
+      execute(server, `CREATE DATABASE ${database}`),
+    ]);
+    const inCopy = ({ create }: { create: string }) => create.replaceAll(`${template}.`, `${database}.`);
+    await Promise.all(tables.map((table) => execute(server, inCopy(table))));
+    await execute(server, `INSERT INTO ${database}.schema_migrations SELECT * FROM ${template}.schema_migrations`);
+  } finally {
+    await server.close();
+  }
 }
 
 /** A test's own SELECT. @returns its rows as they come: 64-bit integers and decimals are texts */

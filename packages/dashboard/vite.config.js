@@ -1,7 +1,7 @@
-/** Builds the page into dist/page; `npm run dev` serves it, with the API of a running stack behind it. */
+/** Builds the page into dist/page. `npm run dev` serves it, and passes requests on to the API of a running stack. */
 import { defineConfig } from 'vite';
 
-/** The chart's code is asked for together with the page's, not once that has run. */
+/** Loads the chart's code together with the page's code, not after that has run. */
 const preloadChunks = {
   name: 'preload-chunks',
   transformIndexHtml: {
@@ -22,15 +22,15 @@ export default defineConfig({
   build: {
     outDir: 'dist/page',
     emptyOutDir: true,
-    // As new as light-dark() in CSS.
+    // The first versions with light-dark() in CSS.
     target: ['chrome123', 'firefox120', 'safari17.5'],
     // A data: URL would need its own exception in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // Of what was transferred compressed, a test knows the limit.
+    // A test limits the compressed size.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
-      // "use client" means nothing here.
+      // Without a server, "use client" has no meaning.
       onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
     },
   },

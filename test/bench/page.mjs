@@ -1,6 +1,6 @@
 /**
- * How long the web page takes until its first view of the demo account is drawn, in a browser that has never seen it:
- * the median of five visits to the stack of `npm start`, which must be running (METERLINE_DATA_DIR, as for the command).
+ * How long the web page takes to draw its first view of the demo account, in a browser with an empty cache: the median of
+ * five visits to the stack of `npm start`, which must be running (METERLINE_DATA_DIR, as for the command line).
  *
  * Usage: npm run bench:page
  */
@@ -31,7 +31,7 @@ try {
   await browser.close();
 }
 
-/** Milliseconds from the navigation to the load event and to the drawn view, and from the one to the other. */
+/** Milliseconds from the navigation to the load event and to the drawn view, and between those two. */
 async function measure() {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();

@@ -117,8 +117,8 @@ describe('accessibility', () => {
 
 describe('a narrow screen', () => {
   it('shows everything without scrolling sideways', async () => {
-    const own = await newContext(browser, { viewport: PHONE });
-    const { page } = await visit(own, api.url, { key, view: BUSY_VIEW });
+    const prepare = (shown: Page) => shown.setViewportSize(PHONE);
+    const { page } = await visit(context, api.url, { key, view: BUSY_VIEW, prepare });
     await tableRows(page);
     const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(await sideways()).toBeLessThanOrEqual(0);
@@ -133,7 +133,6 @@ describe('a narrow screen', () => {
     await page.getByRole('button', { name: /^Filters/ }).click();
     await choose(page, 'Type All', 'Sandbox');
     await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
-    await own.close();
   });
 });
 
@@ -150,7 +149,7 @@ describe('while it loads', () => {
             resolve(values.reduce((sum, value) => sum + value, 0));
           });
           observer.observe({ type: 'layout-shift', buffered: true });
-          // Without any shift there is nothing to be told.
+          // Without any shift the observer is never called.
           setTimeout(() => resolve(0), 300);
         }),
     );

@@ -22,9 +22,9 @@ export async function startPage(replace: Parameters<typeof startApi>[0] = {}): P
 }
 
 /**
- * A profile of its own, in a time zone far from UTC, which must not show. Without animations: a browser without a graphics
- * card spends half of its time on them. Its first page stays empty and open (see {@link closePages}): a window of Chromium
- * costs a second of processor time to open, and further pages are tabs of the same window.
+ * A profile of its own, in a time zone far from UTC, which must not show. Without animations, because a browser without a
+ * graphics card draws each frame with the processor. Its first page stays empty and open (see {@link closePages}): a new
+ * window of Chromium costs a second of processor time, and further pages are tabs of the same window.
  */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({

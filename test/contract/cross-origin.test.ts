@@ -58,7 +58,7 @@ describe('a preflight', () => {
   });
 
   it('is a method like any other where no origin is listed', async () => {
-    const closed = await startApi();
+    const closed = await startApi({ warehouse: api.dependencies.warehouse });
     try {
       const headers = { origin: APP, 'access-control-request-method': 'GET' };
       const answer = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });

@@ -1,10 +1,10 @@
-/** The query API in this process, on a port and a database of its own, and what the contract tests say to it. */
+/** The query API in this process, on a port of its own, and how the contract tests ask it. */
 import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
 import { createApp, createRedis, createSealReader, type QueryDependencies, startServer } from '@meterline/query';
 import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { createTestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 import { checkAnswer } from './openapi-check.js';
 
 export interface Answer {
@@ -31,8 +31,9 @@ export interface TestApi {
 
 export const NOW = new Date('2025-11-15T12:00:00Z');
 
+/** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
 export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
-  const database = await createTestDatabase();
+  const { warehouse, drop } = await warehouseOf(replace);
   const redis = createRedis(testRedisUrl());
   await redis.connect();
   const prefix = uniquePrefix();
@@ -41,8 +42,8 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const clock = { now: NOW };
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
-    warehouse: database.warehouse,
-    readSealed: createSealReader(database.warehouse, () => clock.now),
+    warehouse,
+    readSealed: createSealReader(warehouse, () => clock.now),
     maxStoredGroups: 100_000,
     keys,
     accounts,
@@ -68,16 +69,22 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     key: async (account, role = 'admin', clientId = `${role} of ${account}`) =>
       (await keys.create({ account, role, clientId }, clock.now)).key,
     request: (path, init) => send(`${url}${path}`, init),
-    seed: (events) => insertUsageEvents(database.warehouse, events),
+    seed: (events) => insertUsageEvents(warehouse, events),
     stop: async () => {
       await server.close(1_000);
       redis.disconnect();
-      await database.drop();
+      await drop();
     },
   };
 }
 
-/** Each answer is held to the OpenAPI document on its way. */
+async function warehouseOf({
+  warehouse,
+}: Partial<QueryDependencies>): Promise<Pick<TestDatabase, 'warehouse' | 'drop'>> {
+  return warehouse ? { warehouse, drop: async () => undefined } : createTestDatabase();
+}
+
+/** Each answer is compared with the OpenAPI document. */
 async function send(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, init);
   const { headers, status } = response;

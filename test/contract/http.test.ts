@@ -176,7 +176,7 @@ describe('X-Request-Id', () => {
 });
 
 describe('headers of an answer', () => {
-  it('keep account data out of caches and tell nothing of the software', async () => {
+  it('keep account data out of caches and do not name the software', async () => {
     const { headers } = await api.request(metricsPath('acme', DAY), bearer(key));
     expect(headers.get('cache-control')).toBe('private, no-store');
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -240,7 +240,7 @@ describe('the request log', () => {
     }
   });
 
-  it('tells of health checks only at debug', async () => {
+  it('has health checks at debug only', async () => {
     api.log.length = 0;
     await api.request('/healthz');
     await api.request('/readyz');

@@ -1,4 +1,4 @@
-/** Holds every answer that the contract tests get to the OpenAPI document, so that a deviation fails the test that met it. */
+/** Compares every answer of the contract tests with the OpenAPI document, so that a deviation fails the test that got it. */
 import { parseTimestamp } from '@meterline/catalog';
 import { createOpenApiDocument, type OpenApiResponse } from '@meterline/query';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -23,7 +23,7 @@ ajv.addVocabulary(['components']);
 ajv.addFormat('date-time', (text) => parseTimestamp(text) !== undefined);
 ajv.addSchema({ $id: ADDRESS, components: { schemas: closed(schemas) } });
 
-/** The API; pages for people, and the document itself, are no part of the document. */
+/** The API. Pages for people and the document itself are not in the document. */
 const API = /^\/(v0|healthz|readyz)(\/|$)/;
 
 const paths = Object.entries(document.paths).map(([path, methods]) => ({
@@ -54,7 +54,7 @@ export function checkAnswer(answer: CheckedAnswer): void {
   if (!validate(body)) throw new Error(`${place}, and the body deviates: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** What the document says of such an answer. A path or a method that it does not have is an error as any other. */
+/** The response in the document for an answer. For a path or method that it does not have, it is the one for other errors. */
 function documented({ method, path, status }: CheckedAnswer): OpenApiResponse {
   const methods = paths.find(({ pattern }) => pattern.test(path))?.methods;
   const operation =
@@ -84,7 +84,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate;
 }
 
-/** The schemas with no room for members that they do not name: readers pass over those, the document must have them. */
+/** The schemas, without room for other members: readers ignore those, but the document must name them all. */
 function closed<T>(schema: T): T;
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map((item) => closed(item));

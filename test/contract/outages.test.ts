@@ -2,11 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore } from '@meterline/access';
 import { createRedis, type TokenVerifier } from '@meterline/query';
 import { createWarehouse } from '@meterline/warehouse';
+import { createTestDatabase, type TestDatabase } from '../stack.js';
 import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
 
 /** Nothing can listen on port 1 without the system's permission. */
 const NOWHERE = '127.0.0.1:1';
 const RESOURCE_TYPES = `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams(DAY)}`;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
 
 describe('while ClickHouse is away', () => {
   let api: TestApi;
@@ -35,7 +42,7 @@ describe('while ClickHouse is away', () => {
     expect(answer.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
   });
 
-  it('the log tells the cause', async () => {
+  it('the log has the cause', async () => {
     api.log.length = 0;
     await api.request(metricsPath('acme', DAY), bearer(key));
     expect(api.log).toMatchObject([{ event: 'request_failed', status: 503, account: 'acme' }]);
@@ -48,7 +55,7 @@ describe('while ClickHouse is away', () => {
     expect((await api.request('/healthz')).status).toBe(200);
   });
 
-  it('a mistake of the caller is still told first', async () => {
+  it('a mistake of the caller is still reported first', async () => {
     expect((await api.request(metricsPath('acme', {}), bearer(key))).status).toBe(400);
   });
 
@@ -73,7 +80,7 @@ describe('while Redis is away', () => {
     redis.on('error', () => undefined);
     await expect(redis.connect()).rejects.toThrow();
     const keys = new ApiKeyStore(redis, accounts, 'away');
-    api = await startApi({ accounts, keys, tokens, pingRedis: () => redis.ping() });
+    api = await startApi({ warehouse: database.warehouse, accounts, keys, tokens, pingRedis: () => redis.ping() });
   });
   afterAll(async () => {
     redis.disconnect();
@@ -111,6 +118,7 @@ describe('while Redis is away', () => {
 describe('a bug', () => {
   it('is 500 that says nothing internal, and is logged with its cause', async () => {
     const api = await startApi({
+      warehouse: database.warehouse,
       clock: () => {
         throw new Error('the clock is broken in a secret way');
       },
@@ -129,7 +137,7 @@ describe('a bug', () => {
 
 describe('/readyz', () => {
   it('is 200 while both answer', async () => {
-    const api = await startApi();
+    const api = await startApi({ warehouse: database.warehouse });
     try {
       const answer = await api.request('/readyz');
       expect([answer.status, answer.body]).toEqual([200, { status: 'ready' }]);

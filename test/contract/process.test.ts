@@ -62,14 +62,14 @@ describe('the process stops with code 0', () => {
     expect(await rest).toMatch(/"event":"stopped".*\n$/);
   });
 
-  it('when nobody reads its log any more', async () => {
+  it('when the reader of its log is gone', async () => {
     const { child, ended } = await startListening();
     child.stdout?.destroy();
     child.kill('SIGTERM');
     expect(await ended).toEqual({ code: 0, stderr: '' });
   });
 
-  it('when whoever reads its log has stalled', async () => {
+  it('when the reader of its log has stalled', async () => {
     const { child, ended, url } = await startListening();
     child.stdout?.pause();
     const long = `${url}/${'x'.repeat(4_000)}`;
@@ -95,62 +95,85 @@ describe('the process stops with code 0', () => {
 });
 
 describe('the process does not start, says why in one line, and exits with 1', () => {
+  const occupant = createServer();
+  let later: TestDatabase;
+  /** What each process writes. All start at once: one alone takes more than half a second. */
+  let refusals: Readonly<Record<string, Promise<string>>>;
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => occupant.listen(0, resolve));
+    later = await createTestDatabase();
+    await execute(
+      later.warehouse,
+      `INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, '9999_later.sql', '${'0'.repeat(64)}')`,
+    );
+    refusals = {
+      badPort: refusal({ PORT: 'eighty' }),
+      noSecret: refusal({ CURSOR_SECRET: '' }),
+      noClickHouse: refusal({ CLICKHOUSE_URL: 'http://127.0.0.1:1' }),
+      wrongPassword: refusal({ CLICKHOUSE_USER: 'nobody', CLICKHOUSE_PASSWORD: 'hunter2' }),
+      noRedis: refusal({ REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }),
+      portInUse: refusal({ PORT: String(occupiedPort()) }),
+      // RFC 5737: for documentation, so nobody has it.
+      foreignAddress: refusal({ LISTEN_HOST: '192.0.2.1' }),
+      laterDatabase: refusal({ CLICKHOUSE_DATABASE: later.options.database }),
+    };
+    await Promise.all(Object.values(refusals));
+  });
+  afterAll(async () => {
+    occupant.close();
+    await later.drop();
+  });
+
   const refusal = async (variables: Record<string, string>) => {
     const { code, stderr } = await start(variables).ended;
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^meterline-query: [^\n]+\n$/);
-    return stderr;
+    return `${code} ${stderr}`;
+  };
+  const occupiedPort = () => {
+    const address = occupant.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    return address.port;
+  };
+  /** The one line that the process wrote before it exited with 1. */
+  const refusalOf = async (name: string) => {
+    const ended = await refusals[name];
+    expect(ended).toMatch(/^1 meterline-query: [^\n]+\n$/);
+    return ended;
   };
 
   it('on a bad variable', async () => {
-    expect(await refusal({ PORT: 'eighty' })).toContain('PORT must be a whole number');
-    expect(await refusal({ CURSOR_SECRET: '' })).toContain('CURSOR_SECRET is missing');
+    expect(await refusalOf('badPort')).toContain('PORT must be a whole number');
+    expect(await refusalOf('noSecret')).toContain('CURSOR_SECRET is missing');
   });
 
   it('without ClickHouse', async () => {
-    expect(await refusal({ CLICKHOUSE_URL: 'http://127.0.0.1:1' })).toContain(
+    expect(await refusalOf('noClickHouse')).toContain(
       'ClickHouse at 127.0.0.1:1 does not answer (connect ECONNREFUSED',
     );
   });
 
   it('with a wrong password for ClickHouse, which it does not print', async () => {
-    const stderr = await refusal({ CLICKHOUSE_USER: 'nobody', CLICKHOUSE_PASSWORD: 'hunter2' });
-    expect(stderr).toContain('Authentication failed');
-    expect(stderr).not.toContain('hunter2');
+    const line = await refusalOf('wrongPassword');
+    expect(line).toContain('Authentication failed');
+    expect(line).not.toContain('hunter2');
   });
 
   it('without Redis', async () => {
-    const stderr = await refusal({ REDIS_URL: 'redis://:hunter2@127.0.0.1:1' });
-    expect(stderr).toContain('Redis at 127.0.0.1:1 does not answer (connect ECONNREFUSED');
-    expect(stderr).not.toContain('hunter2');
+    const line = await refusalOf('noRedis');
+    expect(line).toContain('Redis at 127.0.0.1:1 does not answer (connect ECONNREFUSED');
+    expect(line).not.toContain('hunter2');
   });
 
   it('when the port is in use', async () => {
-    const occupant = createServer();
-    await new Promise<void>((resolve) => occupant.listen(0, resolve));
-    const address = occupant.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    expect(await refusal({ PORT: String(address.port) })).toContain(`cannot listen on port ${address.port}`);
-    occupant.close();
+    expect(await refusalOf('portInUse')).toContain(`cannot listen on port ${occupiedPort()}`);
   });
 
   it('when LISTEN_HOST is no address of this machine', async () => {
-    // RFC 5737: for documentation, so nobody has it.
-    expect(await refusal({ LISTEN_HOST: '192.0.2.1' })).toMatch(
+    expect(await refusalOf('foreignAddress')).toMatch(
       /cannot listen on port 0 of 192\.0\.2\.1; free it or set PORT to another, or LISTEN_HOST to an address of this machine \(listen EADDRNOTAVAIL/,
     );
   });
 
   it('when the database was migrated by a later release', async () => {
-    const later = await createTestDatabase();
-    try {
-      await execute(
-        later.warehouse,
-        `INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, '9999_later.sql', '${'0'.repeat(64)}')`,
-      );
-      expect(await refusal({ CLICKHOUSE_DATABASE: later.options.database })).toContain('9999_later.sql');
-    } finally {
-      await later.drop();
-    }
+    expect(await refusalOf('laterDatabase')).toContain('9999_later.sql');
   });
 });

@@ -1,4 +1,4 @@
-/** Bytes that no HTTP client would send. */
+/** Sends bytes that no HTTP client would send. */
 import { connect } from 'node:net';
 
 export interface RawAnswer {
@@ -7,7 +7,7 @@ export interface RawAnswer {
   readonly body: unknown;
 }
 
-/** Sends them and reads until the server closes. @param keepsOpen as if there were more to come */
+/** Sends them and reads until the server closes. @param keepsOpen as if more bytes followed */
 export async function sendBytes(url: string, text: string, { keepsOpen = false } = {}): Promise<RawAnswer> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const bytes = Buffer.from(text, 'latin1');

@@ -39,7 +39,7 @@ const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path,
 );
 
 describe('the document', () => {
-  it('is served as it is made, without credentials', async () => {
+  it('is served as it is built, without credentials', async () => {
     const { status, body, headers } = await api.request('/openapi.json');
     expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
       200,
@@ -49,7 +49,7 @@ describe('the document', () => {
     expect(body).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
-  it('has nothing that a linter would mend', async () => {
+  it('has no fault that a linter finds', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] });
     const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: 'openapi.json', config });
     expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`)).toEqual(

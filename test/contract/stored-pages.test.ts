@@ -4,7 +4,8 @@ import { countStoredGroups, type PricedEvent } from '@meterline/warehouse';
 import { execute } from '../stack.js';
 import { bearer, DAY, errorOf, event, metricsPath, readMetrics, startApi, type TestApi } from './fixture.js';
 
-const GROUPS = 25_000;
+/** More than a block of ClickHouse has rows (8,192). */
+const GROUPS = 10_000;
 const BY_UUID = { ...DAY, groupBy: 'resource_uuid', limit: '100' };
 /** Whole dollars, so that sums of JSON's doubles are exact; the ranking is that of the numbers. */
 const BOXES = Array.from({ length: GROUPS }, (_, index) =>
@@ -17,7 +18,7 @@ function uuid(index: number): string {
   return `box-${String(index).padStart(5, '0')}`;
 }
 
-/** What may happen between two pages: a dearer group, a group that was shown grows, one not yet shown vanishes. */
+/** What may happen between two pages: a more expensive group, a group that was shown grows, one not yet shown disappears. */
 function changesAfter(page: number): PricedEvent[] {
   const last = BOXES[GROUPS - page];
   return [
@@ -40,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-describe('25,000 groups, while events keep arriving', () => {
+describe('10,000 groups, while events keep arriving', () => {
   it('come every one once, as they were for the first page, and add up to the total of every page', async () => {
     const shown: string[] = [];
     let cost = 0;
@@ -56,7 +57,7 @@ describe('25,000 groups, while events keep arriving', () => {
       if (pages % 10 === 1) await api.seed(changesAfter(pages));
     } while (cursor !== '');
     expect(shown).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
-    expect([pages, cost]).toEqual([250, TOTAL]);
+    expect([pages, cost]).toEqual([GROUPS / 100, TOTAL]);
   }, 60_000);
 
   it('are another answer when the first page is asked for again', async () => {

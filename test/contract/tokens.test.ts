@@ -131,7 +131,7 @@ describe('a token is 401', () => {
   });
 
   it('if the service knows no issuer', async () => {
-    const keysOnly = await startApi();
+    const keysOnly = await startApi({ warehouse: api.dependencies.warehouse });
     try {
       expect((await keysOnly.request('/v0/accounts', bearer(await token()))).status).toBe(401);
     } finally {
@@ -140,13 +140,13 @@ describe('a token is 401', () => {
   });
 });
 
-describe('when the published keys cannot be had', () => {
+describe('when the published keys cannot be read', () => {
   it.each([
     ['nothing listens there', () => 'http://127.0.0.1:1/jwks.json'],
     ['something else is there', () => `${api.url}/healthz`],
     ['it is not found', () => `${api.url}/nope`],
   ])('because %s, a token is 503 and an API key still works', async (_why, url) => {
-    const cut = await startApi({ tokens: verifier(url()) });
+    const cut = await startApi({ warehouse: api.dependencies.warehouse, tokens: verifier(url()) });
     try {
       const answer = await cut.request(metricsPath('acme', DAY), bearer(await token()));
       expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);

@@ -1,4 +1,7 @@
-/** A worker that cannot start says why in one line, and one that can also stops. */
+/**
+ * A worker that cannot start says why in one line, and one that can also stops. What ends a start is asked of the start
+ * itself, in this process; how a process reports it is asked of processes.
+ */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -6,8 +9,14 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
+import { StartError } from '@meterline/service';
+import { noTracing } from '@meterline/service/tracing';
+import { registerPriceBook } from '@meterline/warehouse';
+import { pino } from 'pino';
+import { readEnv } from '../../services/ingest/src/env.js';
+import { startService } from '../../services/ingest/src/start.js';
 import { killServices, launchService, type ServiceEnvironment, startIngest } from '../services.js';
 import { testRedisUrl } from '../stack.js';
 import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from './pipeline.js';
@@ -25,7 +34,21 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** @returns the one line that the worker leaves */
+/**
+ * @returns why the start ended. For starts that end before the worker holds anything that must be closed, and not for an
+ * error of Node itself, which jest would word in another way
+ */
+async function startFault(changes: ServiceEnvironment): Promise<string> {
+  const start = startService(readEnv({ ...pipeline.env, ...changes }), pino({ level: 'silent' }), noTracing());
+  const fault = await start.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(fault instanceof StartError)) throw new Error('not a start that failed for a known reason', { cause: fault });
+  return fault.message;
+}
+
+/** @returns the one line that the process of the worker leaves */
 async function failedStart(changes: ServiceEnvironment): Promise<string> {
   const worker = launchService('ingest', { ...pipeline.env, ...changes });
   expect(await worker.exited).toEqual({ code: 1, signal: null });
@@ -52,7 +75,7 @@ describe('ingest, started where it cannot work', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     try {
-      const line = await failedStart({ REDIS_URL: `redis://:secret@127.0.0.1:${port}` });
+      const line = await startFault({ REDIS_URL: `redis://:secret@127.0.0.1:${port}` });
       expect(line).toContain(`Redis at 127.0.0.1:${port} does not answer`);
       expect(line).not.toContain('secret');
     } finally {
@@ -68,7 +91,7 @@ describe('ingest, started where it cannot work', () => {
   });
 
   it('names a user whom ClickHouse does not know', async () => {
-    expect(await failedStart({ CLICKHOUSE_USER: 'nobody' })).toMatch(
+    expect(await startFault({ CLICKHOUSE_USER: 'nobody' })).toMatch(
       /ClickHouse at .* refuses \(.*nobody: Authentication failed/,
     );
   });
@@ -81,9 +104,9 @@ describe('ingest, started where it cannot work', () => {
     await once(server, 'listening');
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     try {
-      const line = await failedStart({ CLICKHOUSE_URL: `http://${host}` });
+      const line = await startFault({ CLICKHOUSE_URL: `http://${host}` });
       const reason = status === 200 ? ' (SELECT 1 did not return 1)' : '';
-      expect(line).toBe(`meterline-ingest: ClickHouse at ${host} does not answer as ClickHouse does${reason}`);
+      expect(line).toBe(`ClickHouse at ${host} does not answer as ClickHouse does${reason}`);
     } finally {
       server.close();
     }
@@ -96,8 +119,8 @@ describe('ingest, started where it cannot work', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     try {
-      const line = await failedStart({ REDIS_URL: `redis://127.0.0.1:${port}` });
-      expect(line).toBe(`meterline-ingest: what answers at 127.0.0.1:${port} is not Redis`);
+      const line = await startFault({ REDIS_URL: `redis://127.0.0.1:${port}` });
+      expect(line).toBe(`what answers at 127.0.0.1:${port} is not Redis`);
     } finally {
       server.close();
     }
@@ -105,14 +128,14 @@ describe('ingest, started where it cannot work', () => {
 
   it('names a user whom Redis does not know', async () => {
     const host = new URL(testRedisUrl()).host;
-    const line = await failedStart({ REDIS_URL: `redis://nobody:secret@${host}` });
+    const line = await startFault({ REDIS_URL: `redis://nobody:secret@${host}` });
     expect(line).toContain(`Redis at ${host} refuses (WRONGPASS`);
     expect(line).not.toContain('secret');
   });
 
   it('does not use another database of Redis for one that is not there', async () => {
     const host = new URL(testRedisUrl()).host;
-    expect(await failedStart({ REDIS_URL: `redis://${host}/99` })).toContain(
+    expect(await startFault({ REDIS_URL: `redis://${host}/99` })).toContain(
       `Redis at ${host} refuses (ERR DB index is out of range)`,
     );
   });
@@ -147,11 +170,11 @@ describe('ingest, started where it cannot work', () => {
       ({ billingDimension }) => billingDimension !== 'volume_storage_gbs',
     );
     const path = await file('gap.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
-    expect(await failedStart({ PRICE_BOOK: path })).toContain('no price for volume_storage_gbs');
+    expect(await startFault({ PRICE_BOOK: path })).toContain('no price for volume_storage_gbs');
   });
 
   it('refuses other prices under a version that is in use', async () => {
-    await (await startIngest(pipeline.env)).stop();
+    await registerPriceBook(pipeline.warehouse, DEFAULT_PRICE_BOOK);
     const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
     const path = await file('conflict.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, prices }));
     expect(await failedStart({ PRICE_BOOK: path })).toContain('price book version 0 is already in use');

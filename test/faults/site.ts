@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
+  type LocalStack,
   type RunningClickHouse,
   type RunningRedis,
   startClickHouse,
@@ -27,22 +28,17 @@ export class Site {
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
-  readonly #dataDir: string;
+  readonly #stack: LocalStack;
   #query: QueryProcess | undefined;
   #rounds = 0;
 
-  private constructor(
-    dataDir: string,
-    clickhouse: RunningClickHouse,
-    redis: RunningRedis,
-    clickhouseLink: TcpProxy,
-    redisLink: TcpProxy,
-  ) {
-    this.#dataDir = dataDir;
-    this.clickhouse = new RestartableServer(clickhouse, ({ httpPort, tcpPort }) =>
+  private constructor(stack: LocalStack, clickhouseLink: TcpProxy, redisLink: TcpProxy) {
+    const { directory: dataDir } = stack;
+    this.#stack = stack;
+    this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort, tcpPort }) =>
       startClickHouse({ dataDir, httpPort, tcpPort }),
     );
-    this.redis = new RestartableServer(redis, ({ port }) => startRedis({ dataDir, port }));
+    this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
     this.clickhouseLink = clickhouseLink;
     this.redisLink = redisLink;
   }
@@ -50,9 +46,8 @@ export class Site {
   static async open(): Promise<Site> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
-      const { clickhouse, redis } = await startLocalStack({ dataDir });
-      const links = [await TcpProxy.open(clickhouse.httpPort), await TcpProxy.open(redis.port)] as const;
-      return new Site(dataDir, clickhouse, redis, ...links);
+      const stack = await startLocalStack({ dataDir });
+      return new Site(stack, await TcpProxy.open(stack.clickhouse.httpPort), await TcpProxy.open(stack.redis.port));
     } catch (error) {
       await rm(dataDir, { recursive: true });
       throw error;
@@ -114,6 +109,6 @@ export class Site {
     await this.#query?.kill();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
     await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
-    await rm(this.#dataDir, { recursive: true, maxRetries: 5 });
+    await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
   }
 }

@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { parser } from '@prometheus-io/lezer-promql';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
+import { parseExpression } from './expressions.js';
 import { adminUrl } from './scrape.js';
 
 jest.setTimeout(60_000);
@@ -22,6 +22,7 @@ interface Metric {
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = { histogram: ['_bucket', '_sum', '_count'] };
 
 let pipeline: Pipeline;
+let pages: readonly string[];
 let metrics: readonly Metric[];
 /** The names that an expression may use. */
 let series: ReadonlySet<string>;
@@ -29,7 +30,7 @@ beforeAll(async () => {
   pipeline = await openPipeline();
   const env = { ...pipeline.env, ADMIN_PORT: '0' };
   const services = await Promise.all([startIngest(env), startQuery({ ...env, CURSOR_SECRET: 'x'.repeat(32) })]);
-  const pages = await Promise.all(services.map(async (service) => text(`${await adminUrl(service)}/metrics`)));
+  pages = await Promise.all(services.map(async (service) => text(`${await adminUrl(service)}/metrics`)));
   metrics = pages.flatMap(declaredMetrics);
   series = new Set(metrics.flatMap(({ name, kind }) => (SUFFIXES[kind] ?? ['']).map((suffix) => `${name}${suffix}`)));
 });
@@ -47,20 +48,59 @@ function declaredMetrics(page: string): Metric[] {
   return [...page.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', kind = '']) => ({ name, kind }));
 }
 
-/** The names in an expression of PromQL. @throws when it is none */
-function namesIn(expression: string): string[] {
-  // Grafana fills this in.
-  const promql = expression.replaceAll('$__rate_interval', '5m');
-  const names: string[] = [];
-  parser.parse(promql).iterate({
-    enter: (node) => {
-      if (node.type.isError) throw new Error(`not PromQL at ${node.from}: ${promql}`);
-      if (node.name === 'VectorSelector') names.push(/^[\w:]+/.exec(promql.slice(node.from, node.to))?.[0] ?? '');
-    },
-  });
-  if (names.length === 0) throw new Error(`no metric in ${promql}`);
-  return names;
+/** Those that Prometheus itself adds, and that of a histogram's buckets. */
+const GIVEN_LABELS = ['instance', 'le'];
+
+/** The labels of each of our metrics, as the table of metrics lists them. */
+async function listedLabels(): Promise<Map<string, readonly string[]>> {
+  const rows = (await document('README.md')).matchAll(/^\| `(meterline_\w+)` \| \w+ \| ([^|]*)\|/gm);
+  return new Map(
+    [...rows].map(([, name = '', cell = '']) => [name, [...cell.matchAll(/`(\w+)`/g)].map(([, label = '']) => label)]),
+  );
 }
+
+/** The names of the metrics that an expression reads. @throws when it has a mistake, or names a label that is not there */
+function namesIn(expression: string, listed: ReadonlyMap<string, readonly string[]>): string[] {
+  const { selectors, labels } = parseExpression(expression);
+  const labelsOf = (series: string) =>
+    listed.get(series) ?? listed.get(series.replace(/_(bucket|sum|count)$/, '')) ?? [];
+  const all = new Set([...GIVEN_LABELS, ...selectors.flatMap(({ name }) => labelsOf(name))]);
+  const unknown = [
+    ...labels.filter((label) => !all.has(label)),
+    ...selectors.flatMap(({ name, labels: chosen }) => chosen.filter((label) => !labelsOf(name).includes(label))),
+  ];
+  if (unknown.length > 0) throw new Error(`no label ${unknown.join(', ')}: ${expression}`);
+  if (selectors.length === 0) throw new Error(`no metric in ${expression}`);
+  return selectors.map(({ name }) => name);
+}
+
+describe('an expression', () => {
+  it.each([
+    'sum(rate(meterline_jobs_taken_total[5m])',
+    'sum(rate(meterline_jobs_taken_total[5m])))',
+    'sum(rate(meterline_jobs_taken_total[5m]) > 0',
+    'rate(meterline_jobs_taken_total[5 minutes])',
+    'meterline_queue_jobs{state=failed}',
+    'meterline_queue_jobs{state="failed"',
+    'meterline_queue_jobs meterline_consuming',
+    'sum of (meterline_queue_jobs)',
+    'sum by state (meterline_queue_jobs)',
+    'meterline_queue_jobs >',
+    'time() - ; meterline_consuming',
+    '',
+  ])('with a mistake is refused: %s', (text) => {
+    expect(() => parseExpression(text)).toThrow('not an expression');
+  });
+
+  it('is refused for a label that its metrics do not have', async () => {
+    const listed = await listedLabels();
+    expect(() => namesIn('sum by (stat) (meterline_queue_jobs)', listed)).toThrow('no label stat');
+    expect(() => namesIn('meterline_queue_jobs{stat="failed"}', listed)).toThrow('no label stat');
+    expect(namesIn('sum by (state) (meterline_queue_jobs{state="failed"}) > 0', listed)).toEqual([
+      'meterline_queue_jobs',
+    ]);
+  });
+});
 
 const dashboard = z.object({
   templating: z.object({ list: z.array(z.object({ name: z.string(), type: z.string() })) }),
@@ -97,7 +137,8 @@ describe('the dashboard', () => {
     expect(templating.list).toMatchObject([{ name: 'datasource', type: 'datasource' }]);
     const shown = panels.filter(({ type }) => type !== 'row');
     expect(shown.filter(({ datasource, targets }) => !datasource || targets.length === 0)).toEqual([]);
-    const names = shown.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr)));
+    const listed = await listedLabels();
+    const names = shown.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr, listed)));
     expect(names.length).toBeGreaterThan(20);
     expect(names.filter((name) => !series.has(name))).toEqual([]);
   });
@@ -111,7 +152,8 @@ describe('the dashboard', () => {
 describe('the alerts', () => {
   it('look at metrics that exist', async () => {
     const { groups } = alerts.parse(parseYaml(await document('alerts.yaml')));
-    const names = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => namesIn(expr)));
+    const listed = await listedLabels();
+    const names = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => namesIn(expr, listed)));
     expect(names.length).toBeGreaterThan(10);
     expect(names.filter((name) => !series.has(name))).toEqual([]);
   });
@@ -129,5 +171,17 @@ describe('the table of metrics', () => {
     const listed = rows.map(([, name, kind]) => `${name} ${kind}`).sort();
     const own = metrics.filter(({ name }) => name.startsWith('meterline_')).map(({ name, kind }) => `${name} ${kind}`);
     expect(listed).toEqual([...new Set(own)].sort());
+  });
+
+  it('lists the labels of every sample', async () => {
+    const listed = await listedLabels();
+    const samples = pages.flatMap((page) => [...page.matchAll(/^(meterline_\w+)\{([^}]*)\}/gm)]);
+    const unlisted = samples.flatMap(([, series = '', text = '']) => {
+      const labels = listed.get(series) ?? listed.get(series.replace(/_(bucket|sum|count)$/, '')) ?? [];
+      const found = [...text.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
+      return found.filter((label) => label !== 'le' && !labels.includes(label)).map((label) => `${series} ${label}`);
+    });
+    expect(samples.length).toBeGreaterThan(10);
+    expect(unlisted).toEqual([]);
   });
 });

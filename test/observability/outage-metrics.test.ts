@@ -3,22 +3,28 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type RunningClickHouse, type RunningRedis, startClickHouse, startRedis } from '@meterline/local-stack';
+import {
+  DataDirectory,
+  type RunningClickHouse,
+  type RunningRedis,
+  startClickHouse,
+  startRedis,
+} from '@meterline/local-stack';
 import { drained, enqueue, openPipeline, type Pipeline, until } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
-jest.setTimeout(90_000);
+jest.setTimeout(300_000);
 
-/** Prometheus gives up after ten. */
-const SCRAPE_SECONDS = 5;
+/** After which Prometheus gives up. */
+const SCRAPE_SECONDS = 10;
 
-let directory: string;
+let directory: DataDirectory;
 let clickhouse: RunningClickHouse;
 let redis: RunningRedis;
 let pipeline: Pipeline;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-outage-metrics-'));
+  directory = await DataDirectory.open(await mkdtemp(join(tmpdir(), 'meterline-outage-metrics-')));
   [clickhouse, redis] = await Promise.all([
     startClickHouse({ dataDir: directory }),
     startRedis({ dataDir: directory }),
@@ -29,7 +35,7 @@ afterEach(async () => {
   await killServices();
   await pipeline.close();
   await Promise.all([redis.kill(), clickhouse.kill()]);
-  await rm(directory, { recursive: true, maxRetries: 20 });
+  await rm(directory.path, { recursive: true, maxRetries: 20 });
 });
 
 async function restartRedis(): Promise<void> {

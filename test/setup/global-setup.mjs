@@ -1,17 +1,37 @@
 /**
- * One ClickHouse and one Redis for the whole run. Their URLs reach the test workers through the environment:
- * METERLINE_TEST_CLICKHOUSE_URL and METERLINE_TEST_REDIS_URL.
+ * What all test files of a run share. It reaches the test workers through the environment:
+ *
+ * - METERLINE_TEST_CLICKHOUSE_URL and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
+ * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
+ * - METERLINE_TEST_SERVICES: the folder with the services as one file each
+ * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
+import { rm } from 'node:fs/promises';
 import { startLocalStack } from '@meterline/local-stack';
+import { migrate } from '@meterline/warehouse';
+import { bundleServices } from './service-bundles.mjs';
+import { createTestFolder } from './test-folder.mjs';
+
+const TEMPLATE = 'test_template';
 
 export default async function globalSetup() {
-  const stack = await startLocalStack({ say: console.log });
+  const folder = await createTestFolder();
+  process.env.TMPDIR = folder;
+  const [stack, services] = await Promise.all([startLocalStack({ say: console.log }), bundleServices()]);
+  const connection = { url: stack.clickhouse.url, user: 'default', password: '', application: 'meterline-test' };
+  await migrate({ ...connection, database: TEMPLATE });
   process.env.METERLINE_TEST_CLICKHOUSE_URL = stack.clickhouse.url;
   process.env.METERLINE_TEST_REDIS_URL = stack.redis.url;
-  globalThis.meterlineTestStack = stack;
+  process.env.METERLINE_TEST_TEMPLATE = TEMPLATE;
+  process.env.METERLINE_TEST_SERVICES = services;
 
+  const cleanUp = async () => {
+    await stack.stop();
+    await Promise.all([folder, services].map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
+  };
+  globalThis.cleanUpAfterTests = cleanUp;
   // Jest runs no teardown when it is interrupted. The servers would end by themselves; their files would stay.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.once(signal, () => stack.stop().finally(() => process.exit(130)));
+    process.once(signal, () => cleanUp().finally(() => process.exit(130)));
   }
 }

@@ -44,7 +44,7 @@ function forged({ key }: CreatedApiKey): string {
 }
 
 describe('creating a key', () => {
-  it('gives its text and what it stands for', async () => {
+  it('gives its text and its record', async () => {
     const created = await keys.create(ADMIN, NOW);
     expect(created).toEqual({
       ...ADMIN,

@@ -87,7 +87,7 @@ describe('a usage event', () => {
     expect(values.map((value) => reasonFor({ [field]: value }))).toEqual(values.map(() => reason));
   });
 
-  it('tells all faults of shape at once; the first field in order gives the code', () => {
+  it('names all faults of shape at once; the first field in order gives the code', () => {
     expect(parseUsageEvent({ ...EVENT, workspace: '', void: 'no' }, NOW)).toEqual({
       ok: false,
       reason: 'invalid_workspace',

@@ -39,7 +39,7 @@ export const priceBookSchema = z.strictObject({
   prices: z.array(priceSchema),
   overrides: z.array(overrideSchema).default([]),
 });
-/** A price book as it stands in its file. */
+/** A price book as written in its file. */
 export type PriceBookFile = z.input<typeof priceBookSchema>;
 
 export interface Price {

@@ -8,7 +8,7 @@ export type LocalStackErrorCode =
   | 'not_ready_in_time'
   | 'not_answering';
 
-/** An expected reason why a local server cannot run. The message is meant for a person and says how to mend it. */
+/** An expected reason why a local server cannot run. The message is meant for a person and says how to fix it. */
 export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';
 
@@ -19,4 +19,16 @@ export class LocalStackError extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** Whether Node reports this errno code. Errors of Node itself come from another realm under Jest, so no `instanceof`. */
+export function hasErrorCode(error: unknown, code: string): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
+}
+
+/** The code and its meaning, such as `ENOTDIR: not a directory`, without the call and the path that Node adds. */
+export function systemReason(error: unknown): string {
+  return String(error)
+    .replace(/^Error: /, '')
+    .replace(/, \w+ '.*$/s, '');
 }

@@ -1,10 +1,10 @@
 export { RedisUnavailableError } from '../hosts/redis-binary.js';
-export { type ClickHouseOptions, pingClickHouse, startClickHouse } from './clickhouse.js';
-export { type DirectoryLock, lockDirectory } from './directory-lock.js';
+export { type ClickHouseOptions, type RunningClickHouse, startClickHouse } from './engine/clickhouse.js';
+export { DataDirectory } from './engine/data-directory.js';
+export type { RunningServer } from './engine/host-process.js';
+export { type LocalStack, type LocalStackOptions, startLocalStack } from './engine/local-stack.js';
+export { findFreePort, isPortFree } from './engine/ports.js';
+export type { ServerExit } from './engine/readiness.js';
+export { type RedisOptions, type RunningRedis, startRedis } from './engine/redis.js';
 export { LocalStackError, type LocalStackErrorCode } from './errors.js';
-export { type LocalStack, type LocalStackOptions, startLocalStack } from './local-stack.js';
-export { findFreePort, isPortFree } from './ports.js';
-export { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
-export { pingRedis, type RedisOptions, startRedis } from './redis.js';
-export type { RunningClickHouse, RunningRedis, RunningServer, ServerExit } from './running-server.js';
-export { NODE_OPTIONS } from './start/service-process.js';
+export { NODE_OPTIONS } from './start/services.js';

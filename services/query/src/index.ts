@@ -5,6 +5,6 @@ export { readEnv, type TrustProxy } from './env.js';
 export { createSealReader } from './metrics/seal-reader.js';
 export { createOpenApiDocument } from './openapi/document.js';
 export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
+export { requestTarget } from './openapi/requests.js';
 export { createRedis } from './redis-connection.js';
-export { requestTarget } from './reference/curl.js';
 export { type RunningServer, startServer } from './server.js';

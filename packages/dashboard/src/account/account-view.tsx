@@ -4,11 +4,13 @@ import { amountOf } from '../breakdown/breakdown.js';
 import { ChartCard } from '../chart/chart-card.js';
 import { FilterBar } from '../controls/filters.js';
 import { Toolbar } from '../controls/toolbar.js';
+import type { PreviousPeriod } from '../metrics/queries.js';
 import { periodWindow } from '../period/period.js';
 import { Empty } from '../states/empty.js';
 import { MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
 import { problemOf } from '../states/problem.js';
 import { TableCard } from '../table/table-card.js';
+import { navigate } from '../view/address.js';
 import { type View, withGroups } from '../view/view.js';
 import { Figures } from './figures.js';
 import { useAccountView } from './use-account-view.js';
@@ -21,27 +23,26 @@ interface AccountViewProps {
   /** Undefined: not known yet, or none. */
   readonly role: Role | undefined;
   readonly view: View;
-  readonly navigate: (view: View) => void;
   readonly now: EpochMs;
   readonly refresh: () => void;
 }
 
-export function AccountView({ account, role, view, navigate, now, refresh }: AccountViewProps) {
+export function AccountView({ account, role, view, now, refresh }: AccountViewProps) {
   const shown = useAccountView(account, view, role, now);
-  const { window, resolution, query, measure, unit, isRefused, isStale, result, breakdown, first, before, previous } =
-    shown;
+  const { query, measure, isRefused, isStale, result, breakdown, first, before, previous } = shown;
   const settled = { ...view, groupBy: shown.groupBy };
   const workspaceReason = role === 'member' ? MEMBERS_ONLY_SEE_ALL : undefined;
   const retry = () => void result.refetch();
   const { error, failureCount, failureReason } = result;
   // Without a breakdown there is always one entry; it is zero if there was nothing.
   const isEmpty = first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
-  const previousTotal = previous && sumDecimals(previous.whole.data.map(({ summary }) => amountOf(summary, measure)));
+  const totalOf = ({ whole }: PreviousPeriod) =>
+    sumDecimals(whole.data.map(({ summary }) => amountOf(summary, measure)));
 
   return (
     <>
-      <Toolbar {...{ view, now, navigate, workspaceReason }} window={periodWindow(view.period, now)} />
-      <FilterBar {...{ account, view, query, navigate, workspaceReason }} />
+      <Toolbar {...{ view, now, workspaceReason }} window={periodWindow(view.period, now)} />
+      <FilterBar {...{ account, view, query, workspaceReason }} />
       {failureReason && !error && <Waiting error={failureReason} failures={failureCount} onRetry={retry} />}
       {isRefused ? (
         <MessagePanel title="Workspaces are for admins">
@@ -53,7 +54,7 @@ export function AccountView({ account, role, view, navigate, now, refresh }: Acc
       ) : error && !breakdown ? (
         <ProblemPanel error={error} account={account} onRetry={retry} />
       ) : isEmpty ? (
-        <Empty {...{ account, view, now, navigate }} onRefresh={refresh} />
+        <Empty {...{ account, view, now }} onRefresh={refresh} />
       ) : (
         <div className={isStale ? 'content stale' : 'content'}>
           {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
@@ -66,21 +67,11 @@ export function AccountView({ account, role, view, navigate, now, refresh }: Acc
             </div>
           )}
           <Figures
-            {...{ breakdown, resolution, window, unit, now }}
-            monthToDate={shown.monthToDate}
-            previous={
-              before &&
-              (previous && previousTotal !== undefined && previousTotal !== null
-                ? { window: before, total: previousTotal }
-                : null)
-            }
+            {...{ shown, now }}
+            previous={before && (previous ? { window: before, total: totalOf(previous) } : null)}
           />
-          <ChartCard
-            {...{ navigate, breakdown, resolution, window, unit }}
-            view={settled}
-            previous={before && shown.previousSeries}
-          />
-          <TableCard {...{ account, navigate, shown }} view={settled} />
+          <ChartCard shown={shown} view={settled} />
+          <TableCard {...{ account, shown }} view={settled} />
         </div>
       )}
     </>

@@ -1,22 +1,19 @@
 /** The figures above the chart. */
-import type { DecimalText, EpochMs, Resolution, Unit, Window } from '@meterline/catalog';
-import { type Breakdown, BUCKET_NOUN, peakBucket } from '../breakdown/breakdown.js';
+import type { DecimalText, EpochMs, Unit, Window } from '@meterline/catalog';
+import { BUCKET_NOUN, peakBucket } from '../breakdown/breakdown.js';
 import { amountText, changeFrom, changePercentText, differenceText } from '../breakdown/texts.js';
 import { bucketText, monthText, windowText } from '../period/period.js';
+import type { ShownAccount } from './use-account-view.js';
 
 interface FiguresProps {
-  readonly breakdown: Breakdown | undefined;
-  readonly resolution: Resolution;
-  readonly window: Window;
-  readonly unit: Unit | undefined;
+  readonly shown: ShownAccount;
   /** Undefined: not compared; null: not here yet. */
   readonly previous: { readonly window: Window; readonly total: DecimalText } | null | undefined;
-  /** Null: not here yet; undefined: it cannot be read. */
-  readonly monthToDate: DecimalText | null | undefined;
   readonly now: EpochMs;
 }
 
-export function Figures({ breakdown, resolution, window, unit, previous, monthToDate, now }: FiguresProps) {
+export function Figures({ shown, previous, now }: FiguresProps) {
+  const { breakdown, resolution, window, unit, monthToDate } = shown;
   const peak = breakdown && peakBucket(breakdown.totals);
   return (
     <dl className="figures">

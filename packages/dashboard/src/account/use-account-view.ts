@@ -11,6 +11,8 @@ import type { View } from '../view/view.js';
 /** Any order but the API's own needs all groups. After so many pages the table says that there are more. */
 const MOST_SORTED_PAGES = 100;
 
+export type ShownAccount = ReturnType<typeof useAccountView>;
+
 export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
   const wanted = periodWindow(view.period, now);
   const isRefused = role === 'member' && needsAdmin(view);

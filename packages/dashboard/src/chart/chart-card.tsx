@@ -1,10 +1,11 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
-import { type DecimalText, type Resolution, UNIT_NAME, type Unit, type Window } from '@meterline/catalog';
+import { UNIT_NAME, type Unit } from '@meterline/catalog';
 import { lazy, Suspense } from 'react';
-import type { Breakdown } from '../breakdown/breakdown.js';
+import type { ShownAccount } from '../account/use-account-view.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
 import { bucketText, bucketWindow } from '../period/period.js';
 import { ChartSkeleton } from '../states/panels.js';
+import { navigate } from '../view/address.js';
 import { canDrill, drillDown, type View, withGroups } from '../view/view.js';
 import { SeriesTable } from './series-table.js';
 
@@ -15,20 +16,15 @@ const FIRST_VIEW = 'meterline:first-view';
 const chart = import('./usage-chart.js');
 const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
 
-export interface ChartCardProps {
+interface ChartCardProps {
   readonly view: View;
-  readonly navigate: (view: View) => void;
-  /** Undefined: not here yet. */
-  readonly breakdown: Breakdown | undefined;
-  readonly resolution: Resolution;
-  readonly window: Window;
-  readonly previous: readonly DecimalText[] | undefined;
-  readonly unit: Unit | undefined;
+  readonly shown: ShownAccount;
 }
 
-export function ChartCard({ view, navigate, breakdown, resolution, window, previous, unit }: ChartCardProps) {
-  const target = (series: number | undefined, bucket: number) =>
-    breakdown && chosenView({ view, resolution, window, breakdown }, series, bucket);
+export function ChartCard({ view, shown }: ChartCardProps) {
+  const { breakdown, resolution, unit } = shown;
+  const previous = shown.before && shown.previousSeries;
+  const target = (series: number | undefined, bucket: number) => targetOf(view, shown, series, bucket);
   return (
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
@@ -46,7 +42,7 @@ export function ChartCard({ view, navigate, breakdown, resolution, window, previ
       {!breakdown && <ChartSkeleton />}
       {breakdown && view.asTable && (
         <SeriesTable
-          {...{ breakdown, resolution, previous, unit, navigate }}
+          {...{ breakdown, resolution, previous, unit }}
           viewOf={(series, bucket) => target(series, bucket)?.view}
         />
       )}
@@ -67,21 +63,19 @@ export function ChartCard({ view, navigate, breakdown, resolution, window, previ
   );
 }
 
-interface Shown {
-  readonly view: View;
-  readonly resolution: Resolution;
-  readonly window: Window;
-  readonly breakdown: Breakdown;
-}
-
 /** Opens the group; without a group, or when it cannot be broken down further, the bucket's time. */
-function chosenView({ view, resolution, window, breakdown }: Shown, series: number | undefined, bucket: number) {
-  const chosen = series === undefined ? undefined : breakdown.series[series];
+function targetOf(
+  view: View,
+  { resolution, window, breakdown }: ShownAccount,
+  series: number | undefined,
+  bucket: number,
+) {
+  const chosen = series === undefined ? undefined : breakdown?.series[series];
   if (chosen?.values && canDrill(view)) {
     return { view: drillDown(view, chosen.values), hint: `Click to break down ${chosen.label}` };
   }
   if (resolution === 'hourly') return undefined;
-  const start = breakdown.buckets[bucket] ?? window.startTime;
+  const start = breakdown?.buckets[bucket] ?? window.startTime;
   const { startTime, endTime } = bucketWindow(start, resolution, window);
   const period = { from: startTime, to: endTime };
   return {

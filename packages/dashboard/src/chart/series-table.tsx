@@ -13,12 +13,11 @@ interface SeriesTableProps {
   readonly resolution: Resolution;
   readonly previous: readonly DecimalText[] | undefined;
   readonly unit: Unit | undefined;
-  readonly navigate: (view: View) => void;
   /** What a bucket or a group opens; undefined: nothing. */
   readonly viewOf: (series: number | undefined, bucket: number) => View | undefined;
 }
 
-export function SeriesTable({ breakdown, resolution, previous, unit, navigate, viewOf }: SeriesTableProps) {
+export function SeriesTable({ breakdown, resolution, previous, unit, viewOf }: SeriesTableProps) {
   const { buckets, series, totals, total } = breakdown;
   const least = unit === undefined ? MONEY_DIGITS : 0;
   const room = longestFraction(
@@ -45,9 +44,7 @@ export function SeriesTable({ breakdown, resolution, previous, unit, navigate, v
             {series.length > 1 &&
               series.map(({ key, label, values }, rank) => (
                 <th key={key} scope="col" className="number">
-                  <Linked to={values && viewOf(rank, 0)} navigate={navigate}>
-                    {label}
-                  </Linked>
+                  <Linked to={values && viewOf(rank, 0)}>{label}</Linked>
                 </th>
               ))}
           </tr>
@@ -56,9 +53,7 @@ export function SeriesTable({ breakdown, resolution, previous, unit, navigate, v
           {buckets.map((bucket, index) => (
             <tr key={bucket}>
               <th scope="row">
-                <Linked to={viewOf(undefined, index)} navigate={navigate}>
-                  {bucketText(bucket, resolution)}
-                </Linked>
+                <Linked to={viewOf(undefined, index)}>{bucketText(bucket, resolution)}</Linked>
               </th>
               <td className="number">{text(totals[index])}</td>
               {previous && <td className="number">{index < previous.length ? text(previous[index]) : '–'}</td>}
@@ -89,17 +84,6 @@ export function SeriesTable({ breakdown, resolution, previous, unit, navigate, v
   );
 }
 
-interface LinkedProps {
-  readonly to: View | undefined;
-  readonly navigate: (view: View) => void;
-  readonly children: string;
-}
-
-function Linked({ to, navigate, children }: LinkedProps) {
-  if (!to) return children;
-  return (
-    <ViewLink to={to} navigate={navigate}>
-      {children}
-    </ViewLink>
-  );
+function Linked({ to, children }: { readonly to: View | undefined; readonly children: string }) {
+  return to ? <ViewLink to={to}>{children}</ViewLink> : children;
 }

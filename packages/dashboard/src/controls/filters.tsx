@@ -19,6 +19,7 @@ import {
   valueLabel,
 } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
+import { navigate } from '../view/address.js';
 import { type Filters, hasFilters, type View, withFilter, withGroups } from '../view/view.js';
 import { type Choice, Picker } from './picker.js';
 
@@ -28,12 +29,11 @@ interface FilterBarProps {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  readonly navigate: (view: View) => void;
   /** Why this caller may not choose workspaces; undefined if they may. */
   readonly workspaceReason: string | undefined;
 }
 
-export function FilterBar({ account, view, query, navigate, workspaceReason }: FilterBarProps) {
+export function FilterBar({ account, view, query, workspaceReason }: FilterBarProps) {
   const { filters } = view;
   const [unfolded, setUnfolded] = useState(false);
   const count = Object.keys(filters).length;
@@ -47,10 +47,10 @@ export function FilterBar({ account, view, query, navigate, workspaceReason }: F
           <path d={unfolded ? 'm3 7.5 3-3 3 3' : 'm3 4.500 3 3 3-3'} />
         </svg>
       </button>
-      <NameFilter {...{ account, view, query, navigate }} dimension="workspace" disabledReason={workspaceReason} />
-      <TypeFilter {...{ account, view, query, navigate }} />
-      <NameFilter {...{ account, view, query, navigate }} dimension="resource_name" />
-      <NameFilter {...{ account, view, query, navigate }} dimension="resource_uuid" />
+      <NameFilter {...{ account, view, query }} dimension="workspace" disabledReason={workspaceReason} />
+      <TypeFilter {...{ account, view, query }} />
+      <NameFilter {...{ account, view, query }} dimension="resource_name" />
+      <NameFilter {...{ account, view, query }} dimension="resource_uuid" />
       <Picker<BillingDimension | undefined>
         label={DIMENSION_LABEL.billing_dimension}
         shown={shownValue(filters, 'billingDimension')}
@@ -71,7 +71,7 @@ export function FilterBar({ account, view, query, navigate, workspaceReason }: F
 
 type FilterProps = Omit<FilterBarProps, 'workspaceReason'>;
 
-function TypeFilter({ account, view, query, navigate }: FilterProps) {
+function TypeFilter({ account, view, query }: FilterProps) {
   const [opened, setOpened] = useState(false);
   const onOpen = useCallback(() => setOpened(true), []);
   const used = useUsedResourceTypes(account, query, opened);
@@ -133,7 +133,7 @@ interface NameFilterProps extends FilterProps {
   readonly disabledReason?: string | undefined;
 }
 
-function NameFilter({ account, view, query, navigate, dimension, disabledReason }: NameFilterProps) {
+function NameFilter({ account, view, query, dimension, disabledReason }: NameFilterProps) {
   const [opened, setOpened] = useState(false);
   const onOpen = useCallback(() => setOpened(true), []);
   const { choices, loading } = useNameChoices(account, query, dimension, opened);

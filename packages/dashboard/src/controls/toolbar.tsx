@@ -9,6 +9,7 @@ import {
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
 import { resolutionChoices, resolutionOf, usageScope } from '../metrics/question.js';
 import { PeriodPicker } from '../period/period-picker.js';
+import { navigate } from '../view/address.js';
 import { type View, withGroups } from '../view/view.js';
 import { Picker } from './picker.js';
 
@@ -23,11 +24,10 @@ interface ToolbarProps {
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
-  readonly navigate: (view: View) => void;
   readonly workspaceReason: string | undefined;
 }
 
-export function Toolbar({ view, window, now, navigate, workspaceReason }: ToolbarProps) {
+export function Toolbar({ view, window, now, workspaceReason }: ToolbarProps) {
   const usage = usageScope(view);
   return (
     <fieldset className="toolbar">
@@ -38,8 +38,8 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
         now={now}
         onChoose={(period) => navigate(withGroups(view, { period }))}
       />
-      <ResolutionPicker view={view} window={window} navigate={navigate} />
-      <BreakdownPickers view={view} navigate={navigate} workspaceReason={workspaceReason} />
+      <ResolutionPicker view={view} window={window} />
+      <BreakdownPickers view={view} workspaceReason={workspaceReason} />
       <div className="toolbar-end">
         <label className="switch">
           <input
@@ -80,7 +80,7 @@ export function Toolbar({ view, window, now, navigate, workspaceReason }: Toolba
   );
 }
 
-function ResolutionPicker({ view, window, navigate }: Pick<ToolbarProps, 'view' | 'window' | 'navigate'>) {
+function ResolutionPicker({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
   const automatic = resolutionOf({ ...view, resolution: undefined }, window);
   const applied = resolutionOf(view, window);
   return (
@@ -101,11 +101,7 @@ function ResolutionPicker({ view, window, navigate }: Pick<ToolbarProps, 'view' 
   );
 }
 
-function BreakdownPickers({
-  view,
-  navigate,
-  workspaceReason,
-}: Pick<ToolbarProps, 'view' | 'navigate' | 'workspaceReason'>) {
+function BreakdownPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
   const [first, second] = view.groupBy;
   const group = (...dimensions: (GroupByDimension | undefined)[]) =>
     navigate(withGroups(view, { groupBy: dimensions.filter((each) => each !== undefined) }));

@@ -1,4 +1,4 @@
-/** When the page asks the API for what. Every answer is kept until the person refreshes. */
+/** The page's requests to the API. Every answer is kept until the person refreshes. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
 import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
@@ -38,8 +38,8 @@ function breakdownQuery(client: MeterlineClient, account: string, view: View, no
 }
 
 /**
- * The first page of groups and, if there are more pages, the whole, which the rest of each bucket is computed from. Both
- * are asked for again when events arrived between the two answers.
+ * The first page of groups and, if there are more pages, the totals of all groups, which Other is computed from. Both are
+ * requested again when events arrived between the two answers.
  */
 async function fetchBreakdown(
   client: MeterlineClient,

@@ -7,7 +7,7 @@ import { Picker } from '../controls/picker.js';
 import { useAccounts } from '../metrics/queries.js';
 import { currentMinute, timeText } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel } from '../states/panels.js';
-import { useView } from '../view/address.js';
+import { navigate, replaceView, useView } from '../view/address.js';
 import { DEFAULT_VIEW } from '../view/view.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { useSession } from './session.js';
@@ -17,14 +17,14 @@ const STALE_MS = 5 * 60_000;
 
 export function Explorer() {
   const { signOut } = useSession();
-  const { view, navigate, complete } = useView();
+  const view = useView();
   const { now, refresh } = useNow();
   const accounts = useAccounts();
   const account = view.account ?? accounts.data?.[0]?.id;
 
   useEffect(() => {
-    if (view.account === undefined && account !== undefined) complete({ ...view, account });
-  }, [view, account, complete]);
+    if (view.account === undefined && account !== undefined) replaceView({ ...view, account });
+  }, [view, account]);
   useEffect(() => {
     document.title = account ? `${account} · Meterline` : 'Meterline';
   }, [account]);
@@ -65,7 +65,7 @@ export function Explorer() {
             key={account}
             account={account}
             role={accounts.data?.find(({ id }) => id === account)?.role}
-            {...{ view, navigate, now, refresh }}
+            {...{ view, now, refresh }}
           />
         )}
         {account === undefined && accounts.error && (

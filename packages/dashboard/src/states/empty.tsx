@@ -2,6 +2,7 @@ import { type EpochMs, parseTimestamp } from '@meterline/catalog';
 import { useState } from 'react';
 import { useLastUse } from '../metrics/queries.js';
 import { monthText, plusMonths } from '../period/period.js';
+import { navigate } from '../view/address.js';
 import { hasFilters, type View, withGroups } from '../view/view.js';
 import { firstEvent, producerCode, sendCommand } from './first-event.js';
 import { MessagePanel } from './panels.js';
@@ -10,12 +11,11 @@ interface EmptyProps {
   readonly account: string;
   readonly view: View;
   readonly now: EpochMs;
-  readonly navigate: (view: View) => void;
   readonly onRefresh: () => void;
 }
 
 /** Nothing was used: under these filters, in this period, or ever. */
-export function Empty({ account, view, now, navigate, onRefresh }: EmptyProps) {
+export function Empty({ account, view, now, onRefresh }: EmptyProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
   if (filtered) {

@@ -1,7 +1,7 @@
 /** What the table of groups and the chart's table have in common: exact amounts, and links to other views. */
 import { type DecimalText, grouped } from '@meterline/catalog';
 import type { MouseEvent, ReactNode } from 'react';
-import { viewHref } from '../view/address.js';
+import { navigate, viewHref } from '../view/address.js';
 import type { View } from '../view/view.js';
 
 interface ExactAmountProps {
@@ -36,21 +36,19 @@ export function ExactAmount({ amount, least, room, symbol = '' }: ExactAmountPro
 
 interface ViewLinkProps {
   readonly to: View;
-  readonly navigate: (view: View) => void;
-  readonly className?: string;
   readonly title?: string;
   readonly children: ReactNode;
 }
 
 /** A real link, so that a view can be opened in another tab or its address copied. */
-export function ViewLink({ to, navigate, className, title, children }: ViewLinkProps) {
+export function ViewLink({ to, title, children }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     navigate(to);
   };
   return (
-    <a href={viewHref(to)} className={className} title={title} onClick={follow}>
+    <a href={viewHref(to)} title={title} onClick={follow}>
       {children}
     </a>
   );

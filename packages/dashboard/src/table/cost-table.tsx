@@ -16,6 +16,7 @@ import {
   shareText,
   valueLabel,
 } from '../breakdown/texts.js';
+import { navigate } from '../view/address.js';
 import { canDrill, drillDown, type Sort, type SortColumn, type View } from '../view/view.js';
 import { ExactAmount, ViewLink } from './cells.js';
 import { longestFraction, type Row } from './rows.js';
@@ -35,12 +36,11 @@ export interface CostTableProps {
   readonly totals: Totals;
   /** The colour that the chart shows a group in; undefined if it has none of its own. */
   readonly colorOf: (key: string) => string | undefined;
-  readonly navigate: (view: View) => void;
 }
 
 const MONEY_DIGITS = 2;
 
-export function CostTable({ view, rows, totals, colorOf, navigate }: CostTableProps) {
+export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
   const compared = totals.previousCost !== undefined;
   const showsUsage = rows.some(({ usage }) => usage !== undefined);
   const costRoom = longestFraction([...rows.map(({ cost }) => cost), totals.cost], MONEY_DIGITS);
@@ -75,7 +75,7 @@ export function CostTable({ view, rows, totals, colorOf, navigate }: CostTablePr
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells row={row} view={view} color={colorOf(row.key)} navigate={navigate} />
+            <GroupCells row={row} view={view} color={colorOf(row.key)} />
             <td className="number">
               <ExactAmount amount={row.cost} least={MONEY_DIGITS} room={costRoom} symbol="$" />
             </td>
@@ -135,10 +135,9 @@ interface GroupCellsProps {
   readonly row: Row;
   readonly view: View;
   readonly color: string | undefined;
-  readonly navigate: (view: View) => void;
 }
 
-function GroupCells({ row, view, color, navigate }: GroupCellsProps) {
+function GroupCells({ row, view, color }: GroupCellsProps) {
   const [first = '', ...others] = row.labels;
   const beside = enrichedDimensions(view.groupBy)
     .map((dimension) => ENTRY_FIELD[dimension])
@@ -149,7 +148,7 @@ function GroupCells({ row, view, color, navigate }: GroupCellsProps) {
         <span className="group-cell">
           <span className="swatch" style={color ? { background: color } : undefined} data-none={!color || undefined} />
           {canDrill(view) ? (
-            <ViewLink to={drillDown(view, row.values)} navigate={navigate} title={`Break down ${first}`}>
+            <ViewLink to={drillDown(view, row.values)} title={`Break down ${first}`}>
               {first}
             </ViewLink>
           ) : (

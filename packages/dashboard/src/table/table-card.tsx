@@ -1,10 +1,11 @@
 /** The card with the table of groups: its page, its export, and its state while pages are being read. */
 import { sumDecimals } from '@meterline/catalog';
-import type { useAccountView } from '../account/use-account-view.js';
+import type { ShownAccount } from '../account/use-account-view.js';
 import { paletteOf, seriesColor } from '../chart/palette.js';
 import { ExportButton } from '../export/export-button.js';
 import { useTheme } from '../shell/theme.js';
 import { ProblemPanel, TableSkeleton } from '../states/panels.js';
+import { navigate } from '../view/address.js';
 import type { View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
 import { isServerOrder, PAGE_ROWS } from './rows.js';
@@ -12,11 +13,10 @@ import { isServerOrder, PAGE_ROWS } from './rows.js';
 interface TableCardProps {
   readonly account: string;
   readonly view: View;
-  readonly navigate: (view: View) => void;
-  readonly shown: ReturnType<typeof useAccountView>;
+  readonly shown: ShownAccount;
 }
 
-export function TableCard({ account, view, navigate, shown }: TableCardProps) {
+export function TableCard({ account, view, shown }: TableCardProps) {
   const { breakdown, first, rows, further, query, before, previous, previousCosts } = shown;
   const palette = paletteOf(useTheme());
   const colorOf = (key: string) => {
@@ -52,7 +52,7 @@ export function TableCard({ account, view, navigate, shown }: TableCardProps) {
           )}
           <section className="scroller" aria-label="Groups and their figures">
             <CostTable
-              {...{ view, navigate, colorOf }}
+              {...{ view, colorOf }}
               rows={onPage}
               totals={{
                 cost: first.summary.totalCost,
@@ -63,7 +63,7 @@ export function TableCard({ account, view, navigate, shown }: TableCardProps) {
               }}
             />
           </section>
-          <Paging view={view} known={rows.length} hasMore={further.hasMore} navigate={navigate} />
+          <Paging view={view} known={rows.length} hasMore={further.hasMore} />
         </>
       )}
     </section>
@@ -76,10 +76,9 @@ interface PagingProps {
   readonly known: number;
   /** There are more that have not been read. */
   readonly hasMore: boolean;
-  readonly navigate: (view: View) => void;
 }
 
-function Paging({ view, known, hasMore, navigate }: PagingProps) {
+function Paging({ view, known, hasMore }: PagingProps) {
   const { page } = view;
   const from = (page - 1) * PAGE_ROWS + 1;
   const to = Math.min(page * PAGE_ROWS, known);

@@ -11,7 +11,7 @@ import {
   isResourceType,
   parseTimestamp,
 } from '@meterline/catalog';
-import { useCallback, useMemo, useSyncExternalStore } from 'react';
+import { useMemo, useSyncExternalStore } from 'react';
 import { isPresetId, type PeriodChoice } from '../period/period.js';
 import { DEFAULT_VIEW, type Filters, MAX_BREAKDOWN, SORT_COLUMNS, type Sort, type View } from './view.js';
 
@@ -130,25 +130,20 @@ export function viewHref(view: View): string {
   return query === '' ? location.pathname : `${location.pathname}?${query}`;
 }
 
-export interface ViewNavigation {
-  readonly view: View;
-  readonly navigate: (view: View) => void;
-  /** Replaces the view without a step in the history: for what the page itself fills in. */
-  readonly complete: (view: View) => void;
+/** Shows another view, as a step in the browser's history. */
+export function navigate(view: View): void {
+  if (viewHref(view) === `${location.pathname}${location.search}`) return;
+  history.pushState(null, '', viewHref(view));
+  window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Every view is a step in the browser's history. */
-export function useView(): ViewNavigation {
+/** Completes the view without a step in the history. */
+export function replaceView(view: View): void {
+  history.replaceState(null, '', viewHref(view));
+  window.dispatchEvent(new Event(CHANGED));
+}
+
+export function useView(): View {
   const query = useSyncExternalStore(subscribe, () => location.search);
-  const view = useMemo(() => readView(query), [query]);
-  const navigate = useCallback((next: View) => {
-    if (viewHref(next) === `${location.pathname}${location.search}`) return;
-    history.pushState(null, '', viewHref(next));
-    window.dispatchEvent(new Event(CHANGED));
-  }, []);
-  const complete = useCallback((next: View) => {
-    history.replaceState(null, '', viewHref(next));
-    window.dispatchEvent(new Event(CHANGED));
-  }, []);
-  return { view, navigate, complete };
+  return useMemo(() => readView(query), [query]);
 }

@@ -4,23 +4,56 @@
  * start, so that sending an hour twice adds nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { Queue } from 'bullmq';
-import { type DemoNote, type DemoState, readDemoState, writeDemoState } from './demo-state.js';
+import { z } from 'zod';
+import { readPrivateFile, writePrivateFile } from '../private-file.js';
 import { eventsOfHour, FLEET, TRACED_FLEET } from './fleet.js';
 import { LiveTraffic } from './live-traffic.js';
 
+const HISTORY_DAYS = 92;
 const TICK_MS = 1_000;
 const POLL_MS = 100;
 const EVENTS_PER_JOB = 500;
-/** How long the start waits for the history to be taken in before it says that it goes on in the background. */
-const INTAKE_DEADLINE_MS = 60_000;
+/** How long the start waits for the history to be stored before it says that this goes on in the background. */
+const HISTORY_DEADLINE_MS = 60_000;
+
+const stateSchema = z.object({
+  /** The hour of the first start: before it there is history, from it on the trace plays live. */
+  firstHour: z.number(),
+  /** The fleet's hours before this one are in the queue or beyond. */
+  nextHour: z.number(),
+});
+type DemoState = z.output<typeof stateSchema>;
+
+const fileSchema = z.record(z.string(), stateSchema);
+
+/**
+ * Where a demo keeps how far its history goes, so that the next start continues it. Each database has its own entry:
+ * the next start may use another ClickHouse, or one that was emptied.
+ */
+export interface DemoProgress {
+  readonly file: string;
+  /** Of the database that the events end up in. */
+  readonly databaseId: string;
+}
+
+/** How far the last start with this database came; before the first one there are three months to send. */
+export async function readDemoState({ file, databaseId }: DemoProgress, now: EpochMs): Promise<DemoState> {
+  const thisHour = now - (now % MS_PER_HOUR);
+  const first = { firstHour: thisHour, nextHour: thisHour - HISTORY_DAYS * MS_PER_DAY };
+  return (await readPrivateFile(file, fileSchema))?.[databaseId] ?? first;
+}
+
+export async function writeDemoState({ file, databaseId }: DemoProgress, state: DemoState): Promise<void> {
+  await writePrivateFile(file, { ...(await readPrivateFile(file, fileSchema)), [databaseId]: state });
+}
 
 export interface DemoOptions {
   readonly redisUrl: string;
   readonly queuePrefix: string;
   readonly account: string;
-  readonly note: DemoNote;
+  readonly progress: DemoProgress;
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be sent. */
   readonly stop: AbortSignal;
@@ -35,9 +68,9 @@ export class Demo {
   #state: DemoState;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
-  /** Live events that Redis has not taken yet. */
+  /** Live events that are not in Redis yet. */
   #unsent: UsageEventInput[] = [];
-  #complained = false;
+  #reported = false;
 
   private constructor(options: DemoOptions, clock: () => EpochMs, state: DemoState, live: LiveTraffic) {
     this.#options = options;
@@ -45,13 +78,13 @@ export class Demo {
     this.#state = state;
     this.#live = live;
     this.#queue = new Queue(QUEUE_NAME, { connection: { url: options.redisUrl }, prefix: options.queuePrefix });
-    this.#queue.on('error', (error) => this.#complain(error));
+    this.#queue.on('error', (error) => this.#reportError(error));
   }
 
-  /** Resolves when the history has been taken in, or after a minute. */
+  /** Resolves when the history has been stored, or after a minute. */
   static async start(options: DemoOptions): Promise<Demo> {
     const clock = options.clock ?? Date.now;
-    const state = await readDemoState(options.note, clock());
+    const state = await readDemoState(options.progress, clock());
     const demo = new Demo(options, clock, state, await LiveTraffic.open(options.account, clock()));
     try {
       await demo.#catchUp(clock());
@@ -75,12 +108,12 @@ export class Demo {
     if (events.length === 0) return;
     say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
     await this.#send(events);
-    await this.#noteHour(now);
-    const deadline = Date.now() + INTAKE_DEADLINE_MS;
+    await this.#recordHour(now);
+    const deadline = Date.now() + HISTORY_DEADLINE_MS;
     while (!stop.aborted) {
       const { waiting = 0, active = 0 } = await this.#queue.getJobCounts('waiting', 'active');
       if (waiting + active === 0) return;
-      if (Date.now() > deadline) return say('The history is still being taken in; it goes on meanwhile.');
+      if (Date.now() > deadline) return say('The history is still being stored; that goes on in the background.');
       await delay(POLL_MS);
     }
   }
@@ -92,10 +125,10 @@ export class Demo {
       try {
         await this.#send([...this.#hoursUntil(now), ...this.#unsent]);
         this.#unsent = [];
-        await this.#noteHour(now);
-        this.#complained = false;
+        await this.#recordHour(now);
+        this.#reported = false;
       } catch (error) {
-        this.#complain(error);
+        this.#reportError(error);
       }
     });
   }
@@ -120,18 +153,18 @@ export class Demo {
     if (jobs.length > 0) await this.#queue.addBulk(jobs);
   }
 
-  async #noteHour(now: EpochMs): Promise<void> {
+  async #recordHour(now: EpochMs): Promise<void> {
     const nextHour = now - (now % MS_PER_HOUR);
     if (nextHour === this.#state.nextHour) return;
     this.#state = { ...this.#state, nextHour };
-    await writeDemoState(this.#options.note, this.#state);
+    await writeDemoState(this.#options.progress, this.#state);
   }
 
-  #complain(error: unknown): void {
-    if (!this.#complained) {
+  #reportError(error: unknown): void {
+    if (!this.#reported) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#options.say(`The demo cannot reach Redis (${reason}); it goes on once Redis is back.`);
+      this.#options.say(`The demo cannot reach Redis (${reason}); it continues once Redis is back.`);
     }
-    this.#complained = true;
+    this.#reported = true;
   }
 }

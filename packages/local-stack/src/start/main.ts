@@ -1,22 +1,23 @@
-/** `npm start`: the whole of Meterline on one machine, until it is told to stop. */
+/** `npm start`: the whole of Meterline on one machine, until a signal asks it to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { RedisUnavailableError } from '../../hosts/redis-binary.js';
 import { LocalStackError } from '../errors.js';
-import { HELP, parseCommandLine } from './command-line.js';
-import { readEnv, UsageError } from './env.js';
-import { Session } from './session.js';
-import { startStack } from './stack.js';
-import { stopRequest } from './stop-request.js';
+import { HELP, parseCommandLine, readEnv, UsageError } from './settings.js';
+import { Session, startStack } from './stack.js';
 import { summarize } from './summary.js';
 
-const EXPLAINED = [UsageError, LocalStackError, RedisUnavailableError];
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** As a shell reports a command that Ctrl-C ended. */
+const INTERRUPTED = 130;
+/** Errors whose message is all that a person needs. */
+const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
   const { help, demo } = parseCommandLine(args);
   if (help) return say(HELP);
   const env = readEnv(variables);
-  const stop = stopRequest(process);
+  const stop = stopRequest();
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
@@ -25,7 +26,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
     say(summarize(stack, { dataDir, demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
-    // Told to stop while still starting: not a failure.
+    // A request to stop while still starting is not a failure.
     if (error !== stop.reason) throw error;
   } finally {
     if (stop.aborted) say('Stopping; once more ends everything at once.');
@@ -33,10 +34,25 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
   }
 }
 
+/**
+ * Aborted by the first signal that asks this process to end. A second one ends it at once: every child ends by itself
+ * when this process is gone.
+ */
+function stopRequest(): AbortSignal {
+  const request = new AbortController();
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (request.signal.aborted) process.exit(INTERRUPTED);
+      request.abort();
+    });
+  }
+  return request.signal;
+}
+
 try {
   await run(process.argv.slice(2), process.env, (line) => console.log(line));
 } catch (error) {
-  if (!EXPLAINED.some((known) => error instanceof known)) throw error;
+  if (!EXPECTED_ERRORS.some((known) => error instanceof known)) throw error;
   console.error(`meterline: ${error instanceof Error ? error.message : error}`);
   process.exitCode = 1;
 }

@@ -1,22 +1,16 @@
 /** Brings everything up in the order in which one part needs the other. */
 import { rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import { warehouseOptions } from '@meterline/service';
 import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
-import { startClickHouse } from '../clickhouse.js';
 import { Demo } from '../demo/demo.js';
-import { lockDirectory } from '../directory-lock.js';
-import { findFreePort, LOOPBACK } from '../ports.js';
-import { startRedis } from '../redis.js';
-import type { RunningClickHouse, RunningRedis } from '../running-server.js';
-import { chooseApiPort } from './api-port.js';
-import { ensureCursorSecret } from './cursor-secret.js';
-import type { Env } from './env.js';
-import { ensureKeys, type LocalKeys } from './keys.js';
-import { makeDataDirectory } from './make-data-directory.js';
-import { writePrivateFile } from './private-file.js';
-import { startService } from './service-process.js';
-import type { Session } from './session.js';
+import { type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
+import { DataDirectory } from '../engine/data-directory.js';
+import { findFreePort, LOOPBACK } from '../engine/ports.js';
+import { type RunningRedis, startRedis } from '../engine/redis.js';
+import { writePrivateFile } from '../private-file.js';
+import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
+import { chooseApiPort, startService } from './services.js';
+import type { Env } from './settings.js';
 import { Supervised } from './supervised.js';
 
 /** Where a running stack is; the content of `local.json`. */
@@ -29,7 +23,7 @@ export interface StackAddresses extends LocalKeys {
 
 export interface RunningStack {
   readonly addresses: StackAddresses;
-  /** Where Prometheus may read what each service tells of itself. */
+  /** Where Prometheus may read the metrics of each service. */
   readonly metricsUrls: readonly string[];
 }
 
@@ -41,6 +35,25 @@ export interface StackOptions {
   readonly stop: AbortSignal;
 }
 
+/** What has been started so far, to be stopped in reverse order whatever happens on the way. */
+export class Session {
+  readonly #parts: { stop(): Promise<void> }[] = [];
+
+  add<T extends { stop(): Promise<void> }>(part: T): T {
+    this.#parts.push(part);
+    return part;
+  }
+
+  /** Each part is stopped even if one before it fails; the first failure is reported. */
+  async stop(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let part = this.#parts.pop(); part; part = this.#parts.pop()) {
+      await part.stop().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
 /**
  * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
  *
@@ -48,19 +61,16 @@ export interface StackOptions {
  */
 export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
   const { env, say, stop } = options;
-  const dataDir = resolve(env.METERLINE_DATA_DIR);
-  const file = (name: string) => join(dataDir, name);
-  await makeDataDirectory(dataDir);
-  const lock = await lockDirectory(file('stack.lock'), dataDir);
-  session.add({ stop: () => lock.release() });
+  const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
+  session.add({ stop: () => directory.close() });
+  const localFile = directory.file('local.json');
   // One that a killed stack has left behind leads nowhere.
-  const withdraw = () => rm(file('local.json'), { force: true });
-  await withdraw();
+  await rm(localFile, { force: true });
   const port = await chooseApiPort(env.PORT, say);
 
-  const clickhouseUrl = env.CLICKHOUSE_URL ?? (await superviseClickHouse(session, dataDir, say));
+  const clickhouseUrl = env.CLICKHOUSE_URL ?? (await superviseClickHouse(session, directory, say));
   stop.throwIfAborted();
-  const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, dataDir, say));
+  const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, directory, say));
   stop.throwIfAborted();
 
   const clickhouse = {
@@ -77,38 +87,56 @@ export async function startStack(session: Session, options: StackOptions): Promi
     // Nobody else on the network is to reach a stack that somebody tries out.
     LISTEN_HOST: LOOPBACK,
   };
-  const ingestAdminUrl = await superviseIngest(session, serviceEnv, dataDir, say);
+  const ingestPort = await findFreePort();
+  const ingestUrl = `http://${LOOPBACK}:${ingestPort}`;
+  const ingestEnv = { ...serviceEnv, ADMIN_PORT: String(ingestPort) };
+  const ingest = { name: 'ingest', env: ingestEnv, directory, url: ingestUrl, readyPath: '/healthz' } as const;
+  session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
   stop.throwIfAborted();
 
   const apiUrl = `http://${LOOPBACK}:${port}`;
-  const cursorSecret = env.CURSOR_SECRET ?? (await ensureCursorSecret(file('cursor-secret.json')));
   const queryAdminPort = await findFreePort();
-  const query = {
-    name: 'query',
-    env: { ...serviceEnv, PORT: String(port), ADMIN_PORT: String(queryAdminPort), CURSOR_SECRET: cursorSecret },
-    dataDir,
-    url: apiUrl,
-    readyPath: '/readyz',
-  } as const;
+  const queryEnv = {
+    ...serviceEnv,
+    PORT: String(port),
+    ADMIN_PORT: String(queryAdminPort),
+    CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
+  };
+  const query = { name: 'query', env: queryEnv, directory, url: apiUrl, readyPath: '/readyz' } as const;
   session.add(await Supervised.start('The query service', () => startService(query), say));
   stop.throwIfAborted();
 
-  const keys = await ensureKeys(redisUrl, file('keys.json'), new Date());
+  const keys = await ensureKeys(redisUrl, directory.file('keys.json'), new Date());
   if (options.demo) {
-    const queuePrefix = env.QUEUE_PREFIX;
-    const note = {
-      file: file('demo-history.json'),
+    const progress = {
+      file: directory.file('demo-history.json'),
       databaseId: await databaseIdOf(warehouseOptions(clickhouse, 'meterline-demo')),
     };
-    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, note, say, stop }));
+    const queuePrefix = env.QUEUE_PREFIX;
+    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, progress, say, stop }));
     stop.throwIfAborted();
   }
 
   const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
-  await writePrivateFile(file('local.json'), addresses);
-  session.add({ stop: withdraw });
-  const adminUrls = [ingestAdminUrl, `http://${LOOPBACK}:${queryAdminPort}`];
-  return { addresses, metricsUrls: adminUrls.map((url) => `${url}/metrics`) };
+  await writePrivateFile(localFile, addresses);
+  session.add({ stop: () => rm(localFile, { force: true }) });
+  const metricsUrls = [ingestPort, queryAdminPort].map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
+  return { addresses, metricsUrls };
+}
+
+async function superviseClickHouse(
+  session: Session,
+  dataDir: DataDirectory,
+  say: (line: string) => void,
+): Promise<string> {
+  const launch = (previous?: RunningClickHouse) =>
+    startClickHouse({ dataDir, httpPort: previous?.httpPort, tcpPort: previous?.tcpPort });
+  return session.add(await Supervised.start('ClickHouse', launch, say)).current.url;
+}
+
+async function superviseRedis(session: Session, dataDir: DataDirectory, say: (line: string) => void): Promise<string> {
+  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, say });
+  return session.add(await Supervised.start('Redis', launch, say)).current.url;
 }
 
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
@@ -118,34 +146,4 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   } finally {
     await warehouse.close();
   }
-}
-
-async function superviseClickHouse(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
-  const launch = (previous?: RunningClickHouse) =>
-    startClickHouse({ dataDir, httpPort: previous?.httpPort, tcpPort: previous?.tcpPort });
-  return session.add(await Supervised.start('ClickHouse', launch, say)).current.url;
-}
-
-async function superviseRedis(session: Session, dataDir: string, say: (line: string) => void): Promise<string> {
-  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, say });
-  return session.add(await Supervised.start('Redis', launch, say)).current.url;
-}
-
-/** @returns where its admin port is, also after a restart */
-async function superviseIngest(
-  session: Session,
-  env: NodeJS.ProcessEnv,
-  dataDir: string,
-  say: (line: string) => void,
-): Promise<string> {
-  const adminPort = await findFreePort();
-  const ingest = {
-    name: 'ingest',
-    env: { ...env, ADMIN_PORT: String(adminPort) },
-    dataDir,
-    url: `http://${LOOPBACK}:${adminPort}`,
-    readyPath: '/healthz',
-  } as const;
-  session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
-  return ingest.url;
 }

@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { findFreePort, isPortFree } from '../ports.js';
+import { findFreePort, isPortFree } from '../engine/ports.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(300_000);
 
-const START = fileURLToPath(new URL('../../bin/start.js', import.meta.url));
+const START = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
 const addressesSchema = z.object({
   apiUrl: z.url(),
   redisUrl: z.url(),
@@ -24,32 +24,51 @@ const addressesSchema = z.object({
 
 let dataDir: string;
 let port: number;
-let supervisor: ChildProcess | undefined;
+let stack: ChildProcess;
+let summary: string;
 
-beforeEach(async () => {
+beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'meterline-start-'));
-  port = await findFreePort();
+  await startStack();
 });
-afterEach(async () => {
-  supervisor?.kill('SIGKILL');
+afterAll(async () => {
+  stack.kill('SIGKILL');
   await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
 });
 
-function start(): ChildProcess {
-  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: String(port), REDIS_URL: '', CLICKHOUSE_URL: '' };
-  supervisor = spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  return supervisor;
+/** Starts the stack that the tests share, on another port each time. */
+async function startStack(): Promise<void> {
+  port = await findFreePort();
+  stack = spawnStart();
+  summary = await said(stack, 'Ctrl-C stops everything');
 }
 
-/** Resolves when the process has printed the text, with all that it has printed. */
+function spawnStart(): ChildProcess {
+  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: String(port), REDIS_URL: '', CLICKHOUSE_URL: '' };
+  return spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
 function said(child: ChildProcess, text: string): Promise<string> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let output = '';
-    child.stdout?.on('data', (chunk: Buffer) => {
+    const read = (chunk: Buffer) => {
       output += chunk.toString('utf8');
       if (output.includes(text)) resolve(output);
-    });
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.once('exit', () => reject(new Error(`npm start ended before it said ${text}:\n${output}`)));
   });
+}
+
+async function redisPid(url: string): Promise<number> {
+  const redis = new Redis(url);
+  try {
+    return Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
+  } finally {
+    redis.disconnect();
+  }
 }
 
 async function readAddresses() {
@@ -83,10 +102,8 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
 }
 
 describe('npm start', () => {
-  it('says where everything is, and leaves only data behind when told to stop', async () => {
-    const child = start();
+  it('says where everything is, on the loopback address alone', async () => {
     const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
-    const summary = await said(child, 'Ctrl-C stops everything');
     const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
     expect(pages.map((page) => /meterline_(jobs_taken|http_request)/.exec(page)?.[1])).toEqual([
       'jobs_taken',
@@ -99,35 +116,41 @@ describe('npm start', () => {
     ]);
     expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
     expect(await onlyOnLoopback(port)).toBe(true);
-
-    child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
-    expect(await portsFree(addresses)).toBe(true);
-    expect(existsSync(join(dataDir, 'local.json'))).toBe(false);
   });
 
-  it('keeps its keys over a restart, also after it was killed', async () => {
-    const first = start();
-    await said(first, 'Meterline is running.');
-    const { adminKey } = await readAddresses();
-    first.kill('SIGKILL');
-    await once(first, 'exit');
-
-    port = await findFreePort();
-    const second = start();
-    await said(second, 'Meterline is running.');
-    expect((await readAddresses()).adminKey).toBe(adminKey);
-    second.kill('SIGTERM');
-    await once(second, 'exit');
+  it('refuses a second copy in one line', async () => {
+    const second = spawnStart();
+    let errors = '';
+    second.stderr?.on('data', (chunk: Buffer) => {
+      errors += chunk.toString('utf8');
+    });
+    expect(await once(second, 'close')).toEqual([1, null]);
+    expect(errors).toBe(
+      `meterline: ${dataDir} is in use by process ${stack.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
+    );
   });
 
   it('brings back a Redis that was killed', async () => {
-    const child = start();
-    await said(child, 'Meterline is running.');
-    const lock = z.object({ servers: z.array(z.object({ pid: z.int() })) });
-    const { servers } = lock.parse(JSON.parse(await readFile(join(dataDir, 'redis.lock'), 'utf8')));
-    const back = said(child, 'Redis is back.');
-    process.kill(servers.at(-1)?.pid ?? Number.NaN, 'SIGKILL');
+    const { redisUrl } = await readAddresses();
+    const back = said(stack, 'Redis is back.');
+    process.kill(await redisPid(redisUrl), 'SIGKILL');
     await back;
+  });
+
+  it('keeps its keys over a restart, also after it was killed', async () => {
+    const { adminKey } = await readAddresses();
+    stack.kill('SIGKILL');
+    await once(stack, 'exit');
+    await startStack();
+    expect((await readAddresses()).adminKey).toBe(adminKey);
+  });
+
+  it('leaves only data behind when a signal stops it', async () => {
+    const addresses = await readAddresses();
+    stack.kill('SIGTERM');
+    expect(await once(stack, 'exit')).toEqual([0, null]);
+    expect(await portsFree(addresses)).toBe(true);
+    const left = await readdir(dataDir);
+    expect(left.filter((name) => name === 'local.json' || name.includes('.lock'))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { DEFAULT_DATA_DIR } from './env.js';
+import { DEFAULT_DATA_DIR } from './settings.js';
 import type { RunningStack } from './stack.js';
 
 export interface SummaryOptions {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeExit } from '../readiness.js';
-import type { RunningServer, ServerExit } from '../running-server.js';
+import type { RunningServer } from '../engine/host-process.js';
+import { describeExit, type ServerExit } from '../engine/readiness.js';
 
-export type Running = Pick<RunningServer, 'exited' | 'stop' | 'kill'>;
+type Running = Pick<RunningServer, 'exited' | 'stop' | 'kill'>;
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;

@@ -86,7 +86,7 @@ describe('what a caller may store', () => {
     expect(await mayStore(MOST)).toBe(75);
   });
 
-  it('is counted anew after a failure, too, once a minute has passed', async () => {
+  it('is counted again after a failure, too, once a minute has passed', async () => {
     const { fail, mayStore, passTime } = budget();
     await expect(fail(60)).rejects.toThrow('no answer');
     passTime(MINUTE_MS + 1);

@@ -1,7 +1,7 @@
-/** The OpenAPI document of this service, made from the schemas that check requests and answers. */
+/** The OpenAPI document of this service, built from the schemas that check requests and that clients read answers with. */
 import { API_VERSIONS } from '@meterline/catalog';
-import type { OpenApiDocument, Operation } from './model.js';
-import { operations } from './operations.js';
+import type { OpenApiDocument } from './model.js';
+import { apiPaths } from './operations.js';
 import { ERROR_RESPONSES, HEADERS } from './responses.js';
 import { componentSchemas } from './schemas.js';
 
@@ -20,11 +20,9 @@ decimals: a double keeps about 15 digits. Costs are in USD.
 **Parameters** are read strictly: one that is unknown, repeated or empty is refused, so that a typo does not read as
 "everything".
 
-**Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to mend the request.`;
+**Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
 export function createOpenApiDocument(): OpenApiDocument {
-  const paths: Record<string, Record<string, Operation>> = {};
-  for (const { path, method, operation } of operations()) paths[path] = { ...paths[path], [method]: operation };
   return {
     openapi: '3.1.1',
     info: {
@@ -41,7 +39,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
       { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
     ],
-    paths,
+    paths: apiPaths(),
     components: {
       schemas: componentSchemas(),
       responses: ERROR_RESPONSES,

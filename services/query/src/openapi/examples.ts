@@ -1,19 +1,21 @@
 /**
- * Requests with their answers, digit for digit. The contract test sends each request to the service, over the usage that
- * these answers tell of, and compares.
+ * Example requests with their answers, digit for digit. The contract tests send each request to the service, with the usage
+ * in these answers as events, and compare.
  */
 export interface OperationExample {
   readonly summary: string;
-  /** By name: what stands in the path, the query and the header. */
+  /** The values in the path, the query and the headers, by name. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Undefined for an answer without a body. */
   readonly answer?: unknown;
 }
 
+export type Examples = Readonly<Record<string, OperationExample>>;
+
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:00Z' };
 const ACCOUNT = { id: 'acme', name: 'acme', role: 'admin', createdAt: '2025-11-15T12:00:00.000Z' };
 
-export const METRICS_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const METRICS_EXAMPLES: Examples = {
   byWorkspace: {
     summary: 'Cost and usage by workspace and billing dimension, day by day',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'daily', groupBy: ['workspace', 'billing_dimension'] },
@@ -59,7 +61,7 @@ export const METRICS_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
 };
 
-export const GROUP_BY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const GROUP_BY_EXAMPLES: Examples = {
   dimensions: {
     summary: 'The five dimensions',
     parameters: { accountId: 'acme' },
@@ -67,7 +69,7 @@ export const GROUP_BY_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
 };
 
-export const RESOURCE_TYPES_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const RESOURCE_TYPES_EXAMPLES: Examples = {
   inOctober: {
     summary: 'An account that used agents only',
     parameters: { accountId: 'acme', ...WINDOW },
@@ -75,7 +77,7 @@ export const RESOURCE_TYPES_EXAMPLES: Readonly<Record<string, OperationExample>>
   },
 };
 
-export const ACCOUNTS_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const ACCOUNTS_EXAMPLES: Examples = {
   page: {
     summary: 'A page, since version 2026-04-28',
     parameters: { 'Svc-Version': '2026-04-28', sort: 'name:asc', limit: 50 },
@@ -88,17 +90,17 @@ export const ACCOUNTS_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
 };
 
-export const REVOCATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const REVOCATION_EXAMPLES: Examples = {
   revoke: {
     summary: 'A key of a service account',
     parameters: { clientId: 'client_1f9a3c0b5d7e24680a', apiKeyId: '3bd5a0f1c2e49b687d05aa31' },
   },
 };
 
-export const HEALTH_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const HEALTH_EXAMPLES: Examples = {
   up: { summary: 'The process runs', parameters: {}, answer: { status: 'ok' } },
 };
 
-export const READINESS_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const READINESS_EXAMPLES: Examples = {
   ready: { summary: 'ClickHouse and Redis answer', parameters: {}, answer: { status: 'ready' } },
 };

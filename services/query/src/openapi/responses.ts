@@ -1,4 +1,4 @@
-/** What every operation may answer besides success: headers, and errors with an example of each. */
+/** Parts that the operations share: headers, and each error response with an example. */
 import { API_VERSIONS } from '@meterline/catalog';
 import type { Header, Reference, Response } from './model.js';
 import { reference } from './schemas.js';
@@ -15,7 +15,7 @@ export const HEADERS = {
     schema: { type: 'string', enum: API_VERSIONS },
   },
   'Retry-After': {
-    description: 'Seconds after which trying again makes sense.',
+    description: 'Seconds to wait before trying again.',
     required: true,
     schema: { type: 'integer', minimum: 0 },
   },

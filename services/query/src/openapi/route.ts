@@ -1,4 +1,4 @@
-/** GET /openapi.json: the API for machines. GET /docs: the same for people. Both are built once, at the start. */
+/** GET /openapi.json: the API for machines. GET /docs: the same for people. Each is built once, when it is first asked for. */
 import { createHash } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { referencePage } from '../reference/page.js';
@@ -9,14 +9,15 @@ import { createOpenApiDocument } from './document.js';
 const CACHING = 'public, max-age=300';
 
 export function openApiRoute(): RequestHandler {
-  const document = JSON.stringify(createOpenApiDocument());
+  let document: string | undefined;
   return (_request, response) => {
+    document ??= JSON.stringify(createOpenApiDocument());
     response.set('Cache-Control', CACHING).type('json').send(document);
   };
 }
 
 export function referenceRoute(): RequestHandler {
-  const page = referencePage(createOpenApiDocument());
+  let page: string | undefined;
   const styleHash = createHash('sha256').update(STYLE).digest('base64');
   const policy = [
     "default-src 'none'",
@@ -26,6 +27,7 @@ export function referenceRoute(): RequestHandler {
     "frame-ancestors 'none'",
   ].join('; ');
   return (_request, response) => {
+    page ??= referencePage(createOpenApiDocument());
     response.set({ 'Cache-Control': CACHING, 'Content-Security-Policy': policy }).type('html').send(page);
   };
 }

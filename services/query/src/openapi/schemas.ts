@@ -1,4 +1,7 @@
-/** JSON Schema out of the schemas that check what comes in and what the client reads. */
+/**
+ * JSON Schema from the zod schemas that check parameters and that clients read answers with. zod converts them itself; why
+ * there is no `zod-openapi` is in docs/decisions/0012.
+ */
 import {
   accountArraySchema,
   accountPageSchema,
@@ -27,7 +30,7 @@ const COMPONENTS = {
 } as const satisfies Record<string, z.ZodType>;
 export type ComponentName = keyof typeof COMPONENTS;
 
-/** Of what stands on the wire, before anything is read into another form. */
+/** The JSON or text on the wire, before a schema transforms it. */
 const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;
 
 export function reference(name: ComponentName): { readonly $ref: string } {
@@ -41,13 +44,13 @@ export function componentSchemas(): Record<string, JsonSchema> {
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutAddress(schema)]));
 }
 
-/** With everything that the schema's author says of it, also where zod leaves that out because the text is read on. */
+/** With all of the schema's `meta`: zod leaves some of it out (`default`) where a schema transforms its input. */
 export function parameterSchema(schema: z.ZodType): { description: string; schema: JsonSchema } {
   const { description = '', ...rest } = { ...z.toJSONSchema(schema, ON_THE_WIRE), ...schema.meta() };
   return { description: String(description), schema: withoutAddress(rest) };
 }
 
-/** In the document a schema's address is its place. */
+/** A schema in the document is identified by its place there. */
 function withoutAddress({ $schema, $id, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }

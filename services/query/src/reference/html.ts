@@ -1,6 +1,6 @@
-/** HTML in which text stays text. */
+/** HTML templates that escape their values. */
 
-/** What may stand in a page as it is. */
+/** HTML that is written as it is. */
 export class Html {
   readonly text: string;
 
@@ -19,7 +19,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A template whose values are escaped, but for Html; lists are joined, and false and undefined are nothing. */
+/** A template. Its values are escaped, except Html; lists are joined; false and undefined are left out. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(strings.map((string, index) => string + markup(values[index])).join(''));
 }

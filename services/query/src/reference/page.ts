@@ -1,4 +1,4 @@
-/** The reference for people: one page out of the OpenAPI document, without a script and without anything from outside. */
+/** The reference for people: one page built from the OpenAPI document, without scripts and without anything from other hosts. */
 import type {
   JsonSchema,
   MediaType,
@@ -8,9 +8,8 @@ import type {
   Reference,
   Response,
 } from '../openapi/model.js';
-import { curlExamples } from './curl.js';
+import { curlExamples } from '../openapi/requests.js';
 import { Html, html, phrase, prose } from './html.js';
-import { allowedValues, schemaTable, typeOf } from './schema-table.js';
 import { STYLE } from './style.js';
 
 interface Place {
@@ -155,4 +154,64 @@ ${hasMembers ? schemaTable(name, schema) : html`<p class="type">${typeOf(schema)
 
 function examples({ examples: all = {} }: MediaType): Html[] {
   return Object.values(all).map(({ value }) => html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`);
+}
+
+// A JSON Schema as a table of its members; members of members are indented.
+
+interface Member {
+  readonly name: string;
+  readonly depth: number;
+  readonly isRequired: boolean;
+  readonly schema: JsonSchema;
+}
+
+const REFERENCE = /^#\/components\/schemas\/(\w+)$/;
+
+function schemaTable(name: string, schema: JsonSchema): Html {
+  return html`<div class="scroll" role="region" aria-label="Members of ${name}" tabindex="0"><table>
+<thead><tr><th>Member</th><th>Type</th><th>Meaning</th></tr></thead>
+<tbody>${membersOf(schema, 0).map(memberRow)}</tbody></table></div>`;
+}
+
+/** `array of AccountMetricsPoint`; the name links to its description. */
+function typeOf(schema: JsonSchema): Html {
+  const name = referencedName(schema);
+  if (name !== undefined) return html`<a href="#schema-${name}">${name}</a>`;
+  if (Array.isArray(schema['oneOf'])) {
+    const [first, ...others] = schema['oneOf'].filter(isSchema).map(typeOf);
+    return html`${first}${others.map((other) => html` or ${other}`)}`;
+  }
+  if (isSchema(schema['items'])) return html`array of ${typeOf(schema['items'])}`;
+  return html`${String(schema['format'] ?? schema['type'] ?? 'any')}`;
+}
+
+/** The allowed values of an enum. */
+function allowedValues(schema: JsonSchema): Html {
+  const { enum: values } = isSchema(schema['items']) ? schema['items'] : schema;
+  return Array.isArray(values) ? html`<span class="values">${values.join(' · ')}</span>` : html``;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function memberRow({ name, depth, isRequired, schema }: Member): Html {
+  const description = typeof schema['description'] === 'string' ? phrase(schema['description']) : '';
+  return html`<tr><td><span class="depth${depth}">${name}</span></td>
+<td><span class="type">${typeOf(schema)}</span>${!isRequired && html`<span class="type">, optional</span>`}</td>
+<td>${description}${allowedValues(schema)}</td></tr>`;
+}
+
+function membersOf(schema: JsonSchema, depth: number): Member[] {
+  const holder = isSchema(schema['items']) ? schema['items'] : schema;
+  if (!isSchema(holder['properties'])) return [];
+  const required = Array.isArray(holder['required']) ? holder['required'] : [];
+  return Object.entries(holder['properties']).flatMap(([name, member]) => {
+    if (!isSchema(member)) return [];
+    return [{ name, depth, isRequired: required.includes(name), schema: member }, ...membersOf(member, depth + 1)];
+  });
+}
+
+function referencedName({ $ref }: JsonSchema): string | undefined {
+  return typeof $ref === 'string' ? REFERENCE.exec($ref)?.[1] : undefined;
 }

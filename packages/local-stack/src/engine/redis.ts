@@ -1,0 +1,89 @@
+import { mkdir } from 'node:fs/promises';
+import { Redis } from 'ioredis';
+import { ensureRedisServer } from '../../hosts/redis-binary.js';
+import type { DataDirectory } from './data-directory.js';
+import { type RunningServer, startServer } from './host-process.js';
+import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
+
+/** Long, because a large append-only file is read before Redis answers anything but LOADING. */
+const READY_DEADLINE_MS = 120_000;
+const PROBE_TIMEOUT_MS = 5_000;
+
+/**
+ * A queue may lose nothing: every write is on disk before it is answered, and memory that runs out is an error rather
+ * than an eviction. With `everysec` Redis may answer up to 2 s before it writes (aof.c, flushAppendOnlyFile), which even
+ * `kill -9` then loses.
+ */
+const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+
+export interface RunningRedis extends RunningServer {
+  readonly port: number;
+}
+
+export interface RedisOptions {
+  /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`. */
+  dataDir: string | DataDirectory;
+  /** Default: any free one. */
+  port?: number | undefined;
+  /** Gets a line about what takes long, such as installing Redis. */
+  say?: ((line: string) => void) | undefined;
+}
+
+/**
+ * Starts a Redis on the loopback address that keeps what it has answered for: over a restart, `kill -9` and a power cut.
+ *
+ * @throws LocalStackError
+ * @throws RedisUnavailableError if there is no redis-server and none can be installed
+ */
+export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
+  const binary = await ensureRedisServer({ say: options.say });
+  if (options.port !== undefined) await requireFreePort(options.port, 'Redis');
+
+  return launchOnFreePorts(async (choose) => {
+    const port = await choose(options.port);
+    const url = `redis://${LOOPBACK}:${port}`;
+    const server = await startServer(options.dataDir, async (directory) => {
+      const path = directory.file('redis');
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return {
+        name: 'Redis',
+        label: 'redis',
+        script: 'lifeline.js',
+        // Redis logs to its standard output, which the lifeline sends to the log file together with start-up errors.
+        args: [binary, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
+        announcesPid: true,
+        cwd: path,
+        url,
+        answers: () => pingRedis(url),
+        readyDeadlineMs: READY_DEADLINE_MS,
+      };
+    });
+    return { ...server, port };
+  });
+}
+
+/** Asks a Redis whether it is up and has loaded its data; rejects with the reason if not. */
+async function pingRedis(url: string): Promise<void> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    connectTimeout: PROBE_TIMEOUT_MS,
+    disconnectTimeout: 1,
+  });
+  // Why a connection failed is reported here; the rejected command only says that there is none.
+  let reason: unknown;
+  redis.on('error', (error) => {
+    reason = error;
+  });
+  try {
+    await redis.connect();
+    // While it loads its data this is an error, LOADING.
+    await redis.ping();
+  } catch (error) {
+    throw reason ?? error;
+  } finally {
+    redis.disconnect();
+  }
+}

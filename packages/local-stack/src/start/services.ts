@@ -1,0 +1,78 @@
+/** The services as processes of their own, as in production. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DataDirectory } from '../engine/data-directory.js';
+import { type RunningServer, startServer } from '../engine/host-process.js';
+import { findFreePort, isPortFree, requireFreePort } from '../engine/ports.js';
+
+const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url));
+const READY_DEADLINE_MS = 60_000;
+const PROBE_TIMEOUT_MS = 5_000;
+
+const USUAL_API_PORT = 8080;
+const EVERY_ADDRESS = '0.0.0.0';
+
+/**
+ * NODE_OPTIONS of each service, as in the Dockerfile, unless the environment sets them. Of what the ingest worker holds
+ * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up beside them, and with this bound it
+ * collects earlier, at no cost that shows.
+ */
+export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '' } as const;
+
+export interface ServiceOptions {
+  /** The name of its folder in `services`. */
+  name: keyof typeof NODE_OPTIONS;
+  env: NodeJS.ProcessEnv;
+  /** The log goes to `<name>.log` in it. */
+  directory: DataDirectory;
+  /** What the service answers requests at. */
+  url: string;
+  /** Answers 200 once the service is ready. */
+  readyPath: string;
+}
+
+/**
+ * Its lifeline asks the service to stop when this process is gone or says so, and ends it if it does not: a service
+ * that waits for a dead Redis must not become an orphan.
+ *
+ * @throws LocalStackError `exited_early` or `not_ready_in_time`
+ */
+export function startService({ name, env, directory, url, readyPath }: ServiceOptions): Promise<RunningServer> {
+  return startServer(directory, async () => ({
+    name: `The ${name} service`,
+    label: name,
+    script: 'lifeline.js',
+    args: [process.execPath, join(SERVICES, name, 'dist', 'main.js')],
+    announcesPid: true,
+    cwd: process.cwd(),
+    env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
+    url,
+    answers: () => requireOk(new URL(readyPath, url)),
+    readyDeadlineMs: READY_DEADLINE_MS,
+  }));
+}
+
+async function requireOk(url: URL): Promise<void> {
+  const response = await fetch(url, {
+    headers: { connection: 'close' },
+    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+  });
+  await response.arrayBuffer();
+  if (!response.ok) throw new Error(`${url.href} answers ${response.status}`);
+}
+
+/**
+ * The port of the API: the one asked for, or else the usual one, or else any that is free.
+ *
+ * @throws LocalStackError `port_in_use` if the one asked for is
+ */
+export async function chooseApiPort(wanted: number | undefined, say: (line: string) => void): Promise<number> {
+  if (wanted !== undefined) {
+    await requireFreePort(wanted, 'PORT');
+    return wanted;
+  }
+  if ((await isPortFree(USUAL_API_PORT)) && (await isPortFree(USUAL_API_PORT, EVERY_ADDRESS))) return USUAL_API_PORT;
+  const port = await findFreePort();
+  say(`Port ${USUAL_API_PORT} is in use; the API listens on ${port}.`);
+  return port;
+}

@@ -1,0 +1,76 @@
+/** What `npm start` is told: by its command line and its environment, read once. Source: DESIGN section 8. */
+import { parseArgs } from 'node:util';
+import { QUEUE_PREFIX } from '@meterline/catalog';
+import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
+import { z } from 'zod';
+
+/** Where the meterline command looks by itself. */
+export const DEFAULT_DATA_DIR = '.meterline';
+
+export const HELP = `Usage: npm start [-- --no-demo]
+
+Runs Meterline on this machine: ClickHouse, Redis, the ingest and the query service, and a demo that plays traffic.
+
+  --no-demo   start empty: neither history nor live traffic
+  --help      show this
+
+  PORT                where the API listens (8080, or any free port if that is taken)
+  METERLINE_DATA_DIR  where data and logs are kept (.meterline)
+  CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
+  REDIS_URL           use this Redis instead of a local one`;
+
+/** The environment or the command line cannot be used; the message says in one line what is wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export interface CommandLine {
+  readonly demo: boolean;
+  readonly help: boolean;
+}
+
+/** @throws UsageError */
+export function parseCommandLine(args: string[]): CommandLine {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        'no-demo': { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    return { demo: !values['no-demo'], help: values.help };
+  } catch (cause) {
+    throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
+  }
+}
+
+const environment = z.object({
+  METERLINE_DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
+  /** Set: that server is used, and none started. */
+  REDIS_URL: redisUrlVariable().optional(),
+  /** Set: that server is used, and none started. */
+  CLICKHOUSE_URL: clickHouseUrlVariable().optional(),
+  CLICKHOUSE_USER: z.string().optional(),
+  CLICKHOUSE_PASSWORD: z.string().optional(),
+  CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  /** Where the ingest service looks for jobs, and the demo puts them. */
+  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
+  /** Unset: 8080, or any free port if that is taken. */
+  PORT: wholeNumberVariable(1, 65_535).optional(),
+  /** Unset: a random one, kept in the data directory. */
+  CURSOR_SECRET: z.string().optional(),
+});
+
+export interface Env extends z.output<typeof environment> {
+  /** All of it, for the services, which have settings of their own. */
+  readonly inherited: NodeJS.ProcessEnv;
+}
+
+/** An empty variable counts as one that is not set. @throws UsageError */
+export function readEnv(variables: NodeJS.ProcessEnv): Env {
+  const inherited = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const env = environment.safeParse(inherited);
+  if (env.success) return { ...env.data, inherited };
+  throw new UsageError(env.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
+}
