@@ -1,7 +1,8 @@
 /**
- * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, sees to it that there is a
- * Redis, compiles, builds the web page. Quick and quiet when there is nothing to do. Runs before `npm start` and, with
- * --tests, before tests; --browser sees to a browser too, for the tests of the page.
+ * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, finds or installs a Redis,
+ * compiles, builds the web page. Quick and quiet when there is nothing to do; says what it does while it takes long.
+ * Runs before `npm start` and, with --tests, before tests; --browser finds or installs a browser too, for the tests of
+ * the page.
  *
  * Node built-ins only: it runs before anything is installed.
  */
@@ -14,8 +15,10 @@ import { ensureChromium } from '../test/setup/chromium-binary.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const FAILURE_TAIL_LINES = 30;
-/** A compilation without changes takes less. */
-const SILENT_COMPILATION_MS = 1_500;
+/** A step without changes takes less, and says nothing. */
+const SILENT_MS = 1_500;
+/** How often a step that takes long says that it still goes on. */
+const REMINDER_MS = 20_000;
 
 const say = (line) => console.log(line);
 
@@ -44,8 +47,9 @@ async function requireNode() {
 async function installPackages() {
   const installed = await modifiedAt(join(ROOT, 'node_modules', '.package-lock.json'));
   if (installed >= (await newestManifest())) return;
-  say(installed === 0 ? 'Installing packages (first run only, about a minute)…' : 'Updating packages…');
-  await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], 'npm install failed');
+  const step = installed === 0 ? 'Installing packages (first run only, about a minute)' : 'Updating packages';
+  const args = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
+  await announced(step, () => run('npm', args, 'npm install failed'));
 }
 
 async function newestManifest() {
@@ -66,14 +70,24 @@ async function modifiedAt(file) {
 }
 
 async function compile() {
-  const notice = setTimeout(() => say('Compiling…'), SILENT_COMPILATION_MS);
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  await announced('Compiling', () => run(process.execPath, [compiler, '-b'], 'The TypeScript does not compile'));
+  const page = join(ROOT, 'scripts', 'build-page.mjs');
+  await announced('Building the web page', () => run(process.execPath, [page], 'The web page cannot be built'));
+}
+
+/** Says what the step does once it has taken a moment, and again from time to time. */
+async function announced(step, work) {
+  const started = Date.now();
+  const notice = setTimeout(() => say(`${step}…`), SILENT_MS);
+  const reminder = setInterval(() => {
+    say(`${step}: ${Math.round((Date.now() - started) / 1000)} s so far…`);
+  }, REMINDER_MS);
   try {
-    const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    await run(process.execPath, [compiler, '-b'], 'The TypeScript does not compile');
-    const page = join(ROOT, 'scripts', 'build-page.mjs');
-    await run(process.execPath, [page], 'The web page cannot be built');
+    await work();
   } finally {
     clearTimeout(notice);
+    clearInterval(reminder);
   }
 }
 

@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { NODE_OPTIONS } from '@meterline/local-stack';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const READY_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 15_000;
+const READY_DEADLINE_MS = 120_000;
+/** Beyond any deadline of a service's own, on a busy machine too. */
+const STOP_DEADLINE_MS = 60_000;
 
 export type ServiceName = 'ingest' | 'query';
 export type ServiceEnvironment = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** The command as its users meet it: a process, its output and its exit code. */
+/** The command as its users meet it: its output and its exit code, and a few times the process itself. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -10,11 +10,11 @@ import { QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { createTestDatabase, type TestDatabase, testClickHouseUrl, testRedisUrl, uniquePrefix } from '../stack.js';
+import { runCommand } from './run-command.js';
 import { runMeterline } from './run-meterline.js';
 
 const TRACE = ['code', 'conv'].map((name) => `packages/local-stack/trace-slice/azure-llm-2023-${name}.csv`);
 
-// Each run of the command is a process of its own.
 jest.setTimeout(60_000);
 
 let directory: string;
@@ -70,17 +70,28 @@ describe('every command', () => {
     [['queue', 'status', '--help']],
     [['erase', '--help']],
   ])('%j explains itself and its exit codes', async (args) => {
-    const { code, stdout, stderr } = await runMeterline(args);
+    const { code, stdout, stderr } = await runCommand(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
   });
 
-  it('tells its version', async () => {
-    expect(await runMeterline(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+  it('is a process with its version on stdout, or its fault on stderr and in its exit code', async () => {
+    const [version, help, fault] = await Promise.all([
+      runMeterline(['--version']),
+      runMeterline(['migrate', '--help']),
+      runMeterline(['bogus']),
+    ]);
+    expect(version).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(help).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining('Exit codes: 0 done, 1 failed'),
+    });
+    expect(fault).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown command 'bogus'") });
   });
 
   it.each(['emit', 'replay'])('%s, which uses the queue, explains its prefix', async (command) => {
-    const { stdout } = await runMeterline([command, '--help']);
+    const { stdout } = await runCommand([command, '--help']);
     expect(stdout).toMatch(/--queue-prefix <prefix> .*QUEUE_PREFIX/);
   });
 
@@ -99,15 +110,15 @@ describe('every command', () => {
     [['replay', 'x.csv', '--shift-hours', '1.5']],
     [['keys', 'list', '--redis-url', 'http://127.0.0.1']],
   ])('%j is wrong usage: exit code 2, and nothing on stdout', async (args) => {
-    const { code, stdout, stderr } = await runMeterline(args);
+    const { code, stdout, stderr } = await runCommand(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).not.toBe('');
   });
 
   it('names a server that it cannot reach, and where the address came from', async () => {
     const [keys, migrate] = await Promise.all([
-      runMeterline(['keys', 'list'], { env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } }),
-      runMeterline(['migrate', '--clickhouse-url', 'http://127.0.0.1:1']),
+      runCommand(['keys', 'list'], { env: { REDIS_URL: 'redis://:secret@127.0.0.1:1' } }),
+      runCommand(['migrate', '--clickhouse-url', 'http://127.0.0.1:1']),
     ]);
     expect(keys).toEqual({
       code: 1,
@@ -132,9 +143,9 @@ describe('every command', () => {
     await once(web, 'listening');
     const { port } = web.address() as AddressInfo;
     const [noRedis, noDatabase, noUser] = await Promise.all([
-      runMeterline(['keys', 'list', '--redis-url', `redis://127.0.0.1:${port}`]),
-      runMeterline(['keys', 'list', '--redis-url', `${redisUrl}/99`]),
-      runMeterline(['migrate', '--clickhouse-url', clickhouseUrl, '--clickhouse-user', 'nobody']),
+      runCommand(['keys', 'list', '--redis-url', `redis://127.0.0.1:${port}`]),
+      runCommand(['keys', 'list', '--redis-url', `${redisUrl}/99`]),
+      runCommand(['migrate', '--clickhouse-url', clickhouseUrl, '--clickhouse-user', 'nobody']),
     ]);
     web.close();
     expect(noRedis.stderr).toMatch(/^meterline: what answers at redis:\S+ \(from --redis-url\) is not Redis\n$/);
@@ -157,7 +168,7 @@ describe('meterline migrate', () => {
   it('applies nothing to a database that is up to date', async () => {
     const { url, database: name } = database.options;
     const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name };
-    const { code, stdout } = await runMeterline(['migrate', '--json'], { env });
+    const { code, stdout } = await runCommand(['migrate', '--json'], { env });
     expect({ code, result: JSON.parse(stdout) }).toEqual({ code: 0, result: { database: name, applied: [] } });
   });
 });
@@ -169,29 +180,29 @@ describe('meterline keys', () => {
   it('creates a key that the API accepts, lists it without its text, and revokes it', async () => {
     const store = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
 
-    const created = await runMeterline(['keys', 'create', '--account', account, '--role', 'admin', '--json'], { env });
+    const created = await runCommand(['keys', 'create', '--account', account, '--role', 'admin', '--json'], { env });
     const { keyId, clientId, key, ...rest } = JSON.parse(created.stdout);
     expect(rest).toEqual({ account, role: 'admin' });
     expect(clientId).toMatch(/^client_[0-9a-f]{18}$/);
     expect(await store.authenticate(key)).toMatchObject({ keyId, clientId, account, role: 'admin' });
 
-    const listed = await runMeterline(['keys', 'list', '--account', account, '--json'], { env });
+    const listed = await runCommand(['keys', 'list', '--account', account, '--json'], { env });
     expect(JSON.parse(listed.stdout)).toEqual([
       { keyId, clientId, account, role: 'admin', createdAt: expect.any(String), revokedAt: null },
     ]);
 
-    expect(await runMeterline(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
+    expect(await runCommand(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
     expect(await store.authenticate(key)).toBeUndefined();
-    expect(await runMeterline(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
+    expect(await runCommand(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
   });
 
   it('keeps the client it is given', async () => {
     const args = ['keys', 'create', '--account', account, '--role', 'member', '--client', 'reports', '--json'];
-    expect(JSON.parse((await runMeterline(args, { env })).stdout)).toMatchObject({ clientId: 'reports' });
+    expect(JSON.parse((await runCommand(args, { env })).stdout)).toMatchObject({ clientId: 'reports' });
   });
 
   it('says so when there is no such key', async () => {
-    expect(await runMeterline(['keys', 'revoke', 'nope'], { env })).toMatchObject({
+    expect(await runCommand(['keys', 'revoke', 'nope'], { env })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no key nope'),
     });
@@ -206,7 +217,7 @@ describe('meterline emit', () => {
     const { prefix, env } = queueEnv();
     const path = join(directory, 'events.jsonl');
     await writeFile(path, file);
-    const { code, stdout } = await runMeterline(['emit', path, '--batch', '2', '--json'], { env });
+    const { code, stdout } = await runCommand(['emit', path, '--batch', '2', '--json'], { env });
     expect({ code, result: JSON.parse(stdout) }).toMatchObject({
       code: 0,
       result: { events: 5, jobs: 3, badLines: 0 },
@@ -220,15 +231,15 @@ describe('meterline emit', () => {
 
   it('sends the good lines of standard input and reports the bad ones', async () => {
     const { prefix, env } = queueEnv();
-    const run = await runMeterline(['emit', '-'], { env, stdin: '{"a":1}\r\nnope\r\n\r\n{"a":2}' });
+    const run = await runCommand(['emit', '-'], { env, stdin: '{"a":1}\r\nnope\r\n\r\n{"a":2}' });
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/^standard input:2: not JSON: .*\nmeterline: 1 bad line, not sent\n$/);
     expect(await jobsOf(prefix)).toEqual([{ events: [{ a: 1 }, { a: 2 }] }]);
   });
 
-  it('sends nothing with --check, and tells why the worker would refuse an event', async () => {
+  it('sends nothing with --check, and says why the worker would refuse an event', async () => {
     const { prefix, env } = queueEnv();
-    const run = await runMeterline(['emit', '-', '--check', '--json'], { env, stdin: file });
+    const run = await runCommand(['emit', '-', '--check', '--json'], { env, stdin: file });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('standard input:1: missing_field: ') });
     expect(JSON.parse(run.stdout)).toMatchObject({ validEvents: 0, badLines: 5 });
     expect(await jobsOf(prefix)).toEqual([]);
@@ -236,7 +247,7 @@ describe('meterline emit', () => {
 
   it('says so when there is no such file', async () => {
     const { env } = queueEnv();
-    expect(await runMeterline(['emit', join(directory, 'none')], { env })).toEqual({
+    expect(await runCommand(['emit', join(directory, 'none')], { env })).toEqual({
       code: 1,
       stdout: '',
       stderr: `meterline: cannot read ${join(directory, 'none')}: there is no such file\n`,
@@ -245,10 +256,10 @@ describe('meterline emit', () => {
 });
 
 describe('meterline replay', () => {
-  it('puts two events per request into the queue, under the account and at the time it is told', async () => {
+  it('puts two events per request into the queue, under the account and at the time it is given', async () => {
     const { prefix, env } = queueEnv();
     const args = ['replay', ...TRACE, '--no-wait', '--account', 'acme', '--shift-hours', '24', '--json'];
-    const { code, stdout } = await runMeterline(args, { env });
+    const { code, stdout } = await runCommand(args, { env });
     expect({ code, result: JSON.parse(stdout) }).toMatchObject({
       code: 0,
       result: { files: 2, requests: 1_000, events: 2_000, jobs: 4, takenIn: null },
@@ -263,14 +274,14 @@ describe('meterline replay', () => {
     const { prefix, env } = queueEnv();
     const bad = join(directory, 'azure-llm-2023-conv.csv');
     await writeFile(bad, 'TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,many,10\r\n');
-    const run = await runMeterline(['replay', TRACE[0] ?? '', bad], { env });
+    const run = await runCommand(['replay', TRACE[0] ?? '', bad], { env });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining(`meterline: ${bad}:2: expected a request`) });
     expect(await jobsOf(prefix)).toEqual([]);
   });
 
   it('gives up, with nothing lost, when no worker takes anything in', async () => {
     const { prefix, env } = queueEnv();
-    const run = await runMeterline(['replay', ...TRACE, '--patience', '1'], { env });
+    const run = await runCommand(['replay', ...TRACE, '--patience', '1'], { env });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('4 jobs are still in the queue') });
     expect(await jobsOf(prefix)).toHaveLength(4);
   });

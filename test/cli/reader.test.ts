@@ -88,7 +88,7 @@ describe('meterline metrics', () => {
     expect(pages.map(({ data }) => data[0].resourceName)).toEqual([FORMULA, 'box']);
   });
 
-  it('prints CSV whose names are no formulas and whose figures are exact', async () => {
+  it('prints CSV whose names are no formulas and whose amounts are exact', async () => {
     const args = ['metrics', ...DAY, '--group-by', 'resource_name,billing_dimension', '--csv'];
     expect((await runCommand(args, { env })).stdout).toBe(
       [
@@ -158,13 +158,13 @@ describe('what can go wrong', () => {
       2,
       /^meterline: there is no API key for http.* \(from METERLINE_API_URL\)/,
     ],
-  ])('%s is told on stderr, with an exit code of its own', async (_name, args, variables, code, message) => {
+  ])('%s is reported on stderr, with an exit code of its own', async (_name, args, variables, code, message) => {
     const run = await runCommand(args, { env: { ...env, ...variables } });
     expect({ code: run.code, stdout: run.stdout }).toEqual({ code, stdout: '' });
     expect(run.stderr).toMatch(message);
   });
 
-  it('a member who groups by workspace is told why not', async () => {
+  it('a member who groups by workspace learns why not', async () => {
     const member = { ...env, METERLINE_API_KEY: await api.key(ACCOUNT, 'member') };
     const run = await runCommand(['metrics', ...DAY, '--group-by', 'workspace'], { env: member });
     expect(run).toMatchObject({
@@ -197,7 +197,7 @@ describe('login', () => {
     expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
   });
 
-  it('tells what comes before it', async () => {
+  it('says what comes before it', async () => {
     const own = { METERLINE_CONFIG: join(directory, 'second.json'), METERLINE_API_URL: 'http://127.0.0.1:9' };
     const { code, stderr } = await runCommand(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
     expect({ code, stderr }).toMatchObject({

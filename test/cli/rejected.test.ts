@@ -129,7 +129,7 @@ describe('meterline rejected list and show', () => {
 });
 
 describe('meterline rejected replay', () => {
-  it('sends an event with its field mended, which then counts, and is no refusal any more', async () => {
+  it('sends an event with its field fixed, which then counts, and is no refusal any more', async () => {
     const job = await refuse(event(1), event(2, { usage: '1 GB-s', extra: 1 }));
     const [id = ''] = await ids();
     const replayed = await rejected(['replay', id, '--edit', 'usage="2.5"', '--unset', 'extra', '--json']);
@@ -151,7 +151,7 @@ describe('meterline rejected replay', () => {
     expect(await rejected(['replay', id])).toMatchObject({ code: 1 });
   });
 
-  it('tells with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
+  it('says with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
     await refuse(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
     const rehearsal = await rejected([
       'replay',

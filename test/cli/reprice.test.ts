@@ -133,7 +133,7 @@ describe('meterline reprice', () => {
     expect(await isRegistered(3)).toBe(true);
   });
 
-  it('prints a table for people and tells where the window begins and ends', async () => {
+  it('prints a table for people and says where the window begins and ends', async () => {
     const at = (timestamp: string, n: number) => event(n, { timestamp });
     await ingest([
       at('2025-12-31T23:59:59.999Z', 1),
@@ -155,7 +155,7 @@ describe('meterline reprice', () => {
     });
   });
 
-  it('leaves the last word to the producer: a higher revision wins, the same one again changes nothing', async () => {
+  it('lets the producer win: a higher revision wins, the same one again changes nothing', async () => {
     await ingest(events(4));
     await reprice(['--book', twice]);
     const repriced = await sums();
@@ -169,7 +169,7 @@ describe('meterline reprice', () => {
     expect(await sums()).toEqual({ events: 3, usage: '12', cost: '0.000276', repriced: 2 });
   });
 
-  it('takes up where a killed one ended, does nothing twice, and yields to what producers sent in between', async () => {
+  it('goes on where a killed one ended, does nothing twice, and yields to what producers sent in between', async () => {
     await ingest(events(1_000));
     const args = ['--book', twice, '--step', '25'];
     const killed = await reprice(args, { interruptAt: '100 done', interruptWith: 'SIGKILL' });
@@ -257,12 +257,12 @@ describe('meterline reprice', () => {
     expect(await sums()).toMatchObject({ repriced: 1, cost: '1.0000115' });
   });
 
-  it('does not use up the version of a book that lacks a price: mended, it is taken', async () => {
+  it('does not use up the version of a book that lacks a price: fixed, it is accepted', async () => {
     await ingest([event(0)]);
     const late = await bookFile('lacks.json', 4, '1', '2026-01-01T01:00:00Z');
     expect(await reprice(['--book', late])).toMatchObject({ code: 1 });
-    const mended = await bookFile('mended.json', 4, '1');
-    expect(await reprice(['--book', mended])).toMatchObject({ code: 0 });
+    const fixed = await bookFile('fixed.json', 4, '1');
+    expect(await reprice(['--book', fixed])).toMatchObject({ code: 0 });
     expect(await sums()).toMatchObject({ repriced: 1 });
   });
 

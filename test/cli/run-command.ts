@@ -1,27 +1,41 @@
-import { PassThrough, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { PassThrough } from 'node:stream';
 import { createContext } from '../../packages/cli/src/process-context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
 import { type MeterlineOptions, type MeterlineRun, runMeterline } from './run-meterline.js';
 
 /**
  * Runs the command line inside this process, which takes a fraction of a process of its own: for tests that are about
- * what a command does, and not about how it starts and ends. What is interrupted or asked back is a process all the same.
+ * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal; only a command that is
+ * killed, or runs in another directory, is a process all the same.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const { env, stdin = '', ...processOnly } = options;
-  if (typeof stdin === 'object' || Object.keys(processOnly).length > 0) return runMeterline(args, options);
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const output = Promise.all([text(stdout), text(stderr)]);
+  const { env, stdin = '', interruptAt, interruptWith = 'SIGINT', cwd } = options;
+  if (interruptWith === 'SIGKILL' || cwd !== undefined) return runMeterline(args, options);
   const environment = { METERLINE_DATA_DIR: 'none', METERLINE_CONFIG: 'none/config.json', ...env };
-  const input = Readable.from([stdin], { objectMode: false });
+  const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const interruption = new AbortController();
+  const printed = { stdout: '', stderr: '' };
+  stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    printed.stdout += chunk;
+  });
+  stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    const before = printed.stderr;
+    printed.stderr += chunk;
+    const appears = (text: string) => printed.stderr.includes(text) && !before.includes(text);
+    if (interruptAt !== undefined && appears(interruptAt)) interruption.abort();
+    if (typeof stdin === 'object' && appears(stdin.at)) {
+      stdin.answer().then(
+        (text) => input.end(text),
+        (error: Error) => input.destroy(error),
+      );
+    }
+  });
+  if (typeof stdin === 'string') input.end(stdin);
   const { context, close } = createContext({ stdin: input, stdout, stderr }, environment);
   // The process' own signals are the test run's.
-  const interruption = () => new AbortController().signal;
-  const code = await runProgram(args, { stdout, stderr }, async () => ({ ...context, interruption }));
+  const own = { ...context, interruption: () => interruption.signal };
+  const code = await runProgram(args, { stdout, stderr }, async () => own);
   await close();
-  stdout.end();
-  stderr.end();
-  const [out, err] = await output;
-  return { code, stdout: out, stderr: err };
+  await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
+  return { code, ...printed };
 }

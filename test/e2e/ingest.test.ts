@@ -16,7 +16,7 @@ import {
   written,
 } from './pipeline.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let pipeline: Pipeline;
 beforeEach(async () => {

@@ -13,7 +13,7 @@ import {
   usageEvents,
 } from './pipeline.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let pipeline: Pipeline;
 beforeAll(async () => {

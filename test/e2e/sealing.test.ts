@@ -6,7 +6,7 @@ import { killServices, type LogEntry, startIngest } from '../services.js';
 import { execute } from '../stack.js';
 import { drained, enqueue, openPipeline, type Pipeline, until } from './pipeline.js';
 
-jest.setTimeout(90_000);
+jest.setTimeout(400_000);
 
 let pipeline: Pipeline;
 beforeEach(async () => {
@@ -68,6 +68,7 @@ describe('sealing', () => {
     const worker = await startIngest(sealing());
     const asked = Date.now();
     expect(await worker.stop()).toBe(0);
-    expect(Date.now() - asked).toBeLessThan(8_000);
+    // Far less than a step may take.
+    expect(Date.now() - asked).toBeLessThan(30_000);
   });
 });

@@ -1,7 +1,7 @@
 /** Every command of the guides, as it stands there, in a shell, against what `npm start` starts. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,15 @@ jest.setTimeout(400_000);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Shell and JavaScript; ```console shows, and is not run. */
 const BLOCK = /^```(sh|js)\n(.*?)^```$/gms;
+
+/**
+ * npx takes a second to find what it is asked for. It is asked once, which shows that the command is found; then this does
+ * what it would do.
+ */
+const NPX = `#!/bin/sh
+if mkdir npx-was-asked 2>/dev/null; then PATH="\${PATH#*:}" exec npx "$@"; fi
+exec "node_modules/.bin/$@"
+`;
 
 const addresses = z.object({ redisUrl: z.url() });
 
@@ -26,6 +35,8 @@ beforeAll(async () => {
   dataDir = join(directory, 'data');
   // As in a checkout: npx and imports find Meterline here.
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  await mkdir(join(directory, 'bin'));
+  await writeFile(join(directory, 'bin', 'npx'), NPX, { mode: 0o700 });
   const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
   stack = spawn(process.execPath, [join(ROOT, 'packages/local-stack/dist/start/main.js')], {
     env,
@@ -103,7 +114,7 @@ async function scriptOf(guide: string): Promise<string> {
 
 async function run(script: string): Promise<{ code: unknown; output: string }> {
   const env = {
-    PATH: process.env.PATH,
+    PATH: `${join(directory, 'bin')}:${process.env.PATH}`,
     HOME: directory,
     METERLINE_DATA_DIR: dataDir,
     METERLINE_CONFIG: join(directory, 'config.json'),

@@ -4,7 +4,7 @@ import { drained, enqueueData, openPipeline, type Pipeline, usageEvent, usageEve
 import { killServices, type ServiceProcess, startIngest } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 let pipeline: Pipeline;
 let worker: ServiceProcess;

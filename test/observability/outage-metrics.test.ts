@@ -14,10 +14,10 @@ import { drained, enqueue, openPipeline, type Pipeline, until } from '../e2e/pip
 import { killServices, startIngest, startQuery } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
-jest.setTimeout(90_000);
+jest.setTimeout(300_000);
 
-/** Prometheus gives up after ten. */
-const SCRAPE_SECONDS = 5;
+/** After which Prometheus gives up. */
+const SCRAPE_SECONDS = 10;
 
 let directory: DataDirectory;
 let clickhouse: RunningClickHouse;

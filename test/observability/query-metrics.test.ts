@@ -5,7 +5,7 @@ import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
 import { killServices, type QueryProcess, startQuery } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const WINDOW = 'startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
 

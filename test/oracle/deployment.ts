@@ -80,7 +80,7 @@ export async function deploy(): Promise<Deployment> {
     startWorker: async (book) => {
       await worker?.stop();
       await writeFile(bookFile, JSON.stringify(book));
-      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '5', SEAL_EVERY_MS: '0' });
+      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '25', SEAL_EVERY_MS: '0' });
     },
 
     customer: async (accountId) => {

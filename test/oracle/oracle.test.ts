@@ -20,7 +20,7 @@ const PATH = process.env.ORACLE_PATH;
 /** After each the cells of some more hours are sealed. */
 const ROUNDS = 2;
 /** Histories on their way at a time: accounts share jobs' inserts, as in production. */
-const LANES = 8;
+const LANES = 20;
 /** A failure is worth a wait, but not any. */
 const SHRINKING_MS = 180_000;
 /** The difference belongs to the report. */

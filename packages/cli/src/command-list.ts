@@ -1,6 +1,6 @@
 /** Every command, in the order of --help. A command's own module is loaded only when it is called or asked for help. */
 import type { Command } from 'commander';
-import type { CommandContext } from './command-context.js';
+import type { CommandContext } from './command.js';
 
 /** What the module of a command exports. */
 export interface CommandModule {
@@ -19,110 +19,60 @@ export interface CommandGroup {
   readonly commands: readonly CommandEntry[];
 }
 
+const entry = (name: string, summary: string, load: CommandEntry['load']): CommandEntry => ({ name, summary, load });
+
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     heading: 'Usage and cost:',
     commands: [
-      {
-        name: 'metrics',
-        summary: 'what an account used and what it cost: a table, JSON or CSV',
-        load: () => import('./commands/metrics.js'),
-      },
-      {
-        name: 'accounts',
-        summary: 'the accounts that you may read',
-        load: () => import('./commands/accounts.js'),
-      },
-      {
-        name: 'resource-types',
-        summary: 'the resource types that an account used in a window',
-        load: () => import('./commands/resource-types.js'),
-      },
-      {
-        name: 'dimensions',
-        summary: 'what is billed: dimensions, units and prices',
-        load: () => import('./commands/dimensions.js'),
-      },
-      {
-        name: 'estimate',
-        summary: 'what a list of usage would cost',
-        load: () => import('./commands/estimate.js'),
-      },
+      entry(
+        'metrics',
+        'what an account used and what it cost: a table, JSON or CSV',
+        () => import('./commands/metrics.js'),
+      ),
+      entry('accounts', 'the accounts that you may read', () => import('./commands/accounts.js')),
+      entry(
+        'resource-types',
+        'the resource types that an account used in a window',
+        () => import('./commands/resource-types.js'),
+      ),
+      entry('dimensions', 'what is billed: dimensions, units and prices', () => import('./commands/dimensions.js')),
+      entry('estimate', 'what a list of usage would cost', () => import('./commands/estimate.js')),
     ],
   },
   {
     heading: 'Your access:',
     commands: [
-      {
-        name: 'login',
-        summary: 'keep an API key for later calls',
-        load: () => import('./commands/login.js'),
-      },
-      {
-        name: 'logout',
-        summary: 'forget it',
-        load: () => import('./commands/logout.js'),
-      },
-      {
-        name: 'whoami',
-        summary: 'which API and key are in use, and where they come from',
-        load: () => import('./commands/whoami.js'),
-      },
+      entry('login', 'keep an API key for later calls', () => import('./commands/login.js')),
+      entry('logout', 'forget it', () => import('./commands/logout.js')),
+      entry('whoami', 'which API and key are in use, and where they come from', () => import('./commands/whoami.js')),
     ],
   },
   {
     heading: 'Sending usage events (needs Redis):',
     commands: [
-      {
-        name: 'emit',
-        summary: 'send events from a JSON Lines file through the queue',
-        load: () => import('./commands/emit.js'),
-      },
-      {
-        name: 'replay',
-        summary: 'play the Azure LLM 2023 trace as usage events',
-        load: () => import('./commands/replay.js'),
-      },
+      entry('emit', 'send events from a JSON Lines file through the queue', () => import('./commands/emit.js')),
+      entry('replay', 'play the Azure LLM 2023 trace as usage events', () => import('./commands/replay.js')),
     ],
   },
   {
     heading: 'Operating Meterline (needs ClickHouse and Redis):',
     commands: [
-      {
-        name: 'migrate',
-        summary: 'create or update the schema in ClickHouse',
-        load: () => import('./commands/migrate.js'),
-      },
-      {
-        name: 'keys',
-        summary: 'API keys of the query API: create, list, revoke',
-        load: () => import('./commands/keys.js'),
-      },
-      {
-        name: 'queue',
-        summary: 'the queue between runtimes and the ingest workers',
-        load: () => import('./commands/queue.js'),
-      },
-      {
-        name: 'rejected',
-        summary: 'events and jobs that could not be accepted: see, fix, send again, discard',
-        load: () => import('./commands/rejected.js'),
-      },
-      {
-        name: 'reprice',
-        summary: 'give the events of an account the prices of another price book',
-        load: () => import('./commands/reprice.js'),
-      },
-      {
-        name: 'audit',
-        summary: 'compare the rollups with the events they come from',
-        load: () => import('./commands/audit.js'),
-      },
-      {
-        name: 'erase',
-        summary: 'erase an account: its events, refused events and API keys',
-        load: () => import('./commands/erase.js'),
-      },
+      entry('migrate', 'create or update the schema in ClickHouse', () => import('./commands/migrate.js')),
+      entry('keys', 'API keys of the query API: create, list, revoke', () => import('./commands/keys.js')),
+      entry('queue', 'the queue between runtimes and the ingest workers', () => import('./commands/queue.js')),
+      entry(
+        'rejected',
+        'events and jobs that could not be accepted: see, fix, send again, discard',
+        () => import('./commands/rejected.js'),
+      ),
+      entry(
+        'reprice',
+        'give the events of an account the prices of another price book',
+        () => import('./commands/reprice.js'),
+      ),
+      entry('audit', 'compare the rollups with the events they come from', () => import('./commands/audit.js')),
+      entry('erase', 'erase an account: its events, refused events and API keys', () => import('./commands/erase.js')),
     ],
   },
 ];

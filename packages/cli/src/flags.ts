@@ -4,6 +4,10 @@ import { type Command, InvalidArgumentError } from 'commander';
 
 export const DEFAULT_BATCH = 500;
 
+export interface JsonFlag {
+  readonly json?: boolean;
+}
+
 export function withJson(command: Command): Command {
   return command.option('--json', 'print the result as one JSON document');
 }

@@ -2,8 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable } from 'node:stream';
-import type { CommandContext } from './command-context.js';
-import { CommandError, readFailure } from './command-error.js';
+import { type CommandContext, CommandError, readFailure } from './command.js';
 
 /**
  * Asks on stderr, and goes on only after exactly this answer on standard input.

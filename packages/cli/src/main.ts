@@ -1,6 +1,5 @@
 /** The process around the command line: its arguments, streams and signals. */
-import type { CommandContext } from './command-context.js';
-import { systemErrorCode } from './command-error.js';
+import { type CommandContext, systemErrorCode } from './command.js';
 import { runProgram } from './program.js';
 
 const { stdin, stdout, stderr } = process;

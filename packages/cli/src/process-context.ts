@@ -1,7 +1,6 @@
 /** What commands touch of the outside world, as this process has it. */
 import type { Tracing } from '@meterline/service/tracing';
-import type { CommandContext, CommandStreams } from './command-context.js';
-import { usageError } from './command-error.js';
+import { type CommandContext, type CommandStreams, usageError } from './command.js';
 import { ApiSettings } from './settings/api-settings.js';
 import { configFilePath, findLocalStack, readConfigFile } from './settings/saved-files.js';
 import { readEnvironment, Settings } from './settings/settings.js';

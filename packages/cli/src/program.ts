@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import type { CommandContext, CommandStreams } from './command-context.js';
-import { say } from './command-context.js';
-import { CommandError, EXIT_CODES, type ExitCode } from './command-error.js';
+import { type CommandContext, CommandError, type CommandStreams, EXIT_CODES, type ExitCode, say } from './command.js';
 import { COMMAND_GROUPS } from './command-list.js';
 
 const HELP_END = `

@@ -3,7 +3,7 @@ import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterlin
 import { parseRejectionId, type RejectionSelection } from '@meterline/operations/rejections';
 import type { RejectionFilter, RejectionId } from '@meterline/warehouse';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { usageError } from './command-error.js';
+import { usageError } from './command.js';
 import { instantOf, nameOf } from './flags.js';
 
 export interface FilterFlags {

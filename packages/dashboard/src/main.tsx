@@ -9,7 +9,6 @@ import './styles/controls.css';
 import './styles/panel.css';
 import './styles/chart.css';
 import './styles/table.css';
-import './styles/states.css';
 
 applyTheme();
 

@@ -1,6 +1,6 @@
 /**
- * What operators ask a process, on a port of its own: `/healthz` for whatever restarts it, `/metrics` for Prometheus.
- * It has no authentication: the port belongs on the inside of the network.
+ * A port for operators: `/healthz` for the orchestrator that restarts the process, `/metrics` for Prometheus. It has no
+ * authentication, so it must not be reachable from outside the network.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ export interface AdminPages {
 }
 
 export interface AdminServer {
-  /** The one chosen by the system when 0 was asked for. */
+  /** The port that the system chose, if 0 was asked for. */
   readonly port: number;
   close(): Promise<void>;
 }

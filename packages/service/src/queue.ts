@@ -3,8 +3,8 @@ import type { EpochMs } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 
-/** Where jobs wait, the queue paused or not; those with a priority have a line of their own. */
-const LINES = ['waiting', 'prioritized'] as const;
+/** The states of jobs that wait, whether or not the queue is paused. Jobs with a priority have a state of their own. */
+const WAITING_STATES = ['waiting', 'prioritized'] as const;
 
 export interface QueueDepth {
   /** Those with a priority included. */
@@ -12,7 +12,7 @@ export interface QueueDepth {
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
-  /** When the job at the head of the line was put in, by its producer's word; undefined when none waits. */
+  /** When the next job was added, by its producer's clock; undefined when none waits. */
   readonly oldestWaitingSince: EpochMs | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface QueueDepth {
  */
 export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueDepth> {
   const [counts, ...heads] = await Promise.all([
-    queue.getJobCounts(...LINES, 'active', 'delayed', 'failed'),
-    ...LINES.map((line) => headOf(queue, redis, line)),
+    queue.getJobCounts(...WAITING_STATES, 'active', 'delayed', 'failed'),
+    ...WAITING_STATES.map((state) => nextJobSince(queue, redis, state)),
   ]);
   const since = heads.filter((timestamp) => timestamp !== undefined);
   const { waiting = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
@@ -36,9 +36,13 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
   };
 }
 
-/** Of the one job only its time is read: its data may be megabytes, or no JSON at all. */
-async function headOf(queue: Queue, redis: Redis, line: (typeof LINES)[number]): Promise<EpochMs | undefined> {
-  const [id] = await queue.getRanges([line], 0, 0, true);
+/** Reads the time of the job alone: its data may be megabytes, or not JSON. */
+async function nextJobSince(
+  queue: Queue,
+  redis: Redis,
+  state: (typeof WAITING_STATES)[number],
+): Promise<EpochMs | undefined> {
+  const [id] = await queue.getRanges([state], 0, 0, true);
   const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), 'timestamp');
   // Producers may write anything there.
   return timestamp !== null && /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : undefined;

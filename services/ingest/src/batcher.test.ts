@@ -165,7 +165,7 @@ describe('Batcher', () => {
     const first = batcher.add(intake('a'));
     expect(() => batcher.stop()).toThrow('the batcher cannot go from flushing to stopped');
     const second = batcher.add(intake('b'));
-    expect(() => batcher.stop()).toThrow('the batcher cannot stop with 1 intakes pending');
+    expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
     inserts[0]?.succeed();
     await first;
     inserts[1]?.succeed();

@@ -73,8 +73,8 @@ export class Batcher {
    * @throws when a batch is in flight or anything is pending: its job would be lost to this worker
    */
   stop(): void {
-    if (this.#pending.length > 0)
-      throw new Error(`the batcher cannot stop with ${this.#pending.length} intakes pending`);
+    const { length } = this.#pending;
+    if (length > 0) throw new Error(`the batcher cannot stop while ${length} of its intakes are pending`);
     this.#state.enter('stopped');
   }
 

@@ -1,4 +1,4 @@
-/** From the data of a job to the rows it leaves behind: priced events and refused ones. Pure. */
+/** From the data of a job to the rows that are stored for it: priced events and refused ones. Pure. */
 import {
   type Checked,
   costOf,
@@ -38,7 +38,7 @@ export interface Intake {
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Checks and prices every event of a job. A bad one never spoils its neighbours. */
+/** Checks and prices every event of a job. The others are accepted even if one is refused. */
 export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
   const content = parseJson(data);
   const events = eventsOfJob(content);

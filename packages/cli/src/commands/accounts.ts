@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import { type CommandContext, printResult } from '../command-context.js';
+import { type CommandContext, printResult } from '../command.js';
 import { withApi } from '../connections/api.js';
-import { withApiUrl, withJson } from '../flags.js';
+import { type JsonFlag, withApiUrl, withJson } from '../flags.js';
 import { layoutFor, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
 
-interface AccountsFlags extends ApiFlags {
-  readonly json?: boolean;
-}
+type AccountsFlags = ApiFlags & JsonFlag;
 
 const COLUMNS = [
   { heading: 'ACCOUNT', least: 8 },

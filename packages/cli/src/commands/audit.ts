@@ -1,20 +1,18 @@
 import { END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult } from '../command-context.js';
-import { CommandError, usageError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { instantOf, nameOf, withClickHouseFlags, withJson } from '../flags.js';
+import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson } from '../flags.js';
 import { withProgress } from '../output/progress.js';
 import { shortened, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 
-interface AuditFlags extends ClickHouseFlags {
+interface AuditFlags extends ClickHouseFlags, JsonFlag {
   readonly account?: string;
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly repair?: boolean;
-  readonly json?: boolean;
 }
 
 /** Of a text for people; --json has all. */

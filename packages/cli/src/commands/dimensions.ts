@@ -1,13 +1,11 @@
 import { BILLING_DIMENSIONS, DIMENSIONS, UNIT_NAME } from '@meterline/catalog';
 import type { Command } from 'commander';
-import { type CommandContext, printResult, say } from '../command-context.js';
-import { withJson } from '../flags.js';
+import { type CommandContext, printResult, say } from '../command.js';
+import { type JsonFlag, withJson } from '../flags.js';
 import { layoutFor, textTable } from '../output/table.js';
 import { type BookFlags, openBook, priceText, withBook } from '../prices/book.js';
 
-interface DimensionsFlags extends BookFlags {
-  readonly json?: boolean;
-}
+type DimensionsFlags = BookFlags & JsonFlag;
 
 const COLUMNS = [{ heading: 'DIMENSION' }, { heading: 'TYPE' }, { heading: 'UNIT' }, { heading: 'PRICE' }];
 const NO_PRICE = 'none yet';

@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
 import { withQueue } from '../connections/redis.js';
 import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from '../emit/emission.js';
-import { withBatch, withJson, withRedisFlags } from '../flags.js';
+import { type JsonFlag, withBatch, withJson, withRedisFlags } from '../flags.js';
 import { type EventSource, openEventSource } from '../input.js';
 import type { RedisFlags } from '../settings/settings.js';
 
-interface EmitFlags extends RedisFlags {
+interface EmitFlags extends RedisFlags, JsonFlag {
   readonly batch: number;
   readonly check?: boolean;
-  readonly json?: boolean;
 }
 
 const HARMLESS = 'Sending the file again is harmless: an event that is sent twice counts once.';

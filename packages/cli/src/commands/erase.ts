@@ -1,19 +1,17 @@
 import { eraseAccount, findAccount, type Holdings } from '@meterline/operations/erasure';
 import type { Command } from 'commander';
 import type { Redis } from 'ioredis';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError, usageError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
-import { nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import { requireAnswer } from '../input.js';
 import { withProgress } from '../output/progress.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 
-interface EraseFlags extends ClickHouseFlags, RedisFlags {
+interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
   readonly account: string;
   readonly confirm?: string;
-  readonly json?: boolean;
 }
 
 const RESUMABLE = 'Run the same command again: it erases the rest.';

@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { AccountDirectory, type ApiKey, ApiKeyStore, REDIS_PREFIX, ROLES, type Role } from '@meterline/access';
 import { type Command, Option } from 'commander';
-import { type CommandContext, printResult } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, printResult } from '../command.js';
 import { withRedis } from '../connections/redis.js';
-import { nameOf, withJson, withRedisUrl } from '../flags.js';
+import { type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
 import { textTable } from '../output/table.js';
 import type { RedisFlags } from '../settings/settings.js';
 
 const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'].map((heading) => ({ heading }));
 
-interface KeysFlags extends RedisFlags {
-  readonly json?: boolean;
-}
+type KeysFlags = RedisFlags & JsonFlag;
 
 interface CreateFlags extends KeysFlags {
   readonly account: string;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CommandContext, say } from '../command-context.js';
+import { type CommandContext, say } from '../command.js';
 import { removeConfigFile } from '../settings/saved-files.js';
 
 export function addCommand(program: Command, context: CommandContext): void {

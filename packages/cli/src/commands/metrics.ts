@@ -1,8 +1,7 @@
 import { metricsAnswerSchema, readExactJson } from '@meterline/catalog/api';
 import type { MeterlineClient, MetricsAnswer, MetricsQuery } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say } from '../command-context.js';
-import { usageError } from '../command-error.js';
+import { type CommandContext, formatCount, say, usageError } from '../command.js';
 import { withAccount } from '../connections/api.js';
 import { withApiFlags } from '../flags.js';
 import { csvHeader, csvPage } from '../metrics/csv.js';

@@ -1,14 +1,11 @@
 import { MigrationError, migrate } from '@meterline/warehouse';
 import type { Command } from 'commander';
-import { type CommandContext, printResult } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, printResult } from '../command.js';
 import { clickHouseFailure, reachClickHouse } from '../connections/clickhouse.js';
-import { withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, withClickHouseFlags, withJson } from '../flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 
-interface MigrateFlags extends ClickHouseFlags {
-  readonly json?: boolean;
-}
+type MigrateFlags = ClickHouseFlags & JsonFlag;
 
 export function addCommand(program: Command, context: CommandContext): void {
   const command = program

@@ -40,7 +40,7 @@ describe('the status of the queue', () => {
     });
   });
 
-  it('counts jobs that wait, paused or not, and tells the age of the oldest', async () => {
+  it('counts jobs that wait, paused or not, and gives the age of the oldest', async () => {
     for (const seconds of [0, 10, 20]) await queue.add('usage', {}, { timestamp: SENT + seconds * 1000 });
     await queue.add('usage', {}, { delay: 1_000_000 });
     expect(await status()).toMatchObject({ waiting: 3, delayed: 1, paused: false, oldestWaitingSeconds: 30 });

@@ -3,14 +3,12 @@ import { readQueueDepth, waitingSeconds } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import type { Command } from 'commander';
 import type { Redis } from 'ioredis';
-import { type CommandContext, formatCount, printResult } from '../command-context.js';
+import { type CommandContext, formatCount, printResult } from '../command.js';
 import { withRedis } from '../connections/redis.js';
-import { withJson, withRedisFlags } from '../flags.js';
+import { type JsonFlag, withJson, withRedisFlags } from '../flags.js';
 import type { RedisFlags } from '../settings/settings.js';
 
-interface StatusFlags extends RedisFlags {
-  readonly json?: boolean;
-}
+type StatusFlags = RedisFlags & JsonFlag;
 
 export function addCommand(program: Command, context: CommandContext): void {
   const queue = program.command('queue').description('the queue between runtimes and the ingest workers');

@@ -1,17 +1,15 @@
 import { countSelected, discardRejections, type KeptRejection, selectionAt } from '@meterline/operations/rejections';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, withClickHouseFlags, withJson } from '../flags.js';
 import { requireAnswer } from '../input.js';
 import { type SelectionFlags, selectionOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 
-interface DiscardFlags extends ClickHouseFlags, SelectionFlags {
+interface DiscardFlags extends ClickHouseFlags, SelectionFlags, JsonFlag {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
-  readonly json?: boolean;
 }
 
 export function addDiscardCommand(rejected: Command, context: CommandContext): void {

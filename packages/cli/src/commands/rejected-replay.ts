@@ -12,20 +12,18 @@ import {
   verdict,
 } from '@meterline/operations/rejections';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError, usageError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { withQueue } from '../connections/redis.js';
-import { withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import { printable, textTable } from '../output/table.js';
 import { type SelectionFlags, selectionOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 
-interface ReplayFlags extends ClickHouseFlags, RedisFlags, SelectionFlags {
+interface ReplayFlags extends ClickHouseFlags, RedisFlags, SelectionFlags, JsonFlag {
   readonly edit: readonly string[];
   readonly unset: readonly string[];
   readonly dryRun?: boolean;
-  readonly json?: boolean;
 }
 
 /** How far a replay has come. */

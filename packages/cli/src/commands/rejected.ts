@@ -2,24 +2,21 @@ import { formatTimestamp } from '@meterline/catalog';
 import { formatRejectionId, holderOf, requireRejection } from '@meterline/operations/rejections';
 import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
-import { type CommandContext, printResult, say } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, printResult, say } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
 import { printable, shortened, textTable } from '../output/table.js';
 import { type FilterFlags, filterOf, idOf, withFilter } from '../rejection-flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 import { addDiscardCommand } from './rejected-discard.js';
 import { addReplayCommand } from './rejected-replay.js';
 
-interface ListFlags extends ClickHouseFlags, FilterFlags {
+interface ListFlags extends ClickHouseFlags, FilterFlags, JsonFlag {
   readonly limit: number;
-  readonly json?: boolean;
 }
 
-interface ShowFlags extends ClickHouseFlags {
+interface ShowFlags extends ClickHouseFlags, JsonFlag {
   readonly payload?: boolean;
-  readonly json?: boolean;
 }
 
 const DEFAULT_LIMIT = 50;

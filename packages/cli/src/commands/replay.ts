@@ -1,22 +1,20 @@
 import type { UsageEventInput } from '@meterline/catalog';
 import { type StorageOutcome, type UsageQueue, waitUntilStored } from '@meterline/operations/usage-queue';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
 import { withQueue } from '../connections/redis.js';
-import { nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from '../flags.js';
+import { type JsonFlag, nameOf, wholeNumber, withBatch, withJson, withRedisFlags } from '../flags.js';
 import { startProgress } from '../output/progress.js';
 import { readTraceEvents } from '../replay/trace-events.js';
 import type { RedisFlags } from '../settings/settings.js';
 
-interface ReplayFlags extends RedisFlags {
+interface ReplayFlags extends RedisFlags, JsonFlag {
   readonly account?: string;
   readonly shiftHours: number;
   readonly batch: number;
   /** False with --no-wait. */
   readonly wait: boolean;
   readonly patience: number;
-  readonly json?: boolean;
 }
 
 interface Replay {
@@ -34,7 +32,7 @@ export function addCommand(program: Command, context: CommandContext): void {
     .description(
       'Sends the Azure LLM inference trace 2023 as usage events: for each request one async request and its compute. ' +
         'All files are read and checked before anything is sent. Event ids derive from file name and line, so replaying ' +
-        'again adds nothing.\nThen waits until the ingest workers have taken everything in: a job is done when its rows are durable.',
+        'again adds nothing.\nThen waits until the ingest workers have stored everything: a job is done when its rows are durable.',
     )
     .argument('<file...>', 'azure-llm-2023-code.csv, azure-llm-2023-conv.csv')
     .option('--account <account>', 'account of the events (default: azure-llm-2023)', nameOf)
@@ -47,7 +45,7 @@ export function addCommand(program: Command, context: CommandContext): void {
     .option('--no-wait', 'end as soon as everything is in the queue')
     .option(
       '--patience <seconds>',
-      'stop waiting when nothing has been taken in for so long',
+      'stop waiting when nothing has been stored for so long',
       (text) => wholeNumber(text, 1, 86_400),
       60,
     )
@@ -125,7 +123,7 @@ async function follow(
       onStall: () =>
         say(
           context,
-          `Nothing is being taken in. Is an ingest worker running on this Redis? Waiting up to ${patience} s.`,
+          `Nothing is being stored. Is an ingest worker running on this Redis? Waiting up to ${patience} s.`,
         ),
     });
   } finally {
@@ -143,7 +141,7 @@ function report(
 ): void {
   const sent = Math.min(jobs * batch, events.length);
   const takenIn = outcome === undefined ? null : outcome.stored === jobs;
-  // Seconds that were spent on waiting in vain are no measure of speed.
+  // Seconds spent waiting for nothing are no measure of speed.
   const eventsPerSecond = takenIn === false ? null : Math.round(sent / seconds);
   const result = { files, requests, events: sent, jobs, seconds: Number(seconds.toFixed(3)), eventsPerSecond, takenIn };
   const text = [
@@ -154,7 +152,7 @@ function report(
     ...(eventsPerSecond === null
       ? []
       : [
-          `events/s ${formatCount(eventsPerSecond)}${takenIn ? ', from the first job sent to the last one taken in' : ''}`,
+          `events/s ${formatCount(eventsPerSecond)}${takenIn ? ', from the first job sent to the last one stored' : ''}`,
         ]),
   ];
   printResult(context, json, result, text.join('\n'));
@@ -172,8 +170,8 @@ function requireSuccess(outcome: StorageOutcome | undefined, { patience }: Repla
   }
   if (outcome.pending > 0) {
     throw new CommandError(
-      `nothing was taken in for ${patience} s: ${formatCount(outcome.pending)} jobs are still in the queue; ` +
-        'nothing is lost, an ingest worker will take them in when it runs',
+      `nothing was stored for ${patience} s: ${formatCount(outcome.pending)} jobs are still in the queue; ` +
+        'nothing is lost, an ingest worker will store them when it runs',
     );
   }
 }

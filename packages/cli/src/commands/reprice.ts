@@ -1,23 +1,21 @@
 import { type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
 import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
 import { type Command, Option } from 'commander';
-import { type CommandContext, formatCount, printResult, say } from '../command-context.js';
-import { CommandError, usageError } from '../command-error.js';
+import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { instantOf, nameOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { instantOf, type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
 import { withProgress } from '../output/progress.js';
 import { textTable } from '../output/table.js';
 import { readPriceBook } from '../prices/book.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
 
-interface RepriceFlags extends ClickHouseFlags {
+interface RepriceFlags extends ClickHouseFlags, JsonFlag {
   readonly account: string;
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly book?: string;
   readonly dryRun?: boolean;
   readonly step: number;
-  readonly json?: boolean;
 }
 
 const COLUMNS = [

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import { type CommandContext, printResult } from '../command-context.js';
+import { type CommandContext, printResult } from '../command.js';
 import { withAccount } from '../connections/api.js';
-import { withApiFlags, withJson } from '../flags.js';
+import { type JsonFlag, withApiFlags, withJson } from '../flags.js';
 import { type WindowFlags, windowOf, withWindow } from '../metrics/query.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
 
-interface ResourceTypesFlags extends ApiFlags, WindowFlags {
-  readonly json?: boolean;
-}
+type ResourceTypesFlags = ApiFlags & WindowFlags & JsonFlag;
 
 export function addCommand(program: Command, context: CommandContext): void {
   const command = program

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import { type CommandContext, printResult } from '../command-context.js';
+import { type CommandContext, printResult } from '../command.js';
 import { withApi } from '../connections/api.js';
-import { withApiFlags, withJson } from '../flags.js';
+import { type JsonFlag, withApiFlags, withJson } from '../flags.js';
 import { printable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
 
-interface WhoamiFlags extends ApiFlags {
-  readonly json?: boolean;
-}
+type WhoamiFlags = ApiFlags & JsonFlag;
 
 /** Of a key: its kind and the beginning of its id, which is no secret. */
 const SHOWN_CHARACTERS = 10;

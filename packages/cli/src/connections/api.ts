@@ -1,7 +1,14 @@
 /** The query API as a command uses it: opened with what the settings say, and its failures in words for people. */
 import { MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
-import { type CommandContext, say } from '../command-context.js';
-import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../command-error.js';
+import {
+  type CommandContext,
+  CommandError,
+  EXIT_CODES,
+  type ExitCode,
+  say,
+  systemErrorCode,
+  usageError,
+} from '../command.js';
 import type { ApiAccess, ApiFlags } from '../settings/api-settings.js';
 
 export interface ApiSession {

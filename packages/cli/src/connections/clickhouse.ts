@@ -6,7 +6,7 @@ import {
   type Warehouse,
   type WarehouseOptions,
 } from '@meterline/warehouse';
-import { CommandError, systemErrorCode } from '../command-error.js';
+import { CommandError, systemErrorCode } from '../command.js';
 import { type ClickHouseSettings, displayUrl } from '../settings/settings.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -1,8 +1,7 @@
 import { moreTelling, redisFailureKind } from '@meterline/access';
 import type { UsageQueue } from '@meterline/operations/usage-queue';
 import { Redis } from 'ioredis';
-import type { CommandContext } from '../command-context.js';
-import { CommandError, systemErrorCode } from '../command-error.js';
+import { type CommandContext, CommandError, systemErrorCode } from '../command.js';
 import { displayUrl, type RedisFlags, type Setting } from '../settings/settings.js';
 
 /** Until the server has answered, not only until the connection stands. */

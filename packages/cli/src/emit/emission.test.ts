@@ -50,7 +50,7 @@ describe('an emission', () => {
     expect(tally).toMatchObject({ events: 1, lastSentLine: 1 });
   });
 
-  it('tells how far it came when sending fails', async () => {
+  it('says how far it came when sending fails', async () => {
     const tally = emptyTally();
     const send = async () => {
       if (tally.jobs === 1) throw new Error('gone');

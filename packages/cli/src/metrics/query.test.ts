@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../command.js';
 import { windowOf, withWindow } from './query.js';
 
 const NOW = new Date('2026-11-21T12:34:56.789Z');

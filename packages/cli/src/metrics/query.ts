@@ -20,7 +20,7 @@ import {
 } from '@meterline/catalog';
 import type { MetricsQuery, WindowQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { usageError } from '../command-error.js';
+import { usageError } from '../command.js';
 import { nameOf, wholeNumber } from '../flags.js';
 
 export interface WindowFlags {

@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { type CommandContext, formatCount, say } from '../command-context.js';
+import { type CommandContext, formatCount, say } from '../command.js';
 
 /** Shows how far a long step has come: a bar on a terminal, a line for every tenth of the way elsewhere. */
 export interface Progress {

@@ -1,6 +1,6 @@
 /** Tables of text in aligned columns. On a terminal they fit its width: names are cut short, amounts never. */
 import { eastAsianWidth } from 'get-east-asian-width';
-import type { CommandContext } from '../command-context.js';
+import type { CommandContext } from '../command.js';
 
 export interface Column {
   readonly heading: string;

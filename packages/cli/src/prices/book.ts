@@ -9,8 +9,7 @@ import {
   type Unit,
 } from '@meterline/catalog';
 import type { Command } from 'commander';
-import type { CommandContext } from '../command-context.js';
-import { CommandError, readFailure, systemErrorCode } from '../command-error.js';
+import { type CommandContext, CommandError, readFailure, systemErrorCode } from '../command.js';
 import { instantOf, nameOf } from '../flags.js';
 import type { Setting } from '../settings/settings.js';
 

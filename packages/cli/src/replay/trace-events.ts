@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { parseUsageEvent, type UsageEventInput } from '@meterline/catalog';
 import type { TraceOptions } from '@meterline/local-stack/trace';
-import { CommandError, readFailure, systemErrorCode } from '../command-error.js';
+import { CommandError, readFailure, systemErrorCode } from '../command.js';
 
 export interface TraceEvents {
   readonly requests: number;

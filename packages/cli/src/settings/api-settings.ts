@@ -1,5 +1,5 @@
 /** Where the API is, which key to show it, and whose usage to ask for. */
-import { usageError } from '../command-error.js';
+import { usageError } from '../command.js';
 import type { ConfigFile, LocalStackFile } from './saved-files.js';
 import { type Environment, type Setting, setting } from './settings.js';
 

@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { systemErrorCode, usageError } from '../command-error.js';
+import { systemErrorCode, usageError } from '../command.js';
 import type { Environment } from './settings.js';
 
 const OWNER_ONLY = 0o600;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandError } from '../command-error.js';
+import { CommandError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
 import { displayUrl, type Environment, readEnvironment, Settings } from './settings.js';
 

@@ -1,7 +1,7 @@
 /** What the environment says, and where an operator's servers are. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import { z } from 'zod';
-import { usageError } from '../command-error.js';
+import { usageError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
 
 /** A variable that is set to nothing counts as not set. */

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { findFreePort, isPortFree } from '../engine/ports.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(300_000);
 
 const START = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
 const addressesSchema = z.object({
@@ -48,14 +48,17 @@ function spawnStart(): ChildProcess {
   return spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Resolves when the process has printed the text, with all that it has printed. */
+/** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
 function said(child: ChildProcess, text: string): Promise<string> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let output = '';
-    child.stdout?.on('data', (chunk: Buffer) => {
+    const read = (chunk: Buffer) => {
       output += chunk.toString('utf8');
       if (output.includes(text)) resolve(output);
-    });
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.once('exit', () => reject(new Error(`npm start ended before it said ${text}:\n${output}`)));
   });
 }
 
