@@ -49,7 +49,7 @@ export async function readConfigFile(path: string): Promise<ConfigFile | undefin
 }
 
 /**
- * Replaces the file at once, so that no reader finds half of it; it is never, not even for a moment, open to others.
+ * Replaces the file at once, so that no reader finds half of it. At no moment can others read it.
  * @throws the system's error
  */
 export async function writeConfigFile(path: string, login: Login): Promise<void> {
