@@ -20,7 +20,7 @@ const steps = [
   {
     name: 'the oracle, 1,000 cases, and every order of calls',
     args: [...JEST, 'test/oracle/oracle.test.ts', 'rollups/interleavings.test.ts'],
-    env: { ORACLE_CASES: '1000', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_STRIDE: '1' },
+    env: { ORACLE_CASES: '1000', METERLINE_TEST_CHANGES: '11' },
   },
   { name: 'faults, 20 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '20', '--lanes', '4'] },
 ];
