@@ -24,15 +24,20 @@ export class Actor {
     return this.#hasEnded;
   }
 
-  /** Lets it make one statement; resolves when it stops before the next one, or has ended. */
-  async advance(): Promise<void> {
+  /** Lets it make one statement. @returns its name, when the actor has stopped before the next one, or has ended */
+  async advance(): Promise<string> {
     await this.#stopped;
-    if (this.#hasEnded) return this.#ended;
+    if (this.#hasEnded) {
+      await this.#ended;
+      throw new Error('the actor has ended already');
+    }
+    const statement = this.pausePoints.at(-1) ?? '';
     const next = this.#nextStop();
     this.#stopped = next;
     this.#resume();
     await next;
     if (this.#hasEnded) await this.#ended;
+    return statement;
   }
 
   #pause(name: string): Promise<void> {
@@ -76,6 +81,13 @@ export function pausing(
 /** Whose turn it was, in order: 0 or 1. */
 export type Order = readonly number[];
 
+export interface Move {
+  readonly turn: number;
+  readonly statement: string;
+  /** Whether no order before began with the same moves: if one did, what follows from them is known. */
+  readonly isNew: boolean;
+}
+
 /**
  * Plays every order in which two actors can make their statements, with at most so many changes from one to the other. An
  * actor that has ended gets no more turns, so each order that is played differs from all others. What goes wrong between
@@ -87,7 +99,7 @@ export type Order = readonly number[];
  */
 export async function playOrders(
   changes: number,
-  play: (next: (actors: readonly [Actor, Actor]) => Promise<number | undefined>, order: Order) => Promise<void>,
+  play: (next: (actors: readonly [Actor, Actor]) => Promise<Move | undefined>, order: Order) => Promise<void>,
 ): Promise<number> {
   const beginnings: Order[] = [[0], [1]];
   let played = 0;
@@ -103,8 +115,8 @@ export async function playOrders(
         if (changesOf(order) + 2 <= changes) beginnings.push([...order, other]);
       }
       order.push(turn);
-      await actors[turn]?.advance();
-      return turn;
+      const statement = (await actors[turn]?.advance()) ?? '';
+      return { turn, statement, isNew: order.length >= given.length };
     }, order);
     played += 1;
   }

@@ -5,9 +5,12 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
 import { createTestDatabase, execute, type TestDatabase, testRedisUrl } from '../stack.js';
+
+/** On a busy machine a process may take this long to start. */
+jest.setTimeout(120_000);
 
 const MAIN = fileURLToPath(new URL('../../services/query/dist/main.js', import.meta.url));
 
@@ -117,9 +120,9 @@ describe('the process does not start, says why in one line, and exits with 1', (
       foreignAddress: refusal({ LISTEN_HOST: '192.0.2.1' }),
       laterDatabase: refusal({ CLICKHOUSE_DATABASE: later.options.database }),
     };
-    await Promise.all(Object.values(refusals));
   });
   afterAll(async () => {
+    await Promise.all(Object.values(refusals));
     occupant.close();
     await later.drop();
   });

@@ -16,7 +16,7 @@ async function idOf({ options }: TestDatabase): Promise<string> {
 }
 
 describe('the id of a database', () => {
-  it('stays the same, is its own, and is another one once the database was made anew', async () => {
+  it('stays the same, is its own, and is another one once the database was dropped and created again', async () => {
     const [one, other] = [await createTestDatabase(), await createTestDatabase()];
     try {
       const first = await idOf(one);

@@ -3,10 +3,10 @@
  * so this file alone observes, retries, times out and escapes. Why it is undici's pool and not the official client:
  * docs/decisions/0010.
  */
-import type { ClickHouseSettings } from '@clickhouse/client';
+import { type ClickHouseSettings, parseError } from '@clickhouse/client';
 import { FormData, Pool } from 'undici';
 import { z } from 'zod';
-import { exceptionIn, failureOf, isLostConnection, outcomeOf, refusal, type StatementOutcome } from './errors.js';
+import { exceptionIn, failureOf, isLostConnection, outcomeOf, type StatementOutcome } from './errors.js';
 import { formatParameter, type Parameter } from './parameters.js';
 
 export interface WarehouseOptions {
@@ -221,7 +221,7 @@ class Connection implements Warehouse {
     }
     const bytes = Buffer.concat(parts);
     if (answer.statusCode !== OK || answer.headers['x-clickhouse-exception-code'] !== undefined) {
-      throw refusal(bytes.toString());
+      throw parseError(bytes.toString());
     }
     const exception = exceptionIn(bytes, answer.headers);
     if (exception) throw exception;

@@ -1,5 +1,5 @@
 /** How a statement can fail: ClickHouse refuses it, nothing answers, or something else does. */
-import { ClickHouseError, extractErrorAtTheEndOfChunk, parseError } from '@clickhouse/client';
+import { ClickHouseError, extractErrorAtTheEndOfChunk } from '@clickhouse/client';
 import { errors } from 'undici';
 
 /** `refused`: the server answered with an error. `unanswered`: no answer came, or not in time, or not to its end. */
@@ -44,11 +44,6 @@ export function isLostConnection(error: unknown): boolean {
   return (
     error instanceof errors.SocketError || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
   );
-}
-
-/** An answer with a status of failure, as an error: ClickHouse's own where it comes from ClickHouse. */
-export function refusal(answer: string): Error {
-  return parseError(answer);
 }
 
 const EXCEPTION_TAG = 'x-clickhouse-exception-tag';

@@ -17,7 +17,7 @@ export class PriceBookConflictError extends Error {
 }
 
 /**
- * Asks whether the book may be used, and writes nothing.
+ * Checks whether the book may be used; writes nothing.
  * @returns whether it is registered already
  * @throws PriceBookConflictError
  */

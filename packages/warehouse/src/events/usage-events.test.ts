@@ -164,7 +164,7 @@ describe('row_version', () => {
     expect(found).toEqual({ distinct: String(fields.length), fits: 1 });
   });
 
-  it('is the same for the same content, whoever sends it and when', async () => {
+  it('is the same for the same content, from any sender at any time', async () => {
     const accountId = randomUUID();
     for (const eventId of [randomUUID(), randomUUID()]) {
       await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, eventId }]);

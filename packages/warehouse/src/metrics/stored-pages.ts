@@ -73,7 +73,7 @@ export async function readStoredMetrics(
 const storedRow = groupRow.extend({ total_cost: decimal, total_usage: decimal });
 const NOTHING_STORED: StoredMetrics = { groups: [], totals: { cost: ZERO, usage: ZERO }, totalGroups: 0 };
 
-/** Where costs are stored for fewer buckets than usages, as they once were, those that are missing are zero. */
+/** An earlier version stored costs for fewer buckets than usages; those that are missing are zero. */
 export const STORED_METRICS = `
 SELECT
   values,

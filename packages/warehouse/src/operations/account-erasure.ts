@@ -8,7 +8,7 @@ export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'metrics_results']
 export const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
-/** A part of a table, a month of most, and how many rows of the account it holds; unmerged duplicates count. */
+/** A partition of a table (in most tables a month) and how many rows of the account it holds; unmerged duplicates count. */
 export interface AccountPartition {
   readonly table: AccountTable;
   readonly partition: string;
@@ -70,7 +70,7 @@ export async function eraseAccountPartition(
   await warehouse.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
 }
 
-/** Refusals that were settled are marked as deleted; this takes them out of the files, whoever's they were. */
+/** Refusals that were settled are marked as deleted; this takes those of every account out of the files. */
 export const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
 
 /** Resolves when nothing of them is left on any replica. */

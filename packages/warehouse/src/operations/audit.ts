@@ -1,6 +1,6 @@
 /**
  * Compares cells with the truth, each cell and each of its groups. It shares nothing with the recomputation but the
- * tables: what that one gets wrong must show here.
+ * tables, so that a fault there shows here.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
 import { z } from 'zod';
@@ -215,7 +215,7 @@ export async function readCellDifferences(
 }
 
 /**
- * Makes a cell hold what it should. One whose version is above the truth's, which a restored backup can leave behind, is
+ * Recomputes a cell that differs. One whose version is above the truth's, which a restored backup can leave behind, is
  * removed first: until it is recomputed a moment later, answers lack it.
  */
 export async function replaceCell(

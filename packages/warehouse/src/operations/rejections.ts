@@ -5,7 +5,7 @@ import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/insert.js';
 import type { Parameter } from '../clickhouse/parameters.js';
 
-/** Names one refusal, for ever: it follows from the row's key, so a redelivered job has the same ones. */
+/** Identifies one refusal permanently: it follows from the row's key, so a redelivered job has the same ids. */
 export interface RejectionId {
   readonly receivedAt: EpochMs;
   /** 64 bits: a hash of the job's id, the position and the payload. */
@@ -23,7 +23,7 @@ export interface OpenRejection extends RejectionId {
   readonly payloadBytes: number;
 }
 
-/** Which refusals; all of them when nothing is said. */
+/** The refusals that match every field that is given. */
 export interface RejectionFilter {
   /** Received at this time or later. */
   readonly from?: EpochMs | undefined;
@@ -45,7 +45,7 @@ export interface RejectionPage {
 
 const FINGERPRINT = 'sipHash64(job_id, position, payload)';
 
-/** Each with the parameter that it needs. */
+/** Each has one parameter, named like the field. */
 const CONDITIONS = {
   from: "received_at >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')",
   to: "received_at < fromUnixTimestamp64Milli({to: Int64}, 'UTC')",

@@ -65,7 +65,7 @@ async function recompute(
   statementRows: number,
 ): Promise<void> {
   for (const named of inParts(cells, nameBytes, MAX_NAME_BYTES)) {
-    // One cell is the least, however many rows it has.
+    // A part has at least one cell, however many rows that has.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
     for (const part of parts) await recomputeCells(warehouse, grain, { cells: part });
   }
@@ -101,7 +101,7 @@ function distinctCells(stored: readonly Stored[], grain: Grain): Cell[] {
   return [...buckets].flatMap(([accountId, starts]) => [...starts].map((bucket) => ({ accountId, bucket })));
 }
 
-/** Cells in their order, each part as large as the limit allows; one cell is the least. */
+/** Cells in their order, each part as large as the limit allows, with at least one cell. */
 function* inParts(cells: readonly Cell[], sizeOf: (cell: Cell) => number, limit: number): Generator<readonly Cell[]> {
   let part: Cell[] = [];
   let size = 0;

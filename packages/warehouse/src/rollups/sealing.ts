@@ -9,7 +9,7 @@ import { bucketOf, GRAIN_MS, type Grain } from './cells.js';
 import { recomputeCells, stepStatement } from './recompute.js';
 import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
-/** Events of hours, groups of hours' cells. One bucket is the least, however many it has. */
+/** Events of hours, groups of hours' cells. A step has at least one bucket, however many rows that has. */
 const STEP_ROWS = { hourly: 1_000_000, daily: 1_000_000 } as const satisfies Record<Grain, number>;
 
 /** One step: every cell with from <= bucket < to was computed, and may be read. */
