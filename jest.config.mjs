@@ -2,6 +2,7 @@
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
+  testEnvironment: '<rootDir>/test/setup/node-environment.mjs',
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
   // More than the cores of a small machine: many tests wait for servers, and for processes to end.

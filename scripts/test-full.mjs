@@ -1,6 +1,7 @@
 /**
  * What proves more than `npm test` and takes longer: a round of every fault several times with larger streams, every order
- * of calls of sealers and writers, and five times as many cases of the oracle. About a quarter of an hour on two cores.
+ * of calls of sealers and writers, five times as many cases of the oracle, and a walk through 25,000 groups. About a quarter of
+ * an hour on two cores.
  *
  * Usage: `npm run test:full`.
  */
@@ -18,9 +19,14 @@ const JEST = [
 /** @type {{ name: string, args: string[], env?: Record<string, string> }[]} */
 const steps = [
   {
-    name: 'the oracle, 1,000 cases, and every order of calls',
-    args: [...JEST, 'test/oracle/oracle.test.ts', 'rollups/interleavings.test.ts'],
-    env: { ORACLE_CASES: '1000', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_STRIDE: '1' },
+    name: 'the oracle, 1,000 cases, every order of calls, and 25,000 groups',
+    args: [
+      ...JEST,
+      'test/oracle/oracle.test.ts',
+      'rollups/interleavings.test.ts',
+      'test/contract/stored-pages.test.ts',
+    ],
+    env: { ORACLE_CASES: '1000', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000' },
   },
   { name: 'faults, 20 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '20', '--lanes', '4'] },
 ];

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const sealing = () => ({ ...pipeline.env, SEAL_EVERY_MS: '200' });
 const isDailySeal = ({ event, grain }: LogEntry) => event === 'sealed' && grain === 'daily';
-/** What a step is, whoever made it. */
+/** A step, whichever process made it. */
 const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
 
 async function audit() {
@@ -28,7 +28,7 @@ async function audit() {
 }
 
 describe('sealing', () => {
-  it('takes in what was there before, and what comes late afterwards', async () => {
+  it('seals the events that were there before, and those that come late', async () => {
     const before = await startIngest(pipeline.env);
     await enqueue(pipeline.queue, 10, 100);
     await drained(pipeline.queue);
@@ -54,11 +54,11 @@ describe('sealing', () => {
 
     const sealers = workers.filter((worker) => worker.entries().some(({ event }) => event === 'sealed'));
     await Promise.all(sealers.map((worker) => worker.kill()));
-    // As after a long stop: the watermarks are gone, and everything is to be done anew.
+    // As after a long stop: the watermarks are gone, and everything is to be done again.
     await execute(pipeline.warehouse, 'TRUNCATE TABLE rollup_seals');
     if (sealers.length === workers.length) await startIngest(sealing());
     await until(
-      'somebody else seals',
+      'another process seals',
       60_000,
       async () => (await readWatermarks(pipeline.warehouse)).daily.sealedUntil > 0,
     );
@@ -66,9 +66,8 @@ describe('sealing', () => {
 
   it('ends with its process, whatever it is doing', async () => {
     const worker = await startIngest(sealing());
-    const asked = Date.now();
     expect(await worker.stop()).toBe(0);
-    // Far less than a step may take.
-    expect(Date.now() - asked).toBeLessThan(30_000);
+    // A stop that waits for a step runs into its deadline, says so, and still ends with code 0.
+    expect(worker.entries().map(({ event }) => event)).not.toContain('stopped_unfinished');
   });
 });

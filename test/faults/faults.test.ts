@@ -32,10 +32,10 @@ let harness: ReturnType<typeof start> | undefined;
 /** It stops, and leaves nothing behind, when the other end of its IPC channel is gone. */
 function start() {
   const args = ['--import', 'tsx', 'test/faults/main.ts', '--brief', '--rounds', '1', '--lanes', '3', '--json'];
-  const { PATH, HOME, TZ } = process.env;
+  const { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES } = process.env;
   return spawn(process.execPath, args, {
     cwd: ROOT,
-    env: { PATH, HOME, TZ },
+    env: { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
 }

@@ -9,7 +9,7 @@ export class RestartableServer<Server extends RunningServer> {
   readonly #launch: (before: Server) => Promise<Server>;
   #running: Server;
 
-  /** @param launch starts it anew, on the ports that it had */
+  /** @param launch starts it again, on the ports that it had */
   constructor(first: Server, launch: (before: Server) => Promise<Server>) {
     this.#running = first;
     this.#launch = launch;

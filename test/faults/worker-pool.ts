@@ -5,7 +5,7 @@ export class WorkerPool {
   readonly #env: () => ServiceEnvironment;
   #workers: ServiceProcess[] = [];
 
-  /** @param env asked for each worker anew */
+  /** @param env called for each worker */
   constructor(env: () => ServiceEnvironment) {
     this.#env = env;
   }

@@ -27,7 +27,6 @@ export async function bundleServices() {
     platform: 'node',
     target: 'node20',
     keepNames: true,
-    minifyWhitespace: true,
     // Native code, or loaded by nothing that the services do.
     external: ['msgpackr-extract'],
     banner: { js: "import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);" },

@@ -1,45 +1,24 @@
 /** The connection and the schema. */
-export { checkConnection, readDatabaseId } from './clickhouse/checks.js';
 export {
+  checkConnection,
   clickHouseUrlFault,
   createWarehouse,
   type Statement,
-  type StatementEnd,
   type StatementObserver,
   type Warehouse,
   type WarehouseOptions,
 } from './clickhouse/connection.js';
-export {
-  type ClickHouseFailure,
-  clickHouseFailureKind,
-  isContentError,
-  STATEMENT_OUTCOMES,
-  type StatementOutcome,
-  UnansweredError,
-} from './clickhouse/errors.js';
+export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './events/price-books.js';
-export { insertRejectedEvents, prepareRejectedEvents, type RejectedEvent } from './events/rejected-events.js';
+export { prepareRejectedEvents, type RejectedEvent } from './events/rejected-events.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './events/usage-events.js';
 /** The read side. */
-export { planSegments, type Segment } from './metrics/plan.js';
-export {
-  type MetricsAnswer,
-  type MetricsGroup,
-  type MetricsTotals,
-  readMetrics,
-  type SparseSeries,
-} from './metrics/read.js';
-export { readResourceTypes, resourceTypesStatement } from './metrics/resource-types.js';
-export { filteredDimensions, type MetricsQuestion, metricsStatement, type Selection } from './metrics/statement.js';
-export {
-  countStoredGroups,
-  readStoredMetrics,
-  type StoredMetrics,
-  type StoredResult,
-  storeMetrics,
-} from './metrics/stored-pages.js';
+export { type MetricsAnswer, type MetricsGroup, readMetrics } from './metrics/read.js';
+export { readResourceTypes } from './metrics/resource-types.js';
+export { filteredDimensions, type MetricsQuestion } from './metrics/statement.js';
+export { countStoredGroups, readStoredMetrics, type StoredMetrics, storeMetrics } from './metrics/stored-pages.js';
 /** Operations. */
 export {
   type AccountPartition,
@@ -51,7 +30,6 @@ export {
 } from './operations/account-erasure.js';
 export {
   type AuditScope,
-  type CellContent,
   type CellDifference,
   readAuditDays,
   readCellDifferences,
@@ -64,24 +42,11 @@ export {
   type RejectionId,
   readOpenRejections,
   readRejectionPayloads,
-  type SettlementOutcome,
   settleRejections,
 } from './operations/rejections.js';
-export {
-  type DimensionSpan,
-  type EventKey,
-  type RepricingScope,
-  readDimensionSpans,
-  readRepricingStep,
-} from './operations/repricing.js';
+export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingStep } from './operations/repricing.js';
 export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
-export { type Repaired, repairCells, type Stored } from './rollups/repair.js';
-export { type SealedStep, sealNext } from './rollups/sealing.js';
-export {
-  type GrainWatermarks,
-  NOTHING_SEALED,
-  readWatermarks,
-  type SealedUntil,
-  type Watermarks,
-} from './rollups/watermarks.js';
-export { MIGRATIONS_DIRECTORY, MigrationError, migrate } from './schema/migrator.js';
+export { repairCells, type Stored } from './rollups/repair.js';
+export { sealNext } from './rollups/sealing.js';
+export { NOTHING_SEALED, readWatermarks, type SealedUntil, type Watermarks } from './rollups/watermarks.js';
+export { MigrationError, migrate, readDatabaseId } from './schema/migrator.js';

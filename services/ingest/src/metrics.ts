@@ -6,7 +6,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** `returned`: back in the queue, because the worker had to stop before its rows were durable. */
 const JOB_RESULTS = ['acknowledged', 'returned', 'failed'] as const;
-export const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
+const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];
 
 /** Seconds, from a small insert on a fast disk to the request timeout. */

@@ -60,6 +60,13 @@ describe('the lock of a data directory', () => {
     await access(lock);
   });
 
+  it('does not come back when a process is recorded after it was given back', async () => {
+    const data = await DataDirectory.open(directory);
+    await data.close();
+    await data.addProcess(process.pid);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
   it('takes over from an owner that is dead', async () => {
     await leaveLock(await deadProcess());
     await DataDirectory.open(directory);

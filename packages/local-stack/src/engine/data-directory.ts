@@ -51,10 +51,12 @@ export class DataDirectory {
     return join(this.path, name);
   }
 
-  /** Records a process that uses the directory for this one and may outlive it by a moment. */
+  /** Records a process that uses the directory for this one and may outlive it by a moment. After `close` nothing is written. */
   async addProcess(pid: number): Promise<void> {
     // One at a time: the last write has them all.
     const written = this.#writing.then(async () => {
+      // A server that ends as it starts has given the lock back by now; the file would lock the directory for good.
+      if (!this.#held) return;
       const alive = await Promise.all(this.#servers.map(isRunning));
       this.#servers = [...this.#servers.filter((_server, index) => alive[index]), await identifyProcess(pid)];
       await writePrivateFile(this.file(LOCK), { owner: this.owner, servers: this.#servers });

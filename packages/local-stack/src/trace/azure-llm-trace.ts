@@ -6,7 +6,7 @@
 import { formatScaled, MS_PER_HOUR, parseTimestamp, type UsageEventInput } from '@meterline/catalog';
 import { URL_NAMESPACE, uuidV5 } from './uuid-v5.js';
 
-export const TRACE_ACCOUNT = 'azure-llm-2023';
+const TRACE_ACCOUNT = 'azure-llm-2023';
 
 const FILE_NAME = /^azure-llm-2023-(code|conv)\.csv$/;
 const HEADER = 'TIMESTAMP,ContextTokens,GeneratedTokens';

@@ -5,8 +5,13 @@ import { failureOf } from '../../../../test/failure.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertRejectedEvents } from '../events/rejected-events.js';
 import { readResourceTypes } from '../metrics/resource-types.js';
-import { checkConnection } from './checks.js';
-import { clickHouseUrlFault, createWarehouse, type Warehouse, type WarehouseOptions } from './connection.js';
+import {
+  checkConnection,
+  clickHouseUrlFault,
+  createWarehouse,
+  type Warehouse,
+  type WarehouseOptions,
+} from './connection.js';
 import { clickHouseFailureKind } from './errors.js';
 import { insertRows } from './insert.js';
 import { Tuple } from './parameters.js';

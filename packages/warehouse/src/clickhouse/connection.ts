@@ -3,10 +3,10 @@
  * so this file alone observes, retries, times out and escapes. Why it is undici's pool and not the official client:
  * docs/decisions/0010.
  */
-import { type ClickHouseSettings, parseError } from '@clickhouse/client';
+import { ClickHouseError, type ClickHouseSettings, parseError } from '@clickhouse/client';
 import { FormData, Pool } from 'undici';
 import { z } from 'zod';
-import { exceptionIn, failureOf, isLostConnection, outcomeOf, type StatementOutcome } from './errors.js';
+import { exceptionIn, failureOf, isLostConnection } from './errors.js';
 import { formatParameter, type Parameter } from './parameters.js';
 
 export interface WarehouseOptions {
@@ -27,6 +27,8 @@ export interface WarehouseOptions {
 
 /** Called when a statement begins, with a name that never changes. Must not throw. */
 export type StatementObserver = (name: string) => StatementEnd;
+/** `refused`: the server answered with an error. `unanswered`: no answer came, or not in time, or not to its end. */
+export type StatementOutcome = 'ok' | 'refused' | 'unanswered';
 /** Called once, when the statement has ended. */
 export type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
 
@@ -173,7 +175,7 @@ class Connection implements Warehouse {
       end?.('ok');
       return answer;
     } catch (error) {
-      end?.(outcomeOf(error), error);
+      end?.(error instanceof ClickHouseError ? 'refused' : 'unanswered', error);
       throw error;
     }
   }
@@ -201,13 +203,13 @@ class Connection implements Warehouse {
 
   async #answer(request: Request, isRepeatable: boolean): Promise<string> {
     try {
-      return await this.#send(request);
+      return await this.#send(request).catch((error: unknown) => {
+        if (!isRepeatable || !isLostConnection(error)) throw error;
+        return this.#send(request);
+      });
     } catch (error) {
-      if (!isRepeatable || !isLostConnection(error)) throw failureOf(error, this.#timeoutMs);
-    }
-    return this.#send(request).catch((error: unknown) => {
       throw failureOf(error, this.#timeoutMs);
-    });
+    }
   }
 
   async #send({ path, body }: Request): Promise<string> {
@@ -232,6 +234,24 @@ class Connection implements Warehouse {
 function withSettings(search: URLSearchParams, settings: Readonly<Record<string, unknown>>): URLSearchParams {
   for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
   return search;
+}
+
+const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', query_params: {} };
+
+/**
+ * Runs a statement, so that a wrong password fails too, and looks at its answer: many servers answer 200 to everything, and
+ * would swallow rows as well.
+ * @throws the reason why the server cannot be used
+ */
+export async function checkConnection(warehouse: Warehouse): Promise<void> {
+  try {
+    const rows = await warehouse.read(CHECK, z.object({ answer: z.literal(1) }));
+    if (rows.length === 1) return;
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
+    throw new Error('SELECT 1 did not return 1', { cause: error });
+  }
+  throw new Error('SELECT 1 did not return 1');
 }
 
 const EXAMPLE = 'http://127.0.0.1:8123';

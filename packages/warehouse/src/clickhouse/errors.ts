@@ -2,16 +2,8 @@
 import { ClickHouseError, extractErrorAtTheEndOfChunk } from '@clickhouse/client';
 import { errors } from 'undici';
 
-/** `refused`: the server answered with an error. `unanswered`: no answer came, or not in time, or not to its end. */
-export const STATEMENT_OUTCOMES = ['ok', 'refused', 'unanswered'] as const;
-export type StatementOutcome = (typeof STATEMENT_OUTCOMES)[number];
-
-export function outcomeOf(error: unknown): StatementOutcome {
-  return error instanceof ClickHouseError ? 'refused' : 'unanswered';
-}
-
 /** No complete answer came. The code is that of the system for the same failure, such as ETIMEDOUT or ECONNRESET. */
-export class UnansweredError extends Error {
+class UnansweredError extends Error {
   override readonly name = 'UnansweredError';
 
   constructor(

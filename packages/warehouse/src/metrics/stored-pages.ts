@@ -96,7 +96,7 @@ export async function countStoredGroups(warehouse: Warehouse, caller: string): P
   return row?.stored_groups ?? 0;
 }
 
-export const STORED_GROUPS = `
+const STORED_GROUPS = `
 SELECT toUInt32(count()) AS stored_groups
 FROM metrics_results
 WHERE caller = {caller: String} AND created_at > now() - INTERVAL 24 HOUR`;

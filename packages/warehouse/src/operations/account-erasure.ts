@@ -5,7 +5,7 @@ import type { Statement, Warehouse } from '../clickhouse/connection.js';
 /** What is computed from usage_events, and so must be erased after it. */
 export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'metrics_results'] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
-export const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
+const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
 /** A partition of a table (in most tables a month) and how many rows of the account it holds; unmerged duplicates count. */
@@ -71,7 +71,7 @@ export async function eraseAccountPartition(
 }
 
 /** Refusals that were settled are marked as deleted; this takes those of every account out of the files. */
-export const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
+const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
 
 /** Resolves when nothing of them is left on any replica. */
 export async function removeDeletedRejections(warehouse: Warehouse): Promise<void> {

@@ -49,7 +49,7 @@ function scopeParameters({ window, accountId }: AuditScope): Relation['query_par
   return { from: startTime / 1000, to: endTime / 1000, ...(accountId !== undefined && { account_id: accountId }) };
 }
 
-export function auditDaysStatement(scope: AuditScope): Statement {
+function auditDaysStatement(scope: AuditScope): Statement {
   const days = (table: string, bucket: string) => `
   SELECT DISTINCT toStartOfDay(${bucket}) AS day
   FROM ${table}
@@ -147,7 +147,7 @@ function cellVersions(grain: Grain, scope: AuditScope): string {
 }
 
 /** @param scope whole buckets of the grain */
-export function cellDifferencesStatement(grain: Grain, scope: AuditScope): Statement {
+function cellDifferencesStatement(grain: Grain, scope: AuditScope): Statement {
   const sides = [
     truthGroups(grain, 'summary', scope),
     cellGroups(grain, 'summary', scope),

@@ -141,11 +141,11 @@ export async function countOpenRejections(warehouse: Warehouse, filter: Rejectio
  * The condition that selects exactly these refusals, with parameters `times` and `fingerprints`: see
  * {@link idParameters}. The first part narrows what is read, by the table's key.
  */
-export const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 'UTC'), {times: Array(Int64)})
+const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 'UTC'), {times: Array(Int64)})
   AND (toUnixTimestamp64Milli(received_at), ${FINGERPRINT})
     IN arrayZip({times: Array(Int64)}, {fingerprints: Array(UInt64)})`;
 
-export function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
+function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
   return {
     times: ids.map(({ receivedAt }) => receivedAt),
     fingerprints: ids.map(({ fingerprint }) => fingerprint),

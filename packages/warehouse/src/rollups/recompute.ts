@@ -95,7 +95,7 @@ const SOURCES = {
 } as const satisfies Record<Grain, Source>;
 
 /** The cells as they should be: a row of CELL_COLUMNS for each. Summary and detail come from one read of the source. */
-export function cellsStatement(grain: Grain, selection: CellSelection): Relation {
+function cellsStatement(grain: Grain, selection: CellSelection): Relation {
   const { condition, query_params } = selectCells(SOURCES[grain], selection);
   const spread = (column: string) => `groupArrayArray(arrayWithConstant(length(groups), ${column}))`;
   return {
@@ -187,7 +187,7 @@ export async function readCellRows(warehouse: Warehouse, grain: Grain, cells: re
   return rows.map((row) => ({ accountId: row.account_id, bucket: row.started * 1000, rows: row.cell_rows }));
 }
 
-export function cellRowsStatement(grain: Grain, cells: readonly Cell[]): Statement {
+function cellRowsStatement(grain: Grain, cells: readonly Cell[]): Statement {
   const { table, bucket, rows } = SOURCES[grain];
   const { condition, query_params } = selectCells(SOURCES[grain], { cells });
   return {

@@ -18,7 +18,7 @@ export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
 export const NOTHING_SEALED: SealedUntil = { hourly: 0, daily: 0 };
 
-export const WATERMARKS_STATEMENT: Statement = {
+const WATERMARKS_STATEMENT: Statement = {
   name: 'read_rollup_seals',
   query: `
 SELECT

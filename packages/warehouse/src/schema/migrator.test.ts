@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
-import { MIGRATIONS_DIRECTORY, migrate } from './migrator.js';
+import { createWarehouse } from '../clickhouse/connection.js';
+import { MIGRATIONS_DIRECTORY, migrate, readDatabaseId } from './migrator.js';
 
 let database: TestDatabase;
 let directory: string;
@@ -138,5 +139,33 @@ describe('the connection', () => {
               getSetting('max_partitions_per_insert_block') AS max_partitions`,
     );
     expect(settings.map((row) => Object.values(row).map(Number))).toEqual([[0, 0, 0]]);
+  });
+});
+
+const NOBODY = '00000000-0000-0000-0000-000000000000';
+
+async function idOf({ options }: TestDatabase): Promise<string> {
+  const warehouse = createWarehouse(options);
+  try {
+    return await readDatabaseId(warehouse);
+  } finally {
+    await warehouse.close();
+  }
+}
+
+describe('the id of a database', () => {
+  it('stays the same, is its own, and is another one once the database was dropped and created again', async () => {
+    const [one, other] = [await createTestDatabase(), await createTestDatabase()];
+    try {
+      const first = await idOf(one);
+      expect(first).not.toBe(NOBODY);
+      expect(await idOf(one)).toBe(first);
+      expect(await idOf(other)).not.toBe(first);
+      await execute(one.warehouse, `DROP DATABASE ${one.options.database} SYNC`);
+      await migrate(one.options);
+      expect(await idOf(one)).not.toBe(first);
+    } finally {
+      await Promise.all([one.drop(), other.drop()]);
+    }
   });
 });

@@ -54,6 +54,12 @@ const READ_HISTORY: Statement = {
   query_params: {},
 };
 
+const READ_DATABASE_ID: Statement = {
+  name: 'read_database_id',
+  query: 'SELECT toString(uuid) AS id FROM system.databases WHERE name = currentDatabase()',
+  query_params: {},
+};
+
 const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
 type AppliedMigration = z.output<typeof historyRow>;
 
@@ -97,6 +103,13 @@ export function pendingMigrations(
     }
   }
   return migrations.filter(({ version }) => !applied.some((past) => past.version === version));
+}
+
+/** Differs for every database, also for a new one with the name and address of an old one. */
+export async function readDatabaseId(warehouse: Warehouse): Promise<string> {
+  const [row] = await warehouse.read(READ_DATABASE_ID, z.object({ id: z.guid() }));
+  if (!row) throw new Error('the database that is in use does not exist');
+  return row.id;
 }
 
 async function createDatabase(options: WarehouseOptions): Promise<void> {
