@@ -155,7 +155,7 @@ describe('the breakdown', () => {
     expect(viewOf(page)).toMatchObject({ from: '2025-11-14T00:00:00Z', to: '2025-11-15T00:00:00Z' });
   });
 
-  it('can be walked by keyboard, and is told', async () => {
+  it('can be walked by keyboard, and is announced', async () => {
     const page = await open();
     await tableRows(page);
     const chart = page.getByRole('slider');

@@ -279,7 +279,7 @@ describe('meterline replay', () => {
     expect(await jobsOf(prefix)).toEqual([]);
   });
 
-  it('gives up, with nothing lost, when no worker takes anything in', async () => {
+  it('gives up, with nothing lost, when no worker stores anything', async () => {
     const { prefix, env } = queueEnv();
     const run = await runCommand(['replay', ...TRACE, '--patience', '1'], { env });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('4 jobs are still in the queue') });

@@ -20,7 +20,7 @@ function status(...args: string[]) {
   return runCommand(['queue', 'status', ...args], { env: { REDIS_URL, QUEUE_PREFIX } });
 }
 
-it('shows what waits while no worker runs, and what is left when one has taken it in', async () => {
+it('shows what waits while no worker runs, and what is left when one has stored it', async () => {
   await enqueue(pipeline.queue, 1_200, 1);
   const waiting = await status();
   expect(waiting.code).toBe(0);

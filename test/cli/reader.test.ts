@@ -197,7 +197,7 @@ describe('login', () => {
     expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
   });
 
-  it('says what comes before it', async () => {
+  it('says which setting overrides it', async () => {
     const own = { METERLINE_CONFIG: join(directory, 'second.json'), METERLINE_API_URL: 'http://127.0.0.1:9' };
     const { code, stderr } = await runCommand(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
     expect({ code, stderr }).toMatchObject({

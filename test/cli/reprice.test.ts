@@ -205,7 +205,7 @@ describe('meterline reprice', () => {
     expect(await sums()).toMatchObject({ events: 2_020, usage: '2420', cost: '0.05566' });
   });
 
-  it('says that it can go on when ClickHouse goes away in the midst of it', async () => {
+  it('says that it can go on when ClickHouse goes away while it runs', async () => {
     await ingest(events(1_000));
     const proxy = await TcpProxy.open(Number(new URL(pipeline.env['CLICKHOUSE_URL'] ?? '').port));
     const refuse = async () => {

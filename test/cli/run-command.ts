@@ -6,7 +6,7 @@ import { type MeterlineOptions, type MeterlineRun, runMeterline } from './run-me
 /**
  * Runs the command line inside this process, which takes a fraction of a process of its own: for tests that are about
  * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal; only a command that is
- * killed, or runs in another directory, is a process all the same.
+ * killed, or runs in another directory, is a process of its own.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
   const { env, stdin = '', interruptAt, interruptWith = 'SIGINT', cwd } = options;

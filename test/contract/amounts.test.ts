@@ -57,7 +57,7 @@ describe('numbers are the exact decimals', () => {
     expect(body).toContain('{"timestamp":"2025-10-01T11:00:00Z","cost":0,"usage":0}');
   });
 
-  it('names are escaped as JSON demands', async () => {
+  it('names are escaped as JSON requires', async () => {
     const resourceName = 'a"b\\c\u2028\u{1f600}';
     await api.seed([event({ accountId: 'names', resourceName })]);
     const body = await readMetrics(api, 'names', await api.key('names'), { ...HOUR, groupBy: 'resource_name' });

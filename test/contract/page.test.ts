@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Not through `api.request`, which holds every answer to the API's document: the page is no part of it. */
+/** Not through `api.request`, which compares every answer with the OpenAPI document: the page is not in it. */
 const get = (path: string, encoding = 'br, gzip') =>
   fetch(`${api.url}${path}`, { headers: { 'accept-encoding': encoding } });
 const ofKind = (extension: string) => assets.filter((name) => name.endsWith(extension));

@@ -177,7 +177,7 @@ describe('revoking a key with a token', () => {
     return (await api.request(path, { method: 'DELETE', ...bearer(await token(claims)) })).status;
   };
 
-  it('needs the scope apiKey:write, for which admin does not stand', async () => {
+  it('needs the scope apiKey:write; admin is not enough', async () => {
     expect(await revoke({ scope: 'apiKey:write' })).toBe(200);
     expect(await revoke({ scope: 'admin' })).toBe(403);
   });

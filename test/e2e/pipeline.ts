@@ -12,7 +12,7 @@ export interface Pipeline {
   readonly warehouse: Warehouse;
   readonly queue: Queue;
   readonly redis: Redis;
-  /** What a worker of this pipeline needs to be told. */
+  /** The environment of a worker of this pipeline. */
   readonly env: ServiceEnvironment;
   close(): Promise<void>;
 }

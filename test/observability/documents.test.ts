@@ -1,4 +1,4 @@
-/** Dashboard, alerts and the table of metrics speak of what the services really tell. */
+/** The dashboard, the alerts and the table of metrics name only metrics that the services have. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';

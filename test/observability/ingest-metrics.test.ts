@@ -1,4 +1,4 @@
-/** What the ingest worker tells of itself on its admin port, as a real process. */
+/** The metrics on the admin port of an ingest worker that runs as a process of its own. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { drained, enqueueData, openPipeline, type Pipeline, usageEvent, usageEvents } from '../e2e/pipeline.js';
 import { killServices, type ServiceProcess, startIngest } from '../services.js';
@@ -50,7 +50,7 @@ describe('the metrics of the ingest worker', () => {
     expect(value('process_cpu_seconds_total')).toBeGreaterThan(0);
   });
 
-  it('tell what waits in the queue, and since when', async () => {
+  it('have the number of waiting jobs, and how long the oldest has waited', async () => {
     await pipeline.queue.pause();
     const now = Date.now();
     await enqueueData(pipeline.queue, usageEvent(1), { timestamp: now - 90_000 });

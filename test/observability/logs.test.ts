@@ -110,7 +110,7 @@ describe('the page of log events', () => {
     expect([...new Set(loggedEvents().map(name))].sort()).toEqual(listed.map(name).sort());
   });
 
-  it('tells the level and the fields of each', () => {
+  it('has the level and the fields of each', () => {
     const differences = loggedEvents().filter(({ event, of, level, fields, isOpen }) => {
       const row = listed.find((candidate) => candidate.event === event && candidate.of === of);
       if (!row || (level !== undefined && row.level !== level)) return true;

@@ -1,4 +1,4 @@
-/** What the admin ports tell while a server is away. They answer in any case: a scrape that hangs tells nothing. */
+/** The metrics on the admin ports while a server is away. A scrape must not hang: it would report nothing. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ async function quickScrape(url: string) {
 }
 
 describe('the metrics of the ingest worker', () => {
-  it('tell of a ClickHouse that is away, of inserts tried again, and of its return', async () => {
+  it('report that ClickHouse is away, the inserts that are tried again, and its return', async () => {
     const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
     expect((await scrape(url)).value('meterline_outage{server="ClickHouse"}')).toBe(0);
     await clickhouse.kill();
@@ -91,7 +91,7 @@ describe('the metrics of the ingest worker', () => {
     expect(value('meterline_outage{server="Redis"}')).toBe(1);
     expect(value('meterline_outage{server="ClickHouse"}')).toBe(0);
     await restore();
-    await until('the queue is told of again', 20_000, async () => {
+    await until('the queue is reported again', 20_000, async () => {
       return (await quickScrape(url)).value('meterline_queue_jobs{state="waiting"}') === 0;
     });
     await until('the outage is over', 20_000, async () => {
@@ -99,7 +99,7 @@ describe('the metrics of the ingest worker', () => {
     });
   });
 
-  it('tell of a Redis that is away, and of its return', async () => {
+  it('report that Redis is away, and its return', async () => {
     const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
     await redis.kill();
     await until('the worker has noticed', 20_000, async () => {
@@ -113,7 +113,7 @@ describe('the metrics of the ingest worker', () => {
 });
 
 describe('the metrics of the query service', () => {
-  it('tell of each server that is away, and of its return', async () => {
+  it('report each server that is away, and its return', async () => {
     const query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
     const url = await adminUrl(query);
     // Nobody else asks the service anything.
@@ -133,7 +133,7 @@ describe('the metrics of the query service', () => {
     await until('both are back', 20_000, async () => (await outages()) === '0,0');
   });
 
-  it('tell of a server that hangs: its connections stay open', async () => {
+  it('report a server that hangs: its connections stay open', async () => {
     const query = await startQuery({ ...pipeline.env, CURSOR_SECRET: 'x'.repeat(32), ADMIN_PORT: '0' });
     const url = await adminUrl(query);
     for (const [server, pid] of [

@@ -1,4 +1,4 @@
-/** What the query service tells of itself on its admin port, as a real process. */
+/** The metrics on the admin port of a query service that runs as a process of its own. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
@@ -31,7 +31,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<number> {
   return response.status;
 }
 
-/** How many requests were told of under these labels. */
+/** How many requests were counted under these labels. */
 async function requests(route: string, method: string, status: number): Promise<number | undefined> {
   const labels = `route="${route}",method="${method}",status="${status}"`;
   return (await scrape(url)).value(`meterline_http_request_duration_seconds_count{${labels}}`);

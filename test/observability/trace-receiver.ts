@@ -38,7 +38,7 @@ export interface ReceivedSpan extends z.output<typeof span> {
 }
 
 export interface TraceReceiver {
-  /** What a process needs to be told to send its spans here, and soon. */
+  /** The variables with which a process sends its spans here, and soon. */
   readonly env: Readonly<Record<string, string>>;
   readonly spans: readonly ReceivedSpan[];
   /** The first span that fits, received or to come. */

@@ -7,7 +7,7 @@ import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
 import { isName } from './event-schema.js';
 import { type EpochMs, parseTimestamp } from './timestamp.js';
 
-export const MAX_PRICE_BOOK_VERSION = 65_535;
+const MAX_PRICE_BOOK_VERSION = 65_535;
 
 /** Amounts and per have up to 12 integer and 18 fraction digits. */
 const PRICE_SCALE = 18;
@@ -32,7 +32,7 @@ const overrideSchema = priceSchema.extend({
   accountId: z.string('must be an account').refine(isName, 'must be 1 to 256 characters without control characters'),
 });
 
-export const priceBookSchema = z.strictObject({
+const priceBookSchema = z.strictObject({
   /** Raised with every change: of two prices for the same event, the one of the older version stays. */
   version: z.int().min(0).max(MAX_PRICE_BOOK_VERSION),
   currency: z.literal('USD', 'must be "USD"'),

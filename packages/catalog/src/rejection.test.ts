@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
+import { parseJson, payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
 
 it('reason codes are stable: operators filter and alert by them', () => {
   expect(REJECTION_REASONS).toEqual([
@@ -54,4 +54,13 @@ describe('a reference to the payload that holds the whole job', () => {
     'is not read into %s',
     (payload) => expect(referencedPosition(payload)).toBeUndefined(),
   );
+});
+
+it.each([
+  ['{"usage":1}', { usage: 1 }],
+  ['null', null],
+  ['{"usage":', undefined],
+  ['', undefined],
+])('the value of %j as JSON is %j', (text, value) => {
+  expect(parseJson(text)).toEqual(value);
 });

@@ -66,6 +66,15 @@ function nonFiniteAsText(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }
 
+/** The value of a JSON text; undefined, which JSON cannot write, for any other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
 
 /**

@@ -2,7 +2,7 @@
 import { END_OF_TIME, type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog';
 import { type Command, InvalidArgumentError } from 'commander';
 
-export const DEFAULT_BATCH = 500;
+const DEFAULT_BATCH = 500;
 
 export interface JsonFlag {
   readonly json?: boolean;

@@ -83,7 +83,7 @@ export async function* byteLines(input: AsyncIterable<Buffer>): AsyncGenerator<B
   if (rest !== NOTHING) yield { number, bytes: rest };
 }
 
-/** Undefined once the line is too long: its remainder is passed over. */
+/** Undefined once the line is too long; the rest of it is ignored. */
 function append(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
   if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
   if (bytes.length === 0) return line;

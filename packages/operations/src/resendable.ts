@@ -1,5 +1,5 @@
 /** From a refusal's payload to what goes into the queue again, with fields changed on request. Pure. */
-import { isJobRejection, MAX_EVENTS_PER_JOB, payloadOf, referencedPosition } from '@meterline/catalog';
+import { isJobRejection, MAX_EVENTS_PER_JOB, parseJson, payloadOf, referencedPosition } from '@meterline/catalog';
 import type { OpenRejection } from '@meterline/warehouse';
 
 export type Resendable =
@@ -88,15 +88,6 @@ function jobsOf(data: unknown): unknown[] {
     jobs.push({ ...data, events: events.slice(start, start + MAX_EVENTS_PER_JOB) });
   }
   return jobs;
-}
-
-/** Undefined for a text that is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function unsendable(why: string): Resendable {

@@ -5,6 +5,7 @@ import {
   type EpochMs,
   eventsOfJob,
   type PriceBook,
+  parseJson,
   parseUsageEvent,
   payloadOf,
   payloadReference,
@@ -40,6 +41,7 @@ export interface Intake {
 
 /** Checks and prices every event of a job. The others are accepted even if one is refused. */
 export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
+  // Undefined for a text that is not JSON, which is not a job either.
   const content = parseJson(data);
   const events = eventsOfJob(content);
   if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, content, data, events)] };
@@ -68,15 +70,6 @@ function payloads(data: string, content: unknown): (input: unknown, position: nu
     keptWhole = position;
     return data;
   };
-}
-
-/** Undefined, which is no job either, when the text is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {

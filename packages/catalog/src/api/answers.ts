@@ -112,4 +112,3 @@ export const errorAnswerSchema = z.object({
     .meta({ description: 'Each fault, such as `{parameter, message}`.' }),
   requestId: z.string().meta({ description: 'Quote it when asking for help. Also in the header X-Request-Id.' }),
 });
-export type ErrorAnswer = z.output<typeof errorAnswerSchema>;

@@ -18,7 +18,7 @@ import { END_OF_TIME, parseTimestamp } from '../timestamp.js';
 
 export const MAX_METRICS_PAGE = 100;
 export const DEFAULT_ACCOUNT_PAGE = 50;
-export const MAX_ACCOUNT_PAGE = 200;
+const MAX_ACCOUNT_PAGE = 200;
 
 export const ACCOUNT_SORTS = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc'] as const;
 export type AccountSort = (typeof ACCOUNT_SORTS)[number];

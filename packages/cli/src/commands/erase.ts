@@ -23,8 +23,8 @@ export function addCommand(program: Command, context: CommandContext): void {
       'Erases an account, after a typed confirmation of its name: its API keys first, so that nobody reads in between, then ' +
         'its events, the refused events that claim it and what was computed from them, month by month. Rows are written ' +
         `out of the files; ClickHouse removes the old files some minutes later.\n${RESUMABLE}\n` +
-        'Events that arrive afterwards count as ever, so stop the producers first. Jobs in the queue cannot be searched ' +
-        'cheaply: let the queue drain before. Left alone are backups, price books, which may name the account, and jobs that ' +
+        'Events that arrive afterwards count as usual, so stop the producers first. Jobs in the queue cannot be searched ' +
+        'cheaply: let the queue drain before. What stays: backups, price books, which may name the account, and jobs that ' +
         'were refused whole, which belong to no account.',
     )
     .requiredOption('--account <account>', 'the account', nameOf)

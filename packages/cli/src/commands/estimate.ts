@@ -15,6 +15,7 @@ import {
   formatUsage,
   formatUsdExact,
   isBillingDimension,
+  parseJson,
   parseTimestamp,
   parseUsage,
   USAGE_SCALE,
@@ -159,7 +160,7 @@ function usageArgument(text: string): UsageItem {
 
 /** Undefined for an event that is void, and costs nothing. @throws CommandError with what is wrong with the line */
 function usageLine(text: string, place: string): UsageItem | undefined {
-  const line = lineSchema.safeParse(parseJson(text));
+  const line = lineSchema.safeParse(parseJson(text) ?? null);
   if (!line.success) throw new CommandError(`${place}: ${line.error.issues.map(({ message }) => message).join('; ')}`);
   const { billingDimension, timestamp: at, accountId: account } = line.data;
   if (line.data.void) return undefined;
@@ -170,13 +171,4 @@ function usageLine(text: string, place: string): UsageItem | undefined {
     throw new CommandError(`${place}: timestamp must be RFC 3339 in UTC, such as 2026-11-01T00:00:00Z`);
   }
   return { billingDimension, usage: usage.value, timestamp, account };
-}
-
-/** Null, which the schema refuses, for a text that is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { MeterlineClient } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, say, systemErrorCode, usageError } from '../command.js';
-import { explaining } from '../connections/api.js';
+import { withClientErrors } from '../connections/api.js';
 import { withApiFlags } from '../flags.js';
 import { type ApiFlags, canonicalUrl } from '../settings/api-settings.js';
 import { writeConfigFile } from '../settings/saved-files.js';
@@ -30,7 +30,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const apiUrl = canonicalUrl(url);
   const apiKey = await readKey(context);
   const source = 'what you have just given';
-  const accounts = await explaining({ url, key: { value: apiKey, source } }, () =>
+  const accounts = await withClientErrors({ url, key: { value: apiKey, source } }, () =>
     new MeterlineClient({ baseUrl: apiUrl, credential: apiKey }).accounts(),
   );
   const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);

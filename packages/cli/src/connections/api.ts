@@ -33,7 +33,7 @@ export async function withApi<T>(
     );
   }
   const client = new MeterlineClient({ baseUrl: access.url.value, credential: access.key.value });
-  return explaining(access, () => work({ client, access }));
+  return withClientErrors(access, () => work({ client, access }));
 }
 
 /** The same for the usage of one account: what was named, or the only one that the key belongs to. */
@@ -56,7 +56,7 @@ async function onlyAccount(client: MeterlineClient): Promise<string> {
 }
 
 /** Runs `work`, and turns the client's errors into what they mean at a terminal. @throws CommandError */
-export async function explaining<T>(access: Pick<ApiAccess, 'url' | 'key'>, work: () => Promise<T>): Promise<T> {
+export async function withClientErrors<T>(access: Pick<ApiAccess, 'url' | 'key'>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -96,7 +96,7 @@ function unreachable({ url }: Pick<ApiAccess, 'url'>, error: MeterlineConnection
   return new CommandError(detail, EXIT_CODES.unavailable, { cause: error });
 }
 
-/** Node's fetch wraps what went wrong: the code stands in the cause of the cause. */
+/** Node's fetch wraps what went wrong: the cause of the cause has the code. */
 function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name === 'TimeoutError') return undefined;
   return systemErrorCode(error.cause) ?? systemErrorCode(error);

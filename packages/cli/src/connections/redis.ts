@@ -22,7 +22,7 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
     enableOfflineQueue: false,
     retryStrategy: () => null,
   });
-  // The reason stands in this event; the command that was under way says only that the connection is closed.
+  // This event has the reason. The error of the command itself says only that the connection is closed.
   let reason: unknown;
   redis.on('error', (error: Error) => {
     reason = moreTelling(reason, error);

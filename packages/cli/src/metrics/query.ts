@@ -99,7 +99,7 @@ export function withQuery(command: Command): Command {
     .option('--resource-uuid <uuid>', 'only this instance; "" for what has none')
     .addOption(new Option('--billing-dimension <dimension>', 'only this dimension').choices(BILLING_DIMENSIONS))
     .option('--limit <n>', `groups on a page, at most ${MAX_LIMIT}`, (text) => wholeNumber(text, 1, MAX_LIMIT))
-    .option('--cursor <cursor>', 'the page that meta.nextCursor of another answer stands for');
+    .option('--cursor <cursor>', 'the page of this cursor, which is meta.nextCursor of another answer');
 }
 
 /** @throws CommandError when the flags contradict each other */

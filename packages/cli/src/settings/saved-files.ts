@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { parseJson } from '@meterline/catalog';
 import { z } from 'zod';
 import { systemErrorCode, usageError } from '../command.js';
 import type { Environment } from './settings.js';
@@ -43,13 +44,13 @@ export async function readConfigFile(path: string): Promise<ConfigFile | undefin
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw usageError(`cannot read ${path} (${code}); log in again, or use METERLINE_API_KEY`);
   }
-  const login = loginSchema.safeParse(parseJson(text));
+  const login = loginSchema.safeParse(parseJson(text) ?? null);
   if (!login.success) throw usageError(`${path} is not what login writes; log in again, or remove it`);
   return { path, login: login.data, isOpen: process.platform !== 'win32' && (mode & FOR_OTHERS) !== 0 };
 }
 
 /**
- * Replaces the file at once, so that no reader finds half of it; it is never, not even for a moment, open to others.
+ * Replaces the file at once, so that no reader finds half of it. At no moment can others read it.
  * @throws the system's error
  */
 export async function writeConfigFile(path: string, login: Login): Promise<void> {
@@ -119,21 +120,12 @@ async function readLocalStack(path: string): Promise<LocalStackFile | undefined>
       `cannot read ${path} (${systemErrorCode(error)}); name the servers with flags or in the environment`,
     );
   }
-  const addresses = localStackSchema.safeParse(parseJson(content));
+  const addresses = localStackSchema.safeParse(parseJson(content) ?? null);
   if (addresses.success) return { path, addresses: addresses.data };
   const faults = addresses.error.issues.map(
     ({ path: field, message }) => `${field.join('.') || 'content'}: ${message}`,
   );
   throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
-}
-
-/** Null, which the schema refuses, for a text that is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** The directory itself and those above it, up to the first that is a project's root; only itself outside of one. */

@@ -1,4 +1,4 @@
-/** What stands at the top of every page. */
+/** For the top of every page: the name and the switch of the theme. */
 import { chooseTheme, useTheme } from './theme.js';
 
 export function Brand() {

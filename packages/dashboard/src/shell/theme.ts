@@ -16,7 +16,7 @@ function currentTheme(): Theme {
   return chosenTheme() ?? (DARK.matches ? 'dark' : 'light');
 }
 
-/** Tells the style sheet. */
+/** Sets the theme for the style sheet. */
 export function applyTheme(): void {
   document.documentElement.dataset['theme'] = currentTheme();
 }

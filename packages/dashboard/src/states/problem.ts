@@ -1,4 +1,4 @@
-/** Failures: whether the page tries again by itself, and what it tells people. */
+/** Failures: whether the page tries again by itself, and what it shows. */
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 
 const MOST_RETRIES = 4;

@@ -21,7 +21,7 @@ export function ExactAmount({ amount, least, room, symbol = '' }: ExactAmountPro
   const rest = fraction.slice(least);
   const missing = room - usual.length - rest.length + (usual.length + rest.length === 0 && room > 0 ? 1 : 0);
   return (
-    <span className="exact">
+    <span>
       {sign}
       {symbol}
       {integer.replace('-', '')}

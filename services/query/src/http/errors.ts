@@ -187,7 +187,7 @@ export function methodNotAllowed(allowed: string): RequestHandler {
   };
 }
 
-// Express tells an error handler by its four parameters.
+// Express recognises an error handler by its four parameters.
 export const answerError: ErrorRequestHandler = (thrown: unknown, request, response, _next) => {
   const error = toApiError(thrown);
   // The request log writes it down together with the request it belongs to.
