@@ -85,7 +85,7 @@ describe('a voided event', () => {
     billingDimension: 'volume_storage_gbs',
   };
 
-  it('leaves usage, cost, groups and the resource types in use; its neighbours stay', async () => {
+  it('leaves usage, cost, groups and the resource types in use; other events stay', async () => {
     const account = newAccount();
     const stays = event(account);
     await send([stays, event(account, volume)]);

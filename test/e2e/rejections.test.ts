@@ -36,7 +36,7 @@ beforeEach(() => {
 const good = (n: number) => usageEvent(n, { accountId });
 
 describe('ingest, given what it cannot accept', () => {
-  it('keeps bad events of a job with their position and the event as it was sent, and stores their neighbours', async () => {
+  it('keeps bad events of a job with their position and the event as it was sent, and stores the others', async () => {
     const bad = { ...good(2), usage: -1 };
     const job = await enqueueData(pipeline.queue, {
       events: [good(1), bad, good(3), 'text', good(5)],

@@ -17,7 +17,7 @@ export function eventByEvent(window: UsageStream['window']): OracleQuery {
 
 const pageMeta = z.object({ meta: z.object({ hasMore: z.boolean(), nextCursor: z.string() }) });
 
-/** Who asks what: the query API and a key of the stream's account. */
+/** The query API, and a key of the stream's account. */
 export interface Asker {
   readonly url: string;
   readonly key: string;

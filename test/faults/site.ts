@@ -68,7 +68,7 @@ export class Site {
     return Date.UTC(FIRST_YEAR, this.#rounds);
   }
 
-  /** What a producer or a worker is told. */
+  /** Where a producer and a worker find their servers. */
   environment(proxied: Proxied): { readonly redisUrl: string; readonly worker: ServiceEnvironment } {
     const redisUrl = proxied === 'redis' ? `redis://127.0.0.1:${this.redisLink.port}` : this.redisUrl;
     const clickhouseUrl =

@@ -1,4 +1,4 @@
-/** The machine, or whoever looks after it, asks everything to end. */
+/** SIGTERM for everything, as at a reboot or a deployment. */
 import type { Fault } from './fault.js';
 import { pause } from './waiting.js';
 

@@ -1,4 +1,4 @@
-/** Sudden death and long sleep of ingest workers. */
+/** Ingest workers that are killed, or frozen for a long time. */
 import type { Fault, Scene } from './fault.js';
 import { holdsWithin, pause } from './waiting.js';
 

@@ -1,10 +1,8 @@
-export { RedisUnavailableError } from '../hosts/redis-binary.js';
-export { type ClickHouseOptions, type RunningClickHouse, startClickHouse } from './engine/clickhouse.js';
+export { type RunningClickHouse, startClickHouse } from './engine/clickhouse.js';
 export { DataDirectory } from './engine/data-directory.js';
 export type { RunningServer } from './engine/host-process.js';
-export { type LocalStack, type LocalStackOptions, startLocalStack } from './engine/local-stack.js';
-export { findFreePort, isPortFree } from './engine/ports.js';
-export type { ServerExit } from './engine/readiness.js';
-export { type RedisOptions, type RunningRedis, startRedis } from './engine/redis.js';
-export { LocalStackError, type LocalStackErrorCode } from './errors.js';
+export { type LocalStack, startLocalStack } from './engine/local-stack.js';
+export { findFreePort } from './engine/ports.js';
+export { type RunningRedis, startRedis } from './engine/redis.js';
+export { LocalStackError } from './errors.js';
 export { NODE_OPTIONS } from './start/services.js';

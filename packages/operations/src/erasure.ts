@@ -46,7 +46,7 @@ export async function findAccount({ warehouse, withRedis, account }: ErasureOpti
 
 /**
  * Crash order, each step harmless when it is done again:
- * 1. The API keys are erased. A crash behind this leaves an account that nobody can read, with its rows.
+ * 1. The API keys are erased. A crash after this leaves the account's rows, which nobody can read.
  * 2. The rows that were found are erased, one table and month after the other. A crash in between leaves the months that
  *    are not done.
  * 3. What was computed from events that were not erased yet may have been stored after its month was done: the derived
@@ -78,7 +78,7 @@ export async function eraseAccount(
   await erase(await readAccountPartitions(warehouse, account, DERIVED_TABLES));
   if (signal.aborted) return { ...holdingsOf(erased, apiKeys), rowsLeft: undefined };
   await removeDeletedRejections(warehouse);
-  // A producer that goes on, or a worker that had rows in memory, may have stored some behind the erasure.
+  // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.
   const left = await readAccountPartitions(warehouse, account);
   return { ...holdingsOf(erased, apiKeys), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
 }

@@ -94,7 +94,7 @@ export async function requireRejection(warehouse: Warehouse, id: RejectionId): P
  * for as long as others need it.
  */
 
-/** What is shorter cannot be nested so deeply: a level takes two characters, and a stack holds thousands of levels. */
+/** A shorter payload cannot be nested so deeply: a level takes two characters, and a stack holds thousands of levels. */
 const SHORTEST_SHARED_BYTES = 2_000;
 
 /** The refusal that holds the payload which this one refers to; undefined when it refers to none. */

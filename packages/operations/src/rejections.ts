@@ -95,8 +95,8 @@ export async function* rehearseReplay(
 }
 
 /**
- * Deletes the selected refusals for good, group by group, each in one insert. A crash leaves whole groups discarded and
- * the others open; running it again discards those.
+ * Deletes the selected refusals for good, group by group. One insert settles a group, then its rows are deleted. So a crash
+ * leaves whole groups discarded and the others open; running it again discards those.
  * @throws OperationError when one that is named is not there
  */
 export async function discardRejections(

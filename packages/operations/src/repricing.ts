@@ -43,10 +43,10 @@ export interface RepricingOptions {
 /**
  * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
  * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them.
- * Running it again reads the same events, finds those that are done at their new cost, and recomputes the cells of all: a
- * cell is not known to hold what its events say only because none of them changes any more. A revision that a producer
- * sends between reading and inserting wins, because it is compared before the price revision; its price is that of the
- * worker's book, and so is the price of an event that arrives behind the step.
+ * Running it again reads the same events, leaves those that have their new cost already, and recomputes the cells of all:
+ * an event that has its new cost does not prove that its cell has it too. A revision that a producer sends between reading
+ * and inserting wins, because it is compared before the price revision. It has the price of the worker's book, and so has
+ * an event that arrives when the steps have passed its place.
  * @param changes what has changed so far, also when this rejects
  * @throws OperationError when the book lacks a price for an event, before anything is written, or when its version is in
  * use with other prices
@@ -57,7 +57,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
-  // Only now: one that lacks a price is fixed and comes again under the same version.
+  // Only now, so that a book that lacks a price can be fixed and used under the same version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   const repairs = new DailyRepairs(warehouse);

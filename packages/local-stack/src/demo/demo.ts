@@ -57,12 +57,10 @@ export interface DemoOptions {
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be sent. */
   readonly stop: AbortSignal;
-  readonly clock?: () => EpochMs;
 }
 
 export class Demo {
   readonly #options: DemoOptions;
-  readonly #clock: () => EpochMs;
   readonly #queue: Queue;
   readonly #live: LiveTraffic;
   #state: DemoState;
@@ -72,9 +70,8 @@ export class Demo {
   #unsent: UsageEventInput[] = [];
   #reported = false;
 
-  private constructor(options: DemoOptions, clock: () => EpochMs, state: DemoState, live: LiveTraffic) {
+  private constructor(options: DemoOptions, state: DemoState, live: LiveTraffic) {
     this.#options = options;
-    this.#clock = clock;
     this.#state = state;
     this.#live = live;
     this.#queue = new Queue(QUEUE_NAME, { connection: { url: options.redisUrl }, prefix: options.queuePrefix });
@@ -83,11 +80,11 @@ export class Demo {
 
   /** Resolves when the history has been stored, or after a minute. */
   static async start(options: DemoOptions): Promise<Demo> {
-    const clock = options.clock ?? Date.now;
-    const state = await readDemoState(options.progress, clock());
-    const demo = new Demo(options, clock, state, await LiveTraffic.open(options.account, clock()));
+    const now = Date.now();
+    const state = await readDemoState(options.progress, now);
+    const demo = new Demo(options, state, await LiveTraffic.open(options.account, now));
     try {
-      await demo.#catchUp(clock());
+      await demo.#catchUp(now);
     } catch (error) {
       await demo.stop();
       throw error;
@@ -120,7 +117,7 @@ export class Demo {
 
   #tick(): void {
     this.#ticking = this.#ticking.then(async () => {
-      const now = this.#clock();
+      const now = Date.now();
       this.#unsent.push(...this.#live.until(now));
       try {
         await this.#send([...this.#hoursUntil(now), ...this.#unsent]);

@@ -4,8 +4,7 @@ import { access, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DataDirectory } from './data-directory.js';
-import { identifyProcess, type ProcessIdentity } from './process-identity.js';
+import { DataDirectory, identifyProcess, type ProcessIdentity } from './data-directory.js';
 
 let directory: string;
 let lock: string;

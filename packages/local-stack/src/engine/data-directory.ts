@@ -14,9 +14,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { hasErrorCode, LocalStackError, systemReason } from '../errors.js';
 import { writePrivateFile } from '../private-file.js';
-import { identifyProcess, isRunning, type ProcessIdentity, processIdentitySchema } from './process-identity.js';
 
 const LOCK = 'stack.lock';
+
+/**
+ * A process, told apart from a later one with the same pid. `born` is the kernel's start time in clock ticks since
+ * boot, or null where there is no /proc.
+ */
+const processIdentitySchema = z.object({ pid: z.int().positive(), born: z.string().nullable() });
+export type ProcessIdentity = z.infer<typeof processIdentitySchema>;
+
 const holderSchema = z.object({ owner: processIdentitySchema, servers: z.array(processIdentitySchema) });
 type Holder = z.infer<typeof holderSchema>;
 
@@ -166,4 +173,30 @@ async function removeStale(path: string, judged: string): Promise<void> {
   const removed = await readFile(aside, 'utf8');
   if (removed !== judged) await link(aside, path).catch(() => undefined);
   await rm(aside, { force: true });
+}
+
+export async function identifyProcess(pid: number): Promise<ProcessIdentity> {
+  return { pid, born: (await readProcStat(pid))?.born ?? null };
+}
+
+/** A zombie does not count as running: it holds neither files nor ports. */
+export async function isRunning({ pid, born }: ProcessIdentity): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // Not permitted to signal it: it exists.
+    if (!hasErrorCode(error, 'EPERM')) return false;
+  }
+  const stat = await readProcStat(pid);
+  if (!stat) return true;
+  return stat.state !== 'Z' && (born === null || born === stat.born);
+}
+
+/** State and start time from /proc (proc(5), `/proc/pid/stat`, fields 3 and 22), undefined where there is none. */
+async function readProcStat(pid: number): Promise<{ state: string; born: string } | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // Field 2 is the command's name in parentheses and may itself hold spaces and parentheses.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, born] = [fields[0], fields[19]];
+  return state && born ? { state, born } : undefined;
 }

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { hasErrorCode } from '../errors.js';
-import { DataDirectory } from './data-directory.js';
-import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
+import { DataDirectory, identifyProcess, isRunning, type ProcessIdentity } from './data-directory.js';
 import { exitedEarly, LogFile, type ServerExit, waitUntilReady } from './readiness.js';
 
 const STOP_DEADLINE_MS = 15_000;

@@ -11,9 +11,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { startClickHouse } from './clickhouse.js';
+import { identifyProcess, isRunning, type ProcessIdentity } from './data-directory.js';
 import { startLocalStack } from './local-stack.js';
 import { findFreePort, isPortFree, LOOPBACK } from './ports.js';
-import { identifyProcess, isRunning, type ProcessIdentity } from './process-identity.js';
 import { startRedis } from './redis.js';
 
 jest.setTimeout(60_000);

@@ -1,15 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ClickHouseOptions, type RunningClickHouse, startClickHouse } from './clickhouse.js';
+import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
-import { type RedisOptions, type RunningRedis, startRedis } from './redis.js';
+import { type RunningRedis, startRedis } from './redis.js';
 
 export interface LocalStackOptions {
   /** Where the data stays. Default: a new temporary directory that `stop` removes. */
   dataDir?: string | undefined;
-  clickhouse?: Omit<ClickHouseOptions, 'dataDir'> | undefined;
-  redis?: Omit<RedisOptions, 'dataDir' | 'say'> | undefined;
   /** Gets a line about what takes long, such as installing Redis. */
   say?: ((line: string) => void) | undefined;
 }
@@ -32,8 +30,8 @@ export interface LocalStack {
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const directory = await DataDirectory.open(options.dataDir ?? (await mkdtemp(join(tmpdir(), 'meterline-'))));
   const started = await Promise.allSettled([
-    startClickHouse({ ...options.clickhouse, dataDir: directory }),
-    startRedis({ ...options.redis, dataDir: directory, say: options.say }),
+    startClickHouse({ dataDir: directory }),
+    startRedis({ dataDir: directory, say: options.say }),
   ]);
   const stop = async () => {
     await Promise.all(started.map((server) => (server.status === 'fulfilled' ? server.value.stop() : undefined)));

@@ -1,4 +1,4 @@
-/** Waiting until a process answers, and saying from its log why it never did. */
+/** Waits until a process answers. If it never does, the error quotes its log. */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalStackError } from '../errors.js';
@@ -49,7 +49,7 @@ export class LogFile {
 export interface StartingProcess {
   /** What a message calls it. */
   name: string;
-  /** Resolves once it is ready; asked again and again while it rejects. */
+  /** Resolves once it is ready; called again while it rejects. */
   answers: () => Promise<unknown>;
   exited: Promise<ServerExit>;
   kill: () => Promise<void>;

@@ -1,10 +1,10 @@
-/** What `npm start` is told: by its command line and its environment, read once. Source: DESIGN section 8. */
+/** The settings of `npm start`: its command line and its environment, read once. Source: DESIGN section 8. */
 import { parseArgs } from 'node:util';
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
-/** Where the meterline command looks by itself. */
+/** Where the meterline command looks for a local stack by default. */
 export const DEFAULT_DATA_DIR = '.meterline';
 
 export const HELP = `Usage: npm start [-- --no-demo]

@@ -1,4 +1,4 @@
-/** Brings everything up in the order in which one part needs the other. */
+/** Starts every part after those that it needs. */
 import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
 import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
@@ -84,7 +84,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
     ...env.inherited,
     ...clickhouse,
     REDIS_URL: redisUrl,
-    // Nobody else on the network is to reach a stack that somebody tries out.
+    // A stack on a developer's machine must not be reachable from the network.
     LISTEN_HOST: LOOPBACK,
   };
   const ingestPort = await findFreePort();

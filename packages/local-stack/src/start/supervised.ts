@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningServer } from '../engine/host-process.js';
 import { describeExit, type ServerExit } from '../engine/readiness.js';
 
-type Running = Pick<RunningServer, 'exited' | 'stop' | 'kill'>;
+type Running = Pick<RunningServer, 'exited' | 'stop'>;
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
@@ -46,11 +46,6 @@ export class Supervised<T extends Running> {
     this.#stopping.abort();
     await this.#current.stop();
     await this.#watching;
-  }
-
-  async kill(): Promise<void> {
-    this.#stopping.abort();
-    await this.#current.kill();
   }
 
   async #watch(): Promise<void> {

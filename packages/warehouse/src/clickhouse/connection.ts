@@ -93,7 +93,7 @@ const SETTINGS = {
   max_partitions_per_insert_block: '0',
   // Identity contains the hour, and partitions are months: rows of one event never lie in two partitions.
   do_not_merge_across_partitions_select_final: 1,
-  // A question that nobody waits for any more is not worth finishing.
+  // A SELECT whose caller has gone is not worth finishing.
   cancel_http_readonly_queries_on_client_close: 1,
   // An exception after the first rows must break the answer off, not become a row of it.
   http_write_exception_in_output_format: 0,

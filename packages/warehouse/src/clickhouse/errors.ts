@@ -2,19 +2,6 @@
 import { ClickHouseError, extractErrorAtTheEndOfChunk } from '@clickhouse/client';
 import { errors } from 'undici';
 
-/** No complete answer came. The code is that of the system for the same failure, such as ETIMEDOUT or ECONNRESET. */
-class UnansweredError extends Error {
-  override readonly name = 'UnansweredError';
-
-  constructor(
-    message: string,
-    readonly code: string,
-    options: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
-
 /** Errors of undici in words of ours; those of the system, such as ECONNREFUSED, say enough and have a code. */
 export function failureOf(error: unknown, timeoutMs: number): unknown {
   if (
@@ -22,14 +9,17 @@ export function failureOf(error: unknown, timeoutMs: number): unknown {
     error instanceof errors.BodyTimeoutError ||
     error instanceof errors.ConnectTimeoutError
   ) {
-    return new UnansweredError(`no answer within ${timeoutMs} ms`, 'ETIMEDOUT', { cause: error });
+    return unanswered(`no answer within ${timeoutMs} ms`, 'ETIMEDOUT', error);
   }
   if (error instanceof errors.SocketError) {
-    return new UnansweredError('the connection was lost before the answer was complete', 'ECONNRESET', {
-      cause: error,
-    });
+    return unanswered('the connection was lost before the answer was complete', 'ECONNRESET', error);
   }
   return error;
+}
+
+/** @param code that of the system for the same failure */
+function unanswered(message: string, code: string, cause: Error): Error {
+  return Object.assign(new Error(message, { cause }), { code });
 }
 
 export function isLostConnection(error: unknown): boolean {

@@ -1,5 +1,5 @@
 /**
- * Compares cells with the truth, each cell and each of its groups. It shares nothing with the recomputation but the
+ * Compares cells with the events, each cell and each of its groups. It shares nothing with the recomputation but the
  * tables, so that a fault there shows here.
  */
 import type { EpochMs, Window } from '@meterline/catalog';
@@ -22,7 +22,7 @@ export interface CellContent {
   readonly cost: string;
 }
 
-/** A cell that does not hold what the truth says. Where the contents are the same, their groups or versions differ. */
+/** A cell that differs from its events, the truth. Where the contents are the same, their groups or versions differ. */
 export interface CellDifference extends Cell {
   readonly grain: Grain;
   /** Which of the cell's arrays, or its version. */
