@@ -35,7 +35,7 @@ export const HAND_STORED_TABLE = 'CREATE TABLE IF NOT EXISTS hand_stored AS metr
 const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
 const OF_WINDOW = 'account_id = {account: String} AND bucket >= {from: UInt32} AND bucket < {to: UInt32}';
 
-/** Rows of group, day, cost and usage, which whoever asked can add up as they like. */
+/** Rows of group, day, cost and usage, which the caller can add up as needed. */
 function summaries(groupBy: readonly string[]): string {
   if (groupBy.length === 0) {
     return `

@@ -10,6 +10,6 @@ const worker = new Worker(QUEUE_NAME, async () => {}, {
   removeOnComplete: { count: 20 },
 });
 process.once('SIGTERM', () => worker.close());
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.once('disconnect', () => process.exit(1));
 process.channel?.unref();

@@ -119,7 +119,7 @@ function grouped(events: readonly PricedPayload[], requested: readonly Field[]):
   return [...groups.values()];
 }
 
-/** Dearest first; of equal cost by their values, bytewise, field by field. */
+/** Most expensive first; with equal cost by their values, bytewise, field by field. */
 function ranked(groups: readonly PricedPayload[][], requested: readonly Field[]): PricedPayload[][] {
   return [...groups].sort((a, b) => {
     const difference = sum(b, 'cost') - sum(a, 'cost');

@@ -114,7 +114,7 @@ export async function deploy(): Promise<Deployment> {
   };
 }
 
-/** Which jobs are done: BullMQ tells of each once, and keeps few of them. */
+/** Which jobs are done: BullMQ reports each once, and keeps few of them. */
 class Acknowledgements {
   readonly #waiting = new Map<string, { resolve: () => void; reject: (reason: Error) => void }>();
 
