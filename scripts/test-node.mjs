@@ -3,22 +3,19 @@
  * `npm start`. Every process that they start runs on that version as well: the services, the embedded ClickHouse, jest.
  *
  * Usage: `npm run test:node -- VERSION... [PATTERN...]`, such as `npm run test:node -- 24 26`. A version is what npm
- * understands (24, 24.15.0); patterns choose other test files.
+ * understands (24, 24.15.0); with patterns, only matching test files run.
  *
  * A version comes from the npm registry (package node-<platform>-<arch>) into node_modules/.cache, once. After that no
  * network is needed.
  */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ignoreInterrupts, JEST, ROOT, runNode, secondsSince } from './run-steps.mjs';
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const CACHE = join(ROOT, 'node_modules', '.cache', 'node-versions');
 const RUNTIME_PACKAGE = `node-${process.platform}-${process.arch}`;
-const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
-const JEST_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 const TESTS = ['test/contract', 'test/e2e', 'test/oracle', 'packages/local-stack'];
 const VERSION = /^\d+(\.\d+){0,2}$/;
 
@@ -26,8 +23,7 @@ const run = promisify(execFile);
 const versions = process.argv.slice(2).filter((argument) => VERSION.test(argument));
 const patterns = process.argv.slice(2).filter((argument) => !VERSION.test(argument));
 
-// Ctrl-C reaches jest as well; this process waits until jest has cleaned up.
-process.on('SIGINT', () => {});
+ignoreInterrupts();
 
 const results = [];
 try {
@@ -49,7 +45,7 @@ async function provideNode(version) {
   if (await versionOf(executable)) return executable;
   console.log(`Installing Node ${version} (package ${RUNTIME_PACKAGE})…`);
   await mkdir(directory, { recursive: true });
-  // A project of its own: without it npm would install into Meterline's.
+  // Without a package.json here npm would install into Meterline's node_modules.
   await writeFile(join(directory, 'package.json'), '{ "private": true }\n');
   const args = ['install', '--no-audit', '--no-fund', '--loglevel=error', `${RUNTIME_PACKAGE}@${version}`];
   await run('npm', args, { cwd: directory, env: withoutNpm(process.env) }).catch((error) => {
@@ -59,7 +55,7 @@ async function provideNode(version) {
   throw new Error(`${RUNTIME_PACKAGE}@${version} has no Node that runs on this machine`);
 }
 
-/** Such as `v24.15.0`; undefined when there is no such executable or it does not run. */
+/** Such as `v24.15.0`; undefined when the executable does not exist or does not run. */
 function versionOf(executable) {
   return run(executable, ['--version']).then(
     ({ stdout }) => stdout.trim(),
@@ -73,21 +69,12 @@ async function test(executable, files) {
   console.log(`Testing with Node ${version}: ${files.join(' ')}`);
   const started = Date.now();
   const env = { ...withoutNpm(process.env), PATH: `${dirname(executable)}${delimiter}${process.env.PATH}` };
-  const code = await new Promise((resolve, reject) => {
-    const child = spawn(executable, [...JEST_FLAGS, JEST, ...files], { cwd: ROOT, env, stdio: 'inherit' });
-    const forward = () => child.kill('SIGTERM');
-    process.once('SIGTERM', forward);
-    child.once('error', reject).once('exit', (exitCode) => {
-      process.off('SIGTERM', forward);
-      resolve(exitCode ?? 130);
-    });
-  });
+  const code = await runNode([...JEST, ...files], { executable, env });
   if (code !== 0) process.exitCode = code;
-  const seconds = ((Date.now() - started) / 1000).toFixed(1);
-  return `${code === 0 ? '✓' : '✗'} Node ${version}: ${code === 0 ? 'passed' : `failed with code ${code}`} (${seconds} s)`;
+  return `${code === 0 ? '✓' : '✗'} Node ${version}: ${code === 0 ? 'passed' : `failed with code ${code}`} (${secondsSince(started)})`;
 }
 
-/** What npm tells its scripts about the command in progress, and about the Node that runs it, is not for what runs below. */
+/** Without the variables that npm sets for its scripts: they describe this npm command and the Node that runs it. */
 function withoutNpm(env) {
   const ofThisCommand =
     /^(NODE|npm_(execpath|node_execpath|command|lifecycle.*|package.*|config_(ignore_scripts|omit|include|production|workspace|local_prefix).*))$/;

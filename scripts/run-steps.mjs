@@ -1,0 +1,56 @@
+/** Runs Node programs one after the other, for the scripts that run tests. */
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** Arguments of Node that start jest. */
+export const JEST = [
+  '--experimental-vm-modules',
+  '--disable-warning=ExperimentalWarning',
+  join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'),
+];
+
+/**
+ * Runs the steps in order, up to the first that fails; its exit code becomes this process's.
+ *
+ * @param {{ name: string, args: string[], env?: Record<string, string> }[]} steps `args`: of Node; `env`: added to this process's
+ * @returns the name of the step that failed, if one did, and how long all took, such as `12.3 s`
+ */
+export async function runSteps(steps) {
+  ignoreInterrupts();
+  const started = Date.now();
+  for (const { name, args, env } of steps) {
+    const stepStarted = Date.now();
+    const code = await runNode(args, { env: { ...process.env, ...env } });
+    console.log(`${code === 0 ? '✓' : '✗'} ${name} (${secondsSince(stepStarted)})`);
+    if (code === 0) continue;
+    process.exitCode = code;
+    return { failed: name, duration: secondsSince(started) };
+  }
+  return { duration: secondsSince(started) };
+}
+
+/** Ctrl-C reaches the child process as well; this process waits until the child has cleaned up, and then reports the result. */
+export function ignoreInterrupts() {
+  process.on('SIGINT', () => {});
+}
+
+/** @returns the exit code; 130, as for Ctrl-C, if a signal ended the process */
+export function runNode(args, { env, executable = process.execPath }) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(executable, args, { cwd: ROOT, env, stdio: 'inherit' });
+    const forward = () => child.kill('SIGTERM');
+    process.once('SIGTERM', forward);
+    child.once('error', reject).once('exit', (code) => {
+      process.off('SIGTERM', forward);
+      resolve(code ?? 130);
+    });
+  });
+}
+
+/** Such as `12.3 s`. */
+export function secondsSince(started) {
+  return `${((Date.now() - started) / 1000).toFixed(1)} s`;
+}
