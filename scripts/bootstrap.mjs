@@ -1,6 +1,6 @@
 /**
  * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, finds or installs a Redis,
- * compiles, builds the web page. Quick and quiet when there is nothing to do; says what it does while it takes long.
+ * compiles, builds the web page. Quick and silent when there is nothing to do; prints what it does when a step takes long.
  * Runs before `npm start` and, with --tests, before tests; --browser finds or installs a browser too, for the tests of
  * the page.
  *
@@ -15,9 +15,9 @@ import { ensureChromium } from '../test/setup/chromium-binary.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const FAILURE_TAIL_LINES = 30;
-/** A step without changes takes less, and says nothing. */
+/** A step without changes takes less time than this, and prints nothing. */
 const SILENT_MS = 1_500;
-/** How often a step that takes long says that it still goes on. */
+/** How often a long step prints that it is still running. */
 const REMINDER_MS = 20_000;
 
 const say = (line) => console.log(line);
@@ -76,7 +76,7 @@ async function compile() {
   await announced('Building the web page', () => run(process.execPath, [page], 'The web page cannot be built'));
 }
 
-/** Says what the step does once it has taken a moment, and again from time to time. */
+/** Prints what the step does after a moment, and again from time to time. */
 async function announced(step, work) {
   const started = Date.now();
   const notice = setTimeout(() => say(`${step}…`), SILENT_MS);
@@ -112,7 +112,7 @@ function run(command, args, failure) {
   });
 }
 
-/** What npm tells its scripts about the command in progress (`npm start --foo`) is not meant for a nested npm. */
+/** Without the variables that npm sets for the current command (`npm start --foo`): a nested npm must not use them. */
 function withoutNpmScript(env) {
   const ofThisCommand = /^npm_(lifecycle|package|command$|config_(ignore_scripts|omit|include|production|workspace))/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ofThisCommand.test(name)));

@@ -1,8 +1,8 @@
 /**
- * The property test against the oracle alone, with as many cases as wanted.
+ * Runs only the property test against the oracle, with a chosen number of cases.
  *
  * Usage: `npm run test:oracle [-- --long | --cases N] [--seed N [--path P]]`; --long is 5,000 cases. A failure prints the
- * seed and the path that show it again, shrunk.
+ * seed and the path that repeat it, after shrinking.
  */
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -28,7 +28,7 @@ for (const [name, value] of Object.entries({ cases, seed: values.seed })) {
   if (value !== undefined && !/^[1-9]\d*$/.test(value)) throw new Error(`--${name} must be a whole number above zero`);
 }
 
-// Ctrl-C reaches jest as well; this process waits until that one has cleaned up.
+// Ctrl-C reaches jest as well; this process waits until jest has cleaned up.
 process.on('SIGINT', () => {});
 spawn(
   process.execPath,
