@@ -1,4 +1,4 @@
-/** No engine runs here, so this holds the Dockerfile to what would make an image that cannot start. */
+/** Finds mistakes in the Dockerfile that would keep an image from starting, because no container engine runs here. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
@@ -10,7 +10,7 @@ const IMAGES = ['services/ingest', 'services/query', 'packages/cli'];
 
 const manifest = z.object({ dependencies: z.record(z.string(), z.string()).default({}) });
 
-/** The folders of Meterline's own packages that one needs at run time, its own included. */
+/** The folders of Meterline's packages that a package needs at run time, including its own. */
 async function foldersOf(folder: string): Promise<Set<string>> {
   const { dependencies } = manifest.parse(JSON.parse(await readFile(`${ROOT}${folder}/package.json`, 'utf8')));
   const own = Object.keys(dependencies).filter((name) => name.startsWith('@meterline/'));

@@ -1,4 +1,4 @@
-/** What a promise rejects with; an error of its own when it does not. */
+/** Returns the error that the promise rejects with. @throws Error when it resolves */
 export async function failureOf(work: Promise<unknown>): Promise<unknown> {
   try {
     await work;

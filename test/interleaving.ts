@@ -1,10 +1,10 @@
-/** For tests: work that stops before each of its statements until it is allowed to go on, and every order of two such actors. */
+/** For tests: runs the statements of two actors in every possible order. An actor stops before each statement. */
 import type { Statement, Warehouse } from '@meterline/warehouse';
 
 type Pause = (name: string) => Promise<void>;
 
 export class Actor {
-  /** The names of the statements that it has stopped before, in order. */
+  /** The names of the statements before which it has stopped, in order. */
   readonly pausePoints: string[] = [];
   #resume: () => void = () => undefined;
   #stopped: Promise<void>;
@@ -24,7 +24,7 @@ export class Actor {
     return this.#hasEnded;
   }
 
-  /** Lets it make one statement. @returns its name, when the actor has stopped before the next one, or has ended */
+  /** Runs one statement, until the actor stops before the next one or ends. @returns the statement's name */
   async advance(): Promise<string> {
     await this.#stopped;
     if (this.#hasEnded) {
@@ -55,7 +55,7 @@ export class Actor {
   }
 }
 
-/** The warehouse, pausing before each statement of these kinds. Every statement is of one of them. */
+/** The warehouse, but pausing before each statement of these kinds. There are no other kinds. */
 export function pausing(
   warehouse: Warehouse,
   pause: Pause,
@@ -84,18 +84,18 @@ export type Order = readonly number[];
 export interface Move {
   readonly turn: number;
   readonly statement: string;
-  /** Whether no order before began with the same moves: if one did, what follows from them is known. */
+  /** Whether no earlier order began with the same moves. */
   readonly isNew: boolean;
 }
 
 /**
- * Plays every order in which two actors can make their statements, with at most so many changes from one to the other. An
- * actor that has ended gets no more turns, so each order that is played differs from all others. What goes wrong between
- * two actors mostly does so with few changes: each stops at the wrong moment once or twice. (Musuvathi and Qadeer,
+ * Runs every order of the statements of two actors, with at most so many changes from one to the other. An actor that has
+ * ended gets no more turns, so all orders differ. A fault between two actors mostly needs few changes: each stops at the
+ * wrong moment once or twice. (Musuvathi and Qadeer,
  * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
  *
- * @param play begins again with new actors, calls `next` until it says that both have ended, and checks what it likes
- * @returns how many orders were played
+ * @param play starts two new actors, calls `next` until both have ended, and then checks the result
+ * @returns how many orders were run
  */
 export async function playOrders(
   changes: number,
@@ -109,7 +109,7 @@ export async function playOrders(
     await play(async (actors) => {
       const turn = given[order.length] ?? turnAfter(order, actors);
       if (turn === undefined) return undefined;
-      // One change to the other, and one back, because this actor has not ended.
+      // One change to the other actor, and one back, because this actor has not ended.
       const other = 1 - turn;
       if (order.length >= given.length && order.at(-1) === turn && !actors[other]?.hasEnded) {
         if (changesOf(order) + 2 <= changes) beginnings.push([...order, other]);

@@ -1,4 +1,4 @@
-/** The services as the processes that they are in production: started from their build, told all by their environment. */
+/** Starts the services as processes, as in production: from their build, configured by environment variables. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { NODE_OPTIONS } from '@meterline/local-stack';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const READY_DEADLINE_MS = 120_000;
-/** Beyond any deadline of a service's own, on a busy machine too. */
+/** Longer than any deadline of the services themselves, even on a busy machine. */
 const STOP_DEADLINE_MS = 60_000;
 
 export type ServiceName = 'ingest' | 'query';
@@ -24,19 +24,19 @@ export interface ServiceExit {
 
 export interface ServiceProcess {
   readonly pid: number;
-  /** Everything that it has written so far. */
+  /** Everything written to standard output and standard error so far. */
   log(): string;
-  /** What it has logged so far. */
+  /** The log entries so far. */
   entries(): readonly LogEntry[];
-  /** The lines that it has written to standard error so far. */
+  /** The lines on standard error so far. */
   errorLines(): readonly string[];
-  /** The first log entry that fits, past or to come; rejects when the process ends without it. */
+  /** The first log entry that fits, past or future; rejects when the process ends without one. */
   entry(fits: (entry: LogEntry) => boolean): Promise<LogEntry>;
-  /** Resolves, never rejects, once the process is gone and all that it wrote is read. */
+  /** Resolves, never rejects, when the process is gone and all its output has been read. */
   readonly exited: Promise<ServiceExit>;
-  /** SIGTERM, and waits for the end. @returns the exit code; rejects when the process does not end in time */
+  /** Sends SIGTERM and waits for the end. @returns the exit code; rejects when the process does not end in time */
   stop(): Promise<number | null>;
-  /** SIGKILL, and waits for the end. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
 }
 
@@ -46,21 +46,21 @@ export interface QueryProcess extends ServiceProcess {
 
 const running = new Set<ServiceProcess>();
 
-/** @param env on top of PATH, HOME and TZ only, so that a developer's own variables change nothing */
+/** @param env added to PATH, HOME and TZ only, so that a developer's own variables change nothing */
 export async function startIngest(env: ServiceEnvironment): Promise<ServiceProcess> {
   const service = launchService('ingest', env);
   await ready('ingest', service, ({ event }) => event === 'started');
   return service;
 }
 
-/** On any free port. */
+/** Starts the query service on any free port. */
 export async function startQuery(env: ServiceEnvironment): Promise<QueryProcess> {
   const service = launchService('query', { PORT: '0', ...env });
   const { port } = await ready('query', service, ({ msg }) => msg === 'listening');
   return { ...service, url: `http://127.0.0.1:${port}` };
 }
 
-/** Starts `services/<name>` and does not wait until it is ready. It ends with this process at the latest. */
+/** Starts `services/<name>` without waiting until it is ready. The service ends when this process ends. */
 export function launchService(name: ServiceName, env: ServiceEnvironment): ServiceProcess {
   const child = spawn(process.execPath, [entryOf(name)], {
     cwd: ROOT,
@@ -75,7 +75,7 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const output = readOutput(child);
-  // A service that a failed test has left running does not keep the run from ending, which ends the service.
+  // A service that a failed test left running must not keep this process alive; it ends with this process.
   child.unref();
   child.channel?.unref();
   const exited = once(child, 'close').then(([code, signal]): ServiceExit => ({ code, signal }));
@@ -97,13 +97,13 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
   return service;
 }
 
-/** Joined into one file where jest runs, because the tests start hundreds; the build that production runs elsewhere. */
+/** Under jest a bundle in one file, because the tests start hundreds; elsewhere the build that production runs. */
 function entryOf(name: ServiceName): string {
   const { METERLINE_TEST_SERVICES: bundles } = process.env;
   return bundles === undefined ? join('services', name, 'dist', 'main.js') : join(bundles, `${name}.mjs`);
 }
 
-/** For the end of a test file: nothing that a failed test had started stays behind. */
+/** Kills every service that is still running. For the end of a test file, because a failed test may leave one. */
 export async function killServices(): Promise<void> {
   await Promise.all([...running].map((service) => service.kill()));
 }

@@ -1,4 +1,4 @@
-/** A database and a queue of its own for each test file, on the servers that the run's global set-up started. */
+/** Each test file's own database and queue, on the servers that the global set-up started. */
 import { randomUUID } from 'node:crypto';
 import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ export function uniquePrefix(): string {
   return `test-${randomUUID()}`;
 }
 
-/** A migrated database, dropped by `drop`: a copy of the one that the set-up has migrated, in a sixth of the statements. */
+/** Creates a migrated database by copying the template, which takes a sixth of the statements of a migration. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const options: WarehouseOptions = {
     url: testClickHouseUrl(),
@@ -43,7 +43,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The tables exactly as the template has them, and the history of its migrations. */
+/** Copies the template's tables and the list of its applied migrations. */
 async function copyTemplate(options: WarehouseOptions, template: string): Promise<void> {
   const { database } = options;
   const server = createWarehouse({ ...options, database: template });
@@ -64,7 +64,7 @@ async function copyTemplate(options: WarehouseOptions, template: string): Promis
   }
 }
 
-/** A test's own SELECT. @returns its rows as they come: 64-bit integers and decimals are texts */
+/** Runs a test's own SELECT. @returns the rows unchanged: 64-bit integers and decimals are strings */
 export function select<Row = Record<string, unknown>>(
   warehouse: Warehouse,
   query: string,
@@ -73,7 +73,7 @@ export function select<Row = Record<string, unknown>>(
   return warehouse.read({ name: 'test', query, query_params }, z.custom<Row>());
 }
 
-/** A test's own statement that answers with nothing. Of a mutation it resolves when that is done. */
+/** Runs a test's own statement that returns no rows. For a mutation, waits until it is done. */
 export function execute(
   warehouse: Warehouse,
   query: string,

@@ -1,10 +1,10 @@
-/** The body that the specification wants for a question about some events, as the exact text. */
+/** The exact text of the body that the specification requires, for a request and a list of events. */
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
 import type { Payload } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, RESOURCE_TYPES, USAGE_DECIMALS } from './prices.js';
 
-/** The parameters of GET …/metrics but the cursor, as they stand in the URL. */
+/** The parameters of GET …/metrics as in the URL, without the cursor. */
 export interface OracleQuery {
   readonly startTime: string;
   readonly endTime: string;
@@ -24,7 +24,7 @@ export interface PricedPayload extends Payload {
   readonly cost: bigint;
 }
 
-/** The text of a cursor cannot be predicted; this stands for one that is not empty. */
+/** The text of a cursor cannot be predicted; this replaces every cursor that is not empty. */
 const SOME_CURSOR = '…';
 
 const FIELDS = ['workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'] as const;
@@ -47,7 +47,7 @@ const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
   billingDimension: [],
 };
 
-/** The text of every page, the first one first; there is always one. Cursors are masked as by {@link maskCursor}. */
+/** The text of every page, in order; at least one. Cursors are masked as by {@link maskCursor}. */
 export function answerPages(counting: readonly PricedPayload[], query: OracleQuery): string[] {
   const [start, end] = windowOf(query);
   const resolution = query.resolution ?? defaultResolution(start, end);
@@ -74,7 +74,7 @@ export function answerPages(counting: readonly PricedPayload[], query: OracleQue
   });
 }
 
-/** A body of the service with its cursor, if there is one, replaced by what stands for it in the oracle's text. */
+/** A body of the service with its cursor, if it has one, replaced by the oracle's placeholder. */
 export function maskCursor(body: string): string {
   return body.replace(/"nextCursor":"[^"]+"\}\}$/, `"nextCursor":"${SOME_CURSOR}"}}`);
 }
@@ -106,7 +106,7 @@ function selected(events: readonly PricedPayload[], query: OracleQuery): PricedP
   );
 }
 
-/** Without groupBy there is one group, even of nothing. */
+/** Without groupBy there is exactly one group, even if no event counts. */
 function grouped(events: readonly PricedPayload[], requested: readonly Field[]): PricedPayload[][] {
   if (requested.length === 0) return [[...events]];
   const groups = new Map<string, PricedPayload[]>();
@@ -119,7 +119,7 @@ function grouped(events: readonly PricedPayload[], requested: readonly Field[]):
   return [...groups.values()];
 }
 
-/** Most expensive first; with equal cost by their values, bytewise, field by field. */
+/** Most expensive first; groups of equal cost are ordered by their values, field by field, in byte order. */
 function ranked(groups: readonly PricedPayload[][], requested: readonly Field[]): PricedPayload[][] {
   return [...groups].sort((a, b) => {
     const difference = sum(b, 'cost') - sum(a, 'cost');
@@ -138,7 +138,7 @@ function shown(field: Field, group: readonly PricedPayload[], requested: readonl
   return isShown ? [`"${field}":${JSON.stringify(dearestValue(group, field))}`] : [];
 }
 
-/** The value that carries the most cost in the group, of several the smallest. A requested field has only one value. */
+/** The value with the highest cost in the group; of equal ones the smallest. A requested field has only one value. */
 function dearestValue(group: readonly PricedPayload[], field: Field): string | undefined {
   return ranked(grouped(group, [field]), [field])[0]?.[0]?.[field];
 }

@@ -9,12 +9,12 @@ export type Resolution = 'hourly' | 'daily' | 'weekly' | 'monthly';
 export function instantOf(text: string): number | undefined {
   const [, seconds = '', fraction = ''] = /^(.{19})(?:\.(\d{1,9}))?(?:Z|\+00:00)$/.exec(text.toUpperCase()) ?? [];
   const instant = Date.parse(`${seconds}Z`);
-  // Date.parse takes days and hours over into the next month or day; RFC 3339 does not know them.
+  // Date.parse accepts 30 February and 24:00 and moves them to the next month or day; RFC 3339 does not allow them.
   if (Number.isNaN(instant) || new Date(instant).toISOString() !== `${seconds}.000Z`) return undefined;
   return instant + Number(`${fraction}000`.slice(0, 3));
 }
 
-/** A fraction of a second only if it is not zero. */
+/** Prints a fraction of a second only if it is not zero. */
 export function printInstant(instant: number): string {
   return new Date(instant).toISOString().replace(/\.?0*Z$/, 'Z');
 }
@@ -30,14 +30,14 @@ export function defaultResolution(start: number, end: number): Resolution {
   return end < yearAfter(start) ? 'weekly' : 'monthly';
 }
 
-/** The longest window that an explicit resolution allows, as its latest end. */
+/** The latest end of a window with an explicit resolution. */
 export function latestEnd(start: number, resolution: Resolution): number {
   if (resolution === 'hourly') return start + 7 * DAY;
   if (resolution === 'daily') return start + 90 * DAY;
   return resolution === 'weekly' ? yearAfter(start) : Number.POSITIVE_INFINITY;
 }
 
-/** The same date a year later; of a leap day, the last day of February. */
+/** The same date a year later; for a leap day, the last day of February. */
 function yearAfter(start: number): number {
   const date = new Date(start);
   const isLeapDay = date.getUTCMonth() === 1 && date.getUTCDate() === 29;

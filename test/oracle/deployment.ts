@@ -1,4 +1,4 @@
-/** A worker and a query service as the processes that they are in production, with a queue and a database of their own. */
+/** A worker and a query service as processes, as in production, with their own queue and database. */
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,13 +15,13 @@ import type { Question } from './questions.js';
 export interface Deployment {
   /** A part of account names that no other test file uses; Redis is shared. */
   readonly name: string;
-  /** One job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
+  /** Sends one job for each item of data. Resolves with the jobs' ids when all are acknowledged. */
   deliver(data: readonly unknown[]): Promise<string[]>;
   /** Stops the worker, if one runs, and starts another with this price book. */
   startWorker(book: OraclePriceBook): Promise<void>;
-  /** Where a test may seal as it likes: the worker does not. */
+  /** The database, for tests that seal: the worker does not seal. */
   readonly warehouse: Warehouse;
-  /** An admin of the account. */
+  /** Returns a reader with an admin's key for the account. */
   customer(accountId: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
   refused(jobIds: readonly string[]): Promise<string[]>;
@@ -30,18 +30,18 @@ export interface Deployment {
 
 /** The bodies of all pages, cursors masked. */
 export interface Answers {
-  /** From sealed cells as far as there are any. */
+  /** Answered from sealed cells where they exist. */
   readonly fromCells: string[];
   readonly fromEvents: string[];
 }
 
 export interface Customer {
   ask(question: Question): Promise<Answers>;
-  /** The body of the other enum. */
+  /** The body of the enum of dimensions to group by. */
   groupByDimensions(): Promise<string>;
 }
 
-/** Runaway paging must fail, not hang. */
+/** Paging that never ends must fail, not hang. */
 const MAX_PAGES = 1_000;
 
 export async function deploy(): Promise<Deployment> {
@@ -114,7 +114,7 @@ export async function deploy(): Promise<Deployment> {
   };
 }
 
-/** Which jobs are done: BullMQ reports each once, and keeps few of them. */
+/** Tracks which jobs are done: BullMQ reports each once, and keeps only the last few. */
 class Acknowledgements {
   readonly #waiting = new Map<string, { resolve: () => void; reject: (reason: Error) => void }>();
 
@@ -123,7 +123,7 @@ class Acknowledgements {
     events.on('failed', ({ jobId, failedReason }) => this.#take(jobId)?.reject(new Error(`${jobId}: ${failedReason}`)));
   }
 
-  /** To be asked before the job is on the queue. */
+  /** Must be called before the job is added to the queue. */
   of(jobId: string): Promise<void> {
     return new Promise((resolve, reject) => this.#waiting.set(jobId, { resolve, reject }));
   }
@@ -146,7 +146,7 @@ async function readPages(root: string, key: string, query: OracleQuery): Promise
   return pages;
 }
 
-/** The text of an answer with status 200; another status is part of the text, so that it shows in a difference. */
+/** The text of the body. A status other than 200 is added to the text, so that a comparison shows it. */
 async function read(url: string, key: string, parameters: object): Promise<string> {
   const response = await fetch(`${url}?${new URLSearchParams(Object.entries(parameters))}`, {
     headers: { authorization: `Bearer ${key}` },

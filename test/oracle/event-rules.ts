@@ -1,4 +1,4 @@
-/** What becomes of an event as a producer sends it: DESIGN section 3, rule by rule. */
+/** Which events are accepted, and what is stored for them. Source: DESIGN section 3, rule by rule. */
 import { instantOf } from './calendar.js';
 import { decimalOf, decimalOfPrinted, isWhole, roundHalfEven } from './exact.js';
 import { DIMENSIONS, USAGE_DECIMALS } from './prices.js';
@@ -55,7 +55,7 @@ const FIELDS = [
 const TEN_MINUTES = 600_000;
 const USAGE_LIMIT = 10n ** 15n;
 
-/** Undefined when the event is refused. @param now the moment at which it is taken from the queue */
+/** Undefined when the event is refused. @param now when the worker takes the event from the queue */
 export function understand(event: unknown, now: number): UnderstoodEvent | undefined {
   if (typeof event !== 'object' || event === null || Array.isArray(event)) return undefined;
   const fields = new Map<string, unknown>(Object.entries(event).filter(([, value]) => value !== undefined));
@@ -105,7 +105,7 @@ function timestampOf(value: unknown, now: number): number | undefined {
   return instant !== undefined && instant >= 0 && instant <= now + TEN_MINUTES ? instant : undefined;
 }
 
-/** × 10^9. The limit and the rule for counts hold for what was sent, before it is rounded. */
+/** × 10^9. The limit and the rule for counts apply to the value as sent, before it is rounded. */
 function usageOf(value: unknown, counts: boolean): bigint | undefined {
   const number = typeof value === 'number' ? decimalOfPrinted(value) : undefined;
   const sent = typeof value === 'string' ? decimalOf(value) : number;

@@ -6,7 +6,7 @@ export interface Fraction {
   readonly denominator: bigint;
 }
 
-/** Plain digits with or without a fraction; undefined for any other text, so for signs and exponents. */
+/** Plain digits with or without a fraction; undefined for any other text, also with a sign or an exponent. */
 export function decimalOf(text: string): Fraction | undefined {
   const [whole = '', fraction = '0', ...rest] = text.split('.');
   if (rest.length > 0 || ![whole, fraction].every((digits) => /^[0-9]+$/.test(digits))) return undefined;
@@ -28,7 +28,7 @@ export function isWhole({ numerator, denominator }: Fraction): boolean {
   return numerator % denominator === 0n;
 }
 
-/** value × 10^decimals as the nearest integer, the even one of two that are equally near. Value ≥ 0. */
+/** value × 10^decimals rounded half-even to an integer. Value ≥ 0. */
 export function roundHalfEven({ numerator, denominator }: Fraction, decimals: number): bigint {
   const twice = 2n * numerator * 10n ** BigInt(decimals);
   const halfUp = (twice + denominator) / (2n * denominator);

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
 import { distance, scene, spell, spelling } from './scenes.js';
 
-/** Everything of an event but its account. */
+/** An event without its account. */
 export type Sketch = Readonly<Record<string, unknown>>;
 
 export interface Sending {
   readonly event: Sketch;
-  /** The jobs that hold it, each 0 to {@link LAST_JOB}; the same job may hold it twice. */
+  /** The jobs that contain it, each 0 to {@link LAST_JOB}; a job may contain it twice. */
   readonly jobs: readonly number[];
 }
 
@@ -87,7 +87,7 @@ const voiding = fc.oneof(
   { weight: 1, arbitrary: fc.record({ void: fc.boolean() }) },
 );
 
-/** At most one fault, so that each rule refuses on its own. */
+/** At most one fault per event, so that each rule is tested alone. */
 const fault = fc.oneof(
   { weight: 30, arbitrary: fc.constant({}) },
   {
@@ -110,12 +110,12 @@ const fault = fc.oneof(
   },
 );
 
-/** Few ids, so that events meet; upper case is the same id. */
+/** Only a few ids, so that events collide; an id in upper case is the same id. */
 const eventId = fc
   .tuple(fc.nat(5), fc.boolean())
   .map(([n, upper]) => (upper ? `0190C5E4-7B1A-7DEF-8ABC-00000000000${n}` : `0190c5e4-7b1a-7def-8abc-00000000000${n}`));
 
-/** Where a name of the history's few is meant. */
+/** How many names a history uses; an event refers to them by number. */
 const NAMES = 5;
 export const nameNumber = fc.nat(NAMES - 1);
 
@@ -123,7 +123,7 @@ export function nth(names: readonly string[], number: number): string {
   return names[number % names.length] ?? '';
 }
 
-/** Nothing in it depends on another part, so that each shrinks for itself. */
+/** No part depends on another, so that fast-check can shrink each alone. */
 const draft = fc.record({
   eventId,
   workspace: nameNumber,
@@ -148,7 +148,7 @@ function toSketch({ moment: [milliseconds, as], ...draft }: Draft, anchor: numbe
     ...(draft.resourceUuid !== null && { resourceUuid: nth(names, draft.resourceUuid) }),
     billingDimension: draft.billingDimension,
     usage: dimension?.counts ? countOf(draft.usage) : draft.usage,
-    // Before 1970 by chance, which is refused.
+    // May lie before 1970, which is refused.
     timestamp: spell(anchor + milliseconds, as),
     ...draft.revision,
     ...draft.voiding,
@@ -156,7 +156,7 @@ function toSketch({ moment: [milliseconds, as], ...draft }: Draft, anchor: numbe
   };
 }
 
-/** Most usages are no counts, and would be refused. */
+/** Most random usages are not whole numbers, and a count would be refused. */
 function countOf(usage: number | string): number | string {
   return Number.isInteger(Number(usage)) ? usage : Math.floor(Number(usage) * 10);
 }

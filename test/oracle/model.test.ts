@@ -1,4 +1,4 @@
-/** The oracle against figures worked out by hand: it must not be believed only because the service agrees with it. */
+/** The oracle compared with figures calculated by hand: that the service agrees with it does not prove it right. */
 import { describe, expect, it } from '@jest/globals';
 import { Oracle, type OracleEvent, type OracleQuery } from './model.js';
 
@@ -62,7 +62,7 @@ describe('the oracle', () => {
     expect(oracleOf(event(1)).metrics('acme', query)).toContain(`"timeseries":[{"timestamp":"${monday}"`);
   });
 
-  it('ranks by cost, then bytewise', () => {
+  it('ranks by cost, then by byte order', () => {
     const names = ['\u{1f600}', '\uffee', 'z', 'a'];
     const oracle = oracleOf(
       ...names.map((resourceName, n) => event(n, { resourceName })),
@@ -71,7 +71,7 @@ describe('the oracle', () => {
     expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
   });
 
-  it('takes the highest revision, removes what is void, and changes nothing for a resend', () => {
+  it('counts the highest revision, removes voided events, and ignores a resend', () => {
     const oracle = oracleOf(
       event(1, { revision: 2, usage: 5 }),
       event(1, { usage: 9 }),
@@ -82,7 +82,7 @@ describe('the oracle', () => {
     expect(oracle.totals('acme')).toEqual({ events: 0, usage: '0', cost: '0' });
   });
 
-  it('holds both payloads of one revision, and one for good once it is known', () => {
+  it('keeps both payloads of a revision until the winner is known, then only the winner', () => {
     const oracle = oracleOf(event(1, { usage: 5 }), event(1, { usage: 7 }));
     expect(() => oracle.totals('acme')).toThrow('contested');
     expect(oracle.contests('acme')).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
  * The oracle: what Meterline must answer, computed in memory, event by event, with exact arithmetic. Written from the
- * specification and the design alone; it shares no code with the product, so that both cannot be wrong alike.
+ * specification and the design alone; it shares no code with the product, so that both are unlikely to have the same fault.
  */
 import { answerPages, answerResourceTypes, type OracleQuery, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
@@ -12,7 +12,7 @@ export { maskCursor, type OracleQuery } from './answer.js';
 export type { OracleEvent } from './event-rules.js';
 export { EXAMPLE_BOOK, type OraclePriceBook } from './prices.js';
 
-/** Beyond this an account has too many contested events to try every outcome. */
+/** The most outcomes of contested events that are tried for an account. */
 const MAX_WORLDS = 4_096;
 
 /** A payload that was sent for an identity. */
@@ -26,13 +26,13 @@ interface Claim {
 interface Identity {
   readonly eventId: string;
   readonly hour: number;
-  /** Those of the highest revision and, of that, the oldest price book. More than one only if producers contradict. */
+  /** Payloads of the highest revision and its oldest price book. More than one only if producers sent different ones. */
   claims: readonly Claim[];
-  /** Payloads of the same rank that have lost for ever. */
+  /** Payloads of the same rank that have lost; they never win later. */
   beaten: readonly Payload[];
 }
 
-/** An identity whose highest revision was sent with different payloads: one of them wins, which one is not promised. */
+/** An identity whose highest revision was sent with different payloads: one wins, and it may be any of them. */
 export interface Contest {
   readonly accountId: string;
   readonly eventId: string;
@@ -55,14 +55,14 @@ export class Oracle {
     this.#book = book;
   }
 
-  /** From now on events are priced with this book; those that have a price keep it. */
+  /** Prices all later events with this book; events that already have a price keep it. */
   useBook(book: OraclePriceBook): void {
     this.#book = book;
   }
 
   /**
-   * Takes an event as a producer sends it, in whatever order and however often.
-   * @param now the clock of the worker that takes it; only the future depends on it
+   * Accepts or refuses an event as a producer sends it, in any order and any number of times.
+   * @param now the worker's clock; it only decides whether the event lies in the future
    */
   accept(event: unknown, now = Date.now()): 'accepted' | 'refused' {
     const understood = understand(event, now);
@@ -75,7 +75,7 @@ export class Oracle {
     return 'accepted';
   }
 
-  /** The identities that producers contradict themselves about. */
+  /** The identities that were sent with contradicting payloads. */
   contests(accountId: string): Contest[] {
     return this.#identities(accountId)
       .filter(({ claims }) => claims.length > 1)
@@ -88,8 +88,8 @@ export class Oracle {
   }
 
   /**
-   * Every outcome that the account's contests may have: oracles that know this account alone, each with other winners.
-   * All answers of the service must agree with one and the same of them, and so must all later answers.
+   * Every possible outcome of the account's contests: one oracle for each, with this account only.
+   * All answers of the service, now and later, must agree with the same one of them.
    */
   worlds(accountId: string): Oracle[] {
     let worlds: Identity[][] = [[]];
@@ -115,7 +115,7 @@ export class Oracle {
     return answerResourceTypes(this.#counting(accountId), window);
   }
 
-  /** What counts for the account, over all time. @throws when events are contested: see worlds */
+  /** The payloads that count for the account, over all time. @throws when events are contested: see worlds */
   totals(accountId: string): Totals {
     const counting = this.#counting(accountId);
     const sum = (amount: 'usage' | 'cost') => counting.reduce((total, event) => total + event[amount], 0n);
@@ -157,7 +157,7 @@ function keyOf(eventId: string, hour: number): string {
   return `${eventId} ${hour}`;
 }
 
-/** Highest revision, then the oldest price book; what is left after that is a contest, unless it is the same payload. */
+/** Highest revision, then the oldest price book. Different payloads of the same rank are a contest. */
 function claim(identity: Identity, next: Claim): void {
   const [first] = identity.claims;
   const order = first ? next.revision - first.revision || first.book - next.book : 1;

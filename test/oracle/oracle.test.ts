@@ -1,7 +1,7 @@
 /**
- * Random histories through the real queue, worker and HTTP API, against the oracle, to the last digit of the raw text:
- * answered from sealed cells and from the events alone, while sealers run and die and events arrive after them.
- * More cases, another seed, one failing case again: `npm run test:oracle -- --long --seed N --path P`.
+ * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every answer with the
+ * oracle's: answered from sealed cells and from events alone, while sealers run and die and late events arrive.
+ * For more cases, another seed, or one failing case: `npm run test:oracle -- --long --seed N --path P`.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -15,17 +15,17 @@ import { RandomSealing } from './random-sealing.js';
 
 const CASES = Number(process.env.ORACLE_CASES ?? 200);
 const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
-/** Where in its seed's sequence a failure lies, as fast-check prints it. */
+/** The position of a failing case in the sequence of its seed, as fast-check prints it. */
 const PATH = process.env.ORACLE_PATH;
-/** After each the cells of some more hours are sealed. */
+/** The cells of some more hours are sealed after each. */
 const ROUNDS = 2;
-/** Histories on their way at a time: accounts share jobs' inserts, as in production. */
+/** Histories that run at the same time: rows of several accounts share an insert, as in production. */
 const LANES = 20;
-/** A failure is worth a wait, but not any. */
+/** A limit for making a failing case smaller. */
 const SHRINKING_MS = 180_000;
-/** The difference belongs to the report. */
+/** The report of a failure includes the difference. */
 const REPORT = { includeErrorInReport: true };
-/** Shrinking asks for more accounts than there are cases. */
+/** More than the cases, because shrinking needs further accounts. */
 const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
 
 jest.setTimeout(CASES * 3_000 + 600_000);
@@ -52,7 +52,7 @@ describe('the service and the oracle', () => {
   });
 });
 
-/** Runs all cases, in lanes, until one fails; then that one alone, to make it small. @returns what went wrong */
+/** Runs all cases, several at a time, until one fails; then shrinks that one alone. @returns what went wrong */
 async function anyFailure(): Promise<string | undefined> {
   let found: { readonly seed: number; readonly path: string; readonly report: string } | undefined;
   const lane = async (seed: number) => {
@@ -70,11 +70,11 @@ async function anyFailure(): Promise<string | undefined> {
   };
   await Promise.all(Array.from({ length: LANES }, (_, n) => lane(SEED + n)));
   if (!found) return undefined;
-  // What depends on its neighbours, or on time, may not fail alone.
+  // A failure that depends on other cases, or on time, may not occur when the case runs alone.
   return (await failureAt(found.seed, found.path)) ?? `${found.report}\n\nBut it did not fail a second time.`;
 }
 
-/** The case as small as it still fails, and how to see it again; undefined if it does not fail. */
+/** The smallest case found that still fails, and how to repeat it; undefined if it does not fail. */
 async function failureAt(seed: number, path: string): Promise<string | undefined> {
   const property = fc.asyncProperty(scenario, ({ past, questions }) => compare(past, questions));
   const details = await fc.check(property, {
@@ -89,12 +89,12 @@ async function failureAt(seed: number, path: string): Promise<string | undefined
   return `${fc.defaultReportMessage(details)}\n\nAgain: ${again}`;
 }
 
-/** One history of an account that has never been there before, asked about after each round of jobs. */
+/** Plays one history for a new account and compares the answers after each round of jobs. */
 async function compare(past: History, questions: readonly Question[]): Promise<void> {
   const accountId = newAccount(past);
   const customer = await deployment.customer(accountId);
   const { early, late } = roundsOf(past, accountId);
-  // Which of two contradicting payloads has won shows in the answers; a loser never comes back.
+  // The answers show which of two contradicting payloads has won; the other must never win later.
   let worlds = [new Oracle(bookOf(accountId, past))];
   for (const { jobs, asked } of [
     { jobs: early, asked: questions.slice(0, 1) },
@@ -111,7 +111,7 @@ async function compare(past: History, questions: readonly Question[]): Promise<v
   }
 }
 
-/** Tells the oracles of the jobs, and insists on the service refusing what they refuse. */
+/** Gives the jobs to the oracles, and checks that the service refuses the same events. */
 async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promise<void> {
   const ids = await deployment.deliver(jobs.map((events) => (events.length === 1 ? events[0] : { events })));
   const refusals = worlds.map((world) =>
@@ -122,7 +122,7 @@ async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promi
   expect(await deployment.refused(ids)).toEqual(refusals[0]?.sort());
 }
 
-/** The oracles that the service agrees with, at least one. */
+/** The oracles that agree with the service; at least one. */
 function agreeing(
   worlds: readonly Oracle[],
   accountId: string,
@@ -131,7 +131,7 @@ function agreeing(
 ): Oracle[] {
   const expected = worlds.map((world) => answerOf(world, accountId, question));
   const found = worlds.filter((_, n) => isDeepStrictEqual(expected[n], answer));
-  // With the question beside it a difference explains itself.
+  // The question is compared too, so that a difference shows it.
   if (found.length === 0) expect({ question, answer }).toEqual({ question, answer: expected[0] });
   return found;
 }
@@ -156,7 +156,7 @@ function outOfAccounts(): never {
   throw new Error(`more than ${ACCOUNTS_WITH_OWN_PRICES} accounts with their own prices were needed`);
 }
 
-/** The worker's book as far as it is about this account. */
+/** The part of the worker's price book that applies to this account. */
 function bookOf(accountId: string, { ownPrices }: History): OraclePriceBook {
   return trickyBook(ownPrices ? [accountId] : []);
 }

@@ -1,8 +1,8 @@
-/** A price book with what a real one seldom has all at once: ties, free usage, late first prices, changes within an hour. */
+/** A price book with all the special cases: ties, free usage, late first prices, changes within an hour. */
 import { EXAMPLE_BOOK, type OraclePriceBook } from './model.js';
 
 const REPLACED: OraclePriceBook['prices'] = [
-  // Usage has nine decimals, so the cost has a thirteenth, which is 0 or 5.
+  // Usage has nine decimals, so the cost has thirteen, and the last is 0 or 5.
   { billingDimension: 'agent_compute_runtime_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.0005' },
   { billingDimension: 'volume_storage_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.0015', per: '1.0' },
   { billingDimension: 'job_compute_runtime_gbs', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0.1', per: '3' },
@@ -37,7 +37,7 @@ const OVERRIDES: OraclePriceBook['prices'] = [
   { billingDimension: 'agent_async_requests_count', effectiveFrom: '1970-01-01T00:00:00Z', amount: '0' },
 ];
 
-/** @param accounts those that have prices of their own */
+/** @param accounts the accounts with their own prices */
 export function trickyBook(accounts: readonly string[]): OraclePriceBook {
   const kept = EXAMPLE_BOOK.prices.filter(
     ({ billingDimension }) => !REPLACED.some((price) => price.billingDimension === billingDimension),

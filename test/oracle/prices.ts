@@ -37,7 +37,7 @@ export interface OraclePrice {
   readonly per?: string;
 }
 
-/** A price book as it stands in the file that PRICE_BOOK names. */
+/** The content of the file that PRICE_BOOK names. */
 export interface OraclePriceBook {
   readonly version: number;
   readonly currency: 'USD';
@@ -45,7 +45,7 @@ export interface OraclePriceBook {
   readonly overrides?: readonly (OraclePrice & { readonly accountId: string })[];
 }
 
-/** The book that is in force when PRICE_BOOK names none. */
+/** The price book that applies when PRICE_BOOK is not set. */
 export const EXAMPLE_BOOK: OraclePriceBook = {
   version: 0,
   currency: 'USD',
@@ -83,6 +83,6 @@ function latestPrice(prices: readonly OraclePrice[], used: { billingDimension: s
 
 function mustBeDecimal(text: string): Fraction {
   const decimal = decimalOf(text);
-  if (!decimal) throw new Error(`${text} is no decimal`);
+  if (!decimal) throw new Error(`${text} is not a decimal`);
   return decimal;
 }

@@ -1,4 +1,4 @@
-/** Random questions about a history: windows at its edges, every grouping and filter, pages of any size. */
+/** Random requests about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
 import type { OracleQuery } from './answer.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
@@ -18,14 +18,14 @@ export interface Question {
   readonly query: OracleQuery;
 }
 
-/** Lengths at which defaults and caps change, and those that cover a history. */
+/** Window lengths at which defaults and limits change, and lengths that cover a history. */
 const length = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(1, HOUR, DAY, 7 * DAY - 1, 7 * DAY, 7 * DAY + 1) },
   { weight: 2, arbitrary: fc.constantFrom(90 * DAY - 1, 90 * DAY, 365 * DAY, 366 * DAY, 800 * DAY) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 * DAY }) },
 );
 
-/** One end of a window: by a moment of the scene, with the window around it, or just at an event. */
+/** One end of a window: near a moment of the scene, with the window around that moment, or exactly at an event. */
 const edge = fc.oneof(
   { weight: 2, arbitrary: fc.record({ from: distance }) },
   { weight: 3, arbitrary: fc.record({ from: distance, back: fc.constantFrom(DAY, 3 * DAY, 40 * DAY) }) },
@@ -61,13 +61,13 @@ const filters = fc.oneof(
   },
 );
 
-/** A question that does not yet know its history. Nothing in it depends on another part, so that each shrinks for itself. */
+/** A request, generated without its history. No part depends on another, so that fast-check can shrink each alone. */
 export const questionDraft = fc.record({
   about: fc.oneof(
     { weight: 6, arbitrary: fc.constant<Question['about']>('metrics') },
     { weight: 1, arbitrary: fc.constant<Question['about']>('resource types') },
   ),
-  // All of time, in which every month is a bucket, is slow.
+  // A window over all of time has a bucket for every month, which is slow.
   ofEverything: fc.oneof({ weight: 40, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   edge,
   length,

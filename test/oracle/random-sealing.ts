@@ -1,20 +1,20 @@
-/** Seals at random moments while histories play: before, between and after their events, whole steps and broken-off ones. */
+/** Seals while histories play: before, between and after their events, in complete and in interrupted steps. */
 import { sealNext, type Warehouse } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { pausing } from '../interleaving.js';
 import { distance, SCENES } from './scenes.js';
 
-/** What a killed sealer leaves behind: nothing, a watermark that repairs heed, or cells that nobody trusts yet. */
+/** What a killed sealer leaves behind: nothing, a watermark that repairs respect, or cells that no reader uses yet. */
 const CALLS_OF_A_STEP = 3;
 
 export class RandomSealing {
   readonly #warehouse: Warehouse;
-  /** Up to where to seal next, ascending, as epoch milliseconds. */
+  /** The next watermarks, ascending, as epoch milliseconds. */
   readonly #moments: number[];
   readonly #rounds: number;
   #passed = 0;
 
-  /** @param rounds how many calls of {@link advance} it takes to seal everything that has a scene */
+  /** @param rounds after how many calls of {@link advance} all scenes are sealed */
   constructor(warehouse: Warehouse, seed: number, rounds: number) {
     this.#warehouse = warehouse;
     this.#rounds = rounds;
@@ -25,7 +25,7 @@ export class RandomSealing {
       .sort((a, b) => a - b);
   }
 
-  /** Moves the watermarks on past some moments. Every other time a sealer dies in the middle of its step before. */
+  /** Moves the watermarks past the next moments. Every second time, a sealer first dies in the middle of a step. */
   async advance(): Promise<void> {
     this.#passed += 1;
     const isPassed = Math.floor((this.#passed / this.#rounds) * this.#moments.length);
@@ -35,7 +35,7 @@ export class RandomSealing {
   }
 }
 
-/** One step, of which only so many writing calls happen. */
+/** Runs a step that is killed after a number of writing calls. */
 async function breakOff(warehouse: Warehouse, due: number, calls: number): Promise<void> {
   let made = 0;
   const died = new Error('the sealer was killed');

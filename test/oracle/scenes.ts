@@ -1,4 +1,4 @@
-/** Moments around which a history plays: where calendars, years and the time line itself have their edges. */
+/** Moments around which the events of a history lie: edges of calendars, of years and of the supported time. */
 import fc from 'fast-check';
 
 const SECOND = 1_000;
@@ -7,10 +7,10 @@ const DAY = 24 * HOUR;
 
 export const SCENES = [
   '1970-01-01T00:00:00Z', // the first instant, a Thursday: its week begins before 1970
-  '2000-02-29T00:00:00Z', // a leap day in a year that 100 divides
+  '2000-02-29T00:00:00Z', // a leap day in a year divisible by 100
   '2020-12-28T00:00:00Z', // Monday of week 53
   '2021-01-04T00:00:00Z', // Monday of week 1, after three January days of week 53
-  '2024-02-29T12:00:00Z', // a leap day, at its noon
+  '2024-02-29T12:00:00Z', // noon of a leap day
   '2024-03-01T00:00:00Z',
   '2024-12-30T00:00:00Z', // Monday of week 1 of the next year
   '2025-01-01T00:00:00Z',
@@ -21,7 +21,7 @@ export const SCENES = [
 
 export const scene = fc.constantFrom(...SCENES);
 
-/** Milliseconds from a scene's moment to an event or to an end of a window; mostly on an edge or beside it. */
+/** Milliseconds from a scene's moment to an event or an end of a window; mostly at an edge or next to it. */
 export const distance = fc
   .record({
     days: fc.oneof(

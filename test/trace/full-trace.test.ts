@@ -1,6 +1,6 @@
 /**
- * The whole trace: replayed through the real queue, worker and API, it adds up to what an independent calculation says
- * (expected-totals.py), to the last digit of the text of the answer.
+ * Replays the whole trace through the real queue, worker and API. Every digit of the totals must agree with an independent
+ * calculation (expected-totals.py).
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const ACCOUNT = 'azure-llm-2023';
 const WINDOW = 'startTime=2023-11-16T18:00:00Z&endTime=2023-11-16T20:00:00Z&resolution=hourly';
 const TIMEOUT_MS = 180_000;
 
-/** Every number as the text that it is in the body. */
+/** Every number is kept as its text in the body. */
 const amounts = z.object({ cost: z.string(), usage: z.string() });
 const answer = z.object({
   summary: z.object({ totalCost: z.string(), totalUsage: z.string().optional() }),
