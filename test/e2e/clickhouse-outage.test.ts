@@ -1,4 +1,4 @@
-/** ClickHouse goes away under load; the queue keeps what it cannot take. */
+/** ClickHouse stops under load; the queue keeps the jobs that cannot be stored. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { drained, enqueue, openPipeline, type Pipeline, stored, until } from './
 
 jest.setTimeout(300_000);
 
-/** What a stop may take where nothing else is set. */
+/** How long a stop may take by default. */
 const DEFAULT_DEADLINE_MS = 8_000;
 
 let directory: string;
@@ -31,7 +31,7 @@ async function restartClickHouse(): Promise<void> {
   clickhouse = await startClickHouse({ dataDir: directory, httpPort: clickhouse.httpPort });
 }
 
-/** Milliseconds until so many jobs of ten events are acknowledged. */
+/** Milliseconds until the given number of jobs, of ten events each, are acknowledged. */
 async function timeToDrain(jobs: number, firstEvent: number): Promise<number> {
   const begun = Date.now();
   await enqueue(pipeline.queue, jobs, 10, firstEvent);
@@ -54,12 +54,12 @@ describe('a worker whose ClickHouse is away', () => {
     await restartClickHouse();
     await drained(pipeline.queue);
     expect(await stored(pipeline.warehouse)).toEqual({ events: 35_000, usage: 35_000 });
-    // A machine that is too busy for Redis as well may add its own line: a lock that was renewed late.
+    // On a busy machine the worker may also log that a lock was renewed late.
     const said = worker.entries().filter(({ event }) => event !== 'queue_error');
     expect(said.map(({ event }) => event)).toEqual(['migrated', 'started', 'outage', 'outage_over']);
     expect(worker.entries().length).toBeLessThan(10);
 
-    // As fast as before: no pause between attempts is left over, which would be seconds for every insert.
+    // As fast as before: a remaining pause between attempts would cost seconds for every insert.
     const after = await timeToDrain(1_000, 35_000);
     expect(after).toBeLessThan(10 * before + 5_000);
     expect(await stored(pipeline.warehouse)).toEqual({ events: 45_000, usage: 45_000 });

@@ -1,6 +1,6 @@
 /**
- * What producers may take back or get wrong, from the queue to the API, in events and sealed cells alike. What must be
- * answered, the oracle says.
+ * Corrections and mistakes of producers, from the queue to the API, in events and in sealed cells. The oracle gives the
+ * expected answers.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { sealNext } from '@meterline/warehouse';
@@ -14,7 +14,7 @@ let deployment: Deployment;
 beforeAll(async () => {
   deployment = await deploy();
   await deployment.startWorker(EXAMPLE_BOOK);
-  // Every event of these tests is late, so that its cells must follow.
+  // Every event of these tests is late, so that its cells must be recomputed.
   while (await sealNext(deployment.warehouse, Date.UTC(2026, 1, 1)));
 });
 afterAll(() => deployment.stop());
@@ -23,7 +23,7 @@ const HOUR = { startTime: '2026-01-05T10:00:00Z', endTime: '2026-01-05T11:00:00Z
 const DAY = { startTime: '2026-01-05T00:00:00Z', endTime: '2026-01-06T00:00:00Z', resolution: 'daily' } as const;
 const MILLISECOND = { startTime: '2026-01-05T10:15:00.5Z', endTime: '2026-01-05T10:15:00.501Z' };
 
-/** Everything that shows of an event, and of the millisecond in which the usual event lies. */
+/** Requests that show every field of an event, also for the millisecond of the default event alone. */
 const QUESTIONS: readonly Question[] = [
   { about: 'metrics', query: { ...HOUR, groupBy: 'workspace,resource_name,billing_dimension' } },
   { about: 'metrics', query: { ...HOUR, groupBy: 'resource_type,resource_uuid' } },
@@ -68,7 +68,7 @@ async function answers(accountId: string): Promise<string[][]> {
   return found.map(({ fromCells }) => fromCells);
 }
 
-/** What would be answered had these events been sent, and nothing else. */
+/** The answers if only these events had been sent. */
 function asIfOnly(accountId: string, events: readonly OracleEvent[], book?: OraclePriceBook): string[][] {
   const oracle = new Oracle(book);
   for (const each of events) oracle.accept(each);
@@ -85,7 +85,7 @@ describe('a voided event', () => {
     billingDimension: 'volume_storage_gbs',
   };
 
-  it('leaves usage, cost, groups and the resource types in use; other events stay', async () => {
+  it('no longer counts in usage, cost, groups and resource types; other events stay', async () => {
     const account = newAccount();
     const stays = event(account);
     await send([stays, event(account, volume)]);
@@ -96,7 +96,7 @@ describe('a voided event', () => {
     expect((await answers(account)).flat().join()).not.toContain('volume');
   });
 
-  it('leaves the dimensions to group by as they are: they are the same for every account', async () => {
+  it('does not change the dimensions to group by: they are the same for every account', async () => {
     const account = newAccount();
     const customer = await deployment.customer(account);
     const before = await customer.groupByDimensions();
@@ -107,7 +107,7 @@ describe('a voided event', () => {
     });
   });
 
-  it('stays away when the event comes again, and returns with a higher revision', async () => {
+  it('stays void when the event is sent again, and counts again with a higher revision', async () => {
     const account = newAccount();
     await send([event(account, { revision: 1, void: true })], [event(account)]);
     expect(await answers(account)).toEqual(asIfOnly(account, []));
@@ -144,7 +144,7 @@ describe('a higher revision replaces the event, whichever comes first', () => {
     }
   });
 
-  it('but not in another hour: that is another event', async () => {
+  it('but not in another hour, because that is another event', async () => {
     const account = newAccount();
     const next = event(account, { timestamp: '2026-01-05T09:59:59.999Z', revision: 1 });
     await send([event(account)], [next]);
@@ -179,7 +179,7 @@ describe('under a newer price book', () => {
     expect((await answers(late))[2]?.[0]).toContain('"totalCost":7500.002875}');
   });
 
-  it('an event keeps the older price even if that one comes later, from a worker not yet restarted', async () => {
+  it('an event keeps the older price, also when it arrives later from a worker that was not restarted yet', async () => {
     const account = newAccount();
     await deployment.startWorker(newer);
     await send([event(account)]);
@@ -219,8 +219,8 @@ describe('three payloads that claim the same revision', () => {
   it.each([
     ['at first', 0, payloads],
     ['at revision 65535', 65_535, payloads],
-    ['of which one is void', 1, [...payloads.slice(0, 2), { void: true }]],
-  ])('%s settle on one and the same in every order of arrival', async (_when, revision, claims) => {
+    ['with a void among them', 1, [...payloads.slice(0, 2), { void: true }]],
+  ])('%s have the same winner in every order of arrival', async (_when, revision, claims) => {
     const orders = permutations(claims);
     const sentIn = (account: string, order: readonly Partial<OracleEvent>[]) =>
       order.map((changes) => event(account, { ...changes, revision }));
@@ -240,12 +240,12 @@ describe('three payloads that claim the same revision', () => {
     const all = [...inOneJob, ...acrossJobs, ...acrossRestarts];
     const settled = await Promise.all(all.map(({ account }) => answers(account)));
     expect(settled).toEqual(all.map(() => settled[0]));
-    // No mixture either, and none gone.
+    // Exactly one of the payloads, not a mixture and not nothing.
     const possible = claims.map((changes) => asIfOnly('any', [event('any', changes)]));
     expect(possible).toContainEqual(settled[0]);
   });
 
-  it('give way to a higher revision, and do not come back', async () => {
+  it('are replaced by a higher revision, also when they are sent again', async () => {
     const account = newAccount();
     const claims = payloads.map((changes) => event(account, { ...changes, revision: 1 }));
     const final = event(account, { usage: 7, revision: 2 });

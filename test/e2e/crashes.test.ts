@@ -1,4 +1,4 @@
-/** Workers that are killed or stopped with jobs in work lose nothing and count nothing twice. */
+/** Workers that are killed or stopped while they process jobs lose nothing and count nothing twice. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { killServices, startIngest } from '../services.js';
 import {
@@ -15,7 +15,7 @@ import {
 
 jest.setTimeout(300_000);
 
-/** How long an insert may take before it is tried again: a stop that waited for one, or for rows, would take as long. */
+/** How long an insert may take before it is retried. A stop that waited for one, or for rows, would take as long. */
 const INSERT_TIMEOUT_MS = 60_000;
 
 let pipeline: Pipeline;
@@ -27,7 +27,7 @@ afterEach(async () => {
   await pipeline.close();
 });
 
-/** Rows wait so long for others that the jobs they belong to are surely in work. */
+/** Rows wait for others long enough that their jobs are certainly active. */
 const SLOW = { INGEST_FLUSH_MS: '60000' };
 
 function inWork(jobs: number): Promise<void> {

@@ -46,7 +46,7 @@ describe('ingest', () => {
     ]);
   });
 
-  it('answers over HTTP what was put into the queue', async () => {
+  it('answers over HTTP with the events that were put into the queue', async () => {
     const accounts = new AccountDirectory(pipeline.redis, REDIS_PREFIX);
     const keys = new ApiKeyStore(pipeline.redis, accounts, REDIS_PREFIX);
     const accountId = `acme-${pipeline.env.CLICKHOUSE_DATABASE}`;
@@ -68,7 +68,7 @@ describe('ingest', () => {
     expect(await response.text()).toContain('"totalCost":0.00004025');
   });
 
-  it('counts an event once that comes twice in a job, again in other jobs, and again after a restart', async () => {
+  it('counts an event once that is sent twice in a job, again in other jobs, and again after a restart', async () => {
     const first = await startIngest(pipeline.env);
     const events = usageEvents(0, 50);
     await enqueueData(pipeline.queue, { events: [...events, ...events] });
@@ -108,7 +108,7 @@ describe('ingest', () => {
   it('collects many small jobs into few inserts', async () => {
     await execute(pipeline.warehouse, 'SYSTEM STOP MERGES usage_events');
     await enqueue(pipeline.queue, 1_000, 1);
-    // Half of the jobs that may be in work fill a batch, so the time is not what ends it.
+    // Half of the jobs that may be active fill a batch, so that it ends by size, not by time.
     await startIngest({ ...pipeline.env, INGEST_FLUSH_MS: '2000' });
     await drained(pipeline.queue);
     const { inserts, rows } = await written(pipeline.warehouse);
@@ -120,7 +120,7 @@ describe('ingest', () => {
   it('shares the work between two workers and stores each event once', async () => {
     await execute(pipeline.warehouse, 'SYSTEM STOP MERGES usage_events');
     await enqueue(pipeline.queue, 2_000, 10);
-    // A small concurrency keeps either from taking everything before the other has started.
+    // With a small concurrency neither worker takes all jobs before the other has started.
     const env = { ...pipeline.env, INGEST_CONCURRENCY: '20' };
     const workers = await Promise.all([startIngest(env), startIngest(env)]);
     await drained(pipeline.queue);
@@ -129,7 +129,7 @@ describe('ingest', () => {
     expect(workers.map((worker) => worker.errorLines())).toEqual([[], []]);
   });
 
-  it('keeps no more completed jobs than its bound, whatever producers ask for', async () => {
+  it('keeps no more completed jobs than its limit, whatever producers ask for', async () => {
     await startIngest(pipeline.env);
     const job = (n: number) => ({ name: 'usage', data: usageEvent(n), opts: { removeOnComplete: false } });
     await pipeline.queue.addBulk(Array.from({ length: 1_200 }, (_, n) => job(n)));

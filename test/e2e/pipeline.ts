@@ -1,4 +1,4 @@
-/** A queue and a database of their own, what to put in, and what came out. */
+/** A test's own queue and database, the events to send, and ways to read the result. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UsageEventInput } from '@meterline/catalog';
 import { QUEUE_NAME } from '@meterline/catalog';
@@ -17,7 +17,7 @@ export interface Pipeline {
   close(): Promise<void>;
 }
 
-/** On the servers that all tests share, or on those named, which the test owns and may break. */
+/** Opens a pipeline on the shared servers, or on servers that the test owns and may break. */
 export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: string } = {}): Promise<Pipeline> {
   const redisUrl = own.redisUrl ?? testRedisUrl();
   const prefix = uniquePrefix();
@@ -30,7 +30,7 @@ export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: str
     CLICKHOUSE_URL: database.options.url,
     CLICKHOUSE_DATABASE: database.options.database,
     QUEUE_PREFIX: prefix,
-    // Tests that are about sealing turn it on, or do it themselves.
+    // Tests of sealing turn it on, or seal themselves.
     SEAL_EVERY_MS: '0',
   };
   const close = async () => {
@@ -42,14 +42,14 @@ export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: str
   return { warehouse: database.warehouse, queue, redis, env, close };
 }
 
-/** The worker itself creates it, and it ends with its server. */
+/** The worker creates the database; it is deleted with its server. */
 function unsharedDatabase(url: string) {
   const options = { url, user: 'default', password: '', database: 'meterline', application: 'meterline-test' };
   const warehouse = createWarehouse(options);
   return { options, warehouse, drop: () => warehouse.close() };
 }
 
-/** Event number n, always the same: a GB-second of a sandbox, and one second later than event n - 1. */
+/** Event number n, always the same: one GB-second of a sandbox, one second later than event n - 1. */
 export function usageEvent(n: number, changes: Partial<UsageEventInput> = {}): UsageEventInput {
   return {
     eventId: `0190c5e4-7b1a-7def-8abc-${n.toString(16).padStart(12, '0')}`,
@@ -68,7 +68,7 @@ export function usageEvents(first: number, count: number): UsageEventInput[] {
   return Array.from({ length: count }, (_, index) => usageEvent(first + index));
 }
 
-/** Jobs of so many events each, events numbered on from `first`. */
+/** Adds jobs of equal size; the events are numbered from `first`. */
 export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, first = 0): Promise<void> {
   const batch = Array.from({ length: jobs }, (_, job) => ({
     name: 'usage',
@@ -77,13 +77,13 @@ export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, 
   for (let start = 0; start < batch.length; start += 500) await queue.addBulk(batch.slice(start, start + 500));
 }
 
-/** One job with this data. */
+/** Adds one job with this data. */
 export async function enqueueData(queue: Queue, data: unknown, options?: JobsOptions): Promise<string> {
   const { id } = await queue.add('usage', data, options);
   return id ?? '';
 }
 
-/** A job with these fields in Redis, as a producer that does not use BullMQ's client could leave it. */
+/** Writes a job with these fields to Redis, as a producer without BullMQ's client could. */
 export async function enqueueRaw({ queue, redis }: Pipeline, fields: Record<string, string>): Promise<string> {
   await queue.pause();
   const id = await enqueueData(queue, {});
@@ -92,7 +92,7 @@ export async function enqueueRaw({ queue, redis }: Pipeline, fields: Record<stri
   return id;
 }
 
-/** Resolves when every job is acknowledged; a job that failed counts as none. */
+/** Resolves when every job is acknowledged. @throws Error when a job failed */
 export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> {
   await until('the queue is empty', deadlineMs, async () => {
     const { failed, completed, ...open } = await queue.getJobCounts();
@@ -101,10 +101,10 @@ export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> 
   });
 }
 
-/** A busy machine may take so many times longer than an idle one before that counts as a failure. */
+/** How many times longer than an idle machine a busy one may take before a test fails. */
 const PATIENCE = 5;
 
-/** Polls a real condition. @param deadlineMs more than enough on an idle machine */
+/** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
 export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + deadlineMs * PATIENCE;
   while (!(await holds())) {
@@ -113,7 +113,7 @@ export async function until(what: string, deadlineMs: number, holds: () => Promi
   }
 }
 
-/** What readers see of usage_events: how many events and how much usage, each event's usage being 1. */
+/** The number of events in usage_events and their usage, as readers see them; each event's usage is 1. */
 export async function stored(warehouse: Warehouse, accountId = 'acme'): Promise<{ events: number; usage: number }> {
   const rows = await select<{ events: number; usage: number }>(
     warehouse,
@@ -125,9 +125,9 @@ export async function stored(warehouse: Warehouse, accountId = 'acme'): Promise<
 }
 
 /**
- * In how many inserts usage_events was written, and how many rows, duplicates across inserts included. A part as it
- * was inserted has level 1, because ClickHouse replaces within an insert at once; merges give higher levels, and must be
- * stopped, because they remove the parts that they have merged.
+ * How many inserts wrote usage_events, and how many rows, including duplicates across inserts. A part that was just
+ * inserted has level 1, because ClickHouse replaces rows within an insert at once. Merges must be stopped, because they
+ * remove the parts that they have merged.
  */
 export async function written(warehouse: Warehouse): Promise<{ inserts: number; rows: number }> {
   const rows = await select<{ inserts: number; rows: number }>(
@@ -146,7 +146,7 @@ export interface RejectedRow {
   readonly payload: string;
 }
 
-/** What an operator sees of the job in rejected_events. */
+/** The job's rows in rejected_events, as an operator sees them. */
 export function rejectedRows(warehouse: Warehouse, jobId: string): Promise<RejectedRow[]> {
   return select(
     warehouse,

@@ -9,7 +9,7 @@ import { drained, enqueue, openPipeline, type Pipeline, stored, until } from './
 
 jest.setTimeout(300_000);
 
-/** What a stop may take where nothing else is set. */
+/** How long a stop may take by default. */
 const DEFAULT_DEADLINE_MS = 8_000;
 
 /** A Redis that the test may break. */
@@ -38,7 +38,7 @@ async function withOwnRedis(test: (redis: BreakableRedis) => Promise<void>): Pro
 
 afterAll(killServices);
 
-// At once, because most of their time goes by until locks expire.
+// Concurrent, because these tests mostly wait until locks expire.
 describe('a worker whose Redis is killed', () => {
   it.concurrent('loses nothing, fails no job, floods no log, and goes on by itself', () =>
     withOwnRedis(async ({ pipeline, kill, restart }) => {

@@ -1,4 +1,4 @@
-/** What cannot be accepted is kept, once, and spoils nothing else. */
+/** Refused events are kept, once, and do not affect others. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { killServices, startIngest } from '../services.js';
 import {
@@ -32,10 +32,10 @@ beforeEach(() => {
   accountId = `account-${accounts}`;
 });
 
-/** An event of the account that only this test uses. */
+/** An event of this test's own account. */
 const good = (n: number) => usageEvent(n, { accountId });
 
-describe('ingest, given what it cannot accept', () => {
+describe('ingest, given events that it cannot accept', () => {
   it('keeps bad events of a job with their position and the event as it was sent, and stores the others', async () => {
     const bad = { ...good(2), usage: -1 };
     const job = await enqueueData(pipeline.queue, {
@@ -56,7 +56,7 @@ describe('ingest, given what it cannot accept', () => {
     ['no events', { events: [] }, 'job_empty'],
     ['5,001 events', { events: usageEvents(0, 5_001) }, 'job_too_large'],
     ['events and another field', { events: [usageEvent(1)], source: 'x' }, 'job_invalid'],
-  ])('keeps a job whole that holds %s, between good ones', async (_, data, reason) => {
+  ])('keeps a whole job that contains %s, between good ones', async (_, data, reason) => {
     await enqueueData(pipeline.queue, good(1));
     const job = await enqueueData(pipeline.queue, data);
     await enqueueData(pipeline.queue, good(2));
@@ -82,7 +82,7 @@ describe('ingest, given what it cannot accept', () => {
     ]);
   });
 
-  it('keeps what is nested deeper than the stack', async () => {
+  it('keeps an event that is nested deeper than the stack', async () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
     const job = await enqueueRaw(pipeline, { data: `{"events":[${JSON.stringify(good(1))},${deep}]}` });
     await drained(pipeline.queue);
@@ -93,7 +93,7 @@ describe('ingest, given what it cannot accept', () => {
   });
 
   it.each(['9'.repeat(20), `-${'9'.repeat(20)}`, '-1', 'yesterday'])(
-    'keeps a refused event of a job that dates itself %s',
+    'keeps a refused event of a job with the timestamp %s',
     async (timestamp) => {
       const job = await enqueueRaw(pipeline, { data: '"text"', timestamp });
       await enqueueData(pipeline.queue, good(1));

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const sealing = () => ({ ...pipeline.env, SEAL_EVERY_MS: '200' });
 const isDailySeal = ({ event, grain }: LogEntry) => event === 'sealed' && grain === 'daily';
-/** A step, whichever process made it. */
+/** Names a step, whichever process ran it. */
 const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
 
 async function audit() {
@@ -28,7 +28,7 @@ async function audit() {
 }
 
 describe('sealing', () => {
-  it('seals the events that were there before, and those that come late', async () => {
+  it('seals the events that were there before it started, and late ones', async () => {
     const before = await startIngest(pipeline.env);
     await enqueue(pipeline.queue, 10, 100);
     await drained(pipeline.queue);
@@ -54,7 +54,7 @@ describe('sealing', () => {
 
     const sealers = workers.filter((worker) => worker.entries().some(({ event }) => event === 'sealed'));
     await Promise.all(sealers.map((worker) => worker.kill()));
-    // As after a long stop: the watermarks are gone, and everything is to be done again.
+    // As after a long stop: without watermarks everything must be sealed again.
     await execute(pipeline.warehouse, 'TRUNCATE TABLE rollup_seals');
     if (sealers.length === workers.length) await startIngest(sealing());
     await until(
@@ -64,10 +64,10 @@ describe('sealing', () => {
     );
   });
 
-  it('ends with its process, whatever it is doing', async () => {
+  it('ends with its process, also in the middle of a step', async () => {
     const worker = await startIngest(sealing());
     expect(await worker.stop()).toBe(0);
-    // A stop that waits for a step runs into its deadline, says so, and still ends with code 0.
+    // A stop that waited for a step would reach its deadline, log it, and still end with code 0.
     expect(worker.entries().map(({ event }) => event)).not.toContain('stopped_unfinished');
   });
 });

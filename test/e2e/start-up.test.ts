@@ -1,6 +1,6 @@
 /**
- * A worker that cannot start says why in one line, and one that can also stops. What ends a start is asked of the start
- * itself, in this process; how a process reports it is asked of processes.
+ * A worker that cannot start says why in one line; a worker that can start also stops. Most tests start the worker in this
+ * process; tests of the output and exit code start a process.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -35,8 +35,10 @@ afterAll(async () => {
 });
 
 /**
- * @returns why the start ended. For starts that end before the worker holds anything that must be closed, and not for an
- * error of Node itself, which jest would word in another way
+ * Only for starts that fail before the worker has opened anything that must be closed. Not for errors of Node itself,
+ * whose text differs under jest.
+ *
+ * @returns why the start failed
  */
 async function startFault(changes: ServiceEnvironment): Promise<string> {
   const start = startService(readEnv({ ...pipeline.env, ...changes }), pino({ level: 'silent' }), noTracing());
@@ -48,7 +50,7 @@ async function startFault(changes: ServiceEnvironment): Promise<string> {
   return fault.message;
 }
 
-/** @returns the one line that the process of the worker leaves */
+/** @returns the one line that the worker's process prints */
 async function failedStart(changes: ServiceEnvironment): Promise<string> {
   const worker = launchService('ingest', { ...pipeline.env, ...changes });
   expect(await worker.exited).toEqual({ code: 1, signal: null });
@@ -63,14 +65,14 @@ async function file(name: string, text: string): Promise<string> {
 }
 
 describe('ingest, started where it cannot work', () => {
-  it('names a Redis that is away, and why', async () => {
+  it('names a Redis that does not answer, and why', async () => {
     const url = `redis://127.0.0.1:${await findFreePort()}`;
     expect(await failedStart({ REDIS_URL: url })).toContain(
       `Redis at ${new URL(url).host} does not answer (connect ECONNREFUSED`,
     );
   });
 
-  it('does not wait for ever for a Redis that never answers, nor shows its password', async () => {
+  it('does not wait forever for a Redis that never answers, and does not show its password', async () => {
     const silent = createTcpServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
@@ -83,7 +85,7 @@ describe('ingest, started where it cannot work', () => {
     }
   });
 
-  it('names a ClickHouse that is away, and why', async () => {
+  it('names a ClickHouse that does not answer, and why', async () => {
     const url = `http://127.0.0.1:${await findFreePort()}`;
     expect(await failedStart({ CLICKHOUSE_URL: url })).toContain(
       `ClickHouse at ${new URL(url).host} does not answer (connect ECONNREFUSED`,
@@ -112,7 +114,7 @@ describe('ingest, started where it cannot work', () => {
     }
   });
 
-  it('names a server that is no Redis', async () => {
+  it('names a server that is not Redis', async () => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
     }).listen(0, '127.0.0.1');
@@ -133,14 +135,14 @@ describe('ingest, started where it cannot work', () => {
     expect(line).not.toContain('secret');
   });
 
-  it('does not use another database of Redis for one that is not there', async () => {
+  it('does not use another database of Redis when the given one does not exist', async () => {
     const host = new URL(testRedisUrl()).host;
     expect(await startFault({ REDIS_URL: `redis://${host}/99` })).toContain(
       `Redis at ${host} refuses (ERR DB index is out of range)`,
     );
   });
 
-  it('names every variable that is wrong, each in a line', async () => {
+  it('names every wrong variable, each on its own line', async () => {
     const worker = launchService('ingest', {
       ...pipeline.env,
       INGEST_BATCH_ROWS: '0',
@@ -155,12 +157,12 @@ describe('ingest, started where it cannot work', () => {
     ]);
   });
 
-  it('names a price book that is not there', async () => {
+  it('names a price book that does not exist', async () => {
     const path = join(directory, 'absent.json');
     expect(await failedStart({ PRICE_BOOK: path })).toContain(`PRICE_BOOK ${path} cannot be used: ENOENT`);
   });
 
-  it('names a price book that is no JSON, however many lines it has', async () => {
+  it('names a price book that is not JSON, however many lines it has', async () => {
     const path = await file('text.json', 'not json\nat all\n');
     expect(await failedStart({ PRICE_BOOK: path })).toContain(`PRICE_BOOK ${path} cannot be used: Unexpected token`);
   });
@@ -211,7 +213,7 @@ describe('ingest, idle', () => {
 
     const asked = Date.now();
     expect(await worker.stop()).toBe(0);
-    // Long before its deadline, also where other work slows it down.
+    // Long before its deadline, even on a busy machine.
     expect(Date.now() - asked).toBeLessThan(30_000);
     expect(worker.errorLines()).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** A comparison that found nothing would prove nothing: what it must find. */
+/** The comparison must find every kind of difference; otherwise a passing round would prove nothing. */
 import { describe, expect, it } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { Oracle } from '../oracle/model.js';
@@ -20,7 +20,7 @@ const OTHER: UsageEventInput = { ...FIRST, eventId: '0190c5e4-7b1a-7def-8abc-012
 const REVISED: UsageEventInput = { ...FIRST, revision: 1, usage: '7' };
 const VOIDED: UsageEventInput = { ...FIRST, revision: 1, void: true };
 
-/** The entries of a service that has taken these payloads. */
+/** The entries of a service that has stored these payloads. */
 function entries(payloads: readonly UsageEventInput[]) {
   const oracle = new Oracle();
   for (const payload of payloads) oracle.accept(payload);
@@ -32,12 +32,12 @@ function compare(shown: readonly UsageEventInput[], sent: readonly UsageEventInp
 }
 
 describe('compareEntries', () => {
-  it('finds nothing where all is right', () => {
+  it('finds nothing where everything is right', () => {
     expect(compare([FIRST, OTHER], [FIRST, OTHER])).toEqual({ lost: [], doubled: [] });
     expect(compare([OTHER], [VOIDED, FIRST, OTHER])).toEqual({ lost: [], doubled: [] });
   });
 
-  it('finds an event that is not there', () => {
+  it('finds a missing event', () => {
     expect(compare([OTHER], [FIRST, OTHER])).toEqual({ lost: ['event-1'], doubled: [] });
   });
 

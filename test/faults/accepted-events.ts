@@ -1,4 +1,4 @@
-/** Whether the API answers what the oracle does, and if not, which events are lost and which are doubled. */
+/** Compares the API's answers with the oracle's, and names the lost and the doubled events. */
 import type { UsageEventInput } from '@meterline/catalog';
 import { z } from 'zod';
 import { maskCursor, Oracle, type OracleQuery } from '../oracle/model.js';
@@ -10,7 +10,7 @@ const RETRY_MS = 250;
 const ANSWER_WITHIN_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** A group for every event; usage is shown because the billing dimension is named. */
+/** One group for each event; usage is shown because the billing dimension is a group field. */
 export function eventByEvent(window: UsageStream['window']): OracleQuery {
   return { ...window, resolution: 'monthly', groupBy: 'resource_uuid,billing_dimension' };
 }
@@ -54,7 +54,7 @@ async function readPages(asker: Asker, account: string, query: OracleQuery, sign
   }
 }
 
-/** A server that has just come back may still be away for the API. */
+/** Retries for a while, because the API may not have reconnected yet to a server that was restarted. */
 async function read({ url, key }: Asker, path: string, signal: AbortSignal): Promise<string> {
   const deadline = Date.now() + ANSWER_WITHIN_MS;
   for (;;) {
@@ -72,7 +72,7 @@ async function read({ url, key }: Asker, path: string, signal: AbortSignal): Pro
 interface Entry {
   readonly mark: string;
   readonly usage: string;
-  /** All that the entry's summary says, digit by digit. */
+  /** The dimension, cost and usage of the entry, every digit. */
   readonly amounts: string;
 }
 
@@ -86,7 +86,7 @@ export function entriesOf(pages: readonly string[]): Entry[] {
   }));
 }
 
-/** An event that shows the usage of another of its own payloads has lost the one that should have won. */
+/** An event that shows another of its own payloads counts as lost: the payload that should win is missing. */
 export function compareEntries(
   shown: readonly Entry[],
   expected: readonly Entry[],

@@ -1,4 +1,4 @@
-/** Many rounds, several at a time, each lane on a site of its own. */
+/** Runs many rounds, several at a time; each lane has its own site. */
 import { inspect } from 'node:util';
 import type { Fault } from './fault.js';
 import { type FinishedRound, playRound, type RoundOptions, type RoundResult } from './round.js';
@@ -14,11 +14,11 @@ export interface CampaignOptions {
   readonly faults: readonly Fault[];
   readonly lanes: number;
   readonly brief: boolean;
-  /** Told each result as it comes. */
+  /** Called with each result when its round ends. */
   readonly onResult: (result: RoundResult) => void;
 }
 
-/** Faults by weight, each at least once. Round n of a fault has the seed `seed + n`, by which it can be repeated. */
+/** Faults by weight, each at least once. Round n of a fault has the seed `seed + n`, with which it can be repeated. */
 export function planRounds({ rounds, seed, faults, brief }: CampaignOptions): RoundOptions[] {
   const weight = faults.reduce((sum, fault) => sum + fault.weight, 0);
   const plan = faults.flatMap((fault) =>
@@ -31,7 +31,7 @@ export function planRounds({ rounds, seed, faults, brief }: CampaignOptions): Ro
   return new SeededRandom(seed).shuffled(plan);
 }
 
-/** @throws the abort's reason, when no process and no file is left */
+/** @throws the abort's reason, after every process has ended and every file is removed */
 export async function runCampaign(options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
   const plan = planRounds(options);
   const lanes = Array.from({ length: Math.min(options.lanes, plan.length) }, () => runLane(plan, options, signal));
@@ -42,7 +42,7 @@ export async function runCampaign(options: CampaignOptions, signal: AbortSignal)
   });
 }
 
-/** Takes rounds from the plan while there are any. A site that a round could not bring back is replaced. */
+/** Runs rounds from the plan until none is left. A site is replaced when its round broke off. */
 async function runLane(plan: RoundOptions[], options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
   const results: RoundResult[] = [];
   while (plan.length > 0) {
@@ -85,14 +85,14 @@ async function runOnSite(
   return [...rechecked, ...brokenOff];
 }
 
-/** What was right must still be so after all that the site has gone through since. */
+/** Compares a clean round once more: later rounds on the same site must not have changed its events. */
 async function laterResult({ result, recheck }: FinishedRound): Promise<RoundResult> {
   if (!isClean(result)) return result;
   try {
     const later = await recheck();
     return isClean(later) ? result : { ...result, ...later, complaints: [...later.complaints, 'was right at first'] };
   } catch (error) {
-    return { ...result, complaints: [`could not be asked again: ${inspect(error)}`] };
+    return { ...result, complaints: [`could not be compared again: ${inspect(error)}`] };
   }
 }
 

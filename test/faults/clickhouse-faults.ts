@@ -1,11 +1,11 @@
-/** ClickHouse dies, and the network to it fails in the ways that make the outcome of an insert unknown. */
+/** ClickHouse is killed, or its network fails so that the result of an insert is unknown. */
 import type { Fault, Scene } from './fault.js';
 import type { LinkTreatment } from './tcp-proxy.js';
 import { holdsWithin, pause } from './waiting.js';
 
 const PASS: LinkTreatment = { kind: 'pass' };
 const STRUCK_WITHIN_MS = 20_000;
-/** An insert of these rounds is some 20 KB. */
+/** An insert of these rounds is about 20 KB. */
 const CUT_WITHIN_BYTES = 20_000;
 
 export const clickhouseKilled: Fault = {
@@ -57,7 +57,7 @@ export const clickhouseSwallows: Fault = {
   strike: (scene) => breakLinks(scene, { kind: 'swallow' }, 6),
 };
 
-/** Lets connections break until at least so many have. */
+/** Breaks connections until a random number of them, at most `most`, have broken. */
 async function breakLinks(
   { site, random, signal, complain }: Scene,
   treatment: LinkTreatment,

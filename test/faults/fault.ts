@@ -2,17 +2,17 @@ import type { SeededRandom } from './seeded-random.js';
 import type { Proxied, Site } from './site.js';
 import type { WorkerPool } from './worker-pool.js';
 
-/** What a fault may break, while events are being sent and workers are at work. */
+/** What a fault may break, while events are sent and workers process them. */
 export interface Scene {
   readonly site: Site;
   readonly workers: WorkerPool;
   readonly random: SeededRandom;
-  /** In the short form: seconds where the long form takes up to a minute. */
+  /** The short form: a fault lasts seconds, where the long form takes up to a minute. */
   readonly brief: boolean;
   readonly signal: AbortSignal;
-  /** Whether a worker has jobs in work right now. */
+  /** Whether a worker has active jobs now. */
   isBusy(): Promise<boolean>;
-  /** Notes what breaks a promise without a lost or doubled event to show for it. */
+  /** Reports a fault of the product other than a lost or doubled event. */
   complain(what: string): void;
 }
 
@@ -21,8 +21,8 @@ export interface Fault {
   readonly injects: string;
   readonly workers: 1 | 2;
   readonly proxied: Proxied;
-  /** How many of the rounds are of this fault, beside the others. */
+  /** The share of rounds with this fault, relative to the weights of the others. */
   readonly weight: number;
-  /** Resolves when the fault is over: whatever it took away is there again. */
+  /** Resolves when the fault is over and everything that it stopped runs again. */
   readonly strike: (scene: Scene) => Promise<void>;
 }

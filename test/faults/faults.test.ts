@@ -1,4 +1,4 @@
-/** The short form: one round of each fault, by the same process that `npm run test:faults` starts. */
+/** The short form: one round of each fault, in the same program that `npm run test:faults` starts. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
 import { FAULTS } from './catalog.js';
 
-/** It takes a minute and a half on two cores. */
+/** The run takes a minute and a half on two cores. */
 const WITHIN_MS = 8 * 60_000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -29,7 +29,7 @@ let code: unknown;
 let table: z.output<typeof tableSchema>;
 let harness: ReturnType<typeof start> | undefined;
 
-/** It stops, and leaves nothing behind, when the other end of its IPC channel is gone. */
+/** The program stops and removes everything when its IPC channel closes. */
 function start() {
   const args = ['--import', 'tsx', 'test/faults/main.ts', '--brief', '--rounds', '1', '--lanes', '3', '--json'];
   const { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES } = process.env;
@@ -42,7 +42,7 @@ function start() {
 
 beforeAll(async () => {
   harness = start();
-  if (!harness.stdout) throw new Error('the harness is started with a pipe');
+  if (!harness.stdout) throw new Error('the harness must be started with a pipe');
   const [output, [exitCode]] = await Promise.all([text(harness.stdout), once(harness, 'exit')]);
   if (exitCode !== 0) console.error(output);
   code = exitCode;
@@ -64,7 +64,7 @@ describe('after sudden death', () => {
     },
   );
 
-  it('the harness says so with its exit code', () => {
+  it('the harness ends with exit code 0', () => {
     expect(code).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Sudden death, over and over: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault] [--lanes 4]`.
+ * Injects faults, round after round: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault] [--lanes 4]`.
  *
- * Ends with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends everything that it has started and removes its files.
+ * Exits with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --json adds the table as one line of JSON.
  */
 import { parseArgs } from 'node:util';
@@ -37,10 +37,10 @@ const interrupted = () => {
   if (!stop.signal.aborted) console.log('stopping…');
   stop.abort();
 };
-// The last one: the test that started this process is gone.
+// `disconnect`: the test that started this process is gone.
 for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(end, interrupted);
 process.channel?.unref();
-// Its reader may be gone as well, which must not keep this process from cleaning up.
+// The reader of the output may be gone as well; this process must still clean up.
 process.stdout.on('error', interrupted);
 
 console.log(`seed ${seed}`);
@@ -50,7 +50,7 @@ try {
   const results = await runCampaign({ rounds, seed, faults, lanes, brief, onResult }, stop.signal);
   const summaries = summarise(faults, results);
   console.log(`\n${formatTable(summaries)}`);
-  // Once more: what was right at first and is not any longer shows only here.
+  // Printed again, because a round that was right at first and is wrong now appears only here.
   for (const failed of results.filter((result) => !hasPassed(result))) console.log(formatResult(failed, brief));
   if (options.json) console.log(JSON.stringify(summaries));
   process.exitCode = results.every(hasPassed) ? 0 : 1;

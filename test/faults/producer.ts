@@ -20,7 +20,7 @@ export class Producer {
       prefix,
       connection: {
         url: redisUrl,
-        // Each attempt is one command at most, so that it is known how often a job may have been added.
+        // Each attempt sends at most one command, so that the number of times a job may have been added is known.
         autoResendUnfulfilledCommands: false,
         maxRetriesPerRequest: 0,
         enableOfflineQueue: false,
@@ -29,11 +29,11 @@ export class Producer {
         retryStrategy: () => RETRY_MS,
       },
     });
-    // The same errors reject the `add` that was under way.
+    // The same errors reject the running `add`.
     this.#queue.on('error', () => undefined);
   }
 
-  /** Of all jobs, those whose `add` has succeeded; from 0 to 1. */
+  /** The share of all jobs whose `add` has succeeded, from 0 to 1. */
   get sentShare(): number {
     return this.#sent / this.#jobs.length;
   }
@@ -44,7 +44,9 @@ export class Producer {
   }
 
   /**
-   * Sends every job, spread over some time; while Redis is away it falls behind and catches up. @throws AbortError
+   * Sends every job, spread over some time. While Redis is down, jobs wait; they are sent when it is back.
+   *
+   * @throws AbortError
    */
   async send(spreadMs: number, signal: AbortSignal): Promise<void> {
     await this.#queue.waitUntilReady();
@@ -73,7 +75,7 @@ export class Producer {
     }
   }
 
-  /** At once, whatever Redis does. */
+  /** Closes the connection at once, whether or not Redis answers. */
   async disconnect(): Promise<void> {
     await this.#queue.disconnect();
   }

@@ -1,4 +1,4 @@
-/** Redis dies, or lives and cannot be reached. */
+/** Redis is killed, or runs and cannot be reached. */
 import type { Fault, Scene } from './fault.js';
 import { pause } from './waiting.js';
 

@@ -1,4 +1,4 @@
-/** Whether every bad event is in rejected_events, for the right reason, and no more often than it was sent. */
+/** Checks that every bad event is in rejected_events, with the right reason, and no more often than it was sent. */
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import { select } from '../stack.js';

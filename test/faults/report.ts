@@ -1,4 +1,4 @@
-/** What a person reads of a campaign. */
+/** Formats the results of a campaign for people. */
 import type { Fault } from './fault.js';
 import type { RoundResult } from './round.js';
 import { isClean } from './verdict.js';
@@ -70,7 +70,7 @@ export function formatTable(summaries: readonly FaultSummary[]): string {
   return [head, rule, ...body].join('\n');
 }
 
-/** One line for a round, and what went wrong under it. */
+/** One line for a round, followed by what went wrong. */
 export function formatResult(result: RoundResult, brief: boolean): string {
   const { fault, seed, events, lost, doubled, stuck, recoveryMs, complaints } = result;
   if (hasPassed(result)) {
@@ -81,7 +81,7 @@ export function formatResult(result: RoundResult, brief: boolean): string {
     ...(lost.length > 0 ? [`  lost: ${some(lost)}`] : []),
     ...(doubled.length > 0 ? [`  doubled: ${some(doubled)}`] : []),
     ...complaints.map((complaint) => `  ${complaint}`),
-    `  again: npm run test:faults -- --only ${fault} --rounds 1 --seed ${seed}${brief ? ' --brief' : ''}`,
+    `  to repeat: npm run test:faults -- --only ${fault} --rounds 1 --seed ${seed}${brief ? ' --brief' : ''}`,
   ].join('\n');
 }
 

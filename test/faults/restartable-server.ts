@@ -9,7 +9,7 @@ export class RestartableServer<Server extends RunningServer> {
   readonly #launch: (before: Server) => Promise<Server>;
   #running: Server;
 
-  /** @param launch starts it again, on the ports that it had */
+  /** @param launch starts the server again, on the same ports */
   constructor(first: Server, launch: (before: Server) => Promise<Server>) {
     this.#running = first;
     this.#launch = launch;
@@ -19,7 +19,7 @@ export class RestartableServer<Server extends RunningServer> {
     return this.#running;
   }
 
-  /** While it was down its port may have become a client's for a moment. @throws LocalStackError */
+  /** Retries, because a client may have taken the port for a moment while the server was down. @throws LocalStackError */
   async start(): Promise<void> {
     const patienceEnds = Date.now() + PORT_PATIENCE_MS;
     for (;;) {
@@ -34,12 +34,12 @@ export class RestartableServer<Server extends RunningServer> {
     }
   }
 
-  /** `kill -9`, and waits until it is gone. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void> {
     return this.#running.kill();
   }
 
-  /** Asks it to end in good order, and waits until it is gone. */
+  /** Stops the server cleanly and waits for the end. */
   stop(): Promise<void> {
     return this.#running.stop();
   }

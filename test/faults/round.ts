@@ -1,4 +1,4 @@
-/** One round: a known stream, a fault in the midst of it, recovery, comparison. */
+/** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
 import { MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { createWarehouse } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
@@ -14,7 +14,7 @@ import { merge, type Verdict } from './verdict.js';
 import { holdsWithin, pause } from './waiting.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** Beyond the 60 s that a worker waits for an insert and the 20 s until locks of the dead are noticed. */
+/** More than the 60 s that a worker waits for an insert plus the 20 s until the locks of a dead worker expire. */
 const DRAINED_WITHIN_MS = 150_000;
 const STARTED_WITHIN_MS = 20_000;
 const CHECKED_WITHIN_MS = 60_000;
@@ -36,7 +36,7 @@ export interface RoundResult extends Verdict {
   readonly recoveryMs: number;
 }
 
-/** A finished round, which can be asked again whether it is still right. */
+/** A finished round, whose comparison can be repeated later. */
 export interface FinishedRound {
   readonly result: RoundResult;
   recheck(): Promise<Verdict>;
@@ -62,7 +62,7 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     prefix: accountId,
     connection: { url: site.redisUrl, maxRetriesPerRequest: null },
   });
-  // While Redis is away on purpose.
+  // Errors are expected while the fault stops Redis.
   queue.on('error', () => undefined);
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
@@ -110,19 +110,19 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
   }
 }
 
-/** Each worker that starts seals up to another hour of the stream, while its events are on their way. */
+/** Each worker that starts seals up to another hour of the stream, while events are still being sent. */
 function sealing(random: SeededRandom, newMonth: number): ServiceEnvironment {
   const until = firstHour(newMonth) + random.integer(0, STREAM_HOURS) * MS_PER_HOUR;
   return { SEAL_EVERY_MS: '300', SEAL_DELAY_MS: String(Date.now() - until) };
 }
 
-/** Everything that is neither done nor gone; a job that failed is stuck until somebody looks at it. */
+/** Counts the jobs that are not completed; a failed job is stuck until an operator handles it. */
 async function openJobs(queue: Queue): Promise<number> {
   const { completed: _, ...open } = await queue.getJobCounts();
   return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
 }
 
-/** When one fails the other is stopped, and has stopped when this rejects with the failure. */
+/** Runs both. When one fails, stops the other, waits for it, and then rejects with the failure. */
 async function together<A, B>(
   signal: AbortSignal,
   [a, b]: readonly [(signal: AbortSignal) => Promise<A>, (signal: AbortSignal) => Promise<B>],

@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed gives the same stream of events and the same moments of failure. */
+/** Repeatable random numbers: the same seed gives the same stream of events and the same moments of failure. */
 export class SeededRandom {
   #state: number;
 
@@ -6,7 +6,7 @@ export class SeededRandom {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, and not including, 1: the generator mulberry32, whose whole state is one 32-bit number. */
+  /** A number in [0, 1), by the generator mulberry32, whose state is one 32-bit number. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -15,7 +15,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** Both ends included. */
+  /** An integer between both ends, inclusive. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }

@@ -1,4 +1,4 @@
-/** Everything that a round needs but the workers: servers of its own, a network to each that can fail, the query API. */
+/** Everything that a round needs except workers: its own servers, proxies to them that can fail, the query API. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const FIRST_YEAR = 2018;
 const DATABASE = 'meterline';
 const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 
-/** Which server is reached through a network that the fault breaks. */
+/** The server that is reached through the proxy that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'nothing';
 
 export class Site {
@@ -62,7 +62,7 @@ export class Site {
     return this.redis.running.url;
   }
 
-  /** A later month for each round: what earlier ones have sealed stays sealed. */
+  /** Each round gets a later month, because the hours that earlier rounds sealed stay sealed. */
   nextMonth(): number {
     this.#rounds += 1;
     return Date.UTC(FIRST_YEAR, this.#rounds);

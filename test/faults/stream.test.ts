@@ -30,7 +30,7 @@ describe('buildStream', () => {
     expect(events).toBeGreaterThan(identities * 0.8);
   });
 
-  it('names for everything bad its job and the reason for which the product refuses it', () => {
+  it('names the job of everything bad, and the reason why the product refuses it', () => {
     const { jobs, refused } = build(7);
     expect(refused.length).toBeGreaterThanOrEqual(50);
     for (const { mark, reason, job } of refused) {

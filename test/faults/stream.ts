@@ -1,6 +1,6 @@
 /**
  * What a round sends: good events with duplicates, resends under higher revisions and voids, and bad ones whose reason
- * for refusal is known. Each identity carries a name of its own in resourceUuid, so that a lost or doubled one shows.
+ * for refusal is known. Each identity has a unique name in resourceUuid, so that a lost or doubled event can be named.
  */
 import { BILLING_DIMENSIONS, DIMENSIONS, type RejectionReason, type UsageEventInput } from '@meterline/catalog';
 import type { SeededRandom } from './seeded-random.js';
@@ -10,18 +10,18 @@ export interface UsageStream {
   readonly accountId: string;
   /** The data of each job, in the order in which they are sent. */
   readonly jobs: readonly unknown[];
-  /** Every good payload once, those that a higher revision replaces included. */
+  /** Every good payload once, including those that a higher revision replaces. */
   readonly good: readonly UsageEventInput[];
-  /** How many good events there are, a revised or voided one counting once. */
+  /** The number of good events; a revised or voided event counts once. */
   readonly identities: number;
   readonly refused: readonly RefusedItem[];
 }
 
 export interface RefusedItem {
-  /** Stands in the payload and in no other. */
+  /** A text that only this payload contains. */
   readonly mark: string;
   readonly reason: RejectionReason;
-  /** The job that carries it. */
+  /** The index of its job. */
   readonly job: number;
 }
 
@@ -29,7 +29,7 @@ export const STREAM_HOURS = 30;
 const MS_PER_HOUR = 3_600_000;
 const HOURS_BEFORE = 26;
 
-/** When a stream's events begin, which lie over the end of a month. */
+/** When a stream's events begin; they lie on both sides of the end of a month. */
 export function firstHour(newMonth: number): number {
   return newMonth - HOURS_BEFORE * MS_PER_HOUR;
 }
@@ -75,8 +75,8 @@ const BAD_JOBS: readonly (readonly [RejectionReason, Spoil])[] = [
 ];
 
 /**
- * @param identities how many good events; bad ones come on top, one to twenty
- * @param newMonth the first instant of the month at whose beginning the events lie
+ * @param identities the number of good events; one bad event is added for every twenty
+ * @param newMonth the first instant of a month; the events lie around it
  */
 export function buildStream(
   random: SeededRandom,
@@ -123,7 +123,7 @@ function usageEvent(random: SeededRandom, accountId: string, mark: string, newMo
   };
 }
 
-/** What a revision may change. */
+/** The fields that a revision may change. */
 function content(random: SeededRandom) {
   const billingDimension = random.pick(BILLING_DIMENSIONS);
   const { resourceType, unit } = DIMENSIONS[billingDimension];
@@ -141,7 +141,7 @@ function timestamp(random: SeededRandom, hour: number): string {
   return new Date(hour + random.integer(0, MS_PER_HOUR - 1)).toISOString();
 }
 
-/** The event and, for one in five, its later revisions, of which some are voids; all in the same UTC hour. */
+/** The event and, for one in five, later revisions in the same UTC hour, some of them voids. */
 function payloadsOf(random: SeededRandom, first: UsageEventInput): UsageEventInput[] {
   const payloads = [first];
   if (!random.chance(0.2)) return payloads;
@@ -177,7 +177,7 @@ function spoil(
   return { mark, reason, payload: spoiled(usageEvent(random, accountId, mark, newMonth), mark) };
 }
 
-/** Events, good and bad, or what is refused as a whole. */
+/** The data of a job: good and bad events, or data that is refused as a whole. */
 type Job = { readonly events: readonly unknown[] } | BadItem;
 
 function intoJobs(random: SeededRandom, sends: readonly unknown[]): Job[] {
@@ -190,7 +190,7 @@ function intoJobs(random: SeededRandom, sends: readonly unknown[]): Job[] {
   return jobs;
 }
 
-/** A single event goes bare or as a list of one; what is no object would be another fault if it went bare. */
+/** A single event is sent alone or as a list of one; a non-object always in a list, or the reason would differ. */
 function dataOf(random: SeededRandom, job: Job): unknown {
   if ('payload' in job) return job.payload;
   const [only, ...others] = job.events;

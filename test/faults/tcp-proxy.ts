@@ -1,11 +1,11 @@
-/** A network between a worker and a server that can go wrong in a few ways. */
+/** A TCP proxy between a worker and a server, which can fail in several ways. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const LOOPBACK = '127.0.0.1';
 
 /**
- * - `pass`: all is well
+ * - `pass`: everything is forwarded
  * - `hang`: connections stay open and nothing gets through, nor is anything lost
  * - `refuse`: every connection is reset, new ones at once
  * - `cut`: a connection is reset once it has carried so many bytes towards the server
@@ -45,19 +45,19 @@ export class TcpProxy {
     return new TcpProxy(server, address.port, targetPort);
   }
 
-  /** How many connections have been broken on purpose since the last treatment began. */
+  /** The number of connections broken on purpose since the current treatment began. */
   get strikes(): number {
     return this.#strikes;
   }
 
-  /** From now on, for connections that are open and for new ones. */
+  /** Sets the treatment of all connections, open and new. */
   treat(treatment: LinkTreatment): void {
     this.#strikes = 0;
     this.#treatment = treatment;
     for (const link of this.#links) link.treat(treatment);
   }
 
-  /** The connections that are open now never carry anything again, whatever comes; new ones are not affected. */
+  /** The connections that are open now never forward anything again; new ones are not affected. */
   forsake(): void {
     for (const link of this.#links) link.forsake();
   }
@@ -69,7 +69,7 @@ export class TcpProxy {
   }
 }
 
-/** One client's connection and its continuation to the server. */
+/** A client's connection and the one to the server that belongs to it. */
 class Link {
   readonly closed: Promise<unknown>;
   readonly #client: Socket;
@@ -132,7 +132,7 @@ class Link {
       this.#upstream.write(chunk);
       return;
     }
-    // The server shall see the part before the cut, so the cut waits until that has been sent.
+    // The server must receive the part before the cut, so the cut waits until it has been sent.
     this.#client.pause();
     this.#upstream.write(chunk.subarray(0, this.#bytesLeft), () => this.#strike());
   }

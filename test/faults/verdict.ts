@@ -1,8 +1,8 @@
-/** What a comparison finds. Marks are those of {@link UsageStream}. */
+/** The result of a comparison. Marks are those of {@link UsageStream}. */
 export interface Verdict {
-  /** Accepted events that the answer lacks or shows in another form than the one that must win; refused ones not kept. */
+  /** Accepted events that are missing or show a payload that should not win, and refused events that were not kept. */
   readonly lost: readonly string[];
-  /** Events that count more than once; refused ones kept more often than they were sent. */
+  /** Events that count more than once, and refused events that were kept more often than sent. */
   readonly doubled: readonly string[];
   readonly complaints: readonly string[];
 }

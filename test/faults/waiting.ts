@@ -1,4 +1,4 @@
-/** Waiting that a cancelled run does not have to sit out. */
+/** Waiting that ends at once when the run is cancelled. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 25;
@@ -8,7 +8,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return sleep(ms, undefined, { signal });
 }
 
-/** Polls a real condition. @returns whether it held before the deadline @throws AbortError */
+/** Polls the condition. @returns whether it held before the deadline @throws AbortError */
 export async function holdsWithin(
   deadlineMs: number,
   signal: AbortSignal,
