@@ -1,4 +1,4 @@
-/** What every bench is: a name for `--only`, and a run that measures and reports. */
+/** A bench has a name for `--only`, and a run that measures and reports. */
 import type { Figure } from './figure.js';
 import type { BenchOptions } from './options.js';
 import type { Site } from './site.js';

@@ -1,7 +1,7 @@
 /**
  * Ninety days of usage of a hundred accounts, made inside ClickHouse and sealed as the product seals. Every hour has the
- * same number of events and, whatever that number is, the same groups, so that data sets of different size differ in
- * nothing else.
+ * same number of events. The groups do not depend on that number, so that data sets of different size differ in nothing
+ * else.
  */
 import {
   BILLING_DIMENSIONS,
@@ -17,19 +17,19 @@ import type { Site } from './site.js';
 
 export const DAYS = 90;
 const HOURS = DAYS * 24;
-/** Rows of one insert: a part as a backfill would make it. */
+/** Rows of one insert, which makes a part as large as a backfill's. */
 const CHUNK_ROWS = 1_000_000;
 
-/** Has 40 % of all events; what is measured is asked about it. */
+/** Has 40 % of all events; the measured requests are about this account. */
 export const LARGE_ACCOUNT = 'account-00';
 
-/** Where the data ends: yesterday at 18:00, so that a part of a day is there in every run. */
+/** The data ends yesterday at 18:00, so that every run includes a partial day. */
 export const CORPUS_END = Math.floor(Date.now() / MS_PER_DAY) * MS_PER_DAY - 6 * MS_PER_HOUR;
 export const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
 /** The last two hours are left unsealed. */
 export const SEALED_UNTIL = CORPUS_END - 2 * MS_PER_HOUR;
 
-/** Loads a database of its own and seals it. */
+/** Loads the events into a new database and seals it. */
 export async function loadCorpus(site: Site, database: string, events: number): Promise<Warehouse> {
   const warehouse = await site.warehouse(database);
   const perHour = Math.ceil(events / HOURS);
@@ -55,7 +55,7 @@ export async function loadCorpus(site: Site, database: string, events: number): 
   return warehouse;
 }
 
-/** Until background merges have come to rest, which would be measured along. */
+/** Waits until background merges have ended, because they would slow the measured requests. */
 export async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
   for (let waited = 0; waited < 120; waited += 1) {
     const [row] = await select(warehouse, 'SELECT count() AS merges FROM system.merges');
@@ -71,7 +71,7 @@ const counted = BILLING_DIMENSIONS.map((dimension) => (DIMENSIONS[dimension].uni
 /** Scaled by 10^9, as usage is. */
 const A_BILLION = 10n ** 18n;
 
-/** USD for one unit. As doubles: what the events cost does not matter here, only how many digits that takes. */
+/** USD for one unit, as doubles: exact costs do not matter here, only how many digits they have. */
 const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
   const price = DEFAULT_PRICE_BOOK.priceAt(LARGE_ACCOUNT, dimension, CORPUS_START);
   if (!price) throw new Error(`the example book has no price for ${dimension}`);
@@ -79,8 +79,8 @@ const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
 }).join(', ');
 
 /**
- * Event `number` of its hour, in the order of time. The large account uses 150 resources in every hour, which are renamed
- * after 45 days; any other one 12, and which they are changes from hour to hour. A uuid lives for 3 to 96 hours.
+ * Event `number` of its hour, in the order of time. The large account uses the same 150 resources in every hour; they are
+ * renamed after 45 days. Every other account uses 12 resources, which change from hour to hour. A uuid lives for 3 to 96 hours.
  */
 const CORPUS = `
 INSERT INTO usage_events

@@ -1,4 +1,4 @@
-/** A dashboard's questions to the API, beside three other ways to have them answered in the same run. */
+/** A dashboard's requests to the API, compared with three other ways to answer them in the same run. */
 import { NOTHING_SEALED, readMetrics, type Warehouse } from '@meterline/warehouse';
 import type { Bench, BenchContext } from './bench.js';
 import { LARGE_ACCOUNT, loadCorpus, settle } from './corpus.js';
@@ -12,7 +12,7 @@ import type { Site } from './site.js';
 
 export const CORPUS = 'corpus';
 const OPEN_METER_EVENTS = 5_000_000;
-/** Fast answers are asked for more often: their medians are to be told apart by milliseconds. */
+/** Fast requests run more often, because their medians differ only by milliseconds. */
 const RUNS = 25;
 const SLOW_RUNS = 5;
 
@@ -26,7 +26,7 @@ export async function largeCorpus(site: Site, events: number): Promise<Warehouse
   return warehouse;
 }
 
-/** Asks the API the question; a function that resolves with the milliseconds that one answer took. */
+/** @returns a function that sends the request to the API and resolves with the milliseconds until the answer */
 export async function askApi(site: Site, url: string, http: HttpClient) {
   const key = await site.createKey(LARGE_ACCOUNT, `bench-${crypto.randomUUID()}`);
   return async (question: Question): Promise<number> => {
@@ -69,7 +69,7 @@ interface Comparison {
   readonly warehouse: Warehouse;
   readonly clickhouse: BareClickHouse;
   readonly question: Question;
-  /** How many times more events the API's answer is made of than OpenMeter's. */
+  /** How many times more events the API's answer includes than OpenMeter's. */
   readonly scale: number;
 }
 
@@ -121,7 +121,7 @@ async function compare(
   ];
 }
 
-/** OpenMeter's other way to read a value; once is enough to see what it costs. */
+/** OpenMeter's other way to read a value; measured for one request only. */
 async function decimalPeer(clickhouse: BareClickHouse, question: Question): Promise<Peer[]> {
   const value = median(await measure(() => askOpenMeter(clickhouse, question, 'decimal'), SLOW_RUNS));
   return [{ what: '(c) OpenMeter, decimal', value, unit: 'ms' }];

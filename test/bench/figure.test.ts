@@ -4,7 +4,7 @@ import { readOptions } from './options.js';
 import { formatReport } from './report.js';
 
 describe('a figure', () => {
-  it('is the nearest rank of its runs, in whatever order they came', () => {
+  it('is the nearest rank of its runs, in any order', () => {
     const runs = [40, 10, 30, 20, 50];
     expect(median(runs)).toBe(30);
     expect(percentile(runs, 0.99)).toBe(50);
@@ -32,7 +32,7 @@ describe('the command line', () => {
 });
 
 describe('the table', () => {
-  it('has a line for each figure, with its peers and whether it reached what it should', () => {
+  it('has a line for each figure, with its peers and whether it reached its goal', () => {
     const machine = { cores: 2, processor: 'P', memoryGiB: 8, platform: 'linux x64', node: 'v20', loadAtStart: 0.5 };
     const peer = { what: 'peer', value: 1234.5, unit: 'rows/s' } as const;
     const figure = { bench: 'b', what: 'w', value: 12.345, unit: 'ms', beside: [peer] } as const;

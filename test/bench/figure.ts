@@ -1,8 +1,8 @@
-/** What a bench reports: one figure, what it is compared with, and what it should reach. */
+/** What a bench reports: one figure, the peers it is compared with, and its goal. */
 
 export type Unit = 'events/s' | 'rows/s' | 'jobs/s' | 'requests/s' | 'ms' | 'MB' | 'bytes' | 'errors' | '×';
 
-/** The same work, or the same question, done another way in the same run. */
+/** The same work or request, done another way in the same run. */
 export interface Peer {
   readonly what: string;
   readonly value: number;
@@ -15,7 +15,7 @@ export interface Reach {
 }
 
 export interface Figure {
-  /** The bench that it belongs to: what `--only` names. */
+  /** The name of its bench, as for `--only`. */
   readonly bench: string;
   readonly what: string;
   /** The median of the runs. */

@@ -1,4 +1,4 @@
-/** What an event takes on disk, and what the services take of memory. */
+/** The bytes of an event on disk, and the memory of the services. */
 
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
@@ -48,7 +48,7 @@ function resident(bytes: number | undefined, service: string): Figure[] {
   return [{ bench: 'footprint', what, value, unit: 'MB', reach: below(value, MAX_RESIDENT_MB, 'MB') }];
 }
 
-/** So that both services have worked when no other bench ran. */
+/** Makes both services work, in case no other bench ran. */
 async function exercise({ site }: BenchContext): Promise<void> {
   const queue = site.queue(QUEUE_PREFIX);
   await site.warehouse(DATABASE);
@@ -64,7 +64,7 @@ async function exercise({ site }: BenchContext): Promise<void> {
 
 const tableRow = z.object({ table: z.string(), bytes: z.coerce.number(), stored: z.coerce.number() });
 
-/** Of Meterline's own tables in the large data set, with the marks and indexes of their parts. */
+/** Bytes of Meterline's own tables in the large data set, with the marks and indexes of their parts. */
 async function bytesByTable(warehouse: Warehouse): Promise<{ tables: Map<string, number>; events: number }> {
   const found = await select(
     warehouse,

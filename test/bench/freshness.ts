@@ -1,4 +1,4 @@
-/** How long after it was put on the queue an event is in an answer, while 500 others come in every second. */
+/** Time from adding an event to the queue until an answer includes it, while 500 others arrive every second. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatTimestamp, MS_PER_HOUR, QUEUE_PREFIX } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
@@ -13,7 +13,7 @@ const ACCOUNT = 'probe';
 const EVENTS_PER_SECOND = 500;
 const TICK_MS = 20;
 const ROUND_MS = 8_000;
-/** Every so often one of the events is one that somebody waits for. */
+/** How often a probe is sent: an event whose time until it is visible is measured. */
 const PROBE_MS = 200;
 const POLL_MS = 20;
 const GIVE_UP_MS = 30_000;

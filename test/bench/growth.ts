@@ -1,4 +1,4 @@
-/** The same questions when there are more events of the same groups. */
+/** The same requests on more events of the same groups. */
 import type { Bench, BenchContext } from './bench.js';
 import { loadCorpus, settle } from './corpus.js';
 import { askApi, CORPUS, largeCorpus } from './dashboard.js';

@@ -1,7 +1,7 @@
 /**
- * The dashboard's questions as somebody would write them by hand who knows the tables: the cells that hold the answer,
- * FINAL, no more columns than needed, and nothing of what an API adds. First pages whose groups must stay the same on
- * the next page are stored and read back here as well, for no statement alone can promise that.
+ * The dashboard's requests as SQL, written by hand by an engineer who knows the tables: from cells, with FINAL, only the
+ * columns needed, and nothing that an API adds. First pages whose groups must stay the same on the next page are stored
+ * and read back here as well, because one statement alone cannot guarantee that.
  */
 
 import { LARGE_ACCOUNT, SEALED_UNTIL } from './corpus.js';
@@ -29,7 +29,7 @@ export async function askByHand(clickhouse: BareClickHouse, question: Question):
   return (await clickhouse.run(statement, parameters)).ms;
 }
 
-/** Kept apart from Meterline's own results, so that neither sees the other's parts. */
+/** A table separate from Meterline's stored pages, so that neither reads the other's parts. */
 export const HAND_STORED_TABLE = 'CREATE TABLE IF NOT EXISTS hand_stored AS metrics_results';
 
 const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
@@ -63,7 +63,7 @@ SELECT hour, sum(cost), sum(usage) FROM
 )
 GROUP BY hour ORDER BY hour ${SETTINGS} FORMAT JSONCompactEachRow`;
 
-/** What a page shows of a group: its place, its sums, its series and the type, workspace and name that cost most. */
+/** The data of a group on a page: its position, sums and series, and its most expensive type, workspace and name. */
 function storeByHand(dimension: string, resolution: string): string {
   const table = resolution === 'hourly' ? 'usage_hourly' : 'usage_daily';
   const shown = ['workspace', 'resource_type', 'resource_name'].filter((name) => name !== dimension);

@@ -1,4 +1,4 @@
-/** A bare HTTP client with connections that are kept alive: as little as possible beside what is measured. */
+/** A minimal HTTP client with keep-alive, so that the client adds little to the measured time. */
 import { Agent, request } from 'node:http';
 
 export interface HttpAnswer {
@@ -15,7 +15,7 @@ export class HttpClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** @param body sent with POST when it is given */
+  /** @param body sent with POST if given */
   send(url: string, headers: Readonly<Record<string, string>> = {}, body?: string | Buffer): Promise<HttpAnswer> {
     const started = performance.now();
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class HttpClient {
   }
 }
 
-/** Statements over ClickHouse's HTTP interface, with parameters, and nothing else. */
+/** Runs statements with parameters over ClickHouse's HTTP interface. */
 export class BareClickHouse {
   readonly #http = new HttpClient();
 
@@ -60,7 +60,7 @@ export class BareClickHouse {
   }
 }
 
-/** @throws Error that shows an answer other than 200 */
+/** @throws Error that quotes the answer, if its status is not 200 */
 export function checked(answer: HttpAnswer): HttpAnswer {
   if (answer.status !== 200) throw new Error(`answered with ${answer.status}: ${answer.text.slice(0, 500)}`);
   return answer;

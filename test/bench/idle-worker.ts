@@ -1,4 +1,4 @@
-/** A BullMQ worker that does nothing: what the queue alone can do. Arguments: Redis URL, queue prefix, concurrency. */
+/** A BullMQ worker that does nothing, to measure the queue alone. Arguments: Redis URL, queue prefix, concurrency. */
 import { QUEUE_NAME } from '@meterline/catalog';
 import { Worker } from 'bullmq';
 

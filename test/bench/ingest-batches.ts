@@ -1,4 +1,4 @@
-/** Jobs of 500 events from the queue to durable, beside what ClickHouse alone takes of the same rows. */
+/** Jobs of 500 events, from the queue until durable, compared with ClickHouse alone inserting the same rows. */
 import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_PREFIX } from '@meterline/catalog';
 import { type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
 import type { Bench } from './bench.js';
@@ -8,7 +8,7 @@ import { drainRate, liveEvent } from './usage-queue.js';
 
 const DATABASE = 'ingest_batches';
 const EVENTS_PER_JOB = 500;
-/** So many that a run's beginning and end, when the worker waits, do not count for much. */
+/** Enough that the beginning and end of a run, when the worker waits, matter little. */
 const JOBS = 600;
 /** The worker's default. */
 const BATCH_ROWS = 20_000;

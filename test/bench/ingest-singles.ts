@@ -1,4 +1,4 @@
-/** One event a job, beside a worker of the same concurrency that does nothing with it. */
+/** One event per job, compared with a worker of the same concurrency that does nothing. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { Bench } from './bench.js';
 import { atLeast, median } from './figure.js';

@@ -1,4 +1,4 @@
-/** Many clients at once, while events come in at half the rate that the worker can take. */
+/** Many clients at once, while events arrive at half the worker's maximum rate. */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { Bench, BenchContext } from './bench.js';
 import { CORPUS, largeCorpus } from './dashboard.js';
@@ -11,10 +11,10 @@ const CLIENTS = 64;
 const ROUNDS = 5;
 const ROUND_MS = 8_000;
 const WARM_UP_MS = 4_000;
-/** To learn the worker's maximum on this data. */
+/** The jobs that measure the worker's maximum rate on this data. */
 const PROBE_JOBS = 200;
 const EVENTS_PER_JOB = 500;
-/** How often each of QUESTIONS is asked among so many: mostly summaries, now and then a long list. */
+/** How often each of QUESTIONS occurs in the mix: mostly summaries, sometimes a long list. */
 const MIX = [8, 6, 6, 2, 1, 7] as const;
 /** Of ten clients, four look at the large account. */
 const LARGE_CLIENTS = 0.4;
@@ -97,14 +97,14 @@ async function underLoad({ site, signal }: BenchContext, url: string): Promise<R
   }
 }
 
-/** A client's next question, again and again; every client begins elsewhere in the mix. */
+/** @returns a function that gives a client's next request; every client begins at another place in the mix */
 function questionMix(account: string, client: number): () => string {
   const paths = QUESTIONS.flatMap((question, index) =>
     Array.from({ length: MIX[index] ?? 1 }, () => metricsPath(account, question)),
   );
   let asked = client * 7;
   return () => {
-    // 11 shares no factor with the number of paths: the sorts of questions mix.
+    // 11 and the number of paths have no common factor, so that the kinds of requests alternate.
     asked += 11;
     return paths[asked % paths.length] ?? '';
   };

@@ -1,4 +1,4 @@
-/** What the figures were measured on. */
+/** The machine on which the figures were measured. */
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 
@@ -8,7 +8,7 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly platform: string;
   readonly node: string;
-  /** Of the last minute, as it was before the run: other work on the machine. */
+  /** The load average of the last minute before the run, which shows other work on the machine. */
   readonly loadAtStart: number;
 }
 
@@ -23,7 +23,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The most memory that the process ever had resident, in bytes; undefined where the system does not tell. */
+/** The most memory that the process ever had resident, in bytes; undefined where the system does not report it. */
 export function peakResidentBytes(pid: number): number | undefined {
   try {
     const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

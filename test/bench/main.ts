@@ -1,9 +1,9 @@
 /**
- * How fast Meterline is, beside what limits it and what it should reach:
+ * Measures how fast Meterline is, compared with its limits and its goals:
  *
  *   npm run bench -- [--events 20000000] [--only NAME] [--out FILE]
  *
- * It starts servers and services of its own in a folder of its own and removes all of them at the end, also on Ctrl-C.
+ * It starts its own servers and services in a new folder and removes all of them at the end, also on Ctrl-C.
  */
 import type { Bench } from './bench.js';
 import { dashboard } from './dashboard.js';
@@ -21,7 +21,7 @@ import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
 import { Site } from './site.js';
 
-/** The footprint before the load, which adds events that are not sealed; after the others, whose memory it reports. */
+/** The footprint runs before the load, which adds unsealed events, and after the others, whose memory it reports. */
 const BENCHES: readonly Bench[] = [
   ingestBatches,
   ingestSingles,
@@ -51,7 +51,7 @@ for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, inte
 try {
   process.exitCode = await main();
 } catch (error) {
-  // What was under way when it was interrupted may still wait for servers that are gone.
+  // After an interruption, pending calls may still wait for servers that are gone.
   if (stop.signal.aborted) process.exit(INTERRUPTED);
   if (!(error instanceof UsageError)) throw error;
   console.error(error.message);
@@ -82,7 +82,7 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** Does not wait for the end of what is under way: its servers are about to be gone. */
+/** Rejects at once when interrupted, without waiting for pending calls: their servers are about to stop. */
 function unlessStopped<T>(work: Promise<T>): Promise<T> {
   const { signal } = stop;
   return new Promise((resolve, reject) => {

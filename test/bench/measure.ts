@@ -1,4 +1,4 @@
-/** Runs something once to warm up and then several times, measured. */
+/** Runs a function to warm up and then measures several runs. */
 
 export const RUNS = 5;
 
@@ -12,11 +12,11 @@ export async function measure(run: () => Promise<number>, runs = RUNS, warmUpMs 
   return measured;
 }
 
-/** A service that has just started runs code that is not compiled yet; a dashboard asks one that has run for days. */
+/** Code of a service that has just started is not compiled yet; a dashboard uses a service that has run for days. */
 export const WARM_UP_MS = 3_000;
 
 /**
- * Measures two in turn, run by run, so that what else the machine does meets both alike.
+ * Measures two functions alternately, so that other work on the machine affects both equally.
  * @param warmUpMs how long to run both unmeasured; each at least once
  * @returns the runs of each
  */

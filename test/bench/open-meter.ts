@@ -1,6 +1,6 @@
 /**
- * The same events and questions in OpenMeter's schema and query shape: raw events whose values are read from JSON, one
- * query for each meter, and a meter is one type of event. Source: openmeterio/openmeter, openmeter/streaming/clickhouse.
+ * The same events and requests in OpenMeter's schema and query shape: raw events whose values are read from JSON, and one
+ * query for each meter, which is one type of event. Source: openmeterio/openmeter, openmeter/streaming/clickhouse.
  */
 import { BILLING_DIMENSIONS } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
@@ -28,7 +28,7 @@ ENGINE = MergeTree
 PARTITION BY toYYYYMM(time)
 ORDER BY (namespace, type, subject, toStartOfHour(time))`;
 
-/** Every event whose id falls to the share. */
+/** Selects a share of the events by the hash of their id. */
 const LOAD = `
 INSERT INTO om_events
 SELECT
@@ -40,7 +40,7 @@ FROM usage_events
 WHERE cityHash64(event_id) % 1000 < {per_mille: UInt32}
 SETTINGS max_insert_threads = 2, max_memory_usage = 0`;
 
-/** Copies about so many of the events. @returns how many */
+/** Copies about the given number of events. @returns the exact number */
 export async function loadOpenMeter(warehouse: Warehouse, share: number): Promise<number> {
   await execute(warehouse, CREATE);
   await execute(warehouse, LOAD, { per_mille: Math.round(share * 1000) });
@@ -53,13 +53,13 @@ export const VALUES = {
   decimal: "toDecimal128OrNull(JSON_VALUE(data, '$.usage'), 19)",
 } as const;
 
-/** All meters, one after the other. @returns milliseconds */
+/** Queries all meters, one after the other. @returns milliseconds */
 export async function askOpenMeter(
   clickhouse: BareClickHouse,
   { window, resolution, groupBy }: Question,
   value: keyof typeof VALUES,
 ): Promise<number> {
-  // What a meter is tells its dimension and its type.
+  // A meter determines the billing dimension and the resource type.
   const groups = groupBy.filter((name) => name !== 'billing_dimension' && name !== 'resource_type');
   const shown = groups.map((name) => `, JSON_VALUE(data, '$.${name}') AS ${name}`).join('');
   const interval = resolution === 'hourly' ? 'toIntervalHour(1)' : 'toIntervalDay(1)';

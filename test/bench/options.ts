@@ -7,15 +7,15 @@ export interface BenchOptions {
   readonly events: number;
   /** The bench to run; undefined: all. */
   readonly only: string | undefined;
-  /** Where the figures go as JSON. */
+  /** The file to which the figures are written as JSON. */
   readonly out: string;
-  /** The folder in which the run makes its own, and removes it. */
+  /** The folder in which the run creates, and later removes, its own folder. */
   readonly dataDir: string;
 }
 
 const MIN_EVENTS = 100_000;
 
-/** The command was called wrongly; the message tells how to call it. */
+/** The command line is wrong; the message is the usage. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -1,4 +1,4 @@
-/** Page 2 beside page 200 of one answer: both are slices of what was stored with the first. */
+/** Page 2 compared with page 200 of one answer: both are read from the groups that were stored with page 1. */
 import { formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import { execute } from '../stack.js';
@@ -14,7 +14,7 @@ const ACCOUNT = 'many-groups';
 const GROUPS = 25_000;
 const LATE_PAGE = 200;
 const RUNS = 25;
-/** What a page costs is mostly its hundred groups; so much more is the noise of a millisecond. */
+/** The time of a page is mostly for its hundred groups; a difference up to this factor is noise of a millisecond. */
 const ALLOWED = 1.3;
 
 const DAY: Window = {

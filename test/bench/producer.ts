@@ -1,5 +1,5 @@
 /**
- * A producer in a process of its own: jobs of 500 events at a steady rate, until SIGTERM.
+ * A producer as a separate process: adds jobs of 500 events at a steady rate, until SIGTERM.
  * Arguments: Redis URL, queue prefix, events per second.
  */
 import { setTimeout as delay } from 'node:timers/promises';

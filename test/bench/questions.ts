@@ -1,4 +1,4 @@
-/** What a dashboard asks of the large account. */
+/** A dashboard's requests about the large account. */
 import { formatTimestamp, type GroupByDimension, MS_PER_DAY, type Resolution, type Window } from '@meterline/catalog';
 import { CORPUS_END } from './corpus.js';
 
@@ -7,9 +7,9 @@ export interface Question {
   readonly window: Window;
   readonly resolution: Resolution;
   readonly groupBy: readonly GroupByDimension[];
-  /** Answers with more groups than a page are stored, so that their pages agree. */
+  /** Whether the answer has more groups than a page; it is stored then, so that its pages agree. */
   readonly isStored: boolean;
-  /** Asked of a raw event store as well, which it should beat by far. */
+  /** Whether to compare with a raw event store, than which it should be much faster. */
   readonly isSummary: boolean;
 }
 
@@ -70,7 +70,7 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** The question as the API takes it. */
+/** The request's path for the API. */
 export function metricsPath(
   accountId: string,
   { window, resolution, groupBy }: Pick<Question, 'window' | 'resolution' | 'groupBy'>,

@@ -1,4 +1,4 @@
-/** What it costs when a late event falls into a sealed cell: the cell of its hour and that of its day are recomputed. */
+/** The cost of a late event in sealed hours: the cells of its hour and its day are recomputed. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { repairCells, sealNext, type Warehouse } from '@meterline/warehouse';
 import { execute } from '../stack.js';

@@ -1,4 +1,4 @@
-/** Figures as a table for people and as JSON for whatever compares runs. */
+/** Figures as a table for people and as JSON for programs that compare runs. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Figure, Unit } from './figure.js';

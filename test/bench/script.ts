@@ -1,16 +1,16 @@
-/** Another process of the benchmark's own, which ends with it. */
+/** A child process of the benchmark, which ends with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 export interface Script {
-  /** Asks it to stop, and waits for its end. */
+  /** Asks the process to stop and waits for its end. */
   stop(): Promise<void>;
-  /** SIGKILL, and waits for its end. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
 }
 
-/** @param file beside this one */
+/** @param file in this folder */
 export function startScript(file: string, args: readonly string[]): Script {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', path, ...args], {

@@ -1,4 +1,4 @@
-/** Servers of the run's own in a folder of its own, the services on them, and what is left when it is over: nothing. */
+/** The run's own servers and services, in a new folder. All are removed at the end. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
@@ -24,7 +24,7 @@ const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
 export type Say = (line: string) => void;
 
 export class Site {
-  /** The most resident memory that each service had in any of its processes of this run, in bytes. */
+  /** The peak resident memory of each service in this run, over all its processes, in bytes. */
   readonly peaks: { ingest?: number; query?: number } = {};
   /** Databases that are loaded and sealed. */
   readonly loaded = new Set<string>();
@@ -62,7 +62,7 @@ export class Site {
     return this.#stack.clickhouse.url;
   }
 
-  /** The database with Meterline's schema, created when it is first asked for. */
+  /** The database with Meterline's schema, created at the first call. */
   async warehouse(database: string): Promise<Warehouse> {
     const known = this.#warehouses.get(database);
     if (known) return known;
@@ -88,7 +88,7 @@ export class Site {
     this.loaded.delete(database);
   }
 
-  /** Runs a worker that seals nothing while the work is done. */
+  /** Runs a worker that seals nothing during the work. */
   async withIngest<T>(environment: ServiceEnvironment, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
     const worker = await startIngest({ ...this.#servers(), SEAL_EVERY_MS: '0', LOG_LEVEL: 'info', ...environment });
     try {
@@ -99,7 +99,7 @@ export class Site {
     }
   }
 
-  /** Runs a query service while the work is done. */
+  /** Runs a query service during the work. */
   async withQuery<T>(database: string, work: (query: QueryProcess) => Promise<T>): Promise<T> {
     await this.warehouse(database);
     const query = await startQuery({ ...this.#servers(), CLICKHOUSE_DATABASE: database, CURSOR_SECRET });
@@ -111,7 +111,7 @@ export class Site {
     }
   }
 
-  /** Runs a file beside this one in a process of its own while the work is done. */
+  /** Runs a file of this folder as a separate process during the work. */
   async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
     const script = startScript(file, args);
     this.#scripts.add(script);
@@ -130,7 +130,7 @@ export class Site {
     return queue;
   }
 
-  /** The text of an admin's key for the account; each client has an allowance of its own for stored pages. */
+  /** The text of an admin's key for the account; each client has its own limit for stored pages. */
   async createKey(account: string, clientId: string): Promise<string> {
     const redis = new Redis(this.redisUrl);
     try {

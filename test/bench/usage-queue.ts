@@ -1,4 +1,4 @@
-/** Jobs as runtimes put them on the queue, and how fast a worker takes them off. */
+/** Adds jobs to the queue as runtimes do, and measures how fast a worker processes them. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { Queue } from 'bullmq';
@@ -8,7 +8,7 @@ const POLL_MS = 10;
 
 let serial = 0;
 
-/** An event of one of a hundred accounts, some time in the last half hour; no two have the same id. */
+/** An event of one of a hundred accounts within the last half hour, with a unique id. */
 export function liveEvent(now = Date.now()): UsageEventInput {
   serial += 1;
   const timestamp = now - ((serial * 37) % 1_800_000);
@@ -32,7 +32,7 @@ function uuidV7(milliseconds: number): string {
 
 export function openQueue(redisUrl: string, prefix: string): Queue {
   const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
-  // What a call meets it throws; an error besides is the end of a run that was interrupted.
+  // Calls throw their own errors; other errors occur only when a run is interrupted.
   queue.on('error', () => undefined);
   return queue;
 }
@@ -47,8 +47,8 @@ export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number):
 }
 
 /**
- * Jobs per second of the worker that listens to the queue: they wait, paused, and the clock runs from the moment they may
- * be taken until the last is acknowledged.
+ * Measures the jobs per second of the worker on this queue. The jobs are added while the queue is paused; the time runs
+ * from its resumption until the last job is acknowledged.
  */
 export async function drainRate(queue: Queue, jobs: number, eventsPerJob: number): Promise<number> {
   await queue.pause();

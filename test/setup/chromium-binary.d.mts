@@ -1,13 +1,13 @@
 export interface ChromiumOptions {
-  /** Whose PATH and CHROMIUM_PATH to use, and what to run a package manager with. Default: this process's environment. */
+  /** Provides PATH and CHROMIUM_PATH, and is passed to a package manager. Default: this process's environment. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Told, in one line, what changes the machine. Default: silence. */
+  /** Called with one line before the machine is changed. Default: no output. */
   say?: ((line: string) => void) | undefined;
 }
 
 /**
- * The absolute path of a Chromium or Chrome: CHROMIUM_PATH, one on PATH or in a usual place, or else one installed now.
+ * The absolute path of a Chromium or Chrome: from CHROMIUM_PATH, on PATH, in a usual place, or else installed now.
  *
- * @throws Error that says, in one line, what to do
+ * @throws Error whose message says in one line what to do
  */
 export function ensureChromium(options?: ChromiumOptions): Promise<string>;

@@ -10,7 +10,7 @@ const ELSEWHERE = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge',
 ];
-/** By package manager. Homebrew has no Chromium that starts without a person's consent. */
+/** By package manager. Homebrew's Chromium starts only after the user has confirmed it. */
 const PACKAGE_NAMES = { 'apt-get': 'chromium', dnf: 'chromium', apk: 'chromium' };
 const WAY_OUT = 'install Chromium or Chrome so that it is on PATH, or set CHROMIUM_PATH to its executable';
 

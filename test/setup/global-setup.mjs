@@ -1,5 +1,5 @@
 /**
- * What all test files of a run share. It reaches the test workers through the environment:
+ * Starts what all test files of a run share, and passes it to the test workers in the environment:
  *
  * - METERLINE_TEST_CLICKHOUSE_URL and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
@@ -30,7 +30,7 @@ export default async function globalSetup() {
     await Promise.all([folder, services].map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
   };
   globalThis.cleanUpAfterTests = cleanUp;
-  // Jest runs no teardown when it is interrupted. The servers would end by themselves; their files would stay.
+  // Jest runs no teardown when it is interrupted. The servers would end by themselves, but their files would stay.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => cleanUp().finally(() => process.exit(130)));
   }

@@ -1,6 +1,6 @@
 /**
- * The files that take longest come first, so that none of them is alone at the end. Jest knows how long a file took only
- * after the first run in a checkout.
+ * Runs the slowest test files first, so that none of them runs alone at the end. Jest itself knows the durations only after
+ * the first run in a checkout.
  */
 const LONGEST = [
   'test/faults/faults',
@@ -34,7 +34,7 @@ export default class LongestFirst {
     return order;
   }
 
-  /** Those that failed last are not remembered: `--onlyFailures` runs all. */
+  /** Failures of the last run are not remembered, so `--onlyFailures` runs all files. */
   allFailedTests(tests) {
     return tests;
   }

@@ -1,6 +1,6 @@
 import NodeEnvironment from 'jest-environment-node';
 
-/** Jest's own, but a worker whose parent has died ends: the services that its tests have started would keep it alive. */
+/** Jest's environment, but a worker ends when its parent dies; services that its tests started would keep it alive. */
 export default class extends NodeEnvironment {
   async setup() {
     await super.setup();

@@ -1,7 +1,7 @@
 /**
- * The services as one file each, because Node takes a second of processor time to find and read the 800 files of one, and
- * the tests start some two hundred. They are made from the build that production runs, entry included: only the files
- * are joined.
+ * Bundles each service into one file, because Node needs a second of processor time to find and read a service's 800
+ * files, and the tests start about two hundred services. The input is the build that production runs, including its
+ * entry; only the files are joined.
  */
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Below node_modules, where packages that stay outside are found. */
+/** Inside node_modules, so that packages that are not bundled are found. */
 const CACHE = join(ROOT, 'node_modules', '.cache');
 const OWN_FILES = /[\\/](packages|services)[\\/][^\\/]+[\\/]dist[\\/].*\.js$/;
 
@@ -27,7 +27,7 @@ export async function bundleServices() {
     platform: 'node',
     target: 'node20',
     keepNames: true,
-    // Native code, or loaded by nothing that the services do.
+    // Native code that the services do not need.
     external: ['msgpackr-extract'],
     banner: { js: "import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);" },
     plugins: [ownPlaces],
@@ -40,7 +40,7 @@ function entryOf(service) {
   return join(ROOT, 'services', service, 'dist', 'main.js');
 }
 
-/** Our files find migrations and the page beside themselves. */
+/** Our files look for migrations and the page next to themselves. */
 const ownPlaces = {
   name: 'own-places',
   setup: ({ onLoad }) =>

@@ -1,4 +1,4 @@
-/** A reporter: after a run of many files, which took longest. */
+/** A jest reporter: prints the slowest files after a run of many files. */
 import { relative } from 'node:path';
 
 const SHOWN = 10;

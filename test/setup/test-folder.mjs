@@ -1,6 +1,6 @@
 /**
- * A folder for all temporary files of a test run. In memory where Linux has room for it: the servers flush every file to
- * disk, which is most of what a run waits for, and what a killed process has written stays there all the same.
+ * A folder for all temporary files of a test run. In memory where Linux has room for it, because a run mostly waits for the
+ * servers to flush files to disk. What a killed process has written stays in memory as well.
  */
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export async function createTestFolder() {
   return (await createInMemory()) ?? (await mkdtemp(join(tmpdir(), 'meterline-tests-')));
 }
 
-/** @returns undefined where there is no such file system, too little room, or programs may not run */
+/** @returns undefined if there is no such file system, too little room, or it does not allow programs to run */
 async function createInMemory() {
   try {
     const { bavail, bsize } = await statfs(IN_MEMORY);

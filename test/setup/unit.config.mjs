@@ -1,7 +1,6 @@
 /**
- * `npm run test:unit`: every test that needs no server and starts no process: seconds, for while working. Those are the
- * files that reach none of NEEDS_MORE by their imports. One that is taken for such a file by mistake fails, because
- * nothing is started for it.
+ * `npm run test:unit`: every test that needs no server and starts no process; takes seconds. A test file belongs to it if
+ * its imports reach nothing in NEEDS_MORE. A file that is included by mistake fails, because no server is started.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ const IMPORT = /^(?:import|export)\b[^;]*?\bfrom '([^']+)';$/gm;
 
 const known = new Map();
 
-/** Whether a file, or one that it imports, starts servers or processes. */
+/** Whether a file, or a file that it imports, starts servers or processes. */
 function startsMore(file) {
   const found = known.get(file);
   if (found !== undefined) return found;
@@ -39,7 +38,7 @@ function unitTests() {
   return files.filter((file) => !startsMore(join(ROOT, file)));
 }
 
-// As `npm test`; workers inherit it.
+// The same time zone as in `npm test`; workers inherit it.
 process.env.TZ ||= 'America/New_York';
 
 const { globalSetup: _setup, globalTeardown: _teardown, ...rest } = all;
@@ -48,6 +47,6 @@ export default {
   ...rest,
   rootDir: ROOT,
   testMatch: unitTests().map((file) => `<rootDir>/${file}`),
-  // They wait for nothing.
+  // These tests do not wait, so one worker for each processor.
   maxWorkers: availableParallelism(),
 };
