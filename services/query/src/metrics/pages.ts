@@ -1,7 +1,8 @@
 /**
- * An answer in pages, from the cells that may be read. If it fits the first page, it is computed and not kept. A larger one is stored once, ranked, and all
- * its pages, the first one too, are slices of what was stored. The last answer of the same shape predicts whether this one
- * will be large; a wrong guess costs a second computation, or stores a small answer for nothing. Source: DESIGN section 6, "Paging".
+ * An answer in pages, and which cells it may be read from. If it fits the first page, it is computed and not kept. A larger
+ * one is stored once, ranked, and all its pages, the first one too, are slices of what was stored. The last answer of the
+ * same shape predicts whether this one will be large; a wrong guess costs a second computation, or stores a small answer for
+ * nothing. Source: DESIGN section 6, "Paging".
  */
 import { randomUUID } from 'node:crypto';
 import {
