@@ -126,7 +126,8 @@ export async function stored(warehouse: Warehouse, accountId = 'acme'): Promise<
 
 /**
  * In how many inserts usage_events was written, and how many rows, duplicates across inserts included. A part as it
- * was inserted has level 1, because ClickHouse replaces within an insert at once; merges give higher levels.
+ * was inserted has level 1, because ClickHouse replaces within an insert at once; merges give higher levels, and must be
+ * stopped, because they remove the parts that they have merged.
  */
 export async function written(warehouse: Warehouse): Promise<{ inserts: number; rows: number }> {
   const rows = await select<{ inserts: number; rows: number }>(

@@ -63,7 +63,7 @@ describe('a worker whose Redis is killed', () => {
       const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port) });
       await kill();
       await worker.entry(({ event }) => event === 'outage');
-      const health = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(2_000) });
+      const health = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(60_000) });
       expect([health.status, await health.json()]).toMatchObject([200, { outage: true }]);
 
       await restart();

@@ -204,14 +204,15 @@ describe('ingest, told to listen on an address that this machine does not have',
 describe('ingest, idle', () => {
   it('answers the health check and ends at once with code 0', async () => {
     const port = await findFreePort();
-    const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port) });
+    const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port), SHUTDOWN_TIMEOUT_MS: '60000' });
     const health = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect([health.status, await health.json()]).toMatchObject([200, { waitingJobs: 0, outage: false }]);
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
 
     const asked = Date.now();
     expect(await worker.stop()).toBe(0);
-    expect(Date.now() - asked).toBeLessThan(2_000);
+    // Long before its deadline, also where other work slows it down.
+    expect(Date.now() - asked).toBeLessThan(30_000);
     expect(worker.errorLines()).toEqual([]);
   });
 

@@ -35,7 +35,7 @@ export function redisFailureKind(error: unknown): RedisFailure {
 }
 
 /** Of two errors of one connection the more informative one: a server that is not Redis may also just hang up. */
-export function moreTelling(known: unknown, next: unknown): unknown {
+export function moreInformative(known: unknown, next: unknown): unknown {
   if (known === undefined) return next;
   return redisFailureKind(known) === 'away' && redisFailureKind(next) !== 'away' ? next : known;
 }

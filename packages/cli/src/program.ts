@@ -12,7 +12,7 @@ Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to c
  * @param args without the interpreter and the script
  * @param openContext called when a command is, so that --help and --version read nothing
  * @returns the exit code; expected failures are on stderr by then
- * @throws whatever is a defect of the program
+ * @throws any other error: a defect of the program
  */
 export async function runProgram(
   args: readonly string[],

@@ -1,5 +1,5 @@
 /** Reaching ClickHouse and Redis when a service starts, and the error when it cannot. */
-import { moreTelling, redisFailureKind } from '@meterline/access';
+import { moreInformative, redisFailureKind } from '@meterline/access';
 import {
   type ClickHouseFailure,
   checkConnection,
@@ -77,7 +77,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
 export async function connectRedis(redis: Redis, url: string): Promise<void> {
   let reason: unknown;
   const remember = (error: unknown) => {
-    reason = moreTelling(reason, error);
+    reason = moreInformative(reason, error);
   };
   redis.on('error', remember);
   try {

@@ -1,4 +1,4 @@
-import { moreTelling, redisFailureKind } from '@meterline/access';
+import { moreInformative, redisFailureKind } from '@meterline/access';
 import type { UsageQueue } from '@meterline/operations/usage-queue';
 import { Redis } from 'ioredis';
 import { type CommandContext, CommandError, systemErrorCode } from '../command.js';
@@ -25,7 +25,7 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
   // This event has the reason. The error of the command itself says only that the connection is closed.
   let reason: unknown;
   redis.on('error', (error: Error) => {
-    reason = moreTelling(reason, error);
+    reason = moreInformative(reason, error);
   });
   const connectDeadline = setTimeout(() => {
     reason ??= new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`);
