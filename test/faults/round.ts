@@ -62,7 +62,7 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     prefix: accountId,
     connection: { url: site.redisUrl, maxRetriesPerRequest: null },
   });
-  // While Redis is away on purpose.
+  // Some faults take Redis away.
   queue.on('error', () => undefined);
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
@@ -116,7 +116,7 @@ function sealing(random: SeededRandom, newMonth: number): ServiceEnvironment {
   return { SEAL_EVERY_MS: '300', SEAL_DELAY_MS: String(Date.now() - until) };
 }
 
-/** Everything that is neither done nor gone; a job that failed is stuck until somebody looks at it. */
+/** Jobs that are neither done nor removed. One that failed counts: nothing takes it again by itself. */
 async function openJobs(queue: Queue): Promise<number> {
   const { completed: _, ...open } = await queue.getJobCounts();
   return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
