@@ -7,7 +7,8 @@ export default {
   reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
   // More than the cores of a small machine: many tests wait for servers, and for processes to end.
   maxWorkers: 3,
-  testTimeout: 30_000,
+  // A test that hangs fails in the end; one on a machine that other work slows down does not.
+  testTimeout: 120_000,
   // The default is the system's directory for temporary files, where it would stay behind.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testMatch: ['**/*.test.ts'],

@@ -17,7 +17,7 @@ const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
 /** How often the scheduler is written again: a Redis that lost it would never wake a process again. */
 const RESCHEDULE_MS = 30_000;
-/** After the death of a process that seals another takes over within both of these; the lock of a job in work is renewed. */
+/** When a process that seals dies, another takes over within the sum of these. The lock of a job in work is renewed. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 

@@ -18,9 +18,8 @@ import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
 import { noteInLog, requestIdOf, requestLog } from './http/request-log.js';
 import { assetRoute, pageRoute } from './http/web-page.js';
 import { groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
-import { MetricsPages } from './metrics/pages.js';
+import { MetricsPages, type ReadSealed } from './metrics/pages.js';
 import { metricsRoute } from './metrics/route.js';
-import type { ReadSealed } from './metrics/seal-reader.js';
 import { openApiRoute, referenceRoute } from './openapi/route.js';
 
 const MAX_BODY_BYTES = 16 * 1024;

@@ -2,7 +2,7 @@ export { createApp, type QueryDependencies } from './app.js';
 export type { Caller } from './auth/authenticate.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
 export { readEnv, type TrustProxy } from './env.js';
-export { createSealReader } from './metrics/seal-reader.js';
+export { createSealReader } from './metrics/pages.js';
 export { createOpenApiDocument } from './openapi/document.js';
 export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
 export { requestTarget } from './openapi/requests.js';

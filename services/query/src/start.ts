@@ -22,7 +22,7 @@ import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
 import { requestMetrics, requestSpans } from './http/request-observation.js';
-import { createSealReader, readNothingSealed } from './metrics/seal-reader.js';
+import { createSealReader, readNothingSealed } from './metrics/pages.js';
 import { createRedis, watchOutages } from './redis-connection.js';
 import { type RunningServer, startServer } from './server.js';
 

@@ -55,7 +55,7 @@ export async function withWarehouse<T>(
   }
 }
 
-/** Errors of ClickHouse and of the system carry a code. The client's own, such as a timeout, are plain Errors. */
+/** Errors of ClickHouse and of the system have a code. What is not ClickHouse answers with a plain Error. */
 function isServerFailure(error: unknown): boolean {
   const isPlain = error instanceof Error && Object.getPrototypeOf(error) === Error.prototype;
   return isPlain || (!(error instanceof CommandError) && systemErrorCode(error) !== undefined);

@@ -14,7 +14,7 @@ const EVERY_ADDRESS = '0.0.0.0';
 
 /**
  * NODE_OPTIONS of each service, as in the Dockerfile, unless the environment sets them. Of what the ingest worker holds
- * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up beside them, and with this bound it
+ * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up next to them; with this limit it
  * collects earlier, at no measurable cost.
  */
 export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '' } as const;

@@ -64,7 +64,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
   session.add({ stop: () => directory.close() });
   const localFile = directory.file('local.json');
-  // One that a killed stack has left behind leads nowhere.
+  // A stack that was killed has left one, with addresses that no longer answer.
   await rm(localFile, { force: true });
   const port = await chooseApiPort(env.PORT, say);
 

@@ -2,13 +2,13 @@ import { DEFAULT_DATA_DIR } from './settings.js';
 import type { RunningStack } from './stack.js';
 
 export interface SummaryOptions {
-  /** METERLINE_DATA_DIR, and what it comes to. */
+  /** METERLINE_DATA_DIR as it is set, and as an absolute path. */
   readonly dataDir: { readonly name: string; readonly path: string };
   readonly demo: boolean;
   readonly now: Date;
 }
 
-/** What someone needs who has just started the stack; the commands work as they are pasted. */
+/** What a person needs to know who has just started the stack. The commands can be pasted as they are. */
 export function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
   const { apiUrl, account, adminKey } = addresses;
   const { dataDir, demo, now } = options;

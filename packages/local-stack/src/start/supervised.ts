@@ -6,7 +6,7 @@ type Running = Pick<RunningServer, 'exited' | 'stop'>;
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
-/** What ran at least this long is taken to have been well, and is restarted without much delay. */
+/** A process that ran at least this long is restarted with the first delay. */
 const STABLE_MS = 60_000;
 
 /**

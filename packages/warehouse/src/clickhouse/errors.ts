@@ -2,7 +2,7 @@
 import { ClickHouseError, extractErrorAtTheEndOfChunk } from '@clickhouse/client';
 import { errors } from 'undici';
 
-/** Errors of undici in words of ours; those of the system, such as ECONNREFUSED, say enough and have a code. */
+/** Errors of undici in our own words; those of the system, such as ECONNREFUSED, say enough and have a code. */
 export function failureOf(error: unknown, timeoutMs: number): unknown {
   if (
     error instanceof errors.HeadersTimeoutError ||

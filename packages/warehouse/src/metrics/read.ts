@@ -49,7 +49,7 @@ export async function readMetrics(warehouse: Warehouse, question: MetricsQuestio
   return { groups, totals: totalGroups === groups.length ? totalsOf(groups) : undefined, totalGroups };
 }
 
-/** Added up here: to have ClickHouse do it takes longer, for so few. */
+/** Added up here, because ClickHouse takes longer for so few groups. */
 function totalsOf(groups: readonly MetricsGroup[]): MetricsTotals {
   return { cost: sumDecimals(groups.map(({ cost }) => cost)), usage: sumDecimals(groups.map(({ usage }) => usage)) };
 }

@@ -42,7 +42,7 @@ export interface MetricsQuestion extends Selection {
 /** The first groups of the ranking. */
 export function metricsStatement(question: MetricsQuestion): Statement {
   const { columns, from, order, query_params } = rankedGroups(question);
-  // What is not grouped is one row; to sort it takes time all the same.
+  // Without groupBy there is one row. Sorting it would still take time.
   const first = question.groupBy.length > 0 ? `\nORDER BY ${order}\nLIMIT {limit: UInt32}` : '';
   return {
     name: 'read_metrics',

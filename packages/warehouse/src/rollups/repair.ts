@@ -13,7 +13,7 @@ const MAX_NAME_BYTES = 100_000;
 const BYTES_PER_ACCOUNT_BYTE = 2;
 /** Of a cell without its account id: the time, quotes, brackets and commas. */
 const BYTES_PER_CELL = 30;
-/** One statement must end long before its time-out: a repair that always times out would hold up its jobs for ever. */
+/** One statement must end long before its timeout: a repair that always times out would hold up its jobs for ever. */
 const STATEMENT_ROWS = 500_000;
 
 /** An event that has been stored, as far as its cells are concerned. */

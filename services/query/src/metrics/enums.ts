@@ -6,8 +6,8 @@ import { type Authenticate, requireMembership, requireScope } from '../auth/auth
 import { orStorageUnavailable } from '../http/errors.js';
 import { refuseParameters } from '../http/query-parameters.js';
 import { applyVersion, rawQuery } from '../http/request-checks.js';
+import type { ReadSealed } from './pages.js';
 import { parseWindowRequest } from './request.js';
-import type { ReadSealed } from './seal-reader.js';
 
 export interface ResourceTypesRouteDependencies {
   readonly authenticate: Authenticate;

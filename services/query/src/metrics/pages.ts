@@ -1,22 +1,26 @@
 /**
- * An answer in pages. If it fits the first page, it is computed and not kept. A larger one is stored once, ranked, and all
- * its pages, the first one too, are slices of what was stored. The last answer of the same shape predicts whether this one
- * will be large; a wrong guess costs a second computation, or stores a small answer for nothing. Source: DESIGN section 6, "Paging".
+ * An answer in pages, and which cells it may be read from. If it fits the first page, it is computed and not kept. A larger
+ * one is stored once, ranked, and all its pages, the first one too, are slices of what was stored. The last answer of the
+ * same shape predicts whether this one will be large; a wrong guess costs a second computation, or stores a small answer for
+ * nothing. Source: DESIGN section 6, "Paging".
  */
 import { randomUUID } from 'node:crypto';
 import {
   filteredDimensions,
   type MetricsQuestion,
+  NOTHING_SEALED,
   readMetrics,
   readStoredMetrics,
+  readWatermarks,
+  type SealedUntil,
   type StoredMetrics,
   storeMetrics,
+  type Warehouse,
 } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
-import type { ReadSealed } from './seal-reader.js';
 import { StoredGroupsBudget, type StoredGroupsBudgetOptions } from './stored-groups-budget.js';
 
 const MAX_SHAPES = 10_000;
@@ -110,4 +114,27 @@ export class MetricsPages {
 function pageOf(answer: StoredMetrics, from: PagePosition): MetricsPage {
   const shown = from.after + answer.groups.length;
   return { ...answer, next: shown < answer.totalGroups ? { ...from, after: shown } : undefined };
+}
+
+/** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
+const SEALS_KEPT_MS = 1_000;
+
+/** Which cells a question may read. */
+export type ReadSealed = () => Promise<SealedUntil>;
+
+/** Reads from the events alone: slower, and what the cells are compared with. */
+export const readNothingSealed: ReadSealed = () => Promise.resolve(NOTHING_SEALED);
+
+/** Reads the watermarks, in a statement of its own before each question, and keeps them for a moment. */
+export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadSealed {
+  let kept: SealedUntil = NOTHING_SEALED;
+  let keptUntil = 0;
+  return async () => {
+    const now = clock().getTime();
+    if (now < keptUntil) return kept;
+    const { hourly, daily } = await readWatermarks(warehouse);
+    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
+    keptUntil = now + SEALS_KEPT_MS;
+    return kept;
+  };
 }
