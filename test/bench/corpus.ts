@@ -80,7 +80,8 @@ const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
 
 /**
  * Event `number` of its hour, in the order of time. The large account uses the same 150 resources in every hour; they are
- * renamed after 45 days. Every other account uses 12 resources, which change from hour to hour. A uuid lives for 3 to 96 hours.
+ * renamed after 45 days. Every other account uses 12 resources, which change from hour to hour. A uuid lives for 3 to 96
+ * hours.
  */
 const CORPUS = `
 INSERT INTO usage_events

@@ -1,11 +1,11 @@
 export interface RedisBinaryOptions {
-  /** Whose PATH to search and what to run a package manager with. Default: this process's environment. */
+  /** Provides PATH, and is passed to a package manager. Default: this process's environment. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Told, one line each, what takes long or changes the machine. Default: silence. */
+  /** Called with one line before a step that takes long or changes the machine. Default: no output. */
   say?: ((line: string) => void) | undefined;
 }
 
-/** Redis cannot be had here; the message says, in one line, what to do. */
+/** No Redis was found or could be installed; the message says in one line what to do. */
 export class RedisUnavailableError extends Error {}
 
 /**

@@ -29,11 +29,11 @@ const PACKAGE_MANAGERS = [
 ];
 
 /**
- * Says what it does, and does it.
+ * Installs a program, after printing what it is about to do.
  *
  * @param {{ program: string, names: Record<string, string>, env: Record<string, string | undefined>, say: (line: string) => void }} wanted
  *   `names` has the package's name for each package manager that has it
- * @returns {Promise<string | undefined>} the package manager that did it; undefined if there is none that may
+ * @returns {Promise<string | undefined>} the package manager used; undefined if none can install without a prompt
  * @throws {Error} with the package manager's own reason, in one line
  */
 export async function installProgram({ program, names, env, say }) {

@@ -15,7 +15,7 @@ const HISTORY_DAYS = 92;
 const TICK_MS = 1_000;
 const POLL_MS = 100;
 const EVENTS_PER_JOB = 500;
-/** How long the start waits for the history to be stored before it says that this goes on in the background. */
+/** How long the start waits for the history to be stored before it reports that this continues in the background. */
 const HISTORY_DEADLINE_MS = 60_000;
 
 const stateSchema = z.object({
@@ -34,7 +34,7 @@ const fileSchema = z.record(z.string(), stateSchema);
  */
 export interface DemoProgress {
   readonly file: string;
-  /** Of the database that the events end up in. */
+  /** Identifies the database in which the events are stored. */
   readonly databaseId: string;
 }
 

@@ -11,7 +11,7 @@ type Rhythm = 'office' | 'night' | 'steady';
 interface Workload {
   readonly workspace: string;
   readonly resourceName: string;
-  /** Whether it has an instance id of its own. */
+  /** Whether it has its own instance id. */
   readonly hasUuid?: boolean;
   /** Usage in a typical hour, per dimension, in the dimension's unit. */
   readonly hourly: Readonly<Partial<Record<BillingDimension, number>>>;

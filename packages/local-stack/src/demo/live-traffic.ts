@@ -36,7 +36,7 @@ export class LiveTraffic {
     return new LiveTraffic(await Promise.all(players), accountId);
   }
 
-  /** The events of the requests that have come in since the last call. */
+  /** The events of the requests that were due since the last call. */
   until(now: EpochMs): UsageEventInput[] {
     return this.#players.flatMap((player) => this.#play(player, now));
   }

@@ -1,4 +1,4 @@
-/** The embedded ClickHouse: a real server from chdb's shared library, in a process of its own. */
+/** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
 import { access, mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -77,7 +77,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
 }
 
 /**
- * Asks a ClickHouse whether it is up and runs statements.
+ * Checks that a ClickHouse is up and runs statements.
  *
  * @throws LocalStackError `not_answering`
  */

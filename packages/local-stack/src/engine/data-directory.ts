@@ -3,7 +3,7 @@
  *
  * The lock names its owner and the processes that the owner started. It is taken over when the owner is dead, but only
  * once those processes are gone too: after `kill -9` of the owner they need a moment to close their files. Processes
- * are known by pid and start time, so a pid that was used again protects nothing. Libraries such as proper-lockfile
+ * are known by pid and start time, so a reused pid does not keep the lock. Libraries such as proper-lockfile
  * judge a lock by its age instead: they refuse a restart for seconds after `kill -9`, hand over the lock of an owner
  * that was suspended, and know nothing of the processes it started.
  */

@@ -8,7 +8,7 @@ import { exitedEarly, LogFile, type ServerExit, waitUntilReady } from './readine
 const STOP_DEADLINE_MS = 15_000;
 const POLL_MS = 25;
 
-/** A server that answered when it was handed out. It ends with the process that started it, however that one ends. */
+/** A server that is ready. It ends when the process that started it ends, even if that process is killed. */
 export interface RunningServer {
   readonly url: string;
   /** The process that holds the data and the ports, so that a fault test kills the right one. */
@@ -18,7 +18,7 @@ export interface RunningServer {
   readonly exited: Promise<ServerExit>;
   /** Shuts down cleanly, by force after a deadline. Safe to call again, or after the server has died. */
   stop(): Promise<void>;
-  /** `kill -9`, and waits until the process is gone. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
 }
 
@@ -163,7 +163,7 @@ class HostProcess {
     await directory.addProcess(this.server.pid);
   }
 
-  /** Kills the server, also one whose host was killed and could not end it. */
+  /** Kills the server, also if its host was killed and could not end it. */
   private async forceEnd(): Promise<void> {
     while (this.server && (await isRunning(this.server))) {
       try {

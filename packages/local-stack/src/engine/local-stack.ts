@@ -8,7 +8,7 @@ import { type RunningRedis, startRedis } from './redis.js';
 export interface LocalStackOptions {
   /** Where the data stays. Default: a new temporary directory that `stop` removes. */
   dataDir?: string | undefined;
-  /** Gets a line about what takes long, such as installing Redis. */
+  /** Called with one line before a step that takes long, such as installing Redis. */
   say?: ((line: string) => void) | undefined;
 }
 

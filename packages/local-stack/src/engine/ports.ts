@@ -27,9 +27,9 @@ export async function requireFreePort(port: number, user: string): Promise<void>
 }
 
 /**
- * Launches a server, and again with other ports if another process took one that had been found free.
+ * Launches a server, and retries with other ports if another process has taken a free one in the meantime.
  *
- * @param launch calls `choose` for each of its ports, with the one that was asked for if there is one
+ * @param launch calls `choose` for each of its ports, with the requested port if there is one
  */
 export async function launchOnFreePorts<T>(
   launch: (choose: (wanted: number | undefined) => Promise<number>) => Promise<T>,

@@ -83,7 +83,7 @@ export async function waitUntilReady(starting: StartingProcess): Promise<void> {
   }
 }
 
-/** How a service of ours begins a line that says why it does not start. */
+/** How our services begin a line that says why they do not start. */
 const OWN_WORDS = /^meterline-[a-z]+: /;
 
 /** Why a process that has exited, or is about to, never became ready: in its own words if it ended with some. */

@@ -25,12 +25,12 @@ export interface RedisOptions {
   dataDir: string | DataDirectory;
   /** Default: any free one. */
   port?: number | undefined;
-  /** Gets a line about what takes long, such as installing Redis. */
+  /** Called with one line before a step that takes long, such as installing Redis. */
   say?: ((line: string) => void) | undefined;
 }
 
 /**
- * Starts a Redis on the loopback address that keeps what it has answered for: over a restart, `kill -9` and a power cut.
+ * Starts a Redis on the loopback address that keeps every acknowledged write over a restart, `kill -9` and a power cut.
  *
  * @throws LocalStackError
  * @throws RedisUnavailableError if there is no redis-server and none can be installed
@@ -62,7 +62,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   });
 }
 
-/** Asks a Redis whether it is up and has loaded its data; rejects with the reason if not. */
+/** Checks that a Redis is up and has loaded its data; rejects with the reason if not. */
 async function pingRedis(url: string): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -72,7 +72,7 @@ async function pingRedis(url: string): Promise<void> {
     connectTimeout: PROBE_TIMEOUT_MS,
     disconnectTimeout: 1,
   });
-  // Why a connection failed is reported here; the rejected command only says that there is none.
+  // The error event has the reason of a failed connection; the rejected command does not.
   let reason: unknown;
   redis.on('error', (error) => {
     reason = error;

@@ -10,7 +10,7 @@ import { summarize } from './summary.js';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
-/** Errors whose message is all that a person needs. */
+/** Errors that are printed as their message alone, without a stack trace. */
 const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {

@@ -1,4 +1,4 @@
-/** The services as processes of their own, as in production. */
+/** The services as separate processes, as in production. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DataDirectory } from '../engine/data-directory.js';
@@ -32,8 +32,8 @@ export interface ServiceOptions {
 }
 
 /**
- * Its lifeline asks the service to stop when this process is gone or says so, and ends it if it does not: a service
- * that waits for a dead Redis must not become an orphan.
+ * Starts a service through `lifeline.js`, which stops the service when this process ends or asks for it, and kills it if
+ * it does not stop: a service that waits for a dead Redis must not be left running.
  *
  * @throws LocalStackError `exited_early` or `not_ready_in_time`
  */

@@ -63,7 +63,7 @@ const environment = z.object({
 });
 
 export interface Env extends z.output<typeof environment> {
-  /** All of it, for the services, which have settings of their own. */
+  /** The whole environment, for the services, which read their own settings from it. */
   readonly inherited: NodeJS.ProcessEnv;
 }
 

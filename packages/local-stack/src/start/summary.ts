@@ -8,7 +8,7 @@ export interface SummaryOptions {
   readonly now: Date;
 }
 
-/** What a person needs to know who has just started the stack. The commands can be pasted as they are. */
+/** What `npm start` prints when the stack runs. The commands can be pasted as they are. */
 export function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
   const { apiUrl, account, adminKey } = addresses;
   const { dataDir, demo, now } = options;

@@ -10,9 +10,9 @@ const LONGEST_DELAY_MS = 30_000;
 const STABLE_MS = 60_000;
 
 /**
- * Something that is started again whenever it ends by itself, with growing delays.
+ * Restarts a server or service whenever it ends by itself, with growing delays.
  *
- * Only what has been ready once is restarted: a failure at the first start is a fault of the set-up, and rejects.
+ * A failure at the first start is a fault of the set-up: it rejects and is not retried.
  */
 export class Supervised<T extends Running> {
   readonly #stopping = new AbortController();
@@ -29,7 +29,7 @@ export class Supervised<T extends Running> {
     this.#watching = this.#watch();
   }
 
-  /** @param launch gets, at a restart, what ran before, to take over its ports */
+  /** @param launch called at a restart with the process that has ended, so that it can use the same ports */
   static async start<T extends Running>(
     name: string,
     launch: (previous?: T) => Promise<T>,

@@ -33,7 +33,7 @@ export interface TraceRequest {
 export interface TraceFile {
   /** The base name; the ids of the events derive from it. */
   readonly name: string;
-  /** Of every event: `code` or `conv`. */
+  /** Workspace and resource name of every event: `code` or `conv`. */
   readonly workspace: string;
   readonly requests: readonly TraceRequest[];
 }
@@ -45,7 +45,7 @@ export interface TraceOptions {
   readonly shiftHours?: number | undefined;
 }
 
-/** The file is no such trace; the message says what is wrong with which line. */
+/** The file is not such a trace; the message says which line is wrong, and why. */
 export class TraceFormatError extends Error {
   override readonly name = 'TraceFormatError';
 
@@ -59,7 +59,7 @@ export class TraceFormatError extends Error {
 }
 
 /**
- * Reads a whole trace. Lines may end in CRLF or LF, and the last one in nothing.
+ * Reads a whole trace. Lines end in CRLF or LF; the last one may have no line end.
  * @param name the file's base name
  * @throws TraceFormatError at the first line that is not a request
  */
@@ -97,7 +97,7 @@ export function eventsOfRequest(
   return [event('agent_async_requests_count', 1), event('agent_compute_runtime_gbs', computeUsage(request))];
 }
 
-/** The line in the file that a request stands on, the header being the first. */
+/** The line number of a request in the file; the header is line 1. */
 export function lineOfRequest({ dataLine }: TraceRequest): number {
   return dataLine + 1;
 }
