@@ -12,6 +12,14 @@ export const JEST = [
   join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'),
 ];
 
+/** Test files that only `npm run test:full` runs: each fault that they are about is played by test/faults too. */
+export const LONG_FILES = [
+  'test/e2e/crashes.test.ts',
+  'test/e2e/clickhouse-outage.test.ts',
+  'test/e2e/redis-outage.test.ts',
+  'test/observability/outage-metrics.test.ts',
+];
+
 /**
  * Runs the steps in order, up to the first that fails; its exit code becomes this process's.
  *

@@ -1,23 +1,28 @@
 /**
- * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: several rounds of every fault with
- * larger streams, every order of calls of sealers and writers, five times as many cases of the oracle, and paging
- * through 25,000 groups.
+ * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
+ * (every outage and crash once more, step by step), every guide, every order of contradicting payloads, every order of
+ * calls of sealers and writers, 500 cases of the oracle, paging through 25,000 groups, and more rounds of every fault.
  *
  * Usage: `npm run test:full`.
  */
-import { JEST, runSteps } from './run-steps.mjs';
+import { JEST, LONG_FILES, runSteps } from './run-steps.mjs';
+
+const TIME_ZONE = process.env.TZ || 'America/New_York';
 
 const { failed, duration } = await runSteps([
   {
-    name: 'the oracle, 1,000 cases, every order of calls, and 25,000 groups',
+    name: 'the long tests',
     args: [
       ...JEST,
       'test/oracle/oracle.test.ts',
       'rollups/interleavings.test.ts',
       'test/contract/stored-pages.test.ts',
+      'test/e2e/corrections.test.ts',
+      'test/guides/guides.test.ts',
+      ...LONG_FILES,
     ],
-    env: { ORACLE_CASES: '1000', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000' },
+    env: { ORACLE_CASES: '500', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000', TZ: TIME_ZONE },
   },
-  { name: 'faults, 20 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '20', '--lanes', '4'] },
+  { name: 'faults, 13 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '13', '--lanes', '4'] },
 ]);
 console.log(`${failed ? 'FAILED' : 'All passed'} after ${duration}`);
