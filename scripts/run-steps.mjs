@@ -12,12 +12,23 @@ export const JEST = [
   join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'),
 ];
 
-/** Test files that only `npm run test:full` runs: each fault that they are about is played by test/faults too. */
+/**
+ * Test files that only `npm run test:full` runs. `npm test` has a short case of each: every fault is played by test/faults,
+ * re-pricing, refusals and erasing are tested in packages/operations, sealing by interleavings and the oracle, the page by
+ * test/browser/explorer and states, the commands of the guides by test/cli, and `npm start` by packages/local-stack.
+ */
 export const LONG_FILES = [
-  'test/e2e/crashes.test.ts',
+  'test/browser/appearance.test.ts',
+  'test/cli/erase.test.ts',
+  'test/cli/rejected.test.ts',
+  'test/cli/reprice.test.ts',
   'test/e2e/clickhouse-outage.test.ts',
+  'test/e2e/crashes.test.ts',
   'test/e2e/redis-outage.test.ts',
+  'test/e2e/sealing.test.ts',
+  'test/guides/guides.test.ts',
   'test/observability/outage-metrics.test.ts',
+  'test/observability/tracing.test.ts',
 ];
 
 /**

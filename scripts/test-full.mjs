@@ -1,7 +1,7 @@
 /**
  * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
- * (every outage and crash once more, step by step), every guide, every order of contradicting payloads, every order of
- * calls of sealers and writers, 500 cases of the oracle, paging through 25,000 groups, and more rounds of every fault.
+ * (outages and crashes step by step, the guides, and more), every order of contradicting payloads, every order of
+ * calls of sealers and writers, 400 cases of the oracle, paging through 25,000 groups, and more rounds of every fault.
  *
  * Usage: `npm run test:full`.
  */
@@ -18,10 +18,9 @@ const { failed, duration } = await runSteps([
       'rollups/interleavings.test.ts',
       'test/contract/stored-pages.test.ts',
       'test/e2e/corrections.test.ts',
-      'test/guides/guides.test.ts',
       ...LONG_FILES,
     ],
-    env: { ORACLE_CASES: '500', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000', TZ: TIME_ZONE },
+    env: { ORACLE_CASES: '400', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000', TZ: TIME_ZONE },
   },
   { name: 'faults, 13 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '13', '--lanes', '4'] },
 ]);
