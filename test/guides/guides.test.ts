@@ -64,7 +64,7 @@ async function said(child: ChildProcess, text: string): Promise<void> {
   throw new Error(`npm start ended:\n${output}`);
 }
 
-const GUIDES: [string, RegExp[]][] = [
+it.each([
   [
     'querying',
     [
@@ -95,18 +95,12 @@ const GUIDES: [string, RegExp[]][] = [
       /^missing_field /m,
     ],
   ],
-];
-
-// `npm test` takes one of them.
-it.each(process.env.METERLINE_TEST_SHORT ? GUIDES.slice(0, 1) : GUIDES)(
-  'every command of the guide on %s works',
-  async (guide, expected) => {
-    const script = await scriptOf(guide);
-    const { code, output } = await run(script);
-    if (code !== 0) throw new Error(`exit code ${code}:\n${output}`);
-    for (const pattern of expected) expect(output).toMatch(pattern);
-  },
-);
+])('every command of the guide on %s works', async (guide, expected) => {
+  const script = await scriptOf(guide);
+  const { code, output } = await run(script);
+  if (code !== 0) throw new Error(`exit code ${code}:\n${output}`);
+  for (const pattern of expected) expect(output).toMatch(pattern);
+});
 
 /** The blocks one after another in one shell, which ends at the first that fails. */
 async function scriptOf(guide: string): Promise<string> {
