@@ -1,7 +1,9 @@
 /**
  * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
  * (outages and crashes step by step, the guides, and more), every order of contradicting payloads, every order of
- * calls of sealers and writers, 400 cases of the oracle, paging through 25,000 groups, and more rounds of every fault.
+ * calls of sealers and writers, 200 cases of the oracle, paging through 25,000 groups, the work of each user of ClickHouse, a
+ * longer round of every fault, 6,000 fuzzed requests and events (`npm run test:attack` sends 40,000), and every other
+ * attack.
  *
  * Usage: `npm run test:full`.
  */
@@ -17,11 +19,22 @@ const { failed, duration } = await runSteps([
       'test/oracle/oracle.test.ts',
       'rollups/interleavings.test.ts',
       'test/contract/stored-pages.test.ts',
-      'test/e2e/corrections.test.ts',
+      'test/e2e/clickhouse-users.test.ts',
       ...LONG_FILES,
     ],
-    env: { ORACLE_CASES: '400', METERLINE_TEST_CHANGES: '11', METERLINE_TEST_GROUPS: '25000', TZ: TIME_ZONE },
+    env: {
+      ORACLE_CASES: '200',
+      METERLINE_TEST_CHANGES: '11',
+      METERLINE_TEST_GROUPS: '25000',
+      METERLINE_TEST_WALKS: '100',
+      TZ: TIME_ZONE,
+    },
   },
-  { name: 'faults, 13 rounds', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '13', '--lanes', '4'] },
+  { name: 'faults, each once', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '1', '--lanes', '4'] },
+  {
+    name: 'producers, each fault with and without a spool',
+    args: ['--import', 'tsx', 'test/emitter/main.ts', '--rounds', '12'],
+  },
+  { name: 'attacks', args: ['--import', 'tsx', 'test/attack/main.ts', '--requests', '6000', '--events', '6000'] },
 ]);
 console.log(`${failed ? 'FAILED' : 'All passed'} after ${duration}`);

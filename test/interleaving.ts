@@ -73,6 +73,7 @@ export function pausing(
       await before('run', statement);
       return warehouse.run(statement, body);
     },
+    within: (scope) => pausing(warehouse.within(scope), pause, kinds),
     ping: () => warehouse.ping(),
     close: () => warehouse.close(),
   };

@@ -44,6 +44,19 @@ export interface QueryProcess extends ServiceProcess {
   readonly url: string;
 }
 
+/** For tests and benches of a query process that ask more than a client may, and are not about that. */
+export const NO_LIMITS: ServiceEnvironment = {
+  QUERY_STATEMENTS: '10',
+  QUERY_ACCOUNT_STATEMENTS: '10',
+  QUERY_CALLER_STATEMENTS: '10',
+  QUERY_ACCOUNT_RATE: '100000',
+  QUERY_ACCOUNT_BURST: '1000000',
+  QUERY_CALLER_RATE: '100000',
+  QUERY_CALLER_BURST: '1000000',
+  QUERY_MAX_WAIT_MS: '60000',
+  QUERY_MAX_WAITING: '10000',
+};
+
 const running = new Set<ServiceProcess>();
 
 /** @param env added to PATH, HOME and TZ only, so that a developer's own variables change nothing */

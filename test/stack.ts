@@ -17,6 +17,16 @@ export function testClickHouseUrl(): string {
   return required('METERLINE_TEST_CLICKHOUSE_URL');
 }
 
+/** How a process is told of a database. */
+export function databaseVariables({ url, user, password, database }: WarehouseOptions) {
+  return {
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_USER: user,
+    CLICKHOUSE_PASSWORD: password,
+    CLICKHOUSE_DATABASE: database,
+  };
+}
+
 /** A prefix that no other test file uses; Redis is shared. */
 export function uniquePrefix(): string {
   return `test-${randomUUID()}`;
@@ -26,8 +36,8 @@ export function uniquePrefix(): string {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const options: WarehouseOptions = {
     url: testClickHouseUrl(),
-    user: 'default',
-    password: '',
+    user: required('METERLINE_TEST_CLICKHOUSE_USER'),
+    password: required('METERLINE_TEST_CLICKHOUSE_PASSWORD'),
     database: `test_${randomUUID().replaceAll('-', '')}`,
     application: 'meterline-test',
   };

@@ -3,7 +3,7 @@ import { NOTHING_SEALED, readMetrics, type Warehouse } from '@meterline/warehous
 import type { Bench, BenchContext } from './bench.js';
 import { LARGE_ACCOUNT, loadCorpus, settle } from './corpus.js';
 import { atLeast, type Figure, median, type Peer } from './figure.js';
-import { askByHand, HAND_STORED_TABLE } from './hand-written.js';
+import { askByHand } from './hand-written.js';
 import { BareClickHouse, checked, HttpClient } from './http-client.js';
 import { measure, measureInTurn, WARM_UP_MS } from './measure.js';
 import { askOpenMeter, loadOpenMeter } from './open-meter.js';
@@ -44,8 +44,7 @@ export const dashboard: Bench = {
     site.say('copying events to the schema of OpenMeter');
     const copied = await loadOpenMeter(warehouse, share);
     const http = new HttpClient();
-    const clickhouse = new BareClickHouse(site.clickhouseUrl, CORPUS);
-    await clickhouse.run(HAND_STORED_TABLE);
+    const clickhouse = new BareClickHouse(site.clickhouse, CORPUS);
     try {
       return await site.withQuery(CORPUS, async ({ url }) => {
         const api = await askApi(site, url, http);
@@ -87,7 +86,7 @@ async function compare(
   const hand = median(handRuns);
   const limit = 1.3 * hand + 3;
   const beside: Peer[] = [
-    { what: question.isStored ? '(a) by hand, stored and read back' : '(a) by hand', value: hand, unit: 'ms' },
+    { what: '(a) by hand', value: hand, unit: 'ms' },
     { what: '(b) truth', value: median(truth), unit: 'ms' },
   ];
   const dashboardFigure: Figure = {
@@ -99,7 +98,7 @@ async function compare(
     beside,
     reach: { text: `≤ ${limit.toFixed(1)} ms = 1.3 (a) + 3`, met: value <= limit },
   };
-  if (question.isStored) return [dashboardFigure];
+  if (question.hasPages) return [dashboardFigure];
   context.signal.throwIfAborted();
   const openMeter = median(await measure(() => askOpenMeter(clickhouse, question, 'float'), SLOW_RUNS));
   const scaled = openMeter * scale;

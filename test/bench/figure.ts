@@ -1,6 +1,6 @@
 /** What a bench reports: one figure, the peers it is compared with, and its goal. */
 
-export type Unit = 'events/s' | 'rows/s' | 'jobs/s' | 'requests/s' | 'ms' | 'MB' | 'bytes' | 'errors' | '×';
+export type Unit = 'events/s' | 'rows/s' | 'jobs/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors' | '×';
 
 /** The same work or request, done another way in the same run. */
 export interface Peer {

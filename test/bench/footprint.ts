@@ -1,5 +1,4 @@
 /** The bytes of an event on disk, and the memory of the services. */
-
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
@@ -71,7 +70,7 @@ async function bytesByTable(warehouse: Warehouse): Promise<{ tables: Map<string,
     `
 SELECT table, sum(bytes_on_disk) AS bytes, sum(rows) AS stored
 FROM system.parts
-WHERE database = '${CORPUS}' AND active AND table NOT IN ('om_events', 'hand_stored', 'metrics_results')
+WHERE database = '${CORPUS}' AND active AND table NOT IN ('om_events', 'stored_answers')
 GROUP BY table
 ORDER BY bytes DESC`,
   );

@@ -1,9 +1,7 @@
 /**
  * The dashboard's requests as SQL, written by hand by an engineer who knows the tables: from cells, with FINAL, only the
- * columns needed, and nothing that an API adds. First pages whose groups must stay the same on the next page are stored
- * and read back here as well, because one statement alone cannot guarantee that.
+ * columns needed, and nothing that an API adds.
  */
-
 import { LARGE_ACCOUNT, SEALED_UNTIL } from './corpus.js';
 import type { BareClickHouse } from './http-client.js';
 import type { Question } from './questions.js';
@@ -12,25 +10,18 @@ const PAGE = 100;
 
 /** @returns milliseconds */
 export async function askByHand(clickhouse: BareClickHouse, question: Question): Promise<number> {
-  const { window, groupBy, isStored, resolution } = question;
+  const { window, groupBy, hasPages, resolution } = question;
   const parameters = {
     account: LARGE_ACCOUNT,
     from: window.startTime / 1000,
     to: window.endTime / 1000,
     sealed: SEALED_UNTIL / 1000,
   };
-  if (isStored) {
-    const result = crypto.randomUUID();
-    const stored = await clickhouse.run(storeByHand(groupBy[0] ?? '', resolution), { ...parameters, result });
-    const read = await clickhouse.run(READ_STORED, { result });
-    return stored.ms + read.ms;
-  }
+  const [dimension = ''] = groupBy;
+  if (hasPages) return (await clickhouse.run(firstPage(dimension, resolution), parameters)).ms;
   const statement = resolution === 'hourly' ? CURRENT_DAY : summaries(groupBy);
   return (await clickhouse.run(statement, parameters)).ms;
 }
-
-/** A table separate from Meterline's stored pages, so that neither reads the other's parts. */
-export const HAND_STORED_TABLE = 'CREATE TABLE IF NOT EXISTS hand_stored AS metrics_results';
 
 const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
 const OF_WINDOW = 'account_id = {account: String} AND bucket >= {from: UInt32} AND bucket < {to: UInt32}';
@@ -63,32 +54,23 @@ SELECT hour, sum(cost), sum(usage) FROM
 )
 GROUP BY hour ORDER BY hour ${SETTINGS} FORMAT JSONCompactEachRow`;
 
-/** The data of a group on a page: its position, sums and series, and its most expensive type, workspace and name. */
-function storeByHand(dimension: string, resolution: string): string {
+/** The most expensive groups with their series, the type, workspace and name that all of a group has, and the totals of all. */
+function firstPage(dimension: string, resolution: string): string {
   const table = resolution === 'hourly' ? 'usage_hourly' : 'usage_daily';
   const shown = ['workspace', 'resource_type', 'resource_name'].filter((name) => name !== dimension);
   const enriched = dimension === 'resource_name' ? shown.slice(0, 2) : shown;
-  const top = enriched.map(
-    (name) => `arrayMax(arrayZip(sumMap([${name}], [of_entry]).2, sumMap([${name}], [of_entry]).1)).2`,
-  );
+  const common = enriched.map((name) => `if(min(${name}) = max(${name}), min(${name}), '')`);
   const step = resolution === 'hourly' ? 3600 : 86400;
   return `
-INSERT INTO hand_stored (caller, result_id, account_id, rank, values, cost, usage, total_cost, total_usage, total_groups,
-                         cost_series, usage_series)
-SELECT 'hand', {result: UUID}, {account: String}, row_number() OVER (ORDER BY cost DESC, ${dimension}),
-       [${[dimension, ...top].join(', ')}], sum(of_entry) AS cost, sum(used) AS usage,
-       sum(cost) OVER (), sum(usage) OVER (), count() OVER (),
-       ((sumMap([toInt32((toUInt32(${table}.bucket) - {from: UInt32}) / ${step})], [of_entry], [used]) AS series).1, series.2),
-       (series.1, series.3)
+SELECT [${[dimension, ...common].join(', ')}], sum(of_entry) AS cost, sum(used) AS usage,
+       sumMap([toInt32((toUInt32(${table}.bucket) - {from: UInt32}) / ${step})], [of_entry], [used]),
+       sum(cost) OVER (), sum(usage) OVER (), count() OVER ()
 FROM ${table} FINAL
 ARRAY JOIN ${[dimension, ...enriched].map((name) => `detail.${name} AS ${name}`).join(', ')},
            detail.cost AS of_entry, detail.usage AS used
 WHERE ${OF_WINDOW}
 GROUP BY ${dimension}
-${SETTINGS}`;
+ORDER BY cost DESC, ${dimension}
+LIMIT ${PAGE}
+${SETTINGS} FORMAT JSONCompactEachRow`;
 }
-
-const READ_STORED = `
-SELECT values, cost, usage, cost_series, usage_series, total_cost, total_usage, total_groups
-FROM hand_stored WHERE caller = 'hand' AND result_id = {result: UUID} AND rank <= ${PAGE}
-ORDER BY rank FORMAT JSONCompactEachRow`;

@@ -44,7 +44,7 @@ export class BareClickHouse {
   readonly #http = new HttpClient();
 
   constructor(
-    readonly url: string,
+    readonly server: { readonly url: string; readonly user: string; readonly password: string },
     readonly database: string,
   ) {}
 
@@ -52,7 +52,9 @@ export class BareClickHouse {
   async run(query: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<HttpAnswer> {
     const search = new URLSearchParams({ database: this.database });
     for (const [name, value] of Object.entries(parameters)) search.set(`param_${name}`, String(value));
-    return checked(await this.#http.send(`${this.url}/?${search}`, {}, query));
+    const { url, user, password } = this.server;
+    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+    return checked(await this.#http.send(`${url}/?${search}`, { authorization }, query));
   }
 
   close(): void {

@@ -7,6 +7,7 @@
  */
 import type { Bench } from './bench.js';
 import { dashboard } from './dashboard.js';
+import { emitter } from './emitter.js';
 import type { Figure } from './figure.js';
 import { footprint } from './footprint.js';
 import { freshness } from './freshness.js';
@@ -15,6 +16,7 @@ import { ingestBatches } from './ingest-batches.js';
 import { ingestSingles } from './ingest-singles.js';
 import { load } from './load.js';
 import { describeMachine } from './machine.js';
+import { neighbours } from './neighbours.js';
 import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
 import { recompute } from './recompute.js';
@@ -23,6 +25,7 @@ import { Site } from './site.js';
 
 /** The footprint runs before the load, which adds unsealed events, and after the others, whose memory it reports. */
 const BENCHES: readonly Bench[] = [
+  emitter,
   ingestBatches,
   ingestSingles,
   freshness,
@@ -32,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   dashboard,
   footprint,
   load,
+  neighbours,
 ];
 
 const INTERRUPTED = 130;

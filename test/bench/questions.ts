@@ -7,8 +7,8 @@ export interface Question {
   readonly window: Window;
   readonly resolution: Resolution;
   readonly groupBy: readonly GroupByDimension[];
-  /** Whether the answer has more groups than a page; it is stored then, so that its pages agree. */
-  readonly isStored: boolean;
+  /** Whether the answer has more groups than a page. */
+  readonly hasPages: boolean;
   /** Whether to compare with a raw event store, than which it should be much faster. */
   readonly isSummary: boolean;
 }
@@ -25,7 +25,7 @@ export const QUESTIONS: readonly Question[] = [
     window: lastDays(30),
     resolution: 'daily',
     groupBy: [],
-    isStored: false,
+    hasPages: false,
     isSummary: true,
   },
   {
@@ -33,7 +33,7 @@ export const QUESTIONS: readonly Question[] = [
     window: lastDays(30),
     resolution: 'daily',
     groupBy: ['resource_type'],
-    isStored: false,
+    hasPages: false,
     isSummary: true,
   },
   {
@@ -41,7 +41,7 @@ export const QUESTIONS: readonly Question[] = [
     window: lastDays(30),
     resolution: 'daily',
     groupBy: ['workspace', 'billing_dimension'],
-    isStored: false,
+    hasPages: false,
     isSummary: true,
   },
   {
@@ -49,7 +49,7 @@ export const QUESTIONS: readonly Question[] = [
     window: { startTime: TODAY - 89 * MS_PER_DAY, endTime: TODAY },
     resolution: 'daily',
     groupBy: ['resource_name'],
-    isStored: true,
+    hasPages: true,
     isSummary: false,
   },
   {
@@ -57,7 +57,7 @@ export const QUESTIONS: readonly Question[] = [
     window: lastDays(7),
     resolution: 'hourly',
     groupBy: ['resource_uuid'],
-    isStored: true,
+    hasPages: true,
     isSummary: false,
   },
   {
@@ -65,7 +65,7 @@ export const QUESTIONS: readonly Question[] = [
     window: { startTime: TODAY, endTime: TODAY + MS_PER_DAY },
     resolution: 'hourly',
     groupBy: [],
-    isStored: false,
+    hasPages: false,
     isSummary: false,
   },
 ];

@@ -2,12 +2,13 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
-import { type LocalStack, startLocalStack } from '@meterline/local-stack';
+import { type LocalStack, type RunningClickHouse, startLocalStack } from '@meterline/local-stack';
 import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import {
   killServices,
+  NO_LIMITS,
   type QueryProcess,
   type ServiceEnvironment,
   type ServiceProcess,
@@ -58,18 +59,19 @@ export class Site {
     return this.#stack.redis.url;
   }
 
-  get clickhouseUrl(): string {
-    return this.#stack.clickhouse.url;
+  get clickhouse(): RunningClickHouse {
+    return this.#stack.clickhouse;
   }
 
   /** The database with Meterline's schema, created at the first call. */
   async warehouse(database: string): Promise<Warehouse> {
     const known = this.#warehouses.get(database);
     if (known) return known;
+    const { url, user, password } = this.clickhouse;
     const options = {
-      url: this.clickhouseUrl,
-      user: 'default',
-      password: '',
+      url,
+      user,
+      password,
       database,
       application: 'meterline-bench',
       requestTimeoutMs: 600_000,
@@ -99,10 +101,19 @@ export class Site {
     }
   }
 
-  /** Runs a query service during the work. */
-  async withQuery<T>(database: string, work: (query: QueryProcess) => Promise<T>): Promise<T> {
+  /** Runs a query service during the work, without limits for its callers unless the environment sets them. */
+  async withQuery<T>(
+    database: string,
+    work: (query: QueryProcess) => Promise<T>,
+    environment: ServiceEnvironment = NO_LIMITS,
+  ): Promise<T> {
     await this.warehouse(database);
-    const query = await startQuery({ ...this.#servers(), CLICKHOUSE_DATABASE: database, CURSOR_SECRET });
+    const query = await startQuery({
+      ...this.#servers(),
+      CLICKHOUSE_DATABASE: database,
+      CURSOR_SECRET,
+      ...environment,
+    });
     try {
       return await work(query);
     } finally {
@@ -151,7 +162,13 @@ export class Site {
   }
 
   #servers(): ServiceEnvironment {
-    return { REDIS_URL: this.redisUrl, CLICKHOUSE_URL: this.clickhouseUrl };
+    const { url, user, password } = this.clickhouse;
+    return {
+      REDIS_URL: this.redisUrl,
+      CLICKHOUSE_URL: url,
+      CLICKHOUSE_USER: user,
+      CLICKHOUSE_PASSWORD: password,
+    };
   }
 
   #notePeak(service: 'ingest' | 'query', { pid }: ServiceProcess): void {

@@ -1,15 +1,24 @@
 /** How the page looks and what it needs: themes, narrow screens, accessibility, and no requests to elsewhere. */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { TestApi } from '../contract/fixture.js';
+import { graveFindings } from './accessibility.js';
 import { ACME } from './acme.js';
-import { choose, closePages, launchBrowser, newContext, startPage, tableRows, visit } from './browser.js';
+import {
+  background,
+  choose,
+  chooseOption,
+  closePages,
+  DARK,
+  LIGHT,
+  launchBrowser,
+  newContext,
+  setFilter,
+  startPage,
+  tableRows,
+  visit,
+} from './browser.js';
 
-/** What people notice. Source: axe-core, "impact" of a finding. */
-const GRAVE: readonly (string | null | undefined)[] = ['serious', 'critical'];
 /** Source: web.dev, "Cumulative Layout Shift": below 0.1 is good. */
 const GOOD_LAYOUT_SHIFT = 0.1;
 const PHONE = { width: 390, height: 844 };
@@ -18,14 +27,12 @@ let api: TestApi;
 let browser: Browser;
 let context: BrowserContext;
 let key: string;
-let axe: string;
 
 beforeAll(async () => {
   [api, browser] = await Promise.all([startPage(), launchBrowser()]);
   await api.seed(ACME);
   key = await api.key('acme');
   context = await newContext(browser);
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 });
 afterEach(() => closePages(context));
 afterAll(async () => {
@@ -33,22 +40,9 @@ afterAll(async () => {
   await api?.stop();
 });
 
-const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=previous';
+const BUSY_VIEW = 'account=acme&group=resource_type,billing_dimension&compare=period';
 /** axe checks the whole page several times. */
 const SLOW_MS = 60_000;
-
-async function graveFindings(page: Page): Promise<string[]> {
-  // Through the driver: the page's policy forbids scripts from elsewhere.
-  await page.evaluate(axe);
-  const { violations }: AxeResults = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
-  return violations
-    .filter(({ impact }) => GRAVE.includes(impact))
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join('; ')}`);
-}
-
-const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-const LIGHT = 'rgb(246, 247, 249)';
-const DARK = 'rgb(14, 17, 21)';
 
 describe('the theme', () => {
   it.each([
@@ -90,6 +84,10 @@ describe('accessibility', () => {
       await page.getByRole('button', { name: /^Period/ }).click();
       expect(await graveFindings(page)).toEqual([]);
       await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: /^Options/ }).click();
+      expect(await graveFindings(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: /^Filters/ }).click();
       await page.getByRole('button', { name: 'Type All' }).click();
       expect(await graveFindings(page)).toEqual([]);
       await page.keyboard.press('Escape');
@@ -122,7 +120,7 @@ describe('a narrow screen', () => {
     await tableRows(page);
     const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(await sideways()).toBeLessThanOrEqual(0);
-    for (const list of [/^Period/, /^Group by/, /^and/]) {
+    for (const list of [/^Period/, /^Group by/, /^Options/]) {
       await page.getByRole('button', { name: list }).click();
       expect(await sideways()).toBeLessThanOrEqual(0);
       const panel = await page.getByRole('dialog').boundingBox();
@@ -130,8 +128,10 @@ describe('a narrow screen', () => {
       expect((panel?.x ?? 0) + (panel?.width ?? Number.NaN)).toBeLessThanOrEqual(PHONE.width);
       await page.keyboard.press('Escape');
     }
-    await page.getByRole('button', { name: /^Filters/ }).click();
-    await choose(page, 'Type All', 'Sandbox');
+    const chart = await page.getByTestId('chart').boundingBox();
+    // Above the fold.
+    expect((chart?.y ?? Number.NaN) + (chart?.height ?? Number.NaN)).toBeLessThan(PHONE.height);
+    await setFilter(page, 'Type', { values: ['Sandbox'] });
     await page.getByRole('button', { name: 'Filters 1 set' }).waitFor();
   });
 });
@@ -164,13 +164,13 @@ describe('what the page needs', () => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await tableRows(page);
     await choose(page, /^Group by/, 'Resource');
-    await page.getByLabel('Compare with previous period').check();
+    await chooseOption(page, 'Compare with', 'The period before');
     await page.getByRole('slider').hover();
-    await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export CSV' }).click()]);
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The table' }).click()]);
     await page.getByRole('button', { name: 'Table', exact: true }).click();
     await page.getByRole('button', { name: 'Use the dark theme' }).click();
-    await page.getByRole('button', { name: 'Resource All' }).click();
-    await page.getByRole('option', { name: 'support' }).click();
+    await setFilter(page, 'Resource', { values: ['support'] });
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key or access token').waitFor();
     expect(offences).toEqual([]);

@@ -1,6 +1,13 @@
 /** Chromium with the web page of a real query service, used as a person would use it. */
 import { access } from 'node:fs/promises';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
 import { NOW, startApi, type TestApi } from '../contract/fixture.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { PAGE_FOLDER } from './page-folder.js';
@@ -47,6 +54,8 @@ export async function closePages(context: BrowserContext, ...kept: readonly Page
 export interface Visit {
   /** In the tab's storage, as after a sign-in; undefined: signed out. */
   readonly key?: string;
+  /** Another page than the explorer, without a slash at its beginning. */
+  readonly path?: string;
   /** The query string of the view. */
   readonly view?: string;
   /** The page's present; `real`: the machine's clock. */
@@ -64,7 +73,7 @@ export interface VisitedPage {
 
 /** Opens the page in a new tab. */
 export async function visit(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
-  const { key, view = '', now = NOW } = options;
+  const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
@@ -77,7 +86,7 @@ export async function visit(context: BrowserContext, url: string, options: Visit
   });
   if (key !== undefined) await keepKey(page, key);
   await options.prepare?.(page);
-  await page.goto(`${url}/${view === '' ? '' : `?${view}`}`);
+  await page.goto(`${url}/${path}${view === '' ? '' : `?${view}`}`);
   return { page, offences };
 }
 
@@ -121,6 +130,19 @@ function settledGroups(page: Page) {
   return page.getByRole('region', { name: 'Groups', exact: true }).and(page.locator('[aria-busy=false]'));
 }
 
+/** The colours of the themes. */
+export const LIGHT = 'rgb(246, 247, 249)';
+export const DARK = 'rgb(14, 17, 21)';
+
+export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+/** The form of an operation in the API's reference, unfolded. */
+export async function tryForm(page: Page, operation: string): Promise<Locator> {
+  const form = page.locator(`#${operation} details.try`);
+  await form.getByText('Try it').click();
+  return form;
+}
+
 /** The text of the rows of the table of groups, cell by cell, without the total. */
 export async function tableRows(page: Page): Promise<string[][]> {
   const rows = settledGroups(page).locator('tbody tr');
@@ -135,6 +157,28 @@ export async function tableTotal(page: Page): Promise<string[]> {
   const cells = settledGroups(page).locator('tfoot tr > *');
   await cells.first().waitFor();
   return cells.evaluateAll((found) => found.map((cell) => cell.textContent?.trim() ?? ''));
+}
+
+/** Chooses in one of the lists of the options. */
+export async function chooseOption(page: Page, list: string, option: string): Promise<void> {
+  await page.getByRole('button', { name: /^Options/ }).click();
+  await page.getByLabel(list).selectOption({ label: option });
+  await page.keyboard.press('Escape');
+}
+
+/** Sets a filter to the values that its list finds. @param mode what the values mean */
+export async function setFilter(
+  page: Page,
+  filter: string,
+  { search, values, mode = 'Only' }: { search?: string; values: readonly string[]; mode?: 'Only' | 'All but' },
+): Promise<void> {
+  const unfold = page.getByRole('button', { name: /^Filters/ });
+  if ((await unfold.getAttribute('aria-expanded')) === 'false') await unfold.click();
+  await page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: filter }).click();
+  if (search !== undefined) await page.keyboard.type(search);
+  for (const value of values) await page.getByRole('option', { name: value }).first().click();
+  await page.getByRole('button', { name: mode, exact: true }).click();
+  await page.getByRole('button', { name: /^Apply/ }).click();
 }
 
 /** Chooses from one of the lists above the figures. */

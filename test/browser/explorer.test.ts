@@ -1,82 +1,86 @@
-/** The cost explorer in a browser. */
-import { readFile } from 'node:fs/promises';
+/** The cost explorer in a browser: signing in, figures, filters, the comparison. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { TestApi } from '../contract/fixture.js';
-import { ACME, BOXES, FORMULA } from './acme.js';
+import type { BrowserContext, Request } from 'playwright-core';
 import {
-  choose,
+  chooseOption,
   closePages,
-  launchBrowser,
   newContext,
+  setFilter,
   showView,
-  startPage,
   tableRows,
   tableTotal,
+  tryForm,
   viewOf,
   visit,
 } from './browser.js';
+import { figure, useExplorer } from './explorer-page.js';
 
-let api: TestApi;
-let browser: Browser;
-let context: BrowserContext;
-let key: string;
-/** Signed in, and used by all tests that only need a view: see `open`. */
-let explorer: Page;
-
-beforeAll(async () => {
-  [api, browser] = await Promise.all([startPage(), launchBrowser()]);
-  await api.seed(ACME);
-  key = await api.key('acme');
-  context = await newContext(browser);
-  explorer = (await visit(context, api.url, { key, view: 'account=acme' })).page;
-});
-afterEach(() => closePages(context, explorer));
-afterAll(async () => {
-  await browser?.close();
-  await api?.stop();
-});
-
-async function open(view = ''): Promise<Page> {
-  await showView(explorer, view === '' ? 'account=acme' : `account=acme&${view}`);
-  return explorer;
-}
-const figure = (page: Page, title: string) => page.locator('.figure', { hasText: title }).locator('.figure-value');
-
-/** The middle of a bar's column, that much above the axis. */
-async function clickBar(page: Page, bucket: number, buckets: number, above: number): Promise<void> {
-  const box = await page.getByTestId('chart').boundingBox();
-  if (!box) throw new Error('there is no chart');
-  const plot = { left: 64, right: 8, bottom: 28 };
-  const x = plot.left + ((bucket + 0.5) * (box.width - plot.left - plot.right)) / buckets;
-  await page.mouse.click(box.x + x, box.y + box.height - plot.bottom - above);
-}
+const explorer = useExplorer();
 
 describe('signing in', () => {
+  /** A browser in which nobody is signed in yet. */
+  let guest: BrowserContext;
+  beforeAll(async () => {
+    guest = await newContext(explorer().browser);
+  });
+  afterEach(() => closePages(guest));
+  afterAll(() => guest.close());
+
   it('shows the account, keeps the key for the tab, and never in the URL', async () => {
-    const { page } = await visit(context, api.url);
-    await page.getByLabel('API key or access token').fill(`Bearer ${key}`);
+    const { page } = await visit(guest, explorer().api.url);
+    await page.getByLabel('API key or access token').fill(`Bearer ${explorer().key}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await expect(tableRows(page)).resolves.toHaveLength(5);
-    expect(page.url()).toBe(`${api.url}/?account=acme`);
-    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(key);
+    expect(page.url()).toBe(`${explorer().api.url}/?account=acme`);
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(explorer().key);
     await page.reload();
     await expect(tableRows(page)).resolves.toHaveLength(5);
   });
 
-  it('out forgets it', async () => {
-    const { page } = await visit(context, api.url, { key, view: 'account=acme' });
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('API key or access token').waitFor();
+  it('is not needed in a tab that is opened from a link; signing out ends it in all of them', async () => {
+    const { page } = await visit(guest, explorer().api.url, { key: explorer().key, view: 'account=acme' });
+    await tableRows(page);
+    const { page: linked } = await visit(guest, explorer().api.url, { view: 'account=acme&group=resource_name' });
+    expect((await tableRows(linked))[0]?.[0]).toBe('supportmain · Agent');
+    // A link to what the first tab does not show gets no key from it.
+    const { page: foreign } = await visit(guest, explorer().api.url, { view: 'account=initech' });
+    await foreign.getByLabel('API key or access token').waitFor();
+    await linked.getByRole('button', { name: 'Sign out' }).click();
+    for (const tab of [linked, page]) await tab.getByLabel('API key or access token').waitFor();
     await page.reload();
     await page.getByLabel('API key or access token').waitFor();
-    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('mlk_');
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('mlk_');
   });
 });
 
 describe('the figures', () => {
-  it('are exact in the table, with shares, and a total of all groups', async () => {
-    const page = await open();
+  it('round the same way everywhere, and have every digit on hover', async () => {
+    const page = await explorer().open();
+    expect((await tableTotal(page))[1]).toBe('$75.02');
+    expect(await figure(page, 'Cost').textContent()).toBe('$75.02');
+    expect(await figure(page, 'Month to date').textContent()).toBe('$75.02');
+    expect(await figure(page, 'Cost').locator('span').getAttribute('title')).toBe('$75.015002000001');
+    const agent = page
+      .getByRole('row', { name: /^Agent/ })
+      .locator('td span')
+      .first();
+    expect([await agent.textContent(), await agent.getAttribute('title')]).toEqual(['$40.00', '$40.000002']);
+  });
+
+  it('are of one moment: no question of a screen goes beyond it', async () => {
+    const page = await explorer().open();
+    const ends: string[] = [];
+    const record = (request: Request) => ends.push(new URL(request.url()).searchParams.get('endTime') ?? '');
+    page.on('request', record);
+    await showView(page, 'account=acme&period=12m&compare=period');
+    await page.getByRole('columnheader', { name: '12 months earlier' }).waitFor();
+    page.off('request', record);
+    expect(ends.length).toBeGreaterThan(2);
+    expect(ends.filter((end) => end > '2025-11-15T12:00:00Z')).toEqual([]);
+  });
+
+  it('are exact by one switch, with shares, and a total of all groups', async () => {
+    const page = await explorer().open('exact=1');
     expect(await tableRows(page)).toEqual([
       ['Agent', '$40.000002', '53.3%'],
       ['Job', '$20.000000000001', '26.7%'],
@@ -85,211 +89,113 @@ describe('the figures', () => {
       ['Custom domain', '$1.50', '2.0%'],
     ]);
     expect(await tableTotal(page)).toEqual(['Total of all groups', '$75.015002000001', '']);
-    expect(await figure(page, 'Cost').textContent()).toBe('$75.02');
-    expect(await figure(page, 'Month to date').textContent()).toBe('$75.02');
-    expect(await figure(page, 'Highest day').textContent()).toBe('$66.50');
+    expect(await figure(page, 'Cost').textContent()).toBe('$75.015002000001');
+    expect(await figure(page, 'Highest day').textContent()).toBe('$66.500002000001');
   });
 
-  it('of the chart are there as a table, where Other is the rest to the last digit', async () => {
-    const page = await open('group=resource_name&show=table');
+  it('of the chart are there as a table, where the other groups are the rest to the last digit', async () => {
+    const page = await explorer().open('group=resource_name&show=table&exact=1');
     const chart = page.getByRole('region', { name: 'Over time' });
     await chart.locator('tfoot tr').waitFor();
     const texts = (selector: string) => chart.locator(selector).allTextContents();
     expect((await texts('thead th')).slice(0, 4)).toEqual(['Time (UTC)', 'Total', 'support', 'nightly']);
-    expect((await texts('thead th')).at(-1)).toBe('Other');
+    expect((await texts('thead th')).at(-1)).toBe('All other groups');
     // 8.515 for all boxes, less the six that are shown: 0.765.
     expect((await texts('tfoot tr > *')).at(-1)).toBe('$7.75');
     expect((await texts('tfoot tr > *'))[1]).toBe('$75.015002000001');
-    expect(await texts('tbody tr:last-child th')).toEqual(['Sat, 15 Nov 2025']);
+    expect(await texts('tbody tr:last-child th')).toEqual(['Sat, 15 Nov 2025 so far']);
   });
 
   it('that are tiny are not rounded to nothing', async () => {
-    const page = await open('group=billing_dimension&type=agent');
+    const page = await explorer().open('group=billing_dimension&type=agent');
     expect(await tableRows(page)).toEqual(
       [
-        ['Agent compute', '$40.00', expect.anything(), '1,000 GB-s'],
-        ['Agent async requests', '$0.000002', '<0.1%', '7 events'],
+        ['Agent compute', '$40.00', expect.anything(), '0.28 GB-h', '$144.00 / GB-h'],
+        ['Agent async requests', '$0.000002', '<0.1%', '7 events', '$0.2857 / 1M events'],
       ].map(([label, ...cells]) => [`${label}Agent`, ...cells]),
     );
   });
 });
 
-describe('the breakdown', () => {
-  it('is by any dimension or pair, and goes back with the browser', async () => {
-    const page = await open();
-    await choose(page, /^Group by/, 'Workspace');
-    await choose(page, /^and/, 'Billing dimension');
-    await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
-    expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
-    expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
-    await page.goBack();
-    await page.goBack();
-    await page.getByRole('columnheader', { name: 'Resource type' }).waitFor();
-    expect(viewOf(page)).toEqual({ account: 'acme' });
-    await page.goForward();
-    await page.getByRole('columnheader', { name: 'Workspace' }).waitFor();
-  });
-
-  it('of a row goes one step finer', async () => {
-    const page = await open();
-    await page.getByRole('link', { name: 'Agent', exact: true }).click();
-    await page.getByRole('link', { name: 'support' }).click();
-    await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
-    expect(viewOf(page)).toEqual({ account: 'acme', group: 'billing_dimension', type: 'agent', name: 'support' });
-  });
-
-  it('of a bar goes one step finer', async () => {
-    const page = await open();
-    await tableRows(page);
-    // 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
-    await clickBar(page, 28, 30, 20);
-    await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
-    expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name', type: 'agent' });
-  });
-
-  it('without groups, a bar leads into its day', async () => {
-    const page = await open('group=none');
-    await tableRows(page);
-    await clickBar(page, 28, 30, 20);
-    await page.getByRole('button', { name: 'Resolution Hourly' }).waitFor();
-    expect(viewOf(page)).toMatchObject({ from: '2025-11-14T00:00:00Z', to: '2025-11-15T00:00:00Z' });
-  });
-
-  it('can be walked by keyboard, and is announced', async () => {
-    const page = await open();
-    await tableRows(page);
-    const chart = page.getByRole('slider');
-    await chart.focus();
-    for (const key of ['End', 'ArrowLeft', 'ArrowDown']) await page.keyboard.press(key);
-    expect(await chart.getAttribute('aria-valuetext')).toBe('Fri, 14 Nov 2025: Agent $40.00 of $66.50');
-    await page.keyboard.press('Enter');
-    await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
-    expect(viewOf(page)).toMatchObject({ type: 'agent' });
-  });
-});
-
 describe('a filter', () => {
-  it('is found by typing, and its values have their costs', async () => {
-    const page = await open('group=resource_name');
+  it('finds names by a part of them among all, and takes several', async () => {
+    const page = await explorer().open('group=resource_name&exact=1');
+    await page.getByRole('button', { name: /^Filters/ }).click();
     await page.getByRole('button', { name: 'Resource All' }).click();
     await page.getByRole('option', { name: 'support $40.00' }).waitFor();
-    await page.keyboard.type('night');
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Clear filters' }).waitFor();
-    expect(viewOf(page)).toMatchObject({ name: 'nightly' });
-    await page.getByRole('row', { name: 'Total of all groups $20.000000000001' }).waitFor();
-    await page.getByRole('button', { name: 'Clear filters' }).click();
+    // The cheapest of 134: they are on the second page of the API.
+    await page.keyboard.type('BOX-01');
+    await page.getByRole('button', { name: 'Choose these 10' }).click();
+    await page.getByRole('button', { name: 'Apply (10)' }).click();
+    await page.getByRole('row', { name: 'Total of all groups $0.145' }).waitFor();
+    expect(new URL(page.url()).searchParams.getAll('name')).toHaveLength(10);
+    await page.getByRole('button', { name: 'Remove Resource: 10 values' }).click();
     await page.getByRole('row', { name: 'Total of all groups $75.015002000001' }).waitFor();
   });
 
-  it('by workspace, type and dimension leaves what fits', async () => {
-    const page = await open('group=none');
-    await choose(page, 'Workspace All', 'staging');
-    await choose(page, 'Type All', 'Sandbox');
-    await page.getByRole('row', { name: 'Total of all groups $4.29' }).waitFor();
-    await page.getByRole('button', { name: 'Billing dimension All' }).click();
-    const job = page.getByRole('option', { name: 'Job compute' });
-    expect(await job.getAttribute('aria-disabled')).toBe('true');
-    expect(await job.textContent()).toContain('Not of Sandbox.');
+  it('leaves out what is chosen, and says when the API cannot be asked so', async () => {
+    const page = await explorer().open('group=none&exact=1');
+    await setFilter(page, 'Workspace', { values: ['staging'], mode: 'All but' });
+    await page.getByRole('row', { name: 'Total of all groups $70.725002000001' }).waitFor();
+    expect(viewOf(page)).toMatchObject({ 'not-workspace': 'staging' });
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await setFilter(page, 'Resource', { values: ['support'], mode: 'All but' });
+    await page.getByText('these filters mean more').waitFor();
   });
-});
 
-describe('the table', () => {
-  it('has pages, over all pages of the API', async () => {
-    const page = await open('group=resource_name');
-    expect((await tableRows(page)).slice(0, 2).map(([name]) => name)).toEqual([
-      'supportmain · Agent',
-      'nightlymain · Job',
-    ]);
-    await page.getByText('1–25 of more than 100 groups').waitFor();
-    for (const next of ['26–50', '51–75', '76–100', '101–125', '126–134']) {
-      await page.getByRole('button', { name: 'Next' }).click();
-      await page.getByText(next).waitFor();
-    }
-    const last = await tableRows(page);
-    expect(last).toHaveLength(9);
-    expect(last.at(-1)?.slice(0, 2)).toEqual(['box-001main · Sandbox', '$0.001']);
-    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
-    expect((await tableTotal(page))[1]).toBe('$75.015002000001');
+  it.each([
+    ['has more values than the API takes', Array.from({ length: 101 }, (_, index) => `name=n${index}`)],
+    [
+      'leaves nothing',
+      ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'].map((type) => `not-type=${type}`),
+    ],
+  ])('in a link that %s is named', async (_what, filters) => {
+    const page = await explorer().open(['group=none', ...filters].join('&'));
+    // A link is opened in a new tab, which asks before the page renders.
     await page.reload();
-    await page.getByText('126–134 of 134 groups').waitFor();
+    await page.getByRole('heading', { name: 'These filters cannot be asked for' }).waitFor();
   });
 
-  it('sorts all of them, whatever page they came on', async () => {
-    const page = await open('group=resource_name');
-    await tableRows(page);
-    await page.getByRole('button', { name: 'Cost (USD)' }).click();
-    await page.getByRole('columnheader', { name: 'Cost (USD)' }).and(page.locator('[aria-sort=ascending]')).waitFor();
-    await page.getByText('1–25 of 134 groups').waitFor();
-    expect((await tableRows(page))[0]?.[0]).toBe('box-001main · Sandbox');
-    expect(viewOf(page)).toMatchObject({ sort: 'cost' });
+  it('by workspace, type and dimension leaves what fits', async () => {
+    const page = await explorer().open('group=none');
+    await setFilter(page, 'Workspace', { values: ['staging'] });
+    await setFilter(page, 'Type', { values: ['Sandbox', 'Job'] });
+    await page.getByRole('row', { name: 'Total of all groups $4.29' }).waitFor();
   });
 });
 
 describe('the comparison with the period before', () => {
-  it('is in money and in percent, in sum and for each row', async () => {
-    const page = await open();
-    await page.getByLabel('Compare with previous period').check();
-    await page.getByRole('columnheader', { name: 'Change' }).waitFor();
-    await expect(tableRows(page)).resolves.toContainEqual(['Agent', '$40.000002', '53.3%', '$32.00', '+$8.00 +25.0%']);
+  it('goes back whole weeks, in money and in percent, in sum and for each row', async () => {
+    const page = await explorer().open();
+    await chooseOption(page, 'Compare with', 'The period before');
+    await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
+    // The rows of the period before come with an answer of their own.
+    await page.getByRole('cell', { name: '+$8.00 +25.0%' }).waitFor();
+    await expect(tableRows(page)).resolves.toContainEqual(['Agent', '$40.00', '53.3%', '$32.00', '+$8.00 +25.0%']);
     await expect(tableRows(page)).resolves.toContainEqual(['Volume', '$5.00', '6.7%', '$0.00', '+$5.00 new']);
     expect((await tableTotal(page)).slice(3)).toEqual(['$32.00', '+$43.02 +134.4%']);
     expect(await figure(page, 'Change').textContent()).toBe('+$43.02 +134.4%');
-    await page.getByText('$32.00 in 17 Sept – 16 Oct 12:00').waitFor();
-    expect(viewOf(page)).toEqual({ account: 'acme', compare: 'previous' });
+    await page.getByText('5 weeks earlier: $32.00 in 12 Sept – 11 Oct 12:00').waitFor();
+    expect(viewOf(page)).toEqual({ account: 'acme', compare: 'period' });
   });
 });
 
-describe('usage', () => {
-  it('is shown in its unit where there is one, and explained where not', async () => {
-    const page = await open();
-    await tableRows(page);
-    const usage = page.getByRole('group', { name: 'Measure' }).getByRole('button', { name: 'Usage' });
-    await usage.hover();
-    await page.getByText('Usage adds up only in one unit').waitFor();
-    await choose(page, 'Billing dimension All', 'Job compute');
-    await usage.click();
-    await page.getByRole('heading', { name: 'Usage in GB-s by resource type' }).waitFor();
-    expect(await figure(page, 'Usage').textContent()).toBe('500.2 GB-s');
-    expect((await tableRows(page))[0]).toContain('500.25 GB-s');
-    expect(viewOf(page)).toMatchObject({ measure: 'usage', dimension: 'job_compute_runtime_gbs' });
-  });
-});
-
-describe('the period', () => {
-  it('is a preset or a custom range, and explains which resolutions it is too long for', async () => {
-    const page = await open();
-    await page.getByRole('button', { name: /^Period/ }).click();
-    await page.getByRole('button', { name: /^Last 12 months/ }).click();
-    await page.getByRole('button', { name: 'Resolution Monthly' }).click();
-    const hourly = page.getByRole('option', { name: 'Hourly' });
-    expect(await hourly.getAttribute('aria-disabled')).toBe('true');
-    expect(await hourly.textContent()).toContain('For up to 7 days; choose a shorter period.');
-    await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: /^Period/ }).click();
-    await page.getByLabel('First day').fill('2025-11-14');
-    await page.getByLabel('Last day, inclusive').fill('2025-11-14');
-    await page.getByRole('button', { name: 'Apply' }).click();
-    await page.getByRole('button', { name: 'Resolution Hourly' }).waitFor();
-    expect(viewOf(page)).toMatchObject({ from: '2025-11-14T00:00:00Z', to: '2025-11-15T00:00:00Z' });
-    await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
-  });
-});
-
-describe('the CSV', () => {
-  it('has all groups of all pages, exact, and runs no formula', async () => {
-    const page = await open('group=resource_name');
-    await tableRows(page);
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Export CSV' }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe('meterline-acme-2025-10-17-to-2025-11-16-resource_name.csv');
-    const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
-    expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,costUsd,sharePercent');
-    expect(lines).toHaveLength(1 + BOXES + 4);
-    expect(lines).toContain('main,job,nightly,20.000000000001,26.661334');
-    expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",5,6.665333`);
-    expect(lines.at(-1)).toMatch(/^main,sandbox,box-001,0\.001,/);
+describe('the API’s reference', () => {
+  it('sends a request with the reader’s key to this service, and shows every digit', async () => {
+    const { api, context, key } = explorer();
+    const { page, offences } = await visit(context, api.url, { path: 'docs' });
+    const form = await tryForm(page, 'getAccountMetrics');
+    await form.getByLabel('API key or access token').fill(key);
+    await form.getByLabel('accountId').fill('acme');
+    await form.getByLabel('startTime').fill('2025-11-01T00:00:00Z');
+    const types = form.getByRole('group', { name: 'resourceType' });
+    for (const type of ['job', 'agent']) await types.getByLabel(type).check();
+    await form.getByRole('button', { name: 'Send GET' }).click();
+    await form.locator('.status.ok').waitFor();
+    expect(await form.locator('.sent').textContent()).toBe(
+      'GET /v0/accounts/acme/metrics?startTime=2025-11-01T00%3A00%3A00Z&endTime=2025-11-16T00%3A00%3A00Z&resourceType=agent&resourceType=job',
+    );
+    expect(await form.locator('pre.answer').textContent()).toContain('"totalCost": 60.000002000001');
+    expect(offences).toEqual([]);
   });
 });

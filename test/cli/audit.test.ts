@@ -1,11 +1,9 @@
 /** meterline audit: its flags, output and exit codes. What it finds and repairs: packages/operations/src/audit.test.ts. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { insertUsageEvents, sealNext } from '@meterline/warehouse';
 import { event } from '../contract/fixture.js';
-import { createTestDatabase, execute, type TestDatabase } from '../stack.js';
+import { createTestDatabase, databaseVariables, execute, type TestDatabase } from '../stack.js';
 import { runCommand } from './run-command.js';
-
-jest.setTimeout(60_000);
 
 const MIDNIGHT_AFTER = Date.UTC(2025, 9, 3);
 
@@ -22,8 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 async function audit(...args: readonly string[]) {
-  const { url, database: name } = database.options;
-  const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name };
+  const env = databaseVariables(database.options);
   const run = await runCommand(['audit', '--json', ...args], { env });
   return { ...run, result: run.stdout === '' ? undefined : JSON.parse(run.stdout) };
 }
@@ -36,8 +33,7 @@ describe('meterline audit', () => {
   });
 
   it('says so to people too', async () => {
-    const { url, database: name } = database.options;
-    const { stdout } = await runCommand(['audit'], { env: { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name } });
+    const { stdout } = await runCommand(['audit'], { env: databaseVariables(database.options) });
     expect(stdout).toBe('Compared 2 days. Every cell agrees with its events.\n');
   });
 

@@ -1,48 +1,26 @@
 /** The command as its users meet it: its output and its exit code, and a few times the process itself. */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
-import { QUEUE_NAME } from '@meterline/catalog';
-import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { createTestDatabase, type TestDatabase, testClickHouseUrl, testRedisUrl, uniquePrefix } from '../stack.js';
+import { COMMAND_GROUPS } from '../../packages/cli/src/command-list.js';
+import {
+  createTestDatabase,
+  databaseVariables,
+  type TestDatabase,
+  testClickHouseUrl,
+  testRedisUrl,
+  uniquePrefix,
+} from '../stack.js';
 import { runCommand } from './run-command.js';
 import { runMeterline } from './run-meterline.js';
 
-const TRACE = ['code', 'conv'].map((name) => `packages/local-stack/trace-slice/azure-llm-2023-${name}.csv`);
-
-jest.setTimeout(60_000);
-
-let directory: string;
 let redis: Redis;
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'meterline-cli-'));
+beforeAll(() => {
   redis = new Redis(testRedisUrl(), { maxRetriesPerRequest: null });
 });
-
-afterAll(async () => {
-  redis.disconnect();
-  await rm(directory, { recursive: true });
-});
-
-/** The data of every job under the prefix, the oldest first. */
-async function jobsOf(prefix: string): Promise<{ events: unknown[] }[]> {
-  const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
-  const jobs = await queue.getWaiting();
-  await queue.obliterate({ force: true });
-  await queue.close();
-  return jobs.sort((a, b) => Number(a.id) - Number(b.id)).map(({ data }) => data);
-}
-
-function queueEnv(): { prefix: string; env: Record<string, string> } {
-  const prefix = uniquePrefix();
-  return { prefix, env: { REDIS_URL: testRedisUrl(), QUEUE_PREFIX: prefix } };
-}
+afterAll(() => redis.disconnect());
 
 describe('every command', () => {
   it.each([
@@ -68,11 +46,15 @@ describe('every command', () => {
     [['rejected', 'replay', '--help']],
     [['rejected', 'discard', '--help']],
     [['queue', 'status', '--help']],
+    [['audit', '--help']],
     [['erase', '--help']],
+    [['completion', '--help']],
   ])('%j explains itself and its exit codes', async (args) => {
     const { code, stdout, stderr } = await runCommand(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
+    // A time is never shown as milliseconds.
+    expect(stdout).not.toMatch(/default: \d{9,}\)/);
   });
 
   it('is a process with its version on stdout, or its fault on stderr and in its exit code', async () => {
@@ -98,6 +80,18 @@ describe('every command', () => {
   it.each([
     [[]],
     [['bogus']],
+    [['keys']],
+    [['queue']],
+    [['rejected']],
+    [['completion']],
+    [['completion', 'tcsh']],
+    [['metrics', '--watch', '--csv']],
+    [['metrics', '--watch', '0']],
+    [['metrics', '--compare', '--csv', '--series']],
+    [['metrics', '--compare', '--month', '2999-01']],
+    [['metrics', '--month', '2026-10', '--since', '1d']],
+    [['metrics', '--filter', 'resourceTyp=agent']],
+    [['metrics', '--filter', 'workspace=']],
     [['metrics', '--group-by', 'workspace,workspace']],
     [['metrics', '--since', '1d', '--from', '2026-01-01']],
     [['metrics', '--json', '--csv', '--api-url', 'http://127.0.0.1:1']],
@@ -166,10 +160,9 @@ describe('meterline migrate', () => {
   afterAll(() => database?.drop());
 
   it('applies nothing to a database that is up to date', async () => {
-    const { url, database: name } = database.options;
-    const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: name };
-    const { code, stdout } = await runCommand(['migrate', '--json'], { env });
-    expect({ code, result: JSON.parse(stdout) }).toEqual({ code: 0, result: { database: name, applied: [] } });
+    const { code, stdout } = await runCommand(['migrate', '--json'], { env: databaseVariables(database.options) });
+    const result = { database: database.options.database, applied: [] };
+    expect({ code, result: JSON.parse(stdout) }).toEqual({ code: 0, result });
   });
 });
 
@@ -184,21 +177,38 @@ describe('meterline keys', () => {
     const { keyId, clientId, key, ...rest } = JSON.parse(created.stdout);
     expect(rest).toEqual({ account, role: 'admin' });
     expect(clientId).toMatch(/^client_[0-9a-f]{18}$/);
-    expect(await store.authenticate(key)).toMatchObject({ keyId, clientId, account, role: 'admin' });
+    expect(await store.authenticate(key, new Date())).toMatchObject({ keyId, clientId, account, role: 'admin' });
 
     const listed = await runCommand(['keys', 'list', '--account', account, '--json'], { env });
     expect(JSON.parse(listed.stdout)).toEqual([
-      { keyId, clientId, account, role: 'admin', createdAt: expect.any(String), revokedAt: null },
+      {
+        ...{ keyId, clientId, account, role: 'admin', createdAt: expect.any(String) },
+        ...{ expiresAt: null, lastUsedAt: null, revokedAt: null },
+      },
     ]);
 
     expect(await runCommand(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
-    expect(await store.authenticate(key)).toBeUndefined();
+    expect(await store.authenticate(key, new Date())).toBeUndefined();
     expect(await runCommand(['keys', 'revoke', keyId], { env })).toMatchObject({ code: 0 });
   });
 
   it('keeps the client it is given', async () => {
     const args = ['keys', 'create', '--account', account, '--role', 'member', '--client', 'reports', '--json'];
     expect(JSON.parse((await runCommand(args, { env })).stdout)).toMatchObject({ clientId: 'reports' });
+  });
+
+  it('names the account, and gives a key an end', async () => {
+    const named = uniquePrefix();
+    const args = ['keys', 'create', '--account', named, '--role', 'member', '--client', 'reports'];
+    const end = ['--expires-at', '2099-12-31T00:00:00Z', '--name', 'ACME Corp.'];
+    const created = JSON.parse((await runCommand([...args, ...end, '--json'], { env })).stdout);
+    expect(created).toMatchObject({ expiresAt: '2099-12-31T00:00:00.000Z' });
+    expect((await runCommand([...args, ...end], { env })).stdout).toContain('expires  2099-12-31T00:00:00.000Z\n');
+    expect(await new AccountDirectory(redis, REDIS_PREFIX).find(named)).toMatchObject({ name: 'ACME Corp.' });
+    const { stdout } = await runCommand(['keys', 'list', '--account', named], { env });
+    expect(stdout).toMatch(/^KEY .* EXPIRES +LAST USED +REVOKED\n.* 2099-12-31T00:00:00.000Z/);
+    const past = await runCommand([...args, '--expires-at', '2020-01-01T00:00:00Z'], { env });
+    expect(past).toMatchObject({ code: 2, stderr: expect.stringContaining('--expires-at must lie in the future') });
   });
 
   it('says so when there is no such key', async () => {
@@ -209,90 +219,18 @@ describe('meterline keys', () => {
   });
 });
 
-describe('meterline emit', () => {
-  const lines = Array.from({ length: 5 }, (_, n) => ({ n, usage: 0.1 + n, text: 'é\u2028' }));
-  const file = lines.map((line) => JSON.stringify(line)).join('\n');
-
-  it('puts into the queue what is in the file, in jobs of the batch size', async () => {
-    const { prefix, env } = queueEnv();
-    const path = join(directory, 'events.jsonl');
-    await writeFile(path, file);
-    const { code, stdout } = await runCommand(['emit', path, '--batch', '2', '--json'], { env });
-    expect({ code, result: JSON.parse(stdout) }).toMatchObject({
-      code: 0,
-      result: { events: 5, jobs: 3, badLines: 0 },
-    });
-    expect(await jobsOf(prefix)).toEqual([
-      { events: lines.slice(0, 2) },
-      { events: lines.slice(2, 4) },
-      { events: lines.slice(4) },
-    ]);
-  });
-
-  it('sends the good lines of standard input and reports the bad ones', async () => {
-    const { prefix, env } = queueEnv();
-    const run = await runCommand(['emit', '-'], { env, stdin: '{"a":1}\r\nnope\r\n\r\n{"a":2}' });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toMatch(/^standard input:2: not JSON: .*\nmeterline: 1 bad line, not sent\n$/);
-    expect(await jobsOf(prefix)).toEqual([{ events: [{ a: 1 }, { a: 2 }] }]);
-  });
-
-  it('sends nothing with --check, and says why the worker would refuse an event', async () => {
-    const { prefix, env } = queueEnv();
-    const run = await runCommand(['emit', '-', '--check', '--json'], { env, stdin: file });
-    expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('standard input:1: missing_field: ') });
-    expect(JSON.parse(run.stdout)).toMatchObject({ validEvents: 0, badLines: 5 });
-    expect(await jobsOf(prefix)).toEqual([]);
-  });
-
-  it('says so when there is no such file', async () => {
-    const { env } = queueEnv();
-    expect(await runCommand(['emit', join(directory, 'none')], { env })).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `meterline: cannot read ${join(directory, 'none')}: there is no such file\n`,
-    });
-  });
-});
-
-describe('meterline replay', () => {
-  it('puts two events per request into the queue, under the account and at the time it is given', async () => {
-    const { prefix, env } = queueEnv();
-    const args = ['replay', ...TRACE, '--no-wait', '--account', 'acme', '--shift-hours', '24', '--json'];
-    const { code, stdout } = await runCommand(args, { env });
-    expect({ code, result: JSON.parse(stdout) }).toMatchObject({
-      code: 0,
-      result: { files: 2, requests: 1_000, events: 2_000, jobs: 4, takenIn: null },
-    });
-    const jobs = await jobsOf(prefix);
-    expect(jobs.map(({ events }) => events.length)).toEqual([500, 500, 500, 500]);
-    expect(jobs[0]?.events[0]).toMatchObject({ accountId: 'acme', timestamp: '2023-11-17T18:17:03.9799600Z' });
-    expect(new Set(jobs.flatMap(({ events }) => events.map((event) => JSON.stringify(event)))).size).toBe(2_000);
-  });
-
-  it('sends nothing of any file when one has a bad line, and names it', async () => {
-    const { prefix, env } = queueEnv();
-    const bad = join(directory, 'azure-llm-2023-conv.csv');
-    await writeFile(bad, 'TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,many,10\r\n');
-    const run = await runCommand(['replay', TRACE[0] ?? '', bad], { env });
-    expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining(`meterline: ${bad}:2: expected a request`) });
-    expect(await jobsOf(prefix)).toEqual([]);
-  });
-
-  it('gives up, with nothing lost, when no worker stores anything', async () => {
-    const { prefix, env } = queueEnv();
-    const run = await runCommand(['replay', ...TRACE, '--patience', '1'], { env });
-    expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('4 jobs are still in the queue') });
-    expect(await jobsOf(prefix)).toHaveLength(4);
-  });
-
-  it('stops at Ctrl-C and says how far it came', async () => {
-    const { prefix, env } = queueEnv();
-    const run = await runMeterline(['replay', ...TRACE], { env, interruptAt: 'Waiting' });
-    expect(run).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('interrupted. 4 jobs are still in the queue'),
-    });
-    expect(await jobsOf(prefix)).toHaveLength(4);
+describe('meterline completion', () => {
+  it('knows every command and its flags, in each shell', async () => {
+    const shells = ['bash', 'zsh', 'fish'];
+    const scripts = await Promise.all(shells.map(async (shell) => (await runCommand(['completion', shell])).stdout));
+    const [bash, zsh, fish] = scripts;
+    for (const { name } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
+      expect(bash).toMatch(new RegExp(`^ {4}'meterline ${name}'\\) words='[^']*--help' ?`, 'm'));
+      expect(zsh).toContain(`\n_meterline_${name.replaceAll('-', '_')}() {`);
+      expect(fish).toContain(`\ncomplete -c meterline -n '__meterline_at meterline ${name}' -l help`);
+    }
+    expect(bash).toMatch(/^ {4}'meterline keys create'\) words='--account --role .*--json --help' ;;$/m);
+    expect(zsh).toContain(`'*--role[what it may do there]:value:(admin member)'`);
+    expect(fish).toContain(`-n '__meterline_at meterline keys create' -l role -x -a 'admin member'`);
   });
 });

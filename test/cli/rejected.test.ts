@@ -1,5 +1,5 @@
 /** meterline rejected: from a refusal to an event that counts, or to none. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { formatRejectionId } from '@meterline/operations/rejections';
 import { readOpenRejections } from '@meterline/warehouse';
 import {
@@ -13,10 +13,9 @@ import {
   usageEvent,
 } from '../e2e/pipeline.js';
 import { killServices, startIngest } from '../services.js';
+import { uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
 import type { MeterlineOptions } from './run-meterline.js';
-
-jest.setTimeout(60_000);
 
 const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
 
@@ -30,11 +29,9 @@ afterAll(async () => {
   await pipeline.close();
 });
 
-let accounts = 0;
 let accountId: string;
 beforeEach(() => {
-  accounts += 1;
-  accountId = `account-${accounts}`;
+  accountId = uniquePrefix();
 });
 
 const event = (n: number, changes: object = {}) => ({ ...usageEvent(n, { accountId }), ...changes });
@@ -49,13 +46,7 @@ async function ids(): Promise<string[]> {
   return open.map(formatRejectionId);
 }
 
-interface Listed {
-  readonly id: string;
-  readonly jobId: string;
-  readonly reason: string;
-}
-
-async function listed(...args: string[]): Promise<Listed[]> {
+async function listed(...args: string[]): Promise<{ id: string; jobId: string; reason: string }[]> {
   const { stdout } = await rejected(['list', ...args, '--json']);
   return JSON.parse(stdout);
 }
@@ -153,22 +144,14 @@ describe('meterline rejected replay', () => {
 
   it('says with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
     await refuse(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
-    const rehearsal = await rejected([
-      'replay',
-      '--all',
-      '--account',
-      accountId,
-      '--edit',
-      'usage=1',
-      '--dry-run',
-      '--json',
-    ]);
+    const dryRun = ['--edit', 'usage=1', '--dry-run'];
+    const rehearsal = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
     expect(JSON.parse(rehearsal.stdout)).toMatchObject([
       { verdict: 'still invalid_void: void must be true or false' },
       { verdict: 'valid' },
     ]);
     const [, id = ''] = await ids();
-    const one = await rejected(['replay', id, '--edit', 'usage=1', '--dry-run']);
+    const one = await rejected(['replay', id, ...dryRun]);
     expect(one.stdout).toContain(JSON.stringify(event(1, { usage: 1 })));
     expect(await ids()).toHaveLength(2);
     expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 0 });
@@ -236,10 +219,11 @@ describe('meterline rejected replay', () => {
     const [reference = '', holder = ''] = await ids();
     const shown = await rejected(['show', reference, '--json']);
     expect(JSON.parse(shown.stdout)).toMatchObject({ position: 2, heldBy: holder });
-    for (const command of ['replay', 'discard']) {
-      expect(
-        await rejected([command, holder, ...(command === 'discard' ? ['--yes'] : ['--unset', 'extra'])]),
-      ).toMatchObject({
+    for (const command of [
+      ['replay', '--unset', 'extra'],
+      ['discard', '--yes'],
+    ]) {
+      expect(await rejected([...command, holder])).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(`${holder} stays: other refused events of its job refer to its payload`),
       });

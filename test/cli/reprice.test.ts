@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { insertUsageEvents, readRepricingStep, sealNext } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
@@ -12,8 +12,6 @@ import { killServices, startIngest } from '../services.js';
 import { select, testRedisUrl, uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
 import type { MeterlineOptions } from './run-meterline.js';
-
-jest.setTimeout(60_000);
 
 const SANDBOX = 'sandbox_compute_runtime_gbs';
 const WINDOW = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
@@ -42,11 +40,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-let accounts = 0;
 let accountId: string;
 beforeEach(() => {
-  accounts += 1;
-  accountId = `account-${accounts}`;
+  accountId = uniquePrefix();
 });
 
 /** Event number n of the account that only this test uses. */
@@ -62,12 +58,14 @@ async function bookFile(name: string, version: number, amount: string, effective
   return path;
 }
 
-/** Re-prices the test's account on 1 January 2026, unless the arguments say otherwise. */
-function reprice(args: readonly string[], options: MeterlineOptions = {}) {
+/** A command about the test's account. */
+function run(command: string, args: readonly string[], options: MeterlineOptions = {}) {
   const { REDIS_URL: _redis, ...env } = pipeline.env;
-  const account = ['--account', accountId];
-  return runCommand(['reprice', ...account, ...WINDOW, ...args], { ...options, env: { ...env, ...options.env } });
+  return runCommand([command, '--account', accountId, ...args], { ...options, env: { ...env, ...options.env } });
 }
+
+/** On 1 January 2026, unless the arguments say otherwise. */
+const reprice = (args: readonly string[], options?: MeterlineOptions) => run('reprice', [...WINDOW, ...args], options);
 
 /** Sends the events and waits until they are stored, with the built-in prices or the new ones. */
 async function ingest(batch: readonly UsageEventInput[], queue = pipeline.queue): Promise<void> {
@@ -75,26 +73,13 @@ async function ingest(batch: readonly UsageEventInput[], queue = pipeline.queue)
   await drained(queue);
 }
 
-interface Sum {
-  readonly events: number;
-  readonly usage: string;
-  readonly cost: string;
-  readonly repriced: number;
-}
-
 /** What readers see of the account. */
-async function sums(): Promise<Sum | undefined> {
+async function sums() {
   const query = `SELECT toUInt32(count()) AS events, toString(sum(usage)) AS usage, toString(sum(cost)) AS cost,
                    toUInt32(countIf(price_revision > 0)) AS repriced
             FROM usage_events FINAL WHERE account_id = {accountId: String} AND NOT voided`;
-  return (await select<Sum>(pipeline.warehouse, query, { accountId }))[0];
-}
-
-const scope = () => ({ accountId, window: { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) } });
-
-function audit() {
-  const { REDIS_URL: _redis, ...env } = pipeline.env;
-  return runCommand(['audit', '--account', accountId], { env });
+  type Sums = { readonly events: number; readonly usage: string; readonly cost: string; readonly repriced: number };
+  return (await select<Sums>(pipeline.warehouse, query, { accountId }))[0];
 }
 
 async function isRegistered(version: number): Promise<boolean> {
@@ -127,8 +112,8 @@ describe('meterline reprice', () => {
     expect(await sums()).toEqual(before);
     expect(await isRegistered(3)).toBe(false);
 
-    const run = await reprice(['--book', other, '--json']);
-    expect({ code: run.code, result: JSON.parse(run.stdout) }).toMatchObject({ code: 0, result });
+    const { code, stdout } = await reprice(['--book', other, '--json']);
+    expect({ code, result: JSON.parse(stdout) }).toMatchObject({ code: 0, result });
     expect(await sums()).toEqual({ events: 3, usage: '2.333333333', cost: '0.000036666667', repriced: 2 });
     expect(await isRegistered(3)).toBe(true);
   });
@@ -212,48 +197,38 @@ describe('meterline reprice', () => {
       proxy.treat({ kind: 'refuse' });
       return '';
     };
-    const run = await reprice(['--book', twice, '--step', '25'], {
+    const ended = await reprice(['--book', twice, '--step', '25'], {
       env: { CLICKHOUSE_URL: `http://127.0.0.1:${proxy.port}` },
       stdin: { at: '100 done', answer: refuse },
     });
     await proxy.close();
-    expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toContain(
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain(
       'Stopped on the way. Run the same command again: it does the rest, and nothing twice.',
     );
-    expect(run.stderr).toContain('cannot reach ClickHouse');
+    expect(ended.stderr).toContain('cannot reach ClickHouse');
     expect(await reprice(['--book', twice])).toMatchObject({ code: 0 });
     expect(await sums()).toMatchObject({ events: 1_000, repriced: 1_000 });
   });
 
-  it('says of a rehearsal at Ctrl-C that it has not compared everything', async () => {
+  it.each([
+    ['of a rehearsal', ['--dry-run'], 'interrupted before everything was compared'],
+    ['between two steps', [], 'interrupted. Run the same command again: it does the rest, and nothing twice.'],
+  ])('stops at Ctrl-C %s and says what is left', async (_when, args, words) => {
     await ingest(events(1_000));
-    const run = await reprice(['--book', twice, '--step', '25', '--dry-run'], { interruptAt: '100 done' });
-    expect(run).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('interrupted before everything was compared'),
-    });
-  });
-
-  it('stops at Ctrl-C between two steps and says that it can go on', async () => {
-    await ingest(events(1_000));
-    const run = await reprice(['--book', twice, '--step', '25'], { interruptAt: '100 done' });
-    expect(run).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('interrupted. Run the same command again: it does the rest, and nothing twice.'),
-    });
+    const ended = await reprice(['--book', twice, '--step', '25', ...args], { interruptAt: '100 done' });
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
     expect((await sums())?.repriced).toBeLessThan(1_000);
   });
 
   it('writes nothing when an event is older than its first price, and names the event', async () => {
     await ingest([event(0), event(3_600)]);
     const late = await bookFile('late.json', 2, '1', '2026-01-01T01:00:00Z');
-    const run = await reprice(['--book', late]);
-    expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toContain(`no price for ${SANDBOX} at 2026-01-01T00:00:00Z, the time of event 0190c5e4-`);
+    const ended = await reprice(['--book', late]);
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain(`no price for ${SANDBOX} at 2026-01-01T00:00:00Z, the time of event 0190c5e4-`);
     expect(await sums()).toMatchObject({ repriced: 0 });
-    const narrowed = await reprice(['--book', late, '--from', '2026-01-01T01:00:00Z']);
-    expect(narrowed).toMatchObject({ code: 0 });
+    expect(await reprice(['--book', late, '--from', '2026-01-01T01:00:00Z'])).toMatchObject({ code: 0 });
     expect(await sums()).toMatchObject({ repriced: 1, cost: '1.0000115' });
   });
 
@@ -261,14 +236,12 @@ describe('meterline reprice', () => {
     await ingest([event(0)]);
     const late = await bookFile('lacks.json', 4, '1', '2026-01-01T01:00:00Z');
     expect(await reprice(['--book', late])).toMatchObject({ code: 1 });
-    const fixed = await bookFile('fixed.json', 4, '1');
-    expect(await reprice(['--book', fixed])).toMatchObject({ code: 0 });
+    expect(await reprice(['--book', await bookFile('fixed.json', 4, '1')])).toMatchObject({ code: 0 });
     expect(await sums()).toMatchObject({ repriced: 1 });
   });
 
   it('says that there are no events, and uses up no version for them', async () => {
-    const unused = await bookFile('unused.json', 5, '1');
-    expect(await reprice(['--book', unused])).toMatchObject({
+    expect(await reprice(['--book', await bookFile('unused.json', 5, '1')])).toMatchObject({
       code: 0,
       stdout: `Account ${accountId} has no events in this window.\n`,
     });
@@ -279,8 +252,7 @@ describe('meterline reprice', () => {
     await ingest([event(0)]);
     const conflict = await bookFile('conflict.json', 0, '5');
     for (const dryRun of [[], ['--dry-run']]) {
-      const run = await reprice(['--book', conflict, ...dryRun]);
-      expect(run).toEqual({
+      expect(await reprice(['--book', conflict, ...dryRun])).toEqual({
         code: 1,
         stdout: '',
         stderr:
@@ -303,23 +275,26 @@ describe('meterline reprice', () => {
     });
   });
 
-  it.each([[['--from', '2026-01-01']], [['--from', '2026-01-02T00:00:00Z']], [['--account', '']], [['--step', '0']]])(
-    '%j is wrong usage',
-    async (args) => {
-      expect(await reprice(args)).toMatchObject({ code: 2, stdout: '' });
-    },
-  );
+  it.each([
+    ['--from', '2026-01-01'],
+    ['--from', '2026-01-02T00:00:00Z'],
+    ['--account', ''],
+    ['--step', '0'],
+  ])('%s %j is wrong usage', async (...args) => {
+    expect(await reprice(args)).toMatchObject({ code: 2, stdout: '' });
+  });
 
   it('changes sealed cells too, also those of events whose prices an interrupted run has changed already', async () => {
     await ingest([event(0), event(1), event(3_700)]);
     while (await sealNext(pipeline.warehouse, Date.UTC(2026, 0, 3)));
-    const [first] = await readRepricingStep(pipeline.warehouse, scope(), undefined, 1);
+    const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
+    const [first] = await readRepricingStep(pipeline.warehouse, { accountId, window }, undefined, 1);
     if (!first) throw new Error('nothing was stored');
     // What a run leaves behind that was killed after an insert.
     await insertUsageEvents(pipeline.warehouse, [{ ...first, cost: 2n * first.cost, priceRevision: 1, priceBook: 1 }]);
-    expect((await audit()).code).toBe(1);
+    expect((await run('audit', [])).code).toBe(1);
 
     expect((await reprice(['--book', twice])).code).toBe(0);
-    expect(await audit()).toMatchObject({ code: 0, stdout: expect.stringContaining('Compared 1 day.') });
+    expect(await run('audit', [])).toMatchObject({ code: 0, stdout: expect.stringContaining('Compared 1 day.') });
   });
 });

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { createContext } from '../../packages/cli/src/process-context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
-import { type MeterlineOptions, type MeterlineRun, runMeterline } from './run-meterline.js';
+import { holds, type MeterlineOptions, type MeterlineRun, runMeterline } from './run-meterline.js';
 
 /**
  * Runs the command line inside this process, which takes a fraction of a process of its own: for tests that are about
@@ -21,7 +21,7 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
   stderr.setEncoding('utf8').on('data', (chunk: string) => {
     const before = printed.stderr;
     printed.stderr += chunk;
-    const appears = (text: string) => printed.stderr.includes(text) && !before.includes(text);
+    const appears = (text: string | RegExp) => holds(printed.stderr, text) && !holds(before, text);
     if (interruptAt !== undefined && appears(interruptAt)) interruption.abort();
     if (typeof stdin === 'object' && appears(stdin.at)) {
       stdin.answer().then(

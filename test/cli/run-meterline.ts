@@ -18,7 +18,7 @@ export interface MeterlineOptions {
   /** Default: the root of the checkout. */
   readonly cwd?: string;
   /** Ends the command as soon as this appears on stderr. */
-  readonly interruptAt?: string;
+  readonly interruptAt?: string | RegExp;
   /** What ends it; default: SIGINT. */
   readonly interruptWith?: NodeJS.Signals;
 }
@@ -46,7 +46,7 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
     stderr += chunk;
     const { interruptAt, interruptWith = 'SIGINT', stdin } = options;
     // Once: a second one would end the process at once.
-    if (interruptAt !== undefined && stderr.includes(interruptAt) && !before.includes(interruptAt))
+    if (interruptAt !== undefined && holds(stderr, interruptAt) && !holds(before, interruptAt))
       child.kill(interruptWith);
     if (typeof stdin === 'object' && stderr.includes(stdin.at) && !before.includes(stdin.at))
       stdin.answer().then(
@@ -60,4 +60,8 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr }));
   });
+}
+
+export function holds(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   bearer,
   DAY,
+  errorBody,
   errorOf,
   event,
   metricsPath,
@@ -10,6 +11,7 @@ import {
   startApi,
   type TestApi,
 } from './fixture.js';
+import { sendBytes } from './raw-http.js';
 
 let api: TestApi;
 let admin: string;
@@ -29,7 +31,12 @@ const ask = (token: string, query: Query = DAY, account = 'acme') =>
   api.request(metricsPath(account, query), bearer(token));
 const withHeaders = (headers: Record<string, string>) => api.request(metricsPath('acme', DAY), { headers });
 
-const ACCOUNT_PATHS = ['metrics', 'metrics/enums/group-by', 'metrics/enums/resource-types'];
+const ACCOUNT_PATHS = [
+  'metrics',
+  'metrics/enums/group-by',
+  'metrics/enums/resource-types',
+  'metrics/enums/billing-dimensions',
+];
 
 describe('without valid credentials', () => {
   it.each(ACCOUNT_PATHS.map((path) => `/v0/accounts/acme/${path}`).concat('/v0/accounts'))(
@@ -81,7 +88,7 @@ describe('the two headers', () => {
     expect(answer.status).toBe(200);
   });
 
-  it.each(['Bearer other', 'Basic YTpi', ''])('%j beside a valid one is 400', async (other) => {
+  it.each(['Bearer other', 'Bearer', 'bearer two words'])('%j beside another bearer token is 400', async (other) => {
     for (const headers of [
       { authorization: `Bearer ${admin}`, 'x-svc-authorization': other },
       { authorization: other, 'x-svc-authorization': `Bearer ${admin}` },
@@ -90,6 +97,34 @@ describe('the two headers', () => {
       expect(answer.status).toBe(400);
       expect(errorOf(answer).error).toBe('conflicting_credentials');
     }
+  });
+
+  it.each(['Basic YTpi', 'Digest username="x"', 'x', ''])(
+    '%j beside a bearer token is for something else',
+    async (other) => {
+      for (const headers of [
+        { authorization: `Bearer ${admin}`, 'x-svc-authorization': other },
+        { authorization: other, 'x-svc-authorization': `Bearer ${admin}` },
+      ]) {
+        expect((await withHeaders(headers)).status).toBe(200);
+      }
+    },
+  );
+
+  it.each(['Authorization', 'X-Svc-Authorization'])('two different %s have a message of their own', async (name) => {
+    const send = (...values: string[]) => {
+      const sent = values.map((value) => `${name}: ${value}\r\n`).join('');
+      return sendBytes(api.url, `GET /v0/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${sent}\r\n`, {
+        keepsOpen: true,
+      });
+    };
+    for (const other of ['Bearer other', 'Basic YTpi']) {
+      const { status, body } = await send(`Bearer ${admin}`, other);
+      const { error, message } = errorBody.parse(body);
+      expect([status, error]).toEqual([400, 'conflicting_credentials']);
+      expect(message).toContain(`2 ${name} headers`);
+    }
+    expect((await send(`Bearer ${admin}`, `Bearer ${admin}`)).status).toBe(200);
   });
 });
 
@@ -135,6 +170,18 @@ describe('a member', () => {
     const { code, error, message } = errorOf(answer);
     expect([code, error, message]).toEqual([403, 'forbidden', 'Access denied']);
     expect((await ask(admin, { ...DAY, ...query })).status).toBe(200);
+  });
+
+  it('may not ask for the resource types of a workspace', async () => {
+    const path = `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams({ ...DAY, workspace: 'main' })}`;
+    expect(errorOf(await api.request(path, bearer(member)))).toMatchObject({ code: 403, error: 'forbidden' });
+    expect((await api.request(path, bearer(admin))).body).toEqual({ values: ['sandbox'] });
+  });
+
+  it('never sees a workspace', async () => {
+    for (const groupBy of ['resource_name', 'resource_uuid', 'resource_type,resource_name,billing_dimension']) {
+      expect((await ask(member, { ...DAY, groupBy })).text).not.toContain('workspace');
+    }
   });
 });
 

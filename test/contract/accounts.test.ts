@@ -48,6 +48,21 @@ describe('at 2026-04-16', () => {
     const answer = await list(`?${name}=1`, '2026-04-16');
     expect([answer.status, errorOf(answer).details?.[0]?.['parameter']]).toEqual([400, name]);
   });
+
+  it('names the version that takes what it does not', async () => {
+    const answer = await api.request('/v0/accounts?limit=5', { headers: { authorization: `Bearer ${key}` } });
+    expect(errorOf(answer).message).toBe(
+      'limit is not supported; send the header Svc-Version: 2026-04-28, the first version with pages and an order.',
+    );
+  });
+});
+
+it.each(['2026-04-16', '2026-04-28'])('at %s a workspace is taken, and not looked at', async (version) => {
+  const plain = await list('', version, key);
+  for (const query of ['?workspace=main', '?workspace=', '?workspace=a&workspace=b']) {
+    const { status, text } = await list(query, version, key);
+    expect([status, text]).toEqual([200, plain.text]);
+  }
 });
 
 describe('at 2026-04-28', () => {

@@ -1,10 +1,25 @@
 /** The client against the real service. */
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { addDecimals, sumDecimals } from '@meterline/catalog';
 import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
+import { installPacked, type PackedPackage } from '../packages/packed-package.js';
 import { bearer, DAY, event, metricsPath, startApi, type TestApi } from './fixture.js';
 
 const ACCOUNT = 'acme & söhne';
+
+const WRONG = `import type { MeterlineClient } from '@meterline/client';
+declare const client: MeterlineClient;
+const window = { startTime: new Date(0), endTime: new Date() };
+const [group] = (await client.metrics('acme', { ...window, groupBy: ['resource_uuid', 'billing_dimension'] })).data;
+if (group) {
+  const filled: string[] = [group.resourceUuid, group.summary.usage, group.timeseries[0]?.usage ?? ''];
+  const enriched: string = group.resourceName;
+  console.log(filled, enriched);
+}
+const { summary, data } = await client.metrics('acme', window);
+console.log(summary.totalUsage, data[0]?.workspace);
+`;
 
 let api: TestApi;
 let key: string;
@@ -46,6 +61,16 @@ describe('metrics', () => {
     expect(pages[0]?.summary.totalCost).toBe('31125.00000000025');
   });
 
+  it('iterates over every group, and gives all of them at once', async () => {
+    const query = { ...DAY, groupBy: ['resource_name'], limit: 60 } as const;
+    const names: string[] = [];
+    for await (const { resourceName } of client.metricsEntries(ACCOUNT, query)) names.push(resourceName);
+    expect([names.length, names[0], names[249]]).toEqual([250, 'box-249', 'box-0']);
+    const { data, meta, summary } = await client.allMetrics(ACCOUNT, query);
+    expect(data.map(({ resourceName }) => resourceName)).toEqual(names);
+    expect([meta, summary.totalCost]).toEqual([{ hasMore: false, nextCursor: '' }, '31125.00000000025']);
+  });
+
   it('sends every parameter', async () => {
     const query = {
       startTime: new Date(DAY.startTime),
@@ -67,7 +92,11 @@ describe('metrics', () => {
       '7.000000000001',
       1,
     ]);
-    expect((await client.metrics(ACCOUNT, { ...query, resourceUuid: '' })).data).toEqual([]);
+    expect(
+      (await client.metrics(ACCOUNT, { ...query, resourceUuid: undefined, withoutResourceUuid: true })).data,
+    ).toEqual([]);
+    const several = { ...query, workspace: ['w1', 'nobody'], resourceUuid: ['u-2', 'u-1'], withoutResourceUuid: false };
+    expect((await client.metrics(ACCOUNT, several)).data).toEqual(data);
   });
 
   it('gives the text as the API sent it', async () => {
@@ -81,10 +110,63 @@ describe('metrics', () => {
   });
 });
 
+describe('packed and installed alone', () => {
+  let packed: PackedPackage;
+  beforeAll(async () => {
+    const readme = await readFile(new URL('../../packages/client/README.md', import.meta.url), 'utf8');
+    const blocks = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
+    expect(blocks).toHaveLength(5);
+    packed = await installPacked('client', { readme: blocks.join(''), wrong: WRONG });
+  });
+  afterAll(() => packed.remove());
+
+  it('is its code, a description and a licence', () => {
+    expect(packed.files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js']));
+    expect(packed.files.filter((path) => /test|tsbuildinfo|tsconfig/.test(path))).toEqual([]);
+  });
+
+  it('knows the members of a group that its groupBy fills, and no other', () => {
+    expect(packed.faults).toEqual([
+      "wrong.ts(7,9): error TS2322: Type 'string | undefined' is not assignable to type 'string'.",
+      "wrong.ts(11,21): error TS2339: Property 'totalUsage' does not exist on type '{ totalCost: DecimalText; }'.",
+      expect.stringMatching(
+        /^wrong\.ts\(11,42\): error TS2339: Property 'workspace' does not exist on type '\{ summary/,
+      ),
+    ]);
+  });
+
+  it('does what its description shows', async () => {
+    const agent = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' } as const;
+    await api.seed([
+      event({ ...agent, workspace: 'production', resourceName: 'crawler', usage: '12', cost: '131000.123456789012' }),
+      event({ workspace: 'staging', resourceName: 'crawler', cost: '2' }),
+    ]);
+    const settings = { METERLINE_URL: api.url, METERLINE_API_KEY: await api.key('acme'), METERLINE_ACCOUNT: 'acme' };
+    expect((await packed.run('readme', settings)).split('\n')).toEqual([
+      'production $131,000.12',
+      'staging $2.00',
+      'October $131,002.12',
+      'agent_compute_runtime_gbs 12',
+      'crawler several workspaces',
+      '1 false',
+      '1 resources',
+      '155897.43 155897.43 true',
+      expect.stringMatching(/^403 forbidden Access denied .{36}$/),
+      '',
+    ]);
+  });
+});
+
 describe('enums and accounts', () => {
   it('lists them', async () => {
     expect(await client.resourceTypes(ACCOUNT, DAY)).toEqual(['sandbox']);
+    expect(await client.resourceTypes(ACCOUNT, { ...DAY, resourceType: ['agent', 'job'] })).toEqual([]);
     expect(await client.groupByDimensions(ACCOUNT)).toContain('workspace');
+    expect((await client.billingDimensions(ACCOUNT))[0]).toEqual({
+      billingDimension: 'sandbox_compute_runtime_gbs',
+      resourceType: 'sandbox',
+      unit: 'gbs',
+    });
   });
 
   it.each(['2026-04-16', '2026-04-28'] as const)('lists accounts at version %s', async (apiVersion) => {
@@ -93,6 +175,33 @@ describe('enums and accounts', () => {
       { id: ACCOUNT, name: ACCOUNT, role: 'admin', createdAt: expect.any(String) },
     ]);
   });
+});
+
+describe('keys of a service account', () => {
+  it.each(['2026-04-16', '2026-04-28'] as const)(
+    'are created, listed and revoked at version %s',
+    async (apiVersion) => {
+      const clientId = `reports/${apiVersion}`;
+      const admin = new MeterlineClient({ baseUrl: api.url, credential: key, apiVersion });
+      const { key: secret, ...created } = await admin.createApiKey(clientId, {
+        role: 'member',
+        expiresAt: new Date('2099-12-31T00:00:00Z'),
+      });
+      expect(created).toEqual({
+        id: expect.stringMatching(/^[0-9a-f]{24}$/),
+        account: ACCOUNT,
+        role: 'member',
+        createdAt: '2025-11-15T12:00:00.000Z',
+        expiresAt: '2099-12-31T00:00:00.000Z',
+        revoked: false,
+      });
+      const reader = new MeterlineClient({ baseUrl: api.url, credential: secret });
+      expect(await reader.accounts()).toMatchObject([{ id: ACCOUNT, role: 'member' }]);
+      await admin.revokeApiKey(clientId, created.id);
+      const [listed, ...others] = await admin.apiKeys(clientId);
+      expect([others, listed]).toEqual([[], expect.objectContaining({ ...created, revoked: true })]);
+    },
+  );
 });
 
 describe('refusals', () => {

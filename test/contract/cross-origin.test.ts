@@ -28,6 +28,8 @@ describe('a web page', () => {
       'Svc-Version',
       'X-Request-Id',
       'Retry-After',
+      'RateLimit',
+      'RateLimit-Policy',
       'WWW-Authenticate',
     ]);
   });
@@ -44,10 +46,10 @@ describe('a web page', () => {
 });
 
 describe('a preflight', () => {
-  it.each(['GET', 'DELETE'])('allows %s with credentials in a header', async (method) => {
+  it.each(['GET', 'POST', 'DELETE'])('allows %s with credentials in a header', async (method) => {
     const { status, headers } = await preflight(APP, method);
     expect([status, headers.get('access-control-allow-origin')]).toEqual([204, APP]);
-    expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'DELETE']);
+    expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'POST', 'DELETE']);
     expect(headers.get('access-control-allow-headers')).toBe('authorization');
     expect(headers.get('access-control-max-age')).toBe('600');
   });

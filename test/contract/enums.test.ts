@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
 import { bearer, errorOf, event, startApi, type TestApi } from './fixture.js';
 
 let api: TestApi;
@@ -61,7 +62,7 @@ describe('enums/resource-types', () => {
   });
 
   it('has no longest window', async () => {
-    expect(await types('1970-01-01T00:00:00Z', '2100-12-31T23:59:59Z')).toEqual({
+    expect(await types('0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z')).toEqual({
       values: ['sandbox', 'job', 'volume'],
     });
   });
@@ -74,9 +75,54 @@ describe('enums/resource-types', () => {
     ]);
   });
 
+  it.each([
+    ['resourceType=volume', ['volume']],
+    ['resourceType=volume&resourceType=job&resourceName=box', ['job', 'volume']],
+    ['billingDimension=job_compute_runtime_gbs', ['job']],
+    ['resourceName=nobody', []],
+    ['withoutResourceUuid=true', []],
+    ['resourceUuid=u-1', ['sandbox', 'job', 'volume']],
+  ])('takes the filters of the metrics: %s', async (filters, values) => {
+    const query = `?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&${filters}`;
+    expect((await ask('resource-types', query)).body).toEqual({ values });
+  });
+
+  it.each(['resourceUuid=', 'resourceType=vm', 'withoutResourceUuid=yes'])('refuses %s', async (filter) => {
+    const query = `?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&${filter}`;
+    expect(errorOf(await ask('resource-types', query)).error).toBe('invalid_parameter');
+  });
+
   it('takes no other parameter', async () => {
     const query = '?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&limit=5';
     const { message } = errorOf(await ask('resource-types', query));
-    expect(message).toBe('"limit" is not a parameter; the parameters are startTime, endTime.');
+    expect(message).toBe(
+      '"limit" is not a parameter; the parameters are startTime, endTime, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid.',
+    );
+  });
+});
+
+describe('enums/billing-dimensions', () => {
+  it("lists what the specification's table does", async () => {
+    const { values } = z.object({ values: z.array(z.unknown()) }).parse((await ask('billing-dimensions')).body);
+    expect(values).toHaveLength(12);
+    expect(values[0]).toEqual({
+      billingDimension: 'sandbox_compute_runtime_gbs',
+      resourceType: 'sandbox',
+      unit: 'gbs',
+    });
+    expect(values).toContainEqual({
+      billingDimension: 'agent_async_requests_count',
+      resourceType: 'agent',
+      unit: 'count',
+    });
+    expect(values[11]).toEqual({
+      billingDimension: 'custom_domain_active_time_hours',
+      resourceType: 'custom_domain',
+      unit: 'hours',
+    });
+  });
+
+  it('takes no parameter', async () => {
+    expect(errorOf(await ask('billing-dimensions', '?unit=gbs')).error).toBe('invalid_parameter');
   });
 });

@@ -1,9 +1,20 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
 import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
-import { createApp, createRedis, createSealReader, type QueryDependencies, startServer } from '@meterline/query';
+import {
+  Admission,
+  type AdmissionLimits,
+  createApp,
+  createRedis,
+  createSealReader,
+  type QueryDependencies,
+  SharedLimits,
+  startServer,
+} from '@meterline/query';
+import { isRedisFull } from '@meterline/service';
 import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
+import { pricedEvent } from '../priced-event.js';
 import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 import { checkAnswer } from './openapi-check.js';
 
@@ -31,6 +42,18 @@ export interface TestApi {
 
 export const NOW = new Date('2025-11-15T12:00:00Z');
 
+/** More than any test asks that is not about them. */
+export const NO_LIMITS: AdmissionLimits = {
+  process: 8,
+  account: 8,
+  caller: 8,
+  accountRate: { perSecond: 10_000, burst: 10_000 },
+  callerRate: { perSecond: 10_000, burst: 10_000 },
+  maxWaitMs: 60_000,
+  maxWaiting: 1_000,
+  maxWaitingOfAccount: 1_000,
+};
+
 /** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
 export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
   const { warehouse, drop } = await warehouseOf(replace);
@@ -45,10 +68,15 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     warehouse,
     readSealed: createSealReader(warehouse, () => clock.now),
     maxStoredGroups: 100_000,
+    admission: new Admission({ limits: NO_LIMITS, shared: new SharedLimits(redis, prefix, NO_LIMITS), warehouse }),
+    maxUnsentBytes: 64 * 1024 * 1024,
     keys,
     accounts,
     tokens: undefined,
+    protectedResource: undefined,
     pingRedis: () => redis.ping(),
+    isRedisFull: () => isRedisFull(redis),
+    isStopping: () => false,
     cursorSecret: 'a secret of the contract tests, 32 characters or more',
     clock: () => clock.now,
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
@@ -71,7 +99,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     request: (path, init) => send(`${url}${path}`, init),
     seed: (events) => insertUsageEvents(warehouse, events),
     stop: async () => {
-      await server.close(1_000);
+      await server.close(0);
       redis.disconnect();
       await drop();
     },
@@ -171,21 +199,14 @@ let events = 0;
 /** An event of 1 GB-second for 1 USD on the day above, but for what the sketch says. */
 export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ...fields }: EventSketch): PricedEvent {
   events += 1;
-  return {
+  return pricedEvent({
     eventId: `00000000-0000-7000-8000-${String(events).padStart(12, '0')}`,
-    accountId: 'acme',
     workspace: 'main',
-    resourceType: 'sandbox',
     resourceName: 'box',
     resourceUuid: 'u-1',
-    billingDimension: 'sandbox_compute_runtime_gbs',
     timestamp: Date.parse(at),
     usage: scaled(usage, 9),
     cost: scaled(cost, 12),
-    revision: 0,
-    voided: false,
-    priceRevision: 0,
-    priceBook: 0,
     ...fields,
-  };
+  });
 }

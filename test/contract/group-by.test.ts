@@ -15,21 +15,30 @@ type Entry = MetricsBody['data'][number];
 
 let api: TestApi;
 let key: string;
+/** Of an account in which every name and every UUID is of one workspace. */
+let tidy: string;
+let tidyMember: string;
 
 beforeAll(async () => {
   api = await startApi();
   key = await api.key('acme');
+  tidy = await api.key('tidy');
+  tidyMember = await api.key('tidy', 'member');
+  const disk = {
+    workspace: 'other',
+    resourceType: 'volume',
+    billingDimension: 'volume_storage_gbs',
+    resourceName: 'disk',
+    resourceUuid: '',
+    cost: '4',
+  } as const;
   await api.seed([
     event({ workspace: 'main', resourceName: 'box', resourceUuid: 'u-1', cost: '1' }),
     event({ workspace: 'other', resourceName: 'box', resourceUuid: 'u-2', cost: '2' }),
-    event({
-      workspace: 'other',
-      resourceType: 'volume',
-      billingDimension: 'volume_storage_gbs',
-      resourceName: 'disk',
-      resourceUuid: '',
-      cost: '4',
-    }),
+    event(disk),
+    event({ accountId: 'tidy', workspace: 'main', resourceName: 'box', resourceUuid: 'u-1', cost: '1' }),
+    event({ accountId: 'tidy', workspace: 'other', resourceName: 'crate', resourceUuid: 'u-2', cost: '2' }),
+    event({ ...disk, accountId: 'tidy' }),
   ]);
 });
 afterAll(() => api.stop());
@@ -70,7 +79,7 @@ const SETS: [string, string[]][] = [
 
 describe('each of the 25 sets of dimensions', () => {
   it.each(SETS)('%s fills exactly %j', async (groupBy, fields) => {
-    const body = await readMetrics(api, 'acme', key, { ...DAY, groupBy });
+    const body = await readMetrics(api, 'tidy', tidy, { ...DAY, groupBy });
     const withUsage = fields.includes(B);
     expect(body.data.length).toBeGreaterThan(0);
     for (const entry of body.data) {
@@ -86,13 +95,27 @@ describe('each of the 25 sets of dimensions', () => {
     if (withUsage) expect(body.summary.totalUsage).toBe(3);
   });
 
-  it.each(SETS)('%s means the same in reverse order', async (groupBy) => {
-    const reversed = groupBy.split(',').reverse().join(',');
-    const [one, other] = await Promise.all(
-      [groupBy, reversed].map((order) => readMetrics(api, 'acme', key, { ...DAY, groupBy: order })),
+  it.each(SETS)('%s means the same in reverse order, and with a parameter for each', async (groupBy) => {
+    const names = groupBy.split(',');
+    const each = names.map((name) => `groupBy=${name}`).join('&');
+    const [one, ...others] = await Promise.all(
+      [`groupBy=${groupBy}`, `groupBy=${[...names].reverse().join(',')}`, each].map((query) =>
+        api.request(metricsPath('acme', `${new URLSearchParams(DAY)}&${query}`), bearer(key)),
+      ),
     );
-    expect(other).toEqual(one);
+    expect(one?.status).toBe(200);
+    for (const other of others) expect(other.text).toBe(one?.text);
   });
+
+  it.each(SETS.filter(([groupBy]) => !groupBy.includes('workspace')))(
+    '%s shows a member the same, but for the workspace',
+    async (groupBy, fields) => {
+      const body = await readMetrics(api, 'tidy', tidyMember, { ...DAY, groupBy });
+      const seen = fields.filter((field) => field !== W);
+      for (const entry of body.data) expect(Object.keys(entry)).toEqual([...seen, 'summary', 'timeseries']);
+      expect(JSON.stringify(body)).not.toMatch(/main|other/);
+    },
+  );
 });
 
 describe('groups', () => {
@@ -165,36 +188,39 @@ describe('an invalid groupBy', () => {
 });
 
 describe('enriched fields', () => {
-  it('show the value that carries the most cost, not the one with the most events', async () => {
-    await api.seed([
-      ...['5', '5', '5'].map((cost) => event({ accountId: 'rich', workspace: 'many', resourceName: 'x', cost })),
-      event({ accountId: 'rich', workspace: 'dear', resourceName: 'x', cost: '16' }),
-    ]);
-    const body = await readMetrics(api, 'rich', await api.key('rich'), { ...DAY, groupBy: 'resource_name' });
-    expect(body.data.map((entry) => [entry.workspace, entry.summary.cost])).toEqual([['dear', 31]]);
-  });
+  const fieldsOf = async (accountId: string, groupBy: string) => {
+    const body = await readMetrics(api, accountId, await api.key(accountId), { ...DAY, groupBy });
+    return body.data.map(({ summary, timeseries: _series, ...fields }) => ({ ...fields, cost: summary.cost }));
+  };
 
-  it('show the smallest of several that tie', async () => {
+  it('are left out where a group has several values: no workspace gets the money of another', async () => {
     await api.seed([
-      event({ accountId: 'tie', workspace: 'zebra', resourceUuid: 'one', resourceName: 'n', cost: '2' }),
-      event({ accountId: 'tie', workspace: 'Zebra', resourceUuid: 'one', resourceName: 'm', cost: '2' }),
-      event({ accountId: 'tie', workspace: 'b', resourceUuid: 'free', resourceName: 'z', cost: '0' }),
-      event({ accountId: 'tie', workspace: 'a', resourceUuid: 'free', resourceName: 'y', cost: '0' }),
+      event({ accountId: 'two', workspace: 'prod', resourceName: 'x', cost: '0.69' }),
+      event({ accountId: 'two', workspace: 'dev', resourceName: 'x', cost: '0.575' }),
     ]);
-    const body = await readMetrics(api, 'tie', await api.key('tie'), { ...DAY, groupBy: 'resource_uuid' });
-    expect(body.data.map((entry) => [entry.resourceUuid, entry.workspace, entry.resourceName])).toEqual([
-      ['one', 'Zebra', 'm'],
-      ['free', 'a', 'y'],
+    expect(await fieldsOf('two', 'resource_name')).toEqual([
+      { resourceType: 'sandbox', resourceName: 'x', cost: 1.265 },
+    ]);
+    expect(await fieldsOf('two', 'workspace,resource_name')).toEqual([
+      { workspace: 'prod', resourceType: 'sandbox', resourceName: 'x', cost: 0.69 },
+      { workspace: 'dev', resourceType: 'sandbox', resourceName: 'x', cost: 0.575 },
     ]);
   });
 
-  it('each field is decided by itself', async () => {
+  it('are left out for what has no UUID, where that is of many resources', async () => {
+    const agent = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' } as const;
     await api.seed([
-      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'a', resourceName: 'p', cost: '3' }),
-      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'b', resourceName: 'q', cost: '2' }),
-      event({ accountId: 'mix', resourceUuid: 'u', workspace: 'c', resourceName: 'q', cost: '2' }),
+      event({ ...agent, accountId: 'bare', resourceUuid: '', workspace: 'a', resourceName: 'p' }),
+      event({ accountId: 'bare', resourceUuid: '', workspace: 'a', resourceName: 'q' }),
     ]);
-    const body = await readMetrics(api, 'mix', await api.key('mix'), { ...DAY, groupBy: 'resource_uuid' });
-    expect(body.data.map((entry) => [entry.workspace, entry.resourceName])).toEqual([['a', 'q']]);
+    expect(await fieldsOf('bare', 'resource_uuid')).toEqual([{ workspace: 'a', resourceUuid: '', cost: 2 }]);
+  });
+
+  it('are decided by usage, also where it costs nothing', async () => {
+    await api.seed([
+      event({ accountId: 'free', workspace: 'a', resourceName: 'x', cost: '1' }),
+      event({ accountId: 'free', workspace: 'b', resourceName: 'x', cost: '0', usage: '0' }),
+    ]);
+    expect(await fieldsOf('free', 'resource_name')).toEqual([{ resourceType: 'sandbox', resourceName: 'x', cost: 1 }]);
   });
 });

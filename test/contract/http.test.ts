@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp, startServer, type TrustProxy } from '@meterline/query';
 import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
-import { sendBytes } from './raw-http.js';
+import { resetAfter, sendBytes } from './raw-http.js';
 
 let api: TestApi;
 let key: string;
@@ -24,11 +24,22 @@ describe('unknown routes', () => {
   );
 
   it.each([
+    ['/v0/accounts/', '/v0/accounts'],
+    ['/v0/accounts/acme/metrics/', '/v0/accounts/acme/metrics'],
+    ['/docs//', '/docs'],
+  ])('%s is told of its slash', async (path, meant) => {
+    const { message } = errorOf(await api.request(path));
+    expect(message).toBe(`There is no ${path}; the API's paths do not end with a slash, try ${meant}.`);
+  });
+
+  it.each([
     ['/v0/accounts', 'POST', 'GET, HEAD'],
     ['/v0/accounts/acme/metrics', 'DELETE', 'GET, HEAD'],
     ['/v0/accounts/acme/metrics/enums/group-by', 'PUT', 'GET, HEAD'],
     ['/v0/accounts/acme/metrics/enums/resource-types', 'PATCH', 'GET, HEAD'],
+    ['/v0/accounts/acme/metrics/enums/billing-dimensions', 'POST', 'GET, HEAD'],
     ['/v0/service_accounts/a/api_keys/b', 'GET', 'DELETE'],
+    ['/v0/service_accounts/a/api_keys', 'PUT', 'GET, HEAD, POST'],
     ['/healthz', 'POST', 'GET, HEAD'],
     ['/readyz', 'POST', 'GET, HEAD'],
     ['/openapi.json', 'POST', 'GET, HEAD'],
@@ -52,6 +63,7 @@ describe('HEAD', () => {
     '/v0/accounts',
     metricsPath('acme', DAY),
     '/v0/accounts/acme/metrics/enums/group-by',
+    '/v0/accounts/acme/metrics/enums/billing-dimensions',
     `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams(DAY)}`,
   ])('%s answers as GET does, without the body', async (path) => {
     const [get, head] = [
@@ -117,6 +129,17 @@ describe('limits of HTTP', () => {
     expect([status, code, error]).toEqual([417, 417, 'expectation_failed']);
     expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 417 }));
     expect((await post('100-Continue')).status).toBe(100);
+  });
+
+  it('CONNECT is 405, and a client that hangs up in the middle of it does no harm', async () => {
+    const connect = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n';
+    const { status, body } = await sendRaw(connect);
+    const { error, message, requestId } = errorBody.parse(body);
+    expect([status, error]).toEqual([405, 'method_not_allowed']);
+    expect(message).toContain('GET, HEAD, POST, DELETE');
+    expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 405 }));
+    for (let times = 0; times < 20; times += 1) await resetAfter(api.url, connect);
+    expect((await api.request('/healthz')).status).toBe(200);
   });
 
   it('a method that HTTP does not have is 501', async () => {
@@ -220,6 +243,15 @@ describe('the request log', () => {
     api.log.length = 0;
     const { requestId } = errorBody.parse((await sendRaw(text)).body);
     expect(api.log).toEqual([expect.objectContaining({ event: 'request_unreadable', requestId, status, code })]);
+  });
+
+  it('has no line that grows with what the client sends', async () => {
+    api.log.length = 0;
+    await api.request(`/v0/accounts/${'a'.repeat(20_000)}/metrics`, bearer(key));
+    await api.request(`/${'b'.repeat(20_000)}`);
+    await api.request(`/v0/accounts?${'c'.repeat(20_000)}=`, bearer(key));
+    expect(api.log).toHaveLength(3);
+    for (const line of api.log) expect(JSON.stringify(line).length).toBeLessThan(2_500);
   });
 
   it.each<[string, TrustProxy, RegExp]>([

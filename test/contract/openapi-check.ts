@@ -23,8 +23,11 @@ ajv.addVocabulary(['components']);
 ajv.addFormat('date-time', (text) => parseTimestamp(text) !== undefined);
 ajv.addSchema({ $id: ADDRESS, components: { schemas: closed(schemas) } });
 
+/** As the document names them. */
+const METHODS: Readonly<Record<string, string>> = { GET: 'get', HEAD: 'get', POST: 'post', DELETE: 'delete' };
+
 /** The API. Pages for people and the document itself are not in the document. */
-const API = /^\/(v0|healthz|readyz)(\/|$)/;
+const API = /^\/(v0|healthz|readyz|\.well-known)(\/|$)/;
 
 const paths = Object.entries(document.paths).map(([path, methods]) => ({
   pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
@@ -57,8 +60,7 @@ export function checkAnswer(answer: CheckedAnswer): void {
 /** The response in the document for an answer. For a path or method that it does not have, it is the one for other errors. */
 function documented({ method, path, status }: CheckedAnswer): OpenApiResponse {
   const methods = paths.find(({ pattern }) => pattern.test(path))?.methods;
-  const operation =
-    method === 'DELETE' ? methods?.delete : method === 'GET' || method === 'HEAD' ? methods?.get : undefined;
+  const operation = Object.entries(methods ?? {}).find(([name]) => name === METHODS[method])?.[1];
   if (!operation) {
     if (status < 400) throw new Error(`${method} ${path} answered ${status} and is not in the document`);
     return component(responseComponents, 'Other');

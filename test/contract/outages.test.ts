@@ -72,7 +72,7 @@ describe('while Redis is away', () => {
   const accounts = new AccountDirectory(redis, 'away');
   /** Any token is an admin of acme; which accounts a real token names is in tokens.test.ts. */
   const tokens: TokenVerifier = {
-    verify: async (id) => ({ id, scopes: new Set(['admin']), roles: new Map([['acme', 'admin']]) }),
+    verify: async (id) => ({ id, scopes: new Set(['admin', 'apiKey:list']), roles: new Map([['acme', 'admin']]) }),
   };
   const wellFormed = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
 
@@ -100,10 +100,13 @@ describe('while Redis is away', () => {
     },
   );
 
-  it('the list of accounts does not, whose names and dates are in Redis', async () => {
-    const answer = await api.request('/v0/accounts', bearer('token'));
-    expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);
-  });
+  it.each(['/v0/accounts', '/v0/service_accounts/robot/api_keys'])(
+    '%s does not, whose entries are in Redis',
+    async (path) => {
+      const answer = await api.request(path, bearer('token'));
+      expect([answer.status, errorOf(answer).error]).toEqual([503, 'auth_unavailable']);
+    },
+  );
 
   it('without credentials it is 401', async () => {
     expect((await api.request('/v0/accounts')).status).toBe(401);
@@ -125,7 +128,10 @@ describe('a bug', () => {
     });
     try {
       const key = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
-      const answer = await api.request('/v0/accounts', bearer(key.key));
+      const answer = await api.request(`/v0/service_accounts/c/api_keys/${key.keyId}`, {
+        method: 'DELETE',
+        ...bearer(key.key),
+      });
       expect([answer.status, errorOf(answer).error]).toEqual([500, 'internal_error']);
       expect(answer.text).not.toContain('clock');
       expect(JSON.stringify(api.log)).toContain('the clock is broken in a secret way');
@@ -136,6 +142,24 @@ describe('a bug', () => {
 });
 
 describe('/readyz', () => {
+  const FULL = 'is full: API keys cannot be created or revoked, and producers cannot add events';
+
+  it.each([
+    ['is full, and says what that refuses', async () => true, FULL],
+    ['does not say whether it is full', () => Promise.reject(new Error('NOPERM')), 'does not say whether it is full'],
+  ])('is 200 while Redis %s', async (_what, isRedisFull, message) => {
+    const api = await startApi({ warehouse: database.warehouse, isRedisFull });
+    try {
+      const answer = await api.request('/readyz');
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        { status: 'ready', degraded: [{ server: 'Redis', message }] },
+      ]);
+    } finally {
+      await api.stop();
+    }
+  });
+
   it('is 200 while both answer', async () => {
     const api = await startApi({ warehouse: database.warehouse });
     try {

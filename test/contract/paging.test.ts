@@ -31,11 +31,11 @@ afterAll(() => api.stop());
 
 const BY_NAME = { ...DAY, groupBy: 'resource_name,billing_dimension' };
 
-async function pages(query: Record<string, string>): Promise<MetricsBody[]> {
+async function pages(query: Record<string, string>, token = key): Promise<MetricsBody[]> {
   const found: MetricsBody[] = [];
   let cursor = '';
   do {
-    const page: MetricsBody = await readMetrics(api, 'acme', key, { ...query, cursor });
+    const page: MetricsBody = await readMetrics(api, 'acme', token, { ...query, cursor });
     found.push(page);
     cursor = page.meta.nextCursor;
   } while (cursor !== '');
@@ -69,6 +69,15 @@ describe('pages', () => {
     expect([page.data.length, page.meta.hasMore]).toEqual([100, true]);
   });
 
+  it('have fewer groups when they have many buckets, and still every group once', async () => {
+    const decades = { startTime: '2005-01-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z', resolution: 'monthly' };
+    const all = await pages({ ...decades, groupBy: 'resource_name' });
+    // 250 months: 80 groups make 20,000 points.
+    expect(all.map(({ data }) => data.length)).toEqual([80, 80, 80, 10]);
+    expect(all.every(({ data }) => data.every(({ timeseries }) => timeseries.length === 250))).toBe(true);
+    expect(all.flatMap(({ data }) => data.map((entry) => entry.resourceName))).toEqual(NAMES);
+  });
+
   it('a single aggregated entry is never paged', async () => {
     const page = await readMetrics(api, 'acme', key, { ...DAY, limit: '1' });
     expect(page.meta).toEqual({ hasMore: false, nextCursor: '' });
@@ -86,6 +95,14 @@ describe('a cursor goes on', () => {
     expect(page.data.map((entry) => entry.resourceName)).toEqual(['box-010', 'box-011', 'box-012']);
   });
 
+  it('of a member are those of an admin, without the workspace', async () => {
+    const member = await api.key('acme', 'member');
+    const [seen, hidden] = await Promise.all([pages(BY_NAME), pages(BY_NAME, member)]);
+    const entries = seen.flatMap(({ data }) => data);
+    expect(entries[120]?.workspace).toBe('main');
+    expect(hidden.flatMap(({ data }) => data)).toEqual(entries.map(({ workspace: _, ...entry }) => entry));
+  });
+
   it('with the same parameters in another spelling', async () => {
     const query = {
       groupBy: 'billing_dimension,resource_name',
@@ -97,9 +114,9 @@ describe('a cursor goes on', () => {
     expect((await readMetrics(api, 'acme', key, query)).data[0]?.resourceName).toBe('box-010');
   });
 
-  it('with another key of the same service account', async () => {
-    const renewed = await api.key('acme', 'admin', 'admin of acme');
-    await readMetrics(api, 'acme', renewed, { ...BY_NAME, cursor: await firstCursor() });
+  it('with another key of the account and role, so that two replicas of a dashboard may share a walk', async () => {
+    const replica = await api.key('acme', 'admin', 'another service account');
+    await readMetrics(api, 'acme', replica, { ...BY_NAME, cursor: await firstCursor() });
   });
 
   it('up to 24 hours, and not a millisecond longer', async () => {
@@ -155,7 +172,8 @@ describe('a cursor is refused', () => {
     ['workspace', 'main'],
     ['resourceType', 'sandbox'],
     ['resourceName', 'box-001'],
-    ['resourceUuid', ''],
+    ['resourceUuid', 'u-1'],
+    ['withoutResourceUuid', 'true'],
     ['billingDimension', 'sandbox_compute_runtime_gbs'],
   ])('with another %s', async (name, value) => {
     expect(await refusal(await firstCursor(), { [name]: value })).toBe('invalid_cursor');
@@ -166,9 +184,13 @@ describe('a cursor is refused', () => {
     expect(errorOf(answer).error).toBe('invalid_cursor');
   });
 
-  it('from another caller of the account', async () => {
-    const colleague = await api.key('acme', 'admin', 'a colleague');
-    expect(await refusal(await firstCursor(), {}, colleague)).toBe('invalid_cursor');
+  it('from a caller of another role', async () => {
+    expect(await refusal(await firstCursor(), {}, await api.key('acme', 'member'))).toBe('invalid_cursor');
+  });
+
+  it('from the same caller in another role, which is shown less', async () => {
+    const member = await api.key('acme', 'member', 'admin of acme');
+    expect(await refusal(await firstCursor(), {}, member)).toBe('invalid_cursor');
   });
 
   it('in another account', async () => {

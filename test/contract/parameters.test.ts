@@ -52,13 +52,38 @@ describe('filters', () => {
     [{ resourceName: 'box' }, 3],
     [{ resourceName: "it's a \\ \u{1f600} job" }, 4],
     [{ resourceUuid: 'u-3' }, 4],
-    [{ resourceUuid: '' }, 2],
+    [{ withoutResourceUuid: 'true' }, 2],
+    [{ withoutResourceUuid: 'true', resourceUuid: 'u-3' }, 6],
+    [{ withoutResourceUuid: 'false' }, 7],
     [{ billingDimension: 'job_compute_runtime_gbs' }, 4],
     [{ workspace: 'other', resourceType: 'sandbox' }, 2],
     [{ workspace: 'nobody has this one' }, 0],
     [{ resourceType: 'volume' }, 0],
   ])('%j selects events worth %d USD', async (filters, cost) => {
     expect(await totalCost(filters)).toBe(cost);
+  });
+
+  it.each([
+    ['workspace=main&workspace=other', 7],
+    ['workspace=main&workspace=main&workspace=nobody', 1],
+    ['resourceUuid=u-1&resourceUuid=u-3', 5],
+    ['resourceUuid=u-1&resourceUuid=u-3&workspace=other', 4],
+    ['resourceType=job&resourceType=volume', 4],
+    ['billingDimension=job_compute_runtime_gbs&billingDimension=sandbox_compute_runtime_gbs&workspace=other', 6],
+  ])('several values are alternatives: %s selects events worth %d USD', async (filters, cost) => {
+    const answer = await api.request(metricsPath('acme', `${new URLSearchParams(DAY)}&${filters}`), bearer(key));
+    expect(answer.body).toMatchObject({ summary: { totalCost: cost } });
+  });
+
+  it('have at most 100 values in all', async () => {
+    const names = (count: number) => Array.from({ length: count }, (_, n) => `resourceName=box-${n}`).join('&');
+    const ask = (filters: string) =>
+      api.request(metricsPath('acme', `${new URLSearchParams(DAY)}&${filters}`), bearer(key));
+    expect((await ask(names(100))).status).toBe(200);
+    for (const filters of [names(101), `workspace=main&${names(100)}`, `withoutResourceUuid=true&${names(100)}`]) {
+      const { error, message } = errorOf(await ask(filters));
+      expect([error, message]).toEqual(['invalid_parameter', expect.stringContaining('at most 100 values')]);
+    }
   });
 
   it('a type and a dimension that exclude each other select nothing', async () => {
@@ -83,6 +108,8 @@ describe('strict parameters', () => {
     ['workspace', 'give it a value or leave it out'],
     ['resourceType', 'give it a value or leave it out'],
     ['resourceName', 'give it a value or leave it out'],
+    ['resourceUuid', 'give it a value or leave it out'],
+    ['withoutResourceUuid', 'give it a value or leave it out'],
     ['billingDimension', 'give it a value or leave it out'],
     ['limit', 'give it a value or leave it out'],
   ])('%s must not be empty, and the answer says: %s', async (name, advice) => {
@@ -92,16 +119,23 @@ describe('strict parameters', () => {
     expect(message).toBe(`${name} is empty; ${advice}.`);
   });
 
-  it.each(['startTime', 'groupBy', 'cursor', 'resourceUuid'])(
+  it.each(['startTime', 'resolution', 'limit', 'cursor', 'withoutResourceUuid'])(
     '%s must not be repeated, even with the same value',
     async (name) => {
       const query = new URLSearchParams(DAY);
-      query.set(name, query.get(name) ?? 'workspace');
+      query.set(name, query.get(name) ?? 'true');
       query.append(name, query.get(name) ?? '');
       const { details } = await refusal(String(query));
       expect(details).toEqual([{ parameter: name, message: expect.stringContaining('give it once') }]);
     },
   );
+
+  it('an empty value beside another one is refused, too', async () => {
+    for (const name of ['workspace', 'groupBy', 'resourceUuid']) {
+      const { details } = await refusal(`${new URLSearchParams(DAY)}&${name}=workspace&${name}=`);
+      expect(details).toEqual([{ parameter: name, message: expect.stringContaining(`${name} is empty`) }]);
+    }
+  });
 
   it('an unknown parameter is refused with the list of the valid ones', async () => {
     const { details } = await refusal({ ...DAY, group_by: 'workspace' });
@@ -109,7 +143,7 @@ describe('strict parameters', () => {
       {
         parameter: 'group_by',
         message:
-          '"group_by" is not a parameter; the parameters are startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, limit, cursor.',
+          '"group_by" is not a parameter; the parameters are startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, limit, cursor.',
       },
     ]);
   });
@@ -140,6 +174,21 @@ describe('strict parameters', () => {
   });
 });
 
+it.each([
+  ['unknown parameters', (index: number) => `${String.fromCharCode(97 + (index % 26))}${index}`],
+  ['characters that JSON escapes', (index: number) => `%00${index}=%01`],
+  ['repeated parameters', (index: number) => `limit=${index}`],
+])('however many faults it has, a request gets no answer many times its size: %s', async (_what, fault) => {
+  for (const count of [1, 10, 100, 1_500]) {
+    const query = Array.from({ length: count }, (_, index) => fault(index)).join('&');
+    const { status, text } = await api.request(metricsPath('acme', query), bearer(key));
+    expect(status).toBe(400);
+    // What the shortest request needs besides: the path, Host and the credentials.
+    expect(text.length).toBeLessThan(20 * (query.length + 200));
+    expect(text.length).toBeLessThan(8_000);
+  }
+});
+
 describe('values', () => {
   it.each<[string, string]>([
     ['resolution', 'Hourly'],
@@ -160,6 +209,8 @@ describe('values', () => {
     ['workspace', 'w'.repeat(257)],
     ['resourceName', '\u0000'],
     ['resourceUuid', 'u'.repeat(257)],
+    ['withoutResourceUuid', '1'],
+    ['withoutResourceUuid', 'TRUE'],
   ])('%s=%j is refused and named', async (name, value) => {
     const { error, details } = await refusal({ ...DAY, [name]: value });
     expect(error).toBe('invalid_parameter');
@@ -173,7 +224,6 @@ describe('values', () => {
     ['limit', '9'.repeat(400)],
     ['workspace', '\u{1f600}'.repeat(256)],
     ['resourceName', ' '],
-    ['resourceUuid', ''],
     ['cursor', ''],
     ['resourceType', 'custom_domain'],
     ['billingDimension', 'agent_async_requests_count'],

@@ -5,12 +5,9 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { createTestDatabase, execute, type TestDatabase, testRedisUrl } from '../stack.js';
-
-/** On a busy machine a process may take this long to start. */
-jest.setTimeout(120_000);
+import { createTestDatabase, databaseVariables, execute, type TestDatabase, testRedisUrl } from '../stack.js';
 
 const MAIN = fileURLToPath(new URL('../../services/query/dist/main.js', import.meta.url));
 
@@ -32,8 +29,7 @@ function start(variables: Record<string, string>): { child: ChildProcess; ended:
       PORT: '0',
       CURSOR_SECRET: 'a secret of the process tests, 32 characters or more',
       REDIS_URL: testRedisUrl(),
-      CLICKHOUSE_URL: database.options.url,
-      CLICKHOUSE_DATABASE: database.options.database,
+      ...databaseVariables(database.options),
       ...variables,
     },
   });
@@ -95,6 +91,21 @@ describe('the process stops with code 0', () => {
     child.disconnect();
     expect(await ended).toEqual({ code: 0, stderr: '' });
   });
+});
+
+it('after a request to stop the process is not ready, and closes connections after their answers', async () => {
+  const { child, ended, url } = await startListening({ STOP_DELAY_MS: '60000' });
+  child.kill('SIGTERM');
+  let answer = await fetch(`${url}/readyz`);
+  while (answer.status === 200) answer = await fetch(`${url}/readyz`);
+  expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([
+    503,
+    'close',
+    expect.objectContaining({ error: 'not_ready', message: expect.stringContaining('is stopping') }),
+  ]);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  child.kill('SIGKILL');
+  expect(await ended).toEqual({ code: null, stderr: '' });
 });
 
 describe('the process does not start, says why in one line, and exits with 1', () => {

@@ -18,7 +18,7 @@ const revoke = (caller: string, clientId: string, id: string, query = '') =>
   });
 const isValid = async (key: string) => (await api.request('/v0/accounts', bearer(key))).status === 200;
 
-describe('an admin of the owning account', () => {
+describe('revoking: an admin of the owning account', () => {
   it('revokes with 200 and no body, and the key is invalid at once', async () => {
     const key = await api.key('acme', 'member', 'robot');
     const answer = await revoke(admin, 'robot', keyId(key));
@@ -51,19 +51,26 @@ describe('an admin of the owning account', () => {
     expect(errorOf(await revoke(admin, 'robot', id)).error).toBe('not_found');
   });
 
-  it('sends no parameter', async () => {
+  it('may send a workspace, which is not looked at', async () => {
+    const key = await api.key('acme', 'member', 'robot');
+    expect((await revoke(admin, 'robot', keyId(key), '?workspace=main')).status).toBe(200);
+    expect(await isValid(key)).toBe(false);
+  });
+
+  it('sends no other parameter', async () => {
     const key = await api.key('acme', 'member', 'robot');
     expect(errorOf(await revoke(admin, 'robot', keyId(key), '?force=1')).error).toBe('invalid_parameter');
     expect(await isValid(key)).toBe(true);
   });
 });
 
-describe('everyone else', () => {
+describe('revoking: everyone else', () => {
   it('gets the 404 of a key that does not exist', async () => {
     const key = await api.key('acme', 'member', 'robot');
     const member = await api.key('acme', 'member');
     const foreignAdmin = await api.key('globex');
-    for (const caller of [member, foreignAdmin, key]) {
+    const sameClient = await api.key('acme', 'member', 'robot');
+    for (const caller of [member, foreignAdmin, sameClient]) {
       const [existing, missing] = [await revoke(caller, 'robot', keyId(key)), await revoke(caller, 'robot', 'none')];
       expect([existing.status, errorOf(existing).message]).toEqual([404, errorOf(missing).message]);
     }
@@ -74,4 +81,12 @@ describe('everyone else', () => {
     const answer = await api.request('/v0/service_accounts/robot/api_keys/x', { method: 'DELETE' });
     expect(answer.status).toBe(401);
   });
+});
+
+it('a key may revoke itself, whatever its role', async () => {
+  for (const role of ['admin', 'member'] as const) {
+    const key = await api.key('acme', role, 'leaving');
+    const leave = () => revoke(key, 'leaving', keyId(key));
+    expect([(await leave()).status, (await leave()).status]).toEqual([200, 401]);
+  }
 });

@@ -1,47 +1,58 @@
 /** A large answer, page by page, while the events behind it go on changing. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { countStoredGroups, type PricedEvent } from '@meterline/warehouse';
-import { execute } from '../stack.js';
+import { countStoredGroups, createWarehouse, type PricedEvent } from '@meterline/warehouse';
+import fc from 'fast-check';
+import { createTestDatabase, execute } from '../stack.js';
 import { bearer, DAY, errorOf, event, metricsPath, readMetrics, startApi, type TestApi } from './fixture.js';
 
 /** More than a block of ClickHouse has rows (8,192). `npm run test:full` takes 25,000. */
 const GROUPS = Number(process.env.METERLINE_TEST_GROUPS ?? 10_000);
+/** Walks with events at random; `npm run test:full` takes 100. */
+const RUNS = Number(process.env.METERLINE_TEST_WALKS ?? 12);
 const BY_UUID = { ...DAY, groupBy: 'resource_uuid', limit: '100' };
 /** Whole dollars, so that sums of JSON's doubles are exact; the ranking is that of the numbers. */
 const BOXES = Array.from({ length: GROUPS }, (_, index) =>
   event({ resourceUuid: uuid(index), cost: String(GROUPS - index) }),
 );
-const LATER = { startTime: '2025-10-05T00:00:00Z', endTime: '2025-10-06T00:00:00Z' };
 const TOTAL = (GROUPS * (GROUPS + 1)) / 2;
 
 function uuid(index: number): string {
   return `box-${String(index).padStart(5, '0')}`;
 }
 
-/** What may happen between two pages: a more expensive group, a group that was shown grows, one not yet shown disappears. */
-function changesAfter(page: number): PricedEvent[] {
-  const last = BOXES[GROUPS - page];
-  return [
-    event({ resourceUuid: `new-${page}`, cost: '1000000' }),
-    event({ resourceUuid: uuid(page), cost: '500' }),
-    ...(last ? [{ ...last, revision: 1, voided: true }] : []),
-  ];
+/** A more expensive group appears, and one that was shown grows. */
+function additions(page: number): PricedEvent[] {
+  return [event({ resourceUuid: `new-${page}`, cost: '1000000' }), event({ resourceUuid: uuid(page), cost: '500' })];
 }
 
-function stored(caller: string): Promise<number> {
-  return countStoredGroups(api.dependencies.warehouse, caller);
+/** A group that was not yet shown disappears. */
+function disappearance(page: number): PricedEvent[] {
+  const last = BOXES[GROUPS - page];
+  return last ? [{ ...last, revision: 1, voided: true }] : [];
 }
 
 let api: TestApi;
 let key: string;
 beforeAll(async () => {
-  api = await startApi({ maxStoredGroups: 2 * GROUPS });
+  api = await startApi({ maxStoredGroups: 1.5 * GROUPS });
   key = await api.key('acme');
   await api.seed(BOXES);
 });
 afterAll(() => api.stop());
 
+const stored = (account: string) => countStoredGroups(api.dependencies.warehouse, account);
+const ask = (account: string, token: string, query: Record<string, string>) =>
+  api.request(metricsPath(account, query), bearer(token));
+
 describe(`${GROUPS} groups, while events keep arriving`, () => {
+  it('are all on the first page, and nothing of it is stored, however often it is asked for', async () => {
+    for (let time = 0; time < 5; time += 1) {
+      const page = await readMetrics(api, 'acme', key, BY_UUID);
+      expect([page.summary, page.data.length]).toEqual([{ totalCost: TOTAL }, 100]);
+    }
+    expect(await stored('acme')).toBe(0);
+  });
+
   it('come every one once, as they were for the first page, and add up to the total of every page', async () => {
     const shown: string[] = [];
     let cost = 0;
@@ -54,10 +65,11 @@ describe(`${GROUPS} groups, while events keep arriving`, () => {
       cost += page.data.reduce((sum, { summary }) => sum + summary.cost, 0);
       cursor = page.meta.nextCursor;
       pages += 1;
-      if (pages % 10 === 1) await api.seed(changesAfter(pages));
+      if (pages % 10 === 1) await api.seed(additions(pages));
+      if (pages % 10 === 2) await api.seed(disappearance(pages));
     } while (cursor !== '');
     expect(shown).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
-    expect([pages, cost]).toEqual([GROUPS / 100, TOTAL]);
+    expect([pages, cost, await stored('acme')]).toEqual([GROUPS / 100, TOTAL, GROUPS]);
   }, 180_000);
 
   it('are another answer when the first page is asked for again', async () => {
@@ -65,52 +77,150 @@ describe(`${GROUPS} groups, while events keep arriving`, () => {
     expect(page.data[0]).toMatchObject({ resourceUuid: 'new-1', summary: { cost: 1_000_000 } });
   });
 
-  it('are refused when more would be stored than one caller may keep, and only for that caller', async () => {
-    const answer = await api.request(metricsPath('acme', BY_UUID), bearer(key));
+  it('are refused when an account would store more than it may: a second page, never a first one', async () => {
+    const first = await readMetrics(api, 'acme', key, BY_UUID);
+    const answer = await ask('acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(errorOf(answer)).toMatchObject({
       error: 'too_many_stored_groups',
       message: expect.stringContaining('filter, group by fewer dimensions'),
     });
-    const colleague = await api.key('acme', 'admin', 'a colleague');
-    expect((await readMetrics(api, 'acme', colleague, BY_UUID)).meta.hasMore).toBe(true);
+    await readMetrics(api, 'acme', key, BY_UUID);
+    await execute(api.dependencies.warehouse, 'TRUNCATE TABLE stored_answers');
+    await readMetrics(api, 'acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
+  });
+});
+
+describe('a walk', () => {
+  const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };
+  let accounts = 0;
+  /** An account of its own with five groups, and what its first page says. */
+  async function begin() {
+    accounts += 1;
+    const accountId = `walker-${accounts}`;
+    const events = [9, 7, 5, 3, 1].map((cost, index) =>
+      event({ accountId, resourceUuid: uuid(index), cost: String(cost) }),
+    );
+    const token = await api.key(accountId);
+    await api.seed(events);
+    return { accountId, token, events };
+  }
+  const next = (accountId: string, token: string, cursor: string) => ask(accountId, token, { ...BY_TWO, cursor });
+  /** Nothing that surely counts follows the last void, so the void may be newer than all that the answer was read from. */
+  const endsWithVoid = (changes: readonly { kind: string }[]) =>
+    changes.findLast(({ kind }) => kind === 'new' || kind === 'revised' || kind === 'voided')?.kind === 'voided';
+  const merge = () => execute(api.dependencies.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+
+  it('says that it has expired when a revision has replaced what its first page showed', async () => {
+    const { accountId, token, events } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, cost: 4n })));
+    await merge();
+    const answer = await next(accountId, token, meta.nextCursor);
+    expect([answer.status, errorOf(answer).error]).toEqual([400, 'cursor_expired']);
+    expect(await stored(accountId)).toBe(0);
   });
 
-  it('are no obstacle to an answer that fits a page', async () => {
-    const page = await readMetrics(api, 'acme', key, { ...DAY, groupBy: 'workspace' });
-    expect(page.meta).toEqual({ hasMore: false, nextCursor: '' });
+  it('goes on when the last thing that its first page had seen was a void', async () => {
+    const { accountId, token, events } = await begin();
+    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, voided: true })));
+    const first = await readMetrics(api, accountId, token, BY_TWO);
+    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: first.meta.nextCursor });
+    expect([...first.data, ...second.data].map(({ summary }) => summary.cost)).toEqual([9, 7, 5, 3]);
+    expect(second.meta.hasMore).toBe(false);
   });
 
-  it('do not stand in the way of a small answer to a question of the same kind', async () => {
-    await api.seed([event({ resourceUuid: 'late', at: '2025-10-05T00:00:00Z' })]);
-    const page = await readMetrics(api, 'acme', key, { ...BY_UUID, ...LATER });
-    expect(page.data.map(({ resourceUuid }) => resourceUuid)).toEqual(['late']);
+  it('whose second page is asked for twice at once shows the same groups', async () => {
+    const { accountId, token } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    const second = () => readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
+    const [one, other] = await Promise.all([second(), second()]);
+    expect(one.data.map(({ summary }) => summary.cost)).toEqual([5, 3]);
+    expect(other.data).toEqual(one.data);
+    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: other.meta.nextCursor });
+    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
   });
 
-  it('are refused beyond the bound although answers to questions of their kind were small', async () => {
-    const colleague = await api.key('acme', 'admin', 'one who begins small');
-    await readMetrics(api, 'acme', colleague, BY_UUID);
-    await api.seed([event({ resourceUuid: 'later', at: '2025-10-05T00:00:00Z' })]);
-    const byBoth = { ...BY_UUID, groupBy: 'resource_name,resource_uuid', limit: '1' };
-    expect((await readMetrics(api, 'acme', colleague, { ...byBoth, ...LATER })).meta.hasMore).toBe(true);
-    const whole = { ...byBoth, startTime: DAY.startTime, endTime: LATER.endTime };
-    expect((await api.request(metricsPath('acme', whole), bearer(colleague))).status).toBe(429);
-    expect(await stored('one who begins small')).toBe(GROUPS + 2);
+  it('goes on after what was stored is lost, as long as nothing has changed', async () => {
+    const { accountId, token } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
+    await execute(api.dependencies.warehouse, `ALTER TABLE stored_answers DELETE WHERE account_id = '${accountId}'`);
+    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: second.meta.nextCursor });
+    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
   });
 
-  it('are bounded however many are asked for at once', async () => {
-    const crowd = await api.key('acme', 'admin', 'a crowd');
-    const ask = () => api.request(metricsPath('acme', BY_UUID), bearer(crowd));
-    const statuses = (await Promise.all(Array.from({ length: 6 }, ask))).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set([200, 429]));
-    expect(await stored('a crowd')).toBeLessThanOrEqual(2 * GROUPS);
+  it('agrees with its first page or says that it has expired, whatever happens in between', async () => {
+    const change = fc.record({
+      kind: fc.constantFrom('new', 'again', 'revised', 'voided', 'merged'),
+      group: fc.nat({ max: 4 }),
+      cost: fc.integer({ min: 1, max: 9 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change, { maxLength: 4 }),
+        fc.array(change, { maxLength: 4 }),
+        async (before, after) => {
+          const { accountId, token, events } = await begin();
+          let revision = 0;
+          const apply = async ({ kind, group, cost }: { kind: string; group: number; cost: number }) => {
+            revision += 1;
+            const old = events[group];
+            if (kind === 'merged') return merge();
+            if (kind === 'new' || !old)
+              return api.seed([event({ accountId, resourceUuid: uuid(group), cost: String(cost) })]);
+            if (kind === 'again') return api.seed([old]);
+            return api.seed([{ ...old, revision, voided: kind === 'voided', cost: BigInt(cost) * 10n ** 12n }]);
+          };
+          for (const one of before) await apply(one);
+          const whole = await readMetrics(api, accountId, token, { ...BY_TWO, limit: '100' });
+          const first = await readMetrics(api, accountId, token, BY_TWO);
+          for (const one of after) await apply(one);
+          const shown = [...first.data];
+          let cursor = first.meta.nextCursor;
+          while (cursor !== '') {
+            const answer = await next(accountId, token, cursor);
+            if (answer.status === 400) {
+              expect(errorOf(answer).error).toBe('cursor_expired');
+              const isReplaced = after.some(({ kind }) => kind !== 'new');
+              expect(isReplaced || endsWithVoid(before)).toBe(true);
+              return;
+            }
+            const page = await readMetrics(api, accountId, token, { ...BY_TWO, cursor });
+            expect(page.summary).toEqual(whole.summary);
+            shown.push(...page.data);
+            cursor = page.meta.nextCursor;
+          }
+          expect(shown).toEqual(whole.data);
+        },
+      ),
+      { numRuns: RUNS },
+    );
   });
+});
 
-  it('are stored again as soon as older answers are gone', async () => {
-    const crowded = () => api.request(metricsPath('acme', BY_UUID), bearer(key));
-    expect((await crowded()).status).toBe(429);
-    await execute(api.dependencies.warehouse, 'TRUNCATE TABLE metrics_results');
-    expect((await crowded()).status).toBe(200);
+it('an answer that may not be stored is refused without being computed', async () => {
+  const statements: string[] = [];
+  const database = await createTestDatabase();
+  const warehouse = createWarehouse({
+    ...database.options,
+    observe: (name) => (end) => statements.push(`${name} ${end}`),
   });
+  const own = await startApi({ warehouse, maxStoredGroups: 250 });
+  const key = await own.key('many');
+  await own.seed(Array.from({ length: 200 }, (_, index) => event({ accountId: 'many', resourceUuid: uuid(index) })));
+  const secondPage = async () => {
+    const { meta } = await readMetrics(own, 'many', key, BY_UUID);
+    statements.length = 0;
+    return own.request(metricsPath('many', { ...BY_UUID, cursor: meta.nextCursor }), bearer(key));
+  };
+  expect((await secondPage()).status).toBe(200);
+  const refused = await secondPage();
+  expect([refused.status, errorOf(refused).error]).toEqual([429, 'too_many_stored_groups']);
+  expect(statements).toEqual(['read_stored_metrics ok', 'count_stored_groups ok']);
+  expect((await own.request(metricsPath('many', { ...DAY, groupBy: 'workspace' }), bearer(key))).status).toBe(200);
+  await own.stop();
+  await warehouse.close();
+  await database.drop();
 });

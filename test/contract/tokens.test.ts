@@ -27,7 +27,14 @@ afterAll(async () => {
 });
 
 const verifier = (url: string) =>
-  createTokenVerifier({ jwksUrl: url, issuer: ISSUER, audience: AUDIENCE, clock: () => NOW });
+  createTokenVerifier({
+    jwksUrl: url,
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    keptMs: 60_000,
+    clock: () => NOW,
+    log: pino({ level: 'silent' }),
+  });
 
 const seconds = Math.floor(NOW.getTime() / 1000);
 const CLAIMS = {
@@ -74,6 +81,7 @@ describe('a token', () => {
     [{ scope: 'admin' }],
     [{ scope: undefined, scopes: ['admin'] }],
     [{ scope: '', scp: ['jobs:list', 'admin'] }],
+    [{ scope: undefined, scp: 'jobs:list admin' }],
   ])('may carry its scopes as %j', async (claims) => {
     expect((await ask(await token(claims))).status).toBe(200);
   });
@@ -108,6 +116,18 @@ describe('a token is 401', () => {
     ['its accounts are no object', { accounts: 'acme' }],
     ['its scope is no string', { scope: 7 }],
   ])('if %s', async (_why, claims) => refused(await token(claims)));
+
+  it('and says which claim is not what it should be', async () => {
+    const messageOf = async (claims: Record<string, unknown>) => errorOf(await ask(await token(claims))).message;
+    expect(await messageOf({ accounts: 'acme' })).toBe(
+      "The token's claim accounts must be an object of account ids and roles, a list of objects with id and role, or a list of ids, all of them texts.",
+    );
+    expect(await messageOf({ scope: 7 })).toBe("The token's claim scope must be a text or a list of texts.");
+    expect(await messageOf({ sub: '' })).toBe("The token's claim sub must not be empty.");
+    // Only those who have a valid signature learn so much.
+    const { privateKey } = await generateKeyPair('RS256');
+    expect(errorOf(await ask(await token({ accounts: 'acme' }, privateKey))).message).toContain('unknown, revoked or');
+  });
 
   it('if another key signed it', async () => refused(await token({}, (await generateKeyPair('RS256')).privateKey)));
 
@@ -158,15 +178,42 @@ describe('when the published keys cannot be read', () => {
   });
 });
 
+it('while the published keys are away, a token of a known key is accepted, and one of an unknown key is 401', async () => {
+  const { origin, pathname } = new URL(jwksUrl);
+  let isAway = false;
+  const log = pino({ level: 'silent' });
+  const published = await startServer(
+    async (_request, response) => {
+      if (isAway) response.writeHead(502).end();
+      else response.end(await (await fetch(`${origin}${pathname}`)).text());
+    },
+    { port: 0, log },
+  );
+  const tokens = verifier(`http://127.0.0.1:${published.port}/`);
+  const cut = await startApi({ warehouse: api.dependencies.warehouse, tokens });
+  try {
+    const statusOf = async (text: string) => (await cut.request(metricsPath('acme', DAY), bearer(text))).status;
+    expect(await statusOf(await token())).toBe(200);
+    isAway = true;
+    expect(await statusOf(await token())).toBe(200);
+    expect(await statusOf(await token({}, keys.privateKey, { alg: 'RS256', kid: 'two' }))).toBe(401);
+    expect(await statusOf(await token({}, (await generateKeyPair('RS256')).privateKey))).toBe(401);
+  } finally {
+    await cut.stop();
+    await published.close(0);
+  }
+});
+
 describe('a cursor', () => {
-  it('belongs to the subject, not to the token', async () => {
+  it('belongs to account and role, not to a token or its subject', async () => {
     await api.seed([event({ workspace: 'b' })]);
     const query = { ...DAY, groupBy: 'workspace', limit: '1' };
     const first = await ask(await token(), 'acme', query);
     const cursor = /"nextCursor":"([^"]+)"/.exec(first.text)?.[1] ?? '';
     expect((await ask(await token({ exp: seconds + 90 }), 'acme', { ...query, cursor })).status).toBe(200);
-    const foreign = await ask(await token({ sub: 'user-2' }), 'acme', { ...query, cursor });
-    expect(errorOf(foreign).error).toBe('invalid_cursor');
+    expect((await ask(await token({ sub: 'user-2' }), 'acme', { ...query, cursor })).status).toBe(200);
+    const member = await token({ sub: 'user-3', accounts: { acme: 'member' } });
+    expect(errorOf(await ask(member, 'acme', { ...query, cursor })).error).toBe('invalid_cursor');
   });
 });
 
@@ -193,7 +240,10 @@ describe('GET /v0/accounts with a token', () => {
     const answer = await api.request('/v0/accounts', bearer(await token()));
     expect(answer.body).toEqual([
       { id: 'acme', name: 'acme', role: 'admin', createdAt: expect.any(String) },
-      { id: 'globex', name: 'globex', role: 'member', createdAt: expect.any(String) },
+      // No key of it was ever created.
+      { id: 'globex', name: 'globex', role: 'member' },
     ]);
+    const again = await api.request('/v0/accounts', bearer(await token()));
+    expect(again.body).toEqual(answer.body);
   });
 });

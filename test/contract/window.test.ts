@@ -77,6 +77,25 @@ describe('times', () => {
   });
 
   it.each([
+    ['0001-01-01T00:00:00Z', '1600-01-01T00:00:00Z', 'monthly', 1599 * 12],
+    ['0099-12-31T23:00:00Z', '0100-01-01T00:30:00Z', 'hourly', 2],
+    ['9999-12-31T00:00:00Z', '9999-12-31T23:59:59.999Z', 'hourly', 24],
+    ['1969-12-31T00:00:00Z', '1970-01-02T00:00:00Z', 'hourly', 48],
+  ])('may be long before any event or long after: %s to %s, %s', async (startTime, endTime, resolution, buckets) => {
+    const body = await readMetrics(api, 'acme', key, { startTime, endTime });
+    expect([body.startTime, body.endTime, body.resolution]).toEqual([startTime, endTime, resolution]);
+    expect(body.data[0]?.timeseries).toHaveLength(buckets);
+  });
+
+  it('may not have more buckets than an answer has room for', async () => {
+    const { error, message } = await refusal({ startTime: '0001-01-01T00:00:00Z', endTime: '9999-12-31T23:59:59Z' });
+    expect([error, message]).toEqual([
+      'invalid_parameter',
+      'The window has 119988 monthly buckets, and an answer at most 20000; shorten the window.',
+    ]);
+  });
+
+  it.each([
     '2025-10-01',
     '2025-10-01T00:00:00',
     '2025-10-01T02:00:00+02:00',
@@ -87,8 +106,9 @@ describe('times', () => {
     '2025-10-01T00:00:60Z',
     '2025-10-01T00:00:00.Z',
     '2025-10-01T00:00:00.0123456789Z',
-    '1969-12-31T23:59:59.999Z',
-    '2101-01-01T00:00:00Z',
+    '0000-12-31T23:59:59.999Z',
+    '10000-01-01T00:00:00Z',
+    '-0001-01-01T00:00:00Z',
     '1759276800',
     'now',
   ])('%s is refused for both ends', async (time) => {

@@ -2,13 +2,11 @@
  * Corrections and mistakes of producers, from the queue to the API, in events and in sealed cells. The oracle gives the
  * expected answers.
  */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sealNext } from '@meterline/warehouse';
 import { type Deployment, deploy } from '../oracle/deployment.js';
 import { EXAMPLE_BOOK, Oracle, type OracleEvent, type OraclePriceBook } from '../oracle/model.js';
 import type { Question } from '../oracle/questions.js';
-
-jest.setTimeout(120_000);
 
 let deployment: Deployment;
 beforeAll(async () => {
@@ -116,7 +114,7 @@ describe('a voided event', () => {
   });
 });
 
-describe('a higher revision replaces the event, whichever comes first', () => {
+describe('a higher revision replaces the event, in either order of arrival', () => {
   it.each<[string, Partial<OracleEvent>]>([
     ['with other usage', { usage: '0.1' }],
     ['in another millisecond', { timestamp: '2026-01-05T10:15:00.501Z' }],

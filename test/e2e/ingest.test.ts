@@ -68,6 +68,18 @@ describe('ingest', () => {
     expect(await response.text()).toContain('"totalCost":0.00004025');
   });
 
+  it('acknowledges a current event before a job with events of many old months', async () => {
+    const { queue, warehouse } = pipeline;
+    await startIngest(pipeline.env);
+    const inMonth = (n: number) => usageEvent(n, { timestamp: new Date(Date.UTC(2000, n)).toISOString() });
+    const late = await enqueueData(queue, { events: Array.from({ length: 60 }, (_, n) => inMonth(n)) });
+    const current = await enqueueData(queue, usageEvent(1_000, { timestamp: new Date().toISOString() }));
+    await drained(queue);
+    const finishedAt = async (job: string) => (await queue.getJob(job))?.finishedOn ?? 0;
+    expect(await finishedAt(current)).toBeLessThan(await finishedAt(late));
+    expect(await stored(warehouse)).toEqual({ events: 61, usage: 61 });
+  });
+
   it('counts an event once that is sent twice in a job, again in other jobs, and again after a restart', async () => {
     const first = await startIngest(pipeline.env);
     const events = usageEvents(0, 50);

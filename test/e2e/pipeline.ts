@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UsageEventInput } from '@meterline/catalog';
 import { QUEUE_NAME } from '@meterline/catalog';
+import type { RunningClickHouse } from '@meterline/local-stack';
 import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { type JobsOptions, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { ServiceEnvironment } from '../services.js';
-import { createTestDatabase, select, testRedisUrl, uniquePrefix } from '../stack.js';
+import { createTestDatabase, databaseVariables, select, testRedisUrl, uniquePrefix } from '../stack.js';
 
 export interface Pipeline {
   readonly warehouse: Warehouse;
@@ -18,17 +19,16 @@ export interface Pipeline {
 }
 
 /** Opens a pipeline on the shared servers, or on servers that the test owns and may break. */
-export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: string } = {}): Promise<Pipeline> {
+export async function openPipeline(own: { redisUrl?: string; clickhouse?: RunningClickHouse } = {}): Promise<Pipeline> {
   const redisUrl = own.redisUrl ?? testRedisUrl();
   const prefix = uniquePrefix();
-  const database = own.clickhouseUrl === undefined ? await createTestDatabase() : unsharedDatabase(own.clickhouseUrl);
+  const database = own.clickhouse ? unsharedDatabase(own.clickhouse) : await createTestDatabase();
   const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
   queue.on('error', () => undefined);
   const redis = new Redis(redisUrl, { lazyConnect: true });
   const env = {
     REDIS_URL: redisUrl,
-    CLICKHOUSE_URL: database.options.url,
-    CLICKHOUSE_DATABASE: database.options.database,
+    ...databaseVariables(database.options),
     QUEUE_PREFIX: prefix,
     // Tests of sealing turn it on, or seal themselves.
     SEAL_EVERY_MS: '0',
@@ -43,8 +43,8 @@ export async function openPipeline(own: { redisUrl?: string; clickhouseUrl?: str
 }
 
 /** The worker creates the database; it is deleted with its server. */
-function unsharedDatabase(url: string) {
-  const options = { url, user: 'default', password: '', database: 'meterline', application: 'meterline-test' };
+function unsharedDatabase({ url, user, password }: RunningClickHouse) {
+  const options = { url, user, password, database: 'meterline', application: 'meterline-test' };
   const warehouse = createWarehouse(options);
   return { options, warehouse, drop: () => warehouse.close() };
 }
@@ -77,6 +77,28 @@ export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, 
   for (let start = 0; start < batch.length; start += 500) await queue.addBulk(batch.slice(start, start + 500));
 }
 
+/** Adds jobs until it is ended, so that a worker has work however slowly the test goes on. Its events are numbered from `first`. */
+export function keepBusy(queue: Queue, eventsPerJob: number, first: number) {
+  const jobsAtOnce = 5;
+  let next = first;
+  let isOver = false;
+  const adding = (async () => {
+    while (!isOver) {
+      await enqueue(queue, jobsAtOnce, eventsPerJob, next);
+      next += jobsAtOnce * eventsPerJob;
+      await sleep(200);
+    }
+  })();
+  return {
+    /** @returns the number after that of the last event */
+    end: async (): Promise<number> => {
+      isOver = true;
+      await adding;
+      return next;
+    },
+  };
+}
+
 /** Adds one job with this data. */
 export async function enqueueData(queue: Queue, data: unknown, options?: JobsOptions): Promise<string> {
   const { id } = await queue.add('usage', data, options);
@@ -102,7 +124,7 @@ export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> 
 }
 
 /** How many times longer than an idle machine a busy one may take before a test fails. */
-const PATIENCE = 5;
+export const PATIENCE = 12;
 
 /** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
 export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {

@@ -1,6 +1,9 @@
 /** Refused events are kept, once, and do not affect others. */
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { killServices, startIngest } from '../services.js';
+import { MAX_JOB_BYTES, MAX_JOB_VALUES, parseOversizedPayload } from '@meterline/catalog';
+import { killServices, type LogEntry, type ServiceProcess, startIngest } from '../services.js';
+import { select } from '../stack.js';
 import {
   drained,
   enqueueData,
@@ -16,9 +19,10 @@ import {
 jest.setTimeout(180_000);
 
 let pipeline: Pipeline;
+let ingest: ServiceProcess;
 beforeAll(async () => {
   pipeline = await openPipeline();
-  await startIngest(pipeline.env);
+  ingest = await startIngest(pipeline.env);
 });
 afterAll(async () => {
   await killServices();
@@ -90,6 +94,87 @@ describe('ingest, given events that it cannot accept', () => {
     const rows = await rejectedRows(pipeline.warehouse, job);
     expect(rows).toMatchObject([{ job_id: job, position: 1, reason: 'event_not_an_object' }]);
     expect(rows[0]?.payload).toContain(deep);
+  });
+
+  it('keeps the data of a job that is too large to be read, and takes other jobs meanwhile', async () => {
+    const text = `{"events":[${'{},'.repeat(MAX_JOB_BYTES / 3)}{}]}`;
+    await pipeline.queue.pause();
+    const jobs: string[] = [];
+    for (let n = 0; n < 2; n += 1) {
+      jobs.push(await enqueueRaw(pipeline, { data: text }));
+      await pipeline.queue.pause();
+    }
+    await enqueueData(pipeline.queue, good(1));
+    await pipeline.queue.resume();
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+    for (const job of jobs) {
+      const [row, ...others] = await rejectedRows(pipeline.warehouse, job);
+      expect([row?.reason, others.length]).toEqual(['job_oversized', 0]);
+      const kept = parseOversizedPayload(row?.payload ?? '');
+      expect(kept).toMatchObject({ bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') });
+      const [parts] = await select<{ sha256: string }>(
+        pipeline.warehouse,
+        `SELECT lower(hex(SHA256(arrayStringConcat(arrayMap(part -> part.2, arraySort(groupArray((part, content)))))))) AS sha256
+         FROM rejected_payloads FINAL WHERE job_id = {job: String}`,
+        { job },
+      );
+      expect(parts?.sha256).toBe(kept?.sha256);
+      expect(await pipeline.queue.getJob(job)).toBeUndefined();
+    }
+  });
+
+  it('keeps the data of a job with too many values without parsing it', async () => {
+    const text = `{"events":[${'{},'.repeat(MAX_JOB_VALUES)}{}]}`;
+    const job = await enqueueRaw(pipeline, { data: text });
+    await enqueueData(pipeline.queue, good(1));
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+    const rows = await rejectedRows(pipeline.warehouse, job);
+    expect(rows).toMatchObject([{ job_id: job, reason: 'job_oversized' }]);
+    expect(parseOversizedPayload(rows[0]?.payload ?? '')).toMatchObject({ bytes: text.length });
+  });
+
+  it.each([
+    ['opts', { opts: '{oops' }],
+    ['opts', { opts: 'null' }],
+    ['parent', { parent: '{oops', parentKey: 'bull:flows:1' }],
+    ['parent', { parent: '5' }],
+    ['parentKey', { parentKey: 'x' }],
+    ['rjk', { rjk: 'a:b:c:d:e' }],
+    ['rjk', { rjk: 'plain' }],
+    ['ats', { ats: 'x' }],
+  ])('takes the events of a job whose field %s BullMQ cannot read, and names the job', async (field, fields) => {
+    const jobs = [
+      { ...fields, data: JSON.stringify(good(1)) },
+      { ...fields, data: '{"oops' },
+    ];
+    const ids = [];
+    for (const job of jobs) ids.push(await enqueueRaw(pipeline, job));
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
+    expect(await rejectedRows(pipeline.warehouse, ids[1] ?? '')).toMatchObject([{ payload: '{"oops' }]);
+    for (const jobId of ids) {
+      const named = (entry: LogEntry) => entry.event === 'job_unreadable' && entry.jobId === jobId;
+      expect((await ingest.entry(named)).fields).toContain(field);
+    }
+  });
+
+  it('takes a job with other fields that nobody needs, whatever they are', async () => {
+    // Lua reads this number, though it is not JSON.
+    const opts = '{"delay":nan}';
+    const junk = {
+      opts,
+      progress: '{oops',
+      defa: 'a child failed',
+      returnvalue: '{',
+      stacktrace: '{',
+      priority: 'x',
+      stc: 'x',
+    };
+    await enqueueRaw(pipeline, { ...junk, data: JSON.stringify(good(1)) });
+    await drained(pipeline.queue);
+    expect(await stored(pipeline.warehouse, accountId)).toMatchObject({ events: 1 });
   });
 
   it.each(['9'.repeat(20), `-${'9'.repeat(20)}`, '-1', 'yesterday'])(

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const sealing = () => ({ ...pipeline.env, SEAL_EVERY_MS: '200' });
 const isDailySeal = ({ event, grain }: LogEntry) => event === 'sealed' && grain === 'daily';
-/** Names a step, whichever process ran it. */
+/** Names a step, the same for every process that may have run it. */
 const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
 
 async function audit() {

@@ -8,20 +8,19 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { StartError } from '@meterline/service';
 import { noTracing } from '@meterline/service/tracing';
 import { registerPriceBook } from '@meterline/warehouse';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readEnv } from '../../services/ingest/src/env.js';
 import { startService } from '../../services/ingest/src/start.js';
 import { killServices, launchService, type ServiceEnvironment, startIngest } from '../services.js';
-import { testRedisUrl } from '../stack.js';
+import { testRedisUrl, uniquePrefix } from '../stack.js';
 import { drained, enqueueData, openPipeline, type Pipeline, stored, usageEvent } from './pipeline.js';
-
-jest.setTimeout(30_000);
 
 let pipeline: Pipeline;
 let directory: string;
@@ -94,7 +93,7 @@ describe('ingest, started where it cannot work', () => {
 
   it('names a user whom ClickHouse does not know', async () => {
     expect(await startFault({ CLICKHOUSE_USER: 'nobody' })).toMatch(
-      /ClickHouse at .* refuses \(.*nobody: Authentication failed/,
+      /ClickHouse at .* refuses \(.*Authentication failed/,
     );
   });
 
@@ -135,9 +134,23 @@ describe('ingest, started where it cannot work', () => {
     expect(line).not.toContain('secret');
   });
 
+  it('names the command that it needs to know which Redis it is', async () => {
+    const redis = new Redis(testRedisUrl());
+    const user = uniquePrefix();
+    await redis.call('ACL', 'SETUSER', user, 'on', '>secret', '~*', '+@all', '-info');
+    try {
+      const { host } = new URL(testRedisUrl());
+      const line = await startFault({ REDIS_URL: `redis://${user}:secret@${host}` });
+      expect(line).toMatch(/^Redis does not tell its version; its user needs the command INFO \(NOPERM .*\)$/);
+    } finally {
+      await redis.call('ACL', 'DELUSER', user);
+      redis.disconnect();
+    }
+  });
+
   it('does not use another database of Redis when the given one does not exist', async () => {
     const host = new URL(testRedisUrl()).host;
-    expect(await startFault({ REDIS_URL: `redis://${host}/99` })).toContain(
+    expect(await startFault({ REDIS_URL: `${testRedisUrl()}/99` })).toContain(
       `Redis at ${host} refuses (ERR DB index is out of range)`,
     );
   });
@@ -206,15 +219,13 @@ describe('ingest, told to listen on an address that this machine does not have',
 describe('ingest, idle', () => {
   it('answers the health check and ends at once with code 0', async () => {
     const port = await findFreePort();
-    const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port), SHUTDOWN_TIMEOUT_MS: '60000' });
+    const worker = await startIngest({ ...pipeline.env, ADMIN_PORT: String(port), SHUTDOWN_TIMEOUT_MS: '600000' });
     const health = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect([health.status, await health.json()]).toMatchObject([200, { waitingJobs: 0, outage: false }]);
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
 
-    const asked = Date.now();
+    // Long before its deadline, which the test would not wait for.
     expect(await worker.stop()).toBe(0);
-    // Long before its deadline, even on a busy machine.
-    expect(Date.now() - asked).toBeLessThan(30_000);
     expect(worker.errorLines()).toEqual([]);
   });
 

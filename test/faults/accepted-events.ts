@@ -7,11 +7,14 @@ import type { Verdict } from './verdict.js';
 import { pause } from './waiting.js';
 
 const RETRY_MS = 250;
-const ANSWER_WITHIN_MS = 30_000;
-const REQUEST_TIMEOUT_MS = 10_000;
+const ANSWER_WITHIN_MS = 120_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Its parameters have one value each. */
+type UnfilteredQuery = Pick<OracleQuery, 'startTime' | 'endTime' | 'resolution' | 'groupBy'>;
 
 /** One group for each event; usage is shown because the billing dimension is a group field. */
-export function eventByEvent(window: UsageStream['window']): OracleQuery {
+export function eventByEvent(window: UsageStream['window']): UnfilteredQuery {
   return { ...window, resolution: 'monthly', groupBy: 'resource_uuid,billing_dimension' };
 }
 
@@ -30,7 +33,7 @@ export async function compareAccepted(asker: Asker, stream: UsageStream, signal:
   }
   const { accountId, window } = stream;
   const perEvent = eventByEvent(window);
-  const altogether: OracleQuery = { ...window, resolution: 'hourly' };
+  const altogether: UnfilteredQuery = { ...window, resolution: 'hourly' };
   const pages = await readPages(asker, accountId, perEvent, signal);
   const expectedPages = oracle.pages(accountId, perEvent);
   const [sum] = await readPages(asker, accountId, altogether, signal);
@@ -42,7 +45,12 @@ export async function compareAccepted(asker: Asker, stream: UsageStream, signal:
 }
 
 /** The bodies of all pages, their cursors masked. */
-async function readPages(asker: Asker, account: string, query: OracleQuery, signal: AbortSignal): Promise<string[]> {
+async function readPages(
+  asker: Asker,
+  account: string,
+  query: UnfilteredQuery,
+  signal: AbortSignal,
+): Promise<string[]> {
   const pages: string[] = [];
   for (let cursor = ''; ; ) {
     const parameters = new URLSearchParams({ ...query, limit: '100', cursor });
@@ -93,7 +101,7 @@ export function compareEntries(
   good: readonly UsageEventInput[],
 ): Omit<Verdict, 'complaints'> {
   const shownOf = groupBy(shown, ({ mark }) => mark);
-  const payloads = groupBy(good, ({ resourceUuid = '' }) => resourceUuid);
+  const payloads = groupBy(good, ({ resourceUuid }) => resourceUuid ?? '');
   const expectedOf = new Map(expected.map(({ mark, amounts }) => [mark, amounts]));
   const lost: string[] = [];
   const doubled: string[] = [];

@@ -6,7 +6,7 @@ import { SeededRandom } from './seeded-random.js';
 import { Site } from './site.js';
 import { isClean } from './verdict.js';
 
-const ROUND_WITHIN_MS = 6 * 60_000;
+const ROUND_WITHIN_MS = 15 * 60_000;
 
 export interface CampaignOptions {
   readonly rounds: number;
@@ -19,7 +19,7 @@ export interface CampaignOptions {
 }
 
 /** Faults by weight, each at least once. Round n of a fault has the seed `seed + n`, with which it can be repeated. */
-export function planRounds({ rounds, seed, faults, brief }: CampaignOptions): RoundOptions[] {
+function planRounds({ rounds, seed, faults, brief }: CampaignOptions): RoundOptions[] {
   const weight = faults.reduce((sum, fault) => sum + fault.weight, 0);
   const plan = faults.flatMap((fault) =>
     Array.from({ length: Math.max(1, Math.round((rounds * fault.weight) / weight)) }, (_, n) => ({
@@ -34,7 +34,12 @@ export function planRounds({ rounds, seed, faults, brief }: CampaignOptions): Ro
 /** @throws the abort's reason, after every process has ended and every file is removed */
 export async function runCampaign(options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
   const plan = planRounds(options);
-  const lanes = Array.from({ length: Math.min(options.lanes, plan.length) }, () => runLane(plan, options, signal));
+  const onSmallDisks = plan.filter(({ fault }) => fault.needsSmallDisk);
+  const others = plan.filter(({ fault }) => !fault.needsSmallDisk);
+  const lanes = [
+    ...Array.from({ length: Math.min(options.lanes, others.length) }, () => runLane(others, options, signal)),
+    ...(onSmallDisks.length > 0 ? [runLane(onSmallDisks, options, signal)] : []),
+  ];
   const ended = await Promise.allSettled(lanes);
   return ended.flatMap((lane) => {
     if (lane.status === 'rejected') throw lane.reason;
@@ -47,7 +52,7 @@ async function runLane(plan: RoundOptions[], options: CampaignOptions, signal: A
   const results: RoundResult[] = [];
   while (plan.length > 0) {
     signal.throwIfAborted();
-    const site = await Site.open();
+    const site = await Site.open({ onSmallDisk: plan[0]?.fault.needsSmallDisk === true });
     try {
       await site.startQuery();
       results.push(...(await runOnSite(site, plan, options, signal)));

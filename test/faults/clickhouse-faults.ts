@@ -4,7 +4,7 @@ import type { LinkTreatment } from './tcp-proxy.js';
 import { holdsWithin, pause } from './waiting.js';
 
 const PASS: LinkTreatment = { kind: 'pass' };
-const STRUCK_WITHIN_MS = 20_000;
+const STRUCK_WITHIN_MS = 60_000;
 /** An insert of these rounds is about 20 KB. */
 const CUT_WITHIN_BYTES = 20_000;
 

@@ -1,11 +1,16 @@
+import type { Asker } from './accepted-events.js';
 import type { SeededRandom } from './seeded-random.js';
 import type { Proxied, Site } from './site.js';
+import type { UsageStream } from './stream.js';
 import type { WorkerPool } from './worker-pool.js';
 
 /** What a fault may break, while events are sent and workers process them. */
 export interface Scene {
   readonly site: Site;
   readonly workers: WorkerPool;
+  readonly stream: UsageStream;
+  /** The query API as it is now, with a key of the stream's account. */
+  readonly asker: () => Asker;
   readonly random: SeededRandom;
   /** The short form: a fault lasts seconds, where the long form takes up to a minute. */
   readonly brief: boolean;
@@ -23,6 +28,8 @@ export interface Fault {
   readonly proxied: Proxied;
   /** The share of rounds with this fault, relative to the weights of the others. */
   readonly weight: number;
+  /** Whether the site's data must lie on a small disk of its own, which can be filled. */
+  readonly needsSmallDisk?: true;
   /** Resolves when the fault is over and everything that it stopped runs again. */
   readonly strike: (scene: Scene) => Promise<void>;
 }

@@ -1,12 +1,12 @@
 /**
- * Injects faults, round after round: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault] [--lanes 4]`.
+ * Injects faults, round after round: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--lanes 4]`.
  *
  * Exits with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --json adds the table as one line of JSON.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
-import { FAULTS } from './catalog.js';
+import { FAULTS, SKIPPED_FAULTS } from './catalog.js';
 import { formatResult, formatTable, hasPassed, summarise } from './report.js';
 import type { RoundResult } from './round.js';
 
@@ -22,10 +22,16 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const faults = FAULTS.filter(({ name }) => options.only === undefined || options.only === name);
+const only = options.only?.split(',');
+const faults = FAULTS.filter(({ name }) => only === undefined || only.includes(name));
 const [rounds, seed, lanes] = [Number(options.rounds), Number(options.seed), Number(options.lanes)];
 
-if (faults.length === 0 || ![rounds, seed, lanes].every(Number.isSafeInteger) || lanes < 1) {
+if (
+  faults.length === 0 ||
+  (only && faults.length < only.length) ||
+  ![rounds, seed, lanes].every(Number.isSafeInteger) ||
+  lanes < 1
+) {
   console.error(
     `usage: npm run test:faults -- [--rounds N] [--seed S] [--lanes N] [--only ${FAULTS.map(({ name }) => name).join('|')}]`,
   );
@@ -44,6 +50,7 @@ process.channel?.unref();
 process.stdout.on('error', interrupted);
 
 console.log(`seed ${seed}`);
+for (const name of SKIPPED_FAULTS) console.log(`– ${name}: skipped, because this user may not mount a file system`);
 try {
   const { brief } = options;
   const onResult = (result: RoundResult) => console.log(formatResult(result, brief));

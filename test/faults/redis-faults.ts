@@ -1,6 +1,10 @@
-/** Redis is killed, or runs and cannot be reached. */
+/** Redis is killed, or has no memory left, or runs and cannot be reached. */
+import { Redis } from 'ioredis';
+import { z } from 'zod';
 import type { Fault, Scene } from './fault.js';
-import { pause } from './waiting.js';
+import { holdsWithin, pause } from './waiting.js';
+
+const FULL_WITHIN_MS = 20_000;
 
 export const redisKilled: Fault = {
   name: 'redis-killed',
@@ -35,6 +39,37 @@ export const redisUnreachable: Fault = {
     }
   },
 };
+
+export const redisFull: Fault = {
+  name: 'redis-full',
+  injects: 'Redis has no memory left: its limit is what it uses now, and is raised again later',
+  workers: 2,
+  proxied: 'nothing',
+  weight: 6,
+  strike: async ({ site, random, brief, signal, complain }) => {
+    const redis = new Redis(site.redisUrl);
+    const [, before = '0'] = z.array(z.string()).parse(await redis.config('GET', 'maxmemory'));
+    const [, used = ''] = /^used_memory:(\d+)/m.exec(await redis.info('memory')) ?? [];
+    await redis.config('SET', 'maxmemory', used);
+    try {
+      const isFull = await holdsWithin(FULL_WITHIN_MS, signal, async () => (await refusal(redis)).startsWith('OOM'));
+      if (!isFull) complain('Redis was never full');
+      await pause(brief ? 1_500 : random.integer(1_000, 10_000), signal);
+    } finally {
+      await redis.config('SET', 'maxmemory', before);
+      redis.disconnect();
+    }
+  },
+};
+
+/** What Redis answers to a write. */
+async function refusal(redis: Redis): Promise<string> {
+  try {
+    return await redis.set('fault-tests:probe', 'x', 'EX', 1);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
 
 function frozen({ site }: Scene): () => void {
   const { pid } = site.redis.running;

@@ -15,9 +15,9 @@ import { holdsWithin, pause } from './waiting.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** More than the 60 s that a worker waits for an insert plus the 20 s until the locks of a dead worker expire. */
-const DRAINED_WITHIN_MS = 150_000;
-const STARTED_WITHIN_MS = 20_000;
-const CHECKED_WITHIN_MS = 60_000;
+const DRAINED_WITHIN_MS = 300_000;
+const STARTED_WITHIN_MS = 60_000;
+const CHECKED_WITHIN_MS = 240_000;
 
 export interface RoundOptions {
   readonly fault: Fault;
@@ -75,7 +75,8 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     const strike = async (stopped: AbortSignal) => {
       await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
       await pause(moment.ms, stopped);
-      await fault.strike({ site, workers, random, brief, signal: stopped, isBusy, complain });
+      const asker = () => ({ url: site.query.url, key });
+      await fault.strike({ site, workers, stream, asker, random, brief, signal: stopped, isBusy, complain });
       return Date.now();
     };
     const spreadMs = random.integer(1_000, 4_000);

@@ -13,15 +13,18 @@ import {
 } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
 import { type QueryProcess, type ServiceEnvironment, startQuery } from '../services.js';
+import { databaseVariables } from '../stack.js';
 import { RestartableServer } from './restartable-server.js';
+import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const FIRST_YEAR = 2018;
 const DATABASE = 'meterline';
+const PROBE_TIMEOUT_MS = 10_000;
 const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 
-/** The server that is reached through the proxy that the fault breaks. */
-export type Proxied = 'clickhouse' | 'redis' | 'nothing';
+/** The servers that are reached through the proxies that the fault breaks. */
+export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
 export class Site {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
@@ -35,27 +38,29 @@ export class Site {
   private constructor(stack: LocalStack, clickhouseLink: TcpProxy, redisLink: TcpProxy) {
     const { directory: dataDir } = stack;
     this.#stack = stack;
-    this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort, tcpPort }) =>
-      startClickHouse({ dataDir, httpPort, tcpPort }),
-    );
+    this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
     this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
     this.clickhouseLink = clickhouseLink;
     this.redisLink = redisLink;
   }
 
-  static async open(): Promise<Site> {
+  /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
+  static async open({ onSmallDisk }: { onSmallDisk: boolean }): Promise<Site> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
+      if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
       const stack = await startLocalStack({ dataDir });
       return new Site(stack, await TcpProxy.open(stack.clickhouse.httpPort), await TcpProxy.open(stack.redis.port));
     } catch (error) {
+      unmountSmallDisk(dataDir);
       await rm(dataDir, { recursive: true });
       throw error;
     }
   }
 
-  get clickhouseUrl(): string {
-    return this.clickhouse.running.url;
+  /** Where its data lies. */
+  get directory(): string {
+    return this.#stack.directory.path;
   }
 
   get redisUrl(): string {
@@ -70,27 +75,63 @@ export class Site {
 
   /** Where a producer and a worker find their servers. */
   environment(proxied: Proxied): { readonly redisUrl: string; readonly worker: ServiceEnvironment } {
-    const redisUrl = proxied === 'redis' ? `redis://127.0.0.1:${this.redisLink.port}` : this.redisUrl;
-    const clickhouseUrl =
-      proxied === 'clickhouse' ? `http://127.0.0.1:${this.clickhouseLink.port}` : this.clickhouseUrl;
+    const isProxied = (server: Proxied) => proxied === server || proxied === 'both';
+    const redisUrl = isProxied('redis') ? withPort(this.redisUrl, this.redisLink.port) : this.redisUrl;
+    const url = isProxied('clickhouse') ? `http://127.0.0.1:${this.clickhouseLink.port}` : this.database.url;
     return {
       redisUrl,
-      worker: { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_DATABASE: DATABASE },
+      worker: { REDIS_URL: redisUrl, ...databaseVariables({ ...this.database, url }) },
     };
   }
 
   get database() {
-    return { url: this.clickhouseUrl, user: 'default', password: '', database: DATABASE, application: 'fault-tests' };
+    const { url, user, password } = this.clickhouse.running;
+    return { url, user, password, database: DATABASE, application: 'fault-tests' };
   }
 
-  async startQuery(): Promise<void> {
+  /** Starts the query service again, with the same secret, so that cursors stay valid. @param env added to its environment */
+  async startQuery(env: ServiceEnvironment = {}): Promise<void> {
     const { worker: servers } = this.environment('nothing');
-    this.#query = await startQuery({ ...servers, CURSOR_SECRET });
+    this.#query = await startQuery({ ...servers, CURSOR_SECRET, ...env });
   }
 
   get query(): QueryProcess {
     if (!this.#query) throw new Error('the query service has not been started');
     return this.#query;
+  }
+
+  /** Starts what has ended by itself. @returns whether both servers answer */
+  async restartEndedServers(): Promise<boolean> {
+    const answers = await Promise.all([this.#clickhouseAnswers(), this.#redisAnswers()]);
+    const servers = [this.clickhouse, this.redis];
+    for (const [index, server] of servers.entries()) {
+      if (answers[index]) continue;
+      await server.kill();
+      await server.start();
+    }
+    return answers.every((answer) => answer);
+  }
+
+  async #clickhouseAnswers(): Promise<boolean> {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    return fetch(`${this.database.url}/ping`, { signal }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+
+  async #redisAnswers(): Promise<boolean> {
+    const redis = new Redis(this.redisUrl, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+    // The rejected command says the same.
+    redis.on('error', () => undefined);
+    try {
+      await redis.set('fault-tests:probe', 'x', 'EX', 1);
+      return true;
+    } catch {
+      return false;
+    } finally {
+      redis.disconnect();
+    }
   }
 
   /** The text of an admin's key for the account. */
@@ -109,6 +150,14 @@ export class Site {
     await this.#query?.kill();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
     await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
+    unmountSmallDisk(this.directory);
     await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
   }
+}
+
+/** The same server through a proxy, with the same password. */
+function withPort(address: string, port: number): string {
+  const url = new URL(address);
+  url.port = String(port);
+  return url.href;
 }

@@ -9,11 +9,13 @@ const LOOPBACK = '127.0.0.1';
  * - `hang`: connections stay open and nothing gets through, nor is anything lost
  * - `refuse`: every connection is reset, new ones at once
  * - `cut`: a connection is reset once it has carried so many bytes towards the server
+ * - `hold`: a connection hangs from the moment at which it carries this text towards the server, which gets none of it
  * - `swallow`: a connection is reset in place of an HTTP answer that says 200
  */
 export type LinkTreatment =
   | { readonly kind: 'pass' | 'hang' | 'refuse' | 'swallow' }
-  | { readonly kind: 'cut'; readonly afterBytes: () => number };
+  | { readonly kind: 'cut'; readonly afterBytes: () => number }
+  | { readonly kind: 'hold'; readonly text: string };
 
 const PASS: LinkTreatment = { kind: 'pass' };
 
@@ -77,6 +79,7 @@ class Link {
   readonly #struck: () => void;
   #treatment: LinkTreatment = PASS;
   #bytesLeft = Infinity;
+  #held: Buffer | undefined;
   #isOver = false;
 
   constructor(client: Socket, targetPort: number, struck: () => void) {
@@ -103,6 +106,9 @@ class Link {
     this.#treatment = treatment;
     this.#bytesLeft = treatment.kind === 'cut' ? treatment.afterBytes() : Infinity;
     if (treatment.kind === 'refuse') this.#strike();
+    if (this.#held && treatment.kind === 'hold') return;
+    if (this.#held) this.#upstream.write(this.#held);
+    this.#held = undefined;
     for (const socket of [this.#client, this.#upstream]) {
       if (treatment.kind === 'hang') socket.pause();
       else socket.resume();
@@ -127,6 +133,12 @@ class Link {
   }
 
   #fromClient(chunk: Buffer): void {
+    if (this.#treatment.kind === 'hold' && chunk.includes(this.#treatment.text)) {
+      this.#held = chunk;
+      this.#client.pause();
+      this.#struck();
+      return;
+    }
     if (chunk.length < this.#bytesLeft) {
       this.#bytesLeft -= chunk.length;
       this.#upstream.write(chunk);

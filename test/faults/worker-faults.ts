@@ -4,7 +4,7 @@ import { holdsWithin, pause } from './waiting.js';
 
 /** A worker holds a job's lock for 15 s without renewing it. */
 const LONGER_THAN_THE_LOCK_MS = { min: 15_500, max: 24_000 };
-const BUSY_WITHIN_MS = 10_000;
+const BUSY_WITHIN_MS = 60_000;
 
 export const workerKilled: Fault = {
   name: 'worker-killed',

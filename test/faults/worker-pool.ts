@@ -1,5 +1,9 @@
 /** The ingest workers of a round. A fault restarts them itself, as a supervisor would. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceEnvironment, type ServiceProcess, startIngest } from '../services.js';
+
+const STARTED_WITHIN_MS = 120_000;
+const PAUSE_MS = 500;
 
 export class WorkerPool {
   readonly #env: () => ServiceEnvironment;
@@ -14,11 +18,14 @@ export class WorkerPool {
     return this.#workers;
   }
 
-  /** Starts more workers, all at the same time. */
-  async start(count: number): Promise<void> {
-    const started = await Promise.allSettled(Array.from({ length: count }, () => startIngest(this.#env())));
-    for (const worker of started) if (worker.status === 'fulfilled') this.#workers.push(worker.value);
-    for (const worker of started) if (worker.status === 'rejected') throw worker.reason;
+  /** Starts more workers, all at the same time. @param env added to that of the round @returns those that it started */
+  async start(count: number, env: ServiceEnvironment = {}): Promise<ServiceProcess[]> {
+    const starting = Array.from({ length: count }, () => supervised(() => startIngest({ ...this.#env(), ...env })));
+    const ended = await Promise.allSettled(starting);
+    const started = ended.flatMap((worker) => (worker.status === 'fulfilled' ? [worker.value] : []));
+    this.#workers.push(...started);
+    for (const worker of ended) if (worker.status === 'rejected') throw worker.reason;
+    return started;
   }
 
   /** Sends SIGKILL to all of them at the same moment. */
@@ -33,5 +40,18 @@ export class WorkerPool {
     const codes = await Promise.all(stopped.map((worker) => worker.stop()));
     this.#workers = [];
     return codes;
+  }
+}
+
+/** A worker ends at its start while a server is away, which another fault may see to; a supervisor starts it again. */
+async function supervised(start: () => Promise<ServiceProcess>): Promise<ServiceProcess> {
+  const patienceEnds = Date.now() + STARTED_WITHIN_MS;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (Date.now() > patienceEnds) throw error;
+      await sleep(PAUSE_MS);
+    }
   }
 }

@@ -73,6 +73,19 @@ it.each([
       /^\/v0\/accounts\/\{accountId\}\/metrics$/m,
       /^All resources \$/m,
       /^403 forbidden [0-9a-f-]{36}$/m,
+      /"expiresAt":"2099-12-31T00:00:00.000Z","lastUsedAt":"20[^"]*:00:00.000Z","revoked":false/,
+    ],
+  ],
+  [
+    'command-line',
+    [
+      /^API +http:\S+ \(login file: /m,
+      /^ +member of demo$/m,
+      /^Before: 2026-10-01T00:00:00Z to .*, 1 month earlier$/m,
+      /^conv +agent +conv +\$/m,
+      /"summary":\{"totalCost":/,
+      /^meterline: GET \/v0\/accounts\/demo\/metrics\S+: 200 in /m,
+      /^complete -o filenames -F _meterline meterline$/m,
     ],
   ],
   [
@@ -89,6 +102,7 @@ it.each([
     'emitting',
     [
       /^2 valid events\./m,
+      /^everything is accepted: true$/m,
       /agent_async_requests_count .*3 events/,
       /invalid_usage/,
       /No refusals\./,

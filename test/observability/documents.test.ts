@@ -1,15 +1,13 @@
 /** The dashboard, the alerts and the table of metrics name only metrics that the services have. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
 import { killServices, startIngest, startQuery } from '../services.js';
 import { parseExpression } from './expressions.js';
 import { adminUrl } from './scrape.js';
-
-jest.setTimeout(60_000);
 
 const document = (name: string) =>
   readFile(fileURLToPath(new URL(`../../docs/observability/${name}`, import.meta.url)), 'utf8');

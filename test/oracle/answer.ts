@@ -10,13 +10,18 @@ export interface OracleQuery {
   readonly endTime: string;
   readonly resolution?: Resolution;
   readonly groupBy?: string;
-  readonly workspace?: string;
-  readonly resourceType?: string;
-  readonly resourceName?: string;
-  readonly resourceUuid?: string;
-  readonly billingDimension?: string;
+  /** Several values are alternatives. */
+  readonly workspace?: string | readonly string[];
+  readonly resourceType?: string | readonly string[];
+  readonly resourceName?: string | readonly string[];
+  readonly resourceUuid?: string | readonly string[];
+  readonly billingDimension?: string | readonly string[];
+  readonly withoutResourceUuid?: 'true' | 'false';
   readonly limit?: string;
 }
+
+/** Who asks. A member may not see which workspaces there are. */
+export type OracleRole = 'admin' | 'member';
 
 /** An event that counts. */
 export interface PricedPayload extends Payload {
@@ -38,7 +43,10 @@ const FIELD_OF: ReadonlyMap<string, Field> = new Map([
   ['billing_dimension', 'billingDimension'],
 ]);
 
-/** Which requested fields fill a field that was not requested (table AccountMetricsDataEntry). */
+/**
+ * Which requested fields fill a field that was not requested (table AccountMetricsDataEntry), where all usage of the group
+ * has the same value (DESIGN section 6).
+ */
 const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
   workspace: ['resourceUuid', 'resourceName'],
   resourceType: ['resourceUuid', 'resourceName', 'billingDimension'],
@@ -47,8 +55,15 @@ const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
   billingDimension: [],
 };
 
+/** Groups times buckets of a page. Source: the API's reference. */
+const MOST_POINTS = 20_000;
+
 /** The text of every page, in order; at least one. Cursors are masked as by {@link maskCursor}. */
-export function answerPages(counting: readonly PricedPayload[], query: OracleQuery): string[] {
+export function answerPages(
+  counting: readonly PricedPayload[],
+  query: OracleQuery,
+  role: OracleRole = 'admin',
+): string[] {
   const [start, end] = windowOf(query);
   const resolution = query.resolution ?? defaultResolution(start, end);
   const requested = requestedFields(query);
@@ -60,13 +75,13 @@ export function answerPages(counting: readonly PricedPayload[], query: OracleQue
       const inBucket = group.filter(({ timestamp }) => bucketOf(timestamp, resolution) === bucket);
       return `{"timestamp":"${printInstant(bucket)}",${amounts('cost', 'usage', inBucket, withUsage)}}`;
     });
-    const names = FIELDS.flatMap((field) => shown(field, group, requested));
+    const names = FIELDS.flatMap((field) => shown(field, group, requested, role));
     return `{${[...names, `"summary":{${amounts('cost', 'usage', group, withUsage)}}`, `"timeseries":[${series}]`]}}`;
   });
 
   const head = `"startTime":"${printInstant(start)}","endTime":"${printInstant(end)}","resolution":"${resolution}"`;
   const summary = `"summary":{${amounts('totalCost', 'totalUsage', events, withUsage)}}`;
-  const size = Math.min(Number(query.limit ?? 100), 100);
+  const size = Math.min(Number(query.limit ?? 100), 100, Math.floor(MOST_POINTS / buckets.length));
   return Array.from({ length: Math.max(1, Math.ceil(entries.length / size)) }, (_, page) => {
     const hasMore = (page + 1) * size < entries.length;
     const data = entries.slice(page * size, (page + 1) * size);
@@ -81,7 +96,7 @@ export function maskCursor(body: string): string {
 
 /** The body of GET …/metrics/enums/resource-types. */
 export function answerResourceTypes(counting: readonly PricedPayload[], query: OracleQuery): string {
-  const used = selected(counting, { startTime: query.startTime, endTime: query.endTime });
+  const used = selected(counting, query);
   return JSON.stringify({ values: RESOURCE_TYPES.filter((type) => used.some((event) => event.resourceType === type)) });
 }
 
@@ -102,8 +117,18 @@ function selected(events: readonly PricedPayload[], query: OracleQuery): PricedP
     (event) =>
       event.timestamp >= start &&
       event.timestamp < end &&
-      FIELDS.every((field) => query[field] === undefined || query[field] === event[field]),
+      FIELDS.every((field) => {
+        const values = wanted(query, field);
+        return values.length === 0 || values.includes(event[field]);
+      }),
   );
+}
+
+/** The values of which an event must have one; none: any will do. */
+function wanted(query: OracleQuery, field: Field): readonly string[] {
+  const values = query[field] ?? [];
+  const named = typeof values === 'string' ? [values] : values;
+  return field === 'resourceUuid' && query.withoutResourceUuid === 'true' ? [...named, ''] : named;
 }
 
 /** Without groupBy there is exactly one group, even if no event counts. */
@@ -133,14 +158,12 @@ function bytewise(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'));
 }
 
-function shown(field: Field, group: readonly PricedPayload[], requested: readonly Field[]): string[] {
-  const isShown = requested.includes(field) || ENRICHED_BY[field].some((other) => requested.includes(other));
-  return isShown ? [`"${field}":${JSON.stringify(dearestValue(group, field))}`] : [];
-}
-
-/** The value with the highest cost in the group; of equal ones the smallest. A requested field has only one value. */
-function dearestValue(group: readonly PricedPayload[], field: Field): string | undefined {
-  return ranked(grouped(group, [field]), [field])[0]?.[0]?.[field];
+function shown(field: Field, group: readonly PricedPayload[], requested: readonly Field[], role: OracleRole): string[] {
+  const isRequested = requested.includes(field);
+  const isEnriched = ENRICHED_BY[field].some((other) => requested.includes(other));
+  if (!isRequested && (!isEnriched || (field === 'workspace' && role === 'member'))) return [];
+  const values = new Set(group.map((event) => event[field]));
+  return values.size === 1 ? [`"${field}":${JSON.stringify([...values][0])}`] : [];
 }
 
 function amounts(costName: string, usageName: string, events: readonly PricedPayload[], withUsage: boolean): string {

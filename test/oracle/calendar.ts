@@ -51,12 +51,17 @@ function yearAfter(start: number): number {
 export function bucketOf(instant: number, resolution: Resolution): number {
   const date = new Date(instant);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
-  if (resolution === 'hourly') return Date.UTC(year, month, day, date.getUTCHours());
-  if (resolution === 'daily') return Date.UTC(year, month, day);
-  if (resolution === 'monthly') return Date.UTC(year, month);
+  if (resolution === 'hourly') return midnight(year, month, day) + date.getUTCHours() * HOUR;
+  if (resolution === 'daily') return midnight(year, month, day);
+  if (resolution === 'monthly') return midnight(year, month, 1);
   // Sunday is day 0 of a Date and the last day of an ISO week.
   const sinceMonday = (date.getUTCDay() + 6) % 7;
-  return Date.UTC(year, month, day - sinceMonday);
+  return midnight(year, month, day - sinceMonday);
+}
+
+/** As Date.UTC, which takes the years 0 to 99 for those of the twentieth century. */
+function midnight(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month, day);
 }
 
 /** The starts of all buckets that the window touches. */
@@ -70,6 +75,6 @@ export function bucketsOf(start: number, end: number, resolution: Resolution): n
 
 function bucketAfter(bucket: number, resolution: Resolution): number {
   const date = new Date(bucket);
-  if (resolution === 'monthly') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  if (resolution === 'monthly') return midnight(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
   return bucket + { hourly: HOUR, daily: DAY, weekly: 7 * DAY }[resolution];
 }

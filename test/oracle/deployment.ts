@@ -7,9 +7,9 @@ import { QUEUE_NAME } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { openPipeline } from '../e2e/pipeline.js';
-import { killServices, startIngest, startQuery } from '../services.js';
+import { killServices, NO_LIMITS, startIngest, startQuery } from '../services.js';
 import { select } from '../stack.js';
-import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
+import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Question } from './questions.js';
 
 export interface Deployment {
@@ -21,7 +21,7 @@ export interface Deployment {
   startWorker(book: OraclePriceBook): Promise<void>;
   /** The database, for tests that seal: the worker does not seal. */
   readonly warehouse: Warehouse;
-  /** Returns a reader with an admin's key for the account. */
+  /** Returns a reader with keys for the account, an admin's and a member's. */
   customer(accountId: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
   refused(jobIds: readonly string[]): Promise<string[]>;
@@ -51,7 +51,7 @@ export async function deploy(): Promise<Deployment> {
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
   const events = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
   const acknowledgements = new Acknowledgements(events);
-  const secret = { CURSOR_SECRET: 'a secret of the oracle, 32 characters or more' };
+  const secret = { CURSOR_SECRET: 'a secret of the oracle, 32 characters or more', ...NO_LIMITS };
   const [cells, truth] = await Promise.all([
     startQuery({ ...env, ...secret }),
     startQuery({ ...env, ...secret, METRICS_SOURCE: 'events' }),
@@ -84,18 +84,20 @@ export async function deploy(): Promise<Deployment> {
     },
 
     customer: async (accountId) => {
-      const { key } = await keys.create({ account: accountId, role: 'admin', clientId: 'oracle' }, new Date());
+      const keyOf = async (role: OracleRole) =>
+        (await keys.create({ account: accountId, role, clientId: `oracle, ${role}` }, new Date())).key;
+      const own = { admin: await keyOf('admin'), member: await keyOf('member') };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
-      const ask = async (url: string, { about, query }: Question) =>
+      const ask = async (url: string, { about, query, role = 'admin' }: Question) =>
         about === 'metrics'
-          ? readPages(rootOf(url), key, query)
-          : [await read(`${rootOf(url)}/enums/resource-types`, key, query)];
+          ? readPages(rootOf(url), own[role], query)
+          : [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
       return {
         ask: async (question) => {
           const [fromCells, fromEvents] = await Promise.all([ask(cells.url, question), ask(truth.url, question)]);
           return { fromCells, fromEvents };
         },
-        groupByDimensions: () => read(`${rootOf(cells.url)}/enums/group-by`, key, {}),
+        groupByDimensions: () => read(`${rootOf(cells.url)}/enums/group-by`, own.admin, {}),
       };
     },
 
@@ -148,7 +150,10 @@ async function readPages(root: string, key: string, query: OracleQuery): Promise
 
 /** The text of the body. A status other than 200 is added to the text, so that a comparison shows it. */
 async function read(url: string, key: string, parameters: object): Promise<string> {
-  const response = await fetch(`${url}?${new URLSearchParams(Object.entries(parameters))}`, {
+  const sent = Object.entries(parameters).flatMap(([name, values]: [string, string | string[]]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  );
+  const response = await fetch(`${url}?${new URLSearchParams(sent)}`, {
     headers: { authorization: `Bearer ${key}` },
   });
   const text = await response.text();

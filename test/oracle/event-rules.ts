@@ -10,7 +10,7 @@ export interface OracleEvent {
   readonly workspace: string;
   readonly resourceType: string;
   readonly resourceName: string;
-  readonly resourceUuid?: string;
+  readonly resourceUuid?: string | null;
   readonly billingDimension: string;
   readonly usage: number | string;
   readonly timestamp: string;
@@ -65,7 +65,8 @@ export function understand(event: unknown, now: number): UnderstoodEvent | undef
   const accountId = nameOf(fields.get('accountId'));
   const workspace = nameOf(fields.get('workspace'));
   const resourceName = nameOf(fields.get('resourceName'));
-  const resourceUuid = fields.has('resourceUuid') ? nameOf(fields.get('resourceUuid')) : '';
+  const uuid = fields.get('resourceUuid') ?? '';
+  const resourceUuid = uuid === '' ? '' : nameOf(uuid);
   const billingDimension = fields.get('billingDimension');
   const timestamp = timestampOf(fields.get('timestamp'), now);
   const revision = fields.has('revision') ? fields.get('revision') : 0;
@@ -93,7 +94,7 @@ function isUuid(text: string): boolean {
 }
 
 /** 1 to 256 code points, none of them a control character or half of a pair. */
-function nameOf(value: unknown): string | undefined {
+export function nameOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const codePoints = Array.from(value, (character) => character.codePointAt(0) ?? 0);
   const isAllowed = (code: number) => code >= 0x20 && (code < 0x7f || code > 0x9f) && (code < 0xd800 || code > 0xdfff);

@@ -71,6 +71,40 @@ describe('the oracle', () => {
     expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
   });
 
+  it('names what all usage of a group has in common, but no workspace to a member', () => {
+    const query = { ...DAY, groupBy: 'resource_name' };
+    const fields = (oracle: Oracle, role?: 'member') => {
+      const [body] = oracle.pages('acme', query, role);
+      return JSON.parse(body ?? '').data.map(
+        ({ summary: _s, timeseries: _t, ...names }: Record<string, unknown>) => names,
+      );
+    };
+    const oracle = oracleOf(event(1), event(2));
+    expect(fields(oracle)).toEqual([{ workspace: 'prod', resourceType: 'sandbox', resourceName: 'builder' }]);
+    expect(fields(oracle, 'member')).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+    oracle.accept(event(3, { workspace: 'dev', usage: 0 }), NOW);
+    expect(fields(oracle)).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+  });
+
+  it('takes several values of a filter as alternatives, and what has no UUID for one of them', () => {
+    const oracle = oracleOf(
+      event(1),
+      event(2, { resourceUuid: 'u', usage: 2 }),
+      event(3, { resourceUuid: 'v', usage: 4 }),
+    );
+    const usageOf = (query: Partial<OracleQuery>) =>
+      JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
+    expect(usageOf({ resourceUuid: ['u', 'v'] })).toBe(6);
+    expect(usageOf({ resourceUuid: 'u', withoutResourceUuid: 'true' })).toBe(3);
+    expect(usageOf({ withoutResourceUuid: 'true' })).toBe(1);
+    expect(usageOf({ withoutResourceUuid: 'false' })).toBe(7);
+  });
+
+  it.each([null, ''])('takes resourceUuid %j for none', (resourceUuid) => {
+    const oracle = oracleOf(event(1, { resourceUuid }));
+    expect(oracle.metrics('acme', { ...DAY, groupBy: 'resource_uuid' })).toContain('"resourceUuid":""');
+  });
+
   it('counts the highest revision, removes voided events, and ignores a resend', () => {
     const oracle = oracleOf(
       event(1, { revision: 2, usage: 5 }),

@@ -2,13 +2,13 @@
  * The oracle: what Meterline must answer, computed in memory, event by event, with exact arithmetic. Written from the
  * specification and the design alone; it shares no code with the product, so that both are unlikely to have the same fault.
  */
-import { answerPages, answerResourceTypes, type OracleQuery, type PricedPayload } from './answer.js';
+import { answerPages, answerResourceTypes, type OracleQuery, type OracleRole, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
 import { type Payload, understand } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
 
-export { maskCursor, type OracleQuery } from './answer.js';
+export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
 export type { OracleEvent } from './event-rules.js';
 export { EXAMPLE_BOOK, type OraclePriceBook } from './prices.js';
 
@@ -106,13 +106,13 @@ export class Oracle {
   }
 
   /** The bodies of all pages. @throws when events are contested: see worlds */
-  pages(accountId: string, query: OracleQuery): string[] {
-    return answerPages(this.#counting(accountId), query);
+  pages(accountId: string, query: OracleQuery, role?: OracleRole): string[] {
+    return answerPages(this.#counting(accountId), query, role);
   }
 
   /** The body of the resource types' enum. @throws when events are contested: see worlds */
-  resourceTypes(accountId: string, window: Pick<OracleQuery, 'startTime' | 'endTime'>): string {
-    return answerResourceTypes(this.#counting(accountId), window);
+  resourceTypes(accountId: string, query: OracleQuery): string {
+    return answerResourceTypes(this.#counting(accountId), query);
   }
 
   /** The payloads that count for the account, over all time. @throws when events are contested: see worlds */

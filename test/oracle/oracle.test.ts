@@ -136,8 +136,8 @@ function agreeing(
   return found;
 }
 
-function answerOf(world: Oracle, accountId: string, { about, query }: Question): string[] {
-  return about === 'metrics' ? world.pages(accountId, query) : [world.resourceTypes(accountId, query)];
+function answerOf(world: Oracle, accountId: string, { about, query, role }: Question): string[] {
+  return about === 'metrics' ? world.pages(accountId, query, role) : [world.resourceTypes(accountId, query)];
 }
 
 let accounts = 0;

@@ -1,6 +1,6 @@
 /** Random requests about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
-import type { OracleQuery } from './answer.js';
+import type { OracleQuery, OracleRole } from './answer.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
 import { type History, nameNumber, nth } from './histories.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
@@ -8,7 +8,9 @@ import { distance, spell, spelling } from './scenes.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const END_OF_TIME = Date.UTC(2101, 0) - 1;
+/** A window may begin long before the first event and end long after the last. */
+const FIRST = Date.UTC(1900, 0);
+const LAST = Date.UTC(2150, 0) - 1;
 
 const RESOLUTIONS: readonly Resolution[] = ['hourly', 'daily', 'weekly', 'monthly'];
 const GROUP_BY = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'];
@@ -16,6 +18,8 @@ const GROUP_BY = ['workspace', 'resource_type', 'resource_name', 'resource_uuid'
 export interface Question {
   readonly about: 'metrics' | 'resource types';
   readonly query: OracleQuery;
+  /** Default: an admin. */
+  readonly role?: OracleRole;
 }
 
 /** Window lengths at which defaults and limits change, and lengths that cover a history. */
@@ -44,19 +48,25 @@ function startOf(edge: Edge, length: number, { scene, sendings }: History): numb
 const groupBy = fc.shuffledSubarray(GROUP_BY, { maxLength: 3 });
 const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
 
-const resourceName = fc.oneof({ weight: 9, arbitrary: nameNumber }, fc.constant('nobody'));
-const resourceUuid = fc.oneof(resourceName, fc.constant(''));
+const someName = fc.oneof({ weight: 9, arbitrary: nameNumber }, fc.constant('nobody'));
+const oneOrMore = <Value>(value: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 3, arbitrary: value.map((one) => [one]) }, fc.array(value, { minLength: 2, maxLength: 3 }));
+const names = oneOrMore(someName);
+const withoutResourceUuid = fc.constantFrom('true', 'true', 'false');
 const filters = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   {
     weight: 2,
     arbitrary: fc.oneof(
-      fc.record({ workspace: resourceName }),
-      fc.record({ resourceType: fc.constantFrom(...RESOURCE_TYPES) }),
-      fc.record({ resourceName }),
-      fc.record({ resourceUuid }),
-      fc.record({ billingDimension: fc.constantFrom(...Object.keys(DIMENSIONS)) }),
-      fc.record({ workspace: resourceName, resourceName, resourceUuid }, { requiredKeys: [] }),
+      fc.record({ workspace: names }),
+      fc.record({ resourceType: oneOrMore(fc.constantFrom(...RESOURCE_TYPES)) }),
+      fc.record({ resourceName: names }),
+      fc.record({ resourceUuid: names, withoutResourceUuid }, { requiredKeys: [] }),
+      fc.record({ billingDimension: oneOrMore(fc.constantFrom(...Object.keys(DIMENSIONS))) }),
+      fc.record(
+        { workspace: names, resourceName: names, resourceUuid: names, withoutResourceUuid },
+        { requiredKeys: [] },
+      ),
     ),
   },
 );
@@ -76,26 +86,38 @@ export const questionDraft = fc.record({
   groupBy,
   filters,
   limit,
+  asMember: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
 });
 type QuestionDraft = typeof questionDraft extends fc.Arbitrary<infer Value> ? Value : never;
 
 export function toQuestion(draft: QuestionDraft, history: History): Question {
-  const from = draft.ofEverything ? 0 : Math.max(0, startOf(draft.edge, draft.length, history));
-  const to = draft.ofEverything ? END_OF_TIME : Math.min(END_OF_TIME, from + draft.length);
+  const { about, asMember } = draft;
+  const from = draft.ofEverything ? FIRST : startOf(draft.edge, draft.length, history);
+  const to = draft.ofEverything ? LAST : from + draft.length;
   const window = { startTime: spell(from, draft.spellings[0]), endTime: spell(to, draft.spellings[1]) };
-  if (draft.about === 'resource types') return { about: draft.about, query: window };
+  const role = asMember ? 'member' : 'admin';
+  const filters = chosenFilters(draft, history);
+  if (about === 'resource types') return { about, role, query: { ...window, ...filters } };
   const allowed = RESOLUTIONS.filter((resolution) => to <= latestEnd(from, resolution));
   const resolution = allowed[draft.resolution % (2 * allowed.length)];
-  const chosen = Object.entries(draft.filters).map(([parameter, value]): [string, string] => [
-    parameter,
-    typeof value === 'number' ? nth(history.names, value) : String(value),
-  ]);
+  const groupBy = draft.groupBy.filter((name) => !asMember || name !== 'workspace');
   const query = {
     ...window,
     ...(resolution && { resolution }),
-    ...(draft.groupBy.length > 0 && { groupBy: draft.groupBy.join(',') }),
-    ...Object.fromEntries(chosen),
+    ...(groupBy.length > 0 && { groupBy: groupBy.join(',') }),
+    ...filters,
     ...draft.limit,
   };
-  return { about: draft.about, query };
+  return { about, role, query };
+}
+
+/** A member may not filter by workspace. */
+function chosenFilters({ filters, asMember }: QuestionDraft, { names }: History): Partial<OracleQuery> {
+  const chosen = Object.entries(filters).map(([parameter, values]): [string, string | string[]] => [
+    parameter,
+    typeof values === 'string'
+      ? values
+      : values.map((value) => (typeof value === 'number' ? nth(names, value) : String(value))),
+  ]);
+  return Object.fromEntries(chosen.filter(([parameter]) => !asMember || parameter !== 'workspace'));
 }

@@ -1,7 +1,7 @@
 /**
  * Starts what all test files of a run share, and passes it to the test workers in the environment:
  *
- * - METERLINE_TEST_CLICKHOUSE_URL and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
+ * - METERLINE_TEST_CLICKHOUSE_URL, _USER and _PASSWORD, and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
  * - METERLINE_TEST_SERVICES: the folder with the services as one file each
  * - TMPDIR: a folder for all temporary files, in memory if there is room
@@ -18,9 +18,12 @@ export default async function globalSetup() {
   const folder = await createTestFolder();
   process.env.TMPDIR = folder;
   const [stack, services] = await Promise.all([startLocalStack({ say: console.log }), bundleServices()]);
-  const connection = { url: stack.clickhouse.url, user: 'default', password: '', application: 'meterline-test' };
+  const { url, user, password } = stack.clickhouse;
+  const connection = { url, user, password, application: 'meterline-test' };
   await migrate({ ...connection, database: TEMPLATE });
-  process.env.METERLINE_TEST_CLICKHOUSE_URL = stack.clickhouse.url;
+  process.env.METERLINE_TEST_CLICKHOUSE_URL = url;
+  process.env.METERLINE_TEST_CLICKHOUSE_USER = user;
+  process.env.METERLINE_TEST_CLICKHOUSE_PASSWORD = password;
   process.env.METERLINE_TEST_REDIS_URL = stack.redis.url;
   process.env.METERLINE_TEST_TEMPLATE = TEMPLATE;
   process.env.METERLINE_TEST_SERVICES = services;

@@ -15,6 +15,7 @@ const LONGEST = [
   'rollups/interleavings',
   'test/e2e/redis-outage',
   'test/observability/outage-metrics',
+  'test/emitter/kill',
   'test/browser/',
   'test/e2e/sealing',
   'test/observability/tracing',

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { runMeterline } from '../cli/run-meterline.js';
 import { type ServiceProcess, startIngest, startQuery } from '../services.js';
-import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { createTestDatabase, databaseVariables, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLICE = `${ROOT}packages/local-stack/trace-slice`;
@@ -72,11 +72,9 @@ describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => 
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    const { url, database: name } = database.options;
     env = {
       REDIS_URL: testRedisUrl(),
-      CLICKHOUSE_URL: url,
-      CLICKHOUSE_DATABASE: name,
+      ...databaseVariables(database.options),
       QUEUE_PREFIX: uniquePrefix(),
       CURSOR_SECRET: 'only for tests, only for tests, only for tests',
     };

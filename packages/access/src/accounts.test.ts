@@ -40,6 +40,15 @@ describe('an account', () => {
     expect(await accounts.register(id, NOW)).toEqual({ id, name: id, createdAt: NOW.toISOString() });
   });
 
+  it('that is not registered is found under its id, without a date, and stays unregistered', async () => {
+    const prefix = uniquePrefix();
+    const directory = new AccountDirectory(redis, prefix);
+    expect(await directory.find('acme')).toEqual({ id: 'acme', name: 'acme', createdAt: undefined });
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    const registered = await directory.register('acme', NOW);
+    expect(await directory.find('acme')).toEqual(registered);
+  });
+
   it('is another one under another prefix', async () => {
     await accounts.register('acme', NOW);
     const elsewhere = new AccountDirectory(redis, uniquePrefix());

@@ -1,6 +1,6 @@
 /**
  * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; one is registered here with
- * its first API key, or when a token first names it.
+ * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
  */
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -8,8 +8,8 @@ import { z } from 'zod';
 export interface Account {
   readonly id: string;
   readonly name: string;
-  /** RFC 3339: when the account was registered. */
-  readonly createdAt: string;
+  /** RFC 3339: when the account was registered; undefined for one that is not. */
+  readonly createdAt: string | undefined;
 }
 
 const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
@@ -23,17 +23,25 @@ export class AccountDirectory {
     this.#prefix = prefix;
   }
 
-  /** The account as registered; the first call for an id registers it under its id as its name. */
-  async register(id: string, now: Date): Promise<Account> {
+  /**
+   * The account as registered; the first call for an id registers it.
+   * @param name also of an account that is registered already; undefined: the name stays, and is the id at first
+   */
+  async register(id: string, now: Date, name?: string): Promise<Account> {
     const key = this.#key(id);
-    const results = await this.#redis
-      .multi()
-      .hsetnx(key, 'name', id)
-      .hsetnx(key, 'createdAt', now.toISOString())
-      .hgetall(key)
-      .exec();
-    const [error, fields] = results?.[2] ?? [new Error('the transaction was aborted')];
+    const transaction = this.#redis.multi().hsetnx(key, 'createdAt', now.toISOString());
+    if (name === undefined) transaction.hsetnx(key, 'name', id);
+    else transaction.hset(key, 'name', name);
+    const results = await transaction.hgetall(key).exec();
+    const [error, fields] = results?.at(-1) ?? [new Error('the transaction was aborted')];
     if (error) throw error;
+    return { id, ...accountRecord.parse(fields) };
+  }
+
+  /** The account as registered, or under its id as its name. Writes nothing, so that it works when Redis is full. */
+  async find(id: string): Promise<Account> {
+    const fields = await this.#redis.hgetall(this.#key(id));
+    if (Object.keys(fields).length === 0) return { id, name: id, createdAt: undefined };
     return { id, ...accountRecord.parse(fields) };
   }
 

@@ -1,22 +1,26 @@
 /**
- * API keys: their text and their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The
- * record of a revoked key stays, so that revoking it again is no error.
+ * API keys: their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The record of a
+ * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0023.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ROLES, type Role } from '@meterline/catalog';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccountDirectory } from './accounts.js';
+import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key-text.js';
 
 export interface ApiKey {
   readonly keyId: string;
-  /** The service account that the key belongs to. */
+  /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
   readonly clientId: string;
   readonly account: string;
   readonly role: Role;
-  /** RFC 3339. */
+  /** RFC 3339, as all times here. */
   readonly createdAt: string;
-  /** RFC 3339; absent while the key is valid. */
+  /** From then on the key is refused; absent for one that does not expire. */
+  readonly expiresAt?: string | undefined;
+  /** The hour, by its beginning, in which the key was last used; absent for one that never was. */
+  readonly lastUsedAt?: string | undefined;
+  /** Absent while the key is valid. */
   readonly revokedAt?: string | undefined;
 }
 
@@ -27,50 +31,115 @@ export interface CreatedApiKey extends ApiKey {
 
 export interface NewApiKey {
   readonly account: string;
+  /** Names or renames the account; left out: it keeps its name, which is its id at first. */
+  readonly accountName?: string | undefined;
   readonly role: Role;
   readonly clientId: string;
+  readonly expiresAt?: Date | undefined;
 }
 
+/** The text is that of a key which has expired. */
+export class ApiKeyExpired extends Error {
+  override readonly name = 'ApiKeyExpired';
+  readonly expiresAt: string;
+
+  constructor(expiresAt: string) {
+    super(`the API key has expired at ${expiresAt}`);
+    this.expiresAt = expiresAt;
+  }
+}
+
+/** Of one account, those that are revoked or have expired included. */
+export const MAX_KEYS_OF_ACCOUNT = 1_000;
+
+export class TooManyApiKeys extends Error {
+  override readonly name = 'TooManyApiKeys';
+
+  constructor() {
+    super(`the account has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most that it may have; revoke some`);
+  }
+}
+
+/** SHA-256 in hexadecimal. */
+const SECRET_HASH = /^[0-9a-f]{64}$/;
+
 const keyRecord = z.object({
-  secretHash: z.string(),
+  secretHash: z.string().regex(SECRET_HASH),
   clientId: z.string(),
   account: z.string(),
   role: z.enum(ROLES),
   createdAt: z.string(),
+  expiresAt: z.iso.datetime().optional(),
+  lastUsedAt: z.string().optional(),
   revokedAt: z.string().optional(),
 });
+
+/** Told of a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
+export type OnMalformedKey = (keyId: string, reason: string) => void;
+
+/** Records that are read at once. */
+const READ_AT_ONCE = 1_000;
+
+/** KEYS: a key's record; ARGV: a time. A record that was erased meanwhile must not come back, nor an earlier time. */
+const NOTE_USE = `
+if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[1] > (redis.call('HGET', KEYS[1], 'lastUsedAt') or '') then
+  redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
+end`;
 
 export class ApiKeyStore {
   readonly #redis: Redis;
   readonly #accounts: AccountDirectory;
   readonly #prefix: string;
+  readonly #onMalformed: OnMalformedKey;
 
-  constructor(redis: Redis, accounts: AccountDirectory, prefix: string) {
+  constructor(redis: Redis, accounts: AccountDirectory, prefix: string, onMalformed: OnMalformedKey = () => undefined) {
     this.#redis = redis;
     this.#accounts = accounts;
     this.#prefix = prefix;
+    this.#onMalformed = onMalformed;
   }
 
-  /** Creates a key, and with an account's first key the account. */
-  async create({ account, role, clientId }: NewApiKey, now: Date): Promise<CreatedApiKey> {
+  /**
+   * Creates a key, and with an account's first key the account.
+   * @throws TooManyApiKeys
+   */
+  async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
+    await this.#makeRoom(account, now);
     const token = generateToken();
-    const createdAt = now.toISOString();
-    await this.#accounts.register(account, now);
+    await this.#accounts.register(account, now, accountName);
+    const record = {
+      clientId,
+      account,
+      role,
+      createdAt: now.toISOString(),
+      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+    };
     const results = await this.#redis
       .multi()
-      .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), clientId, account, role, createdAt })
+      .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), ...record })
       .zadd(this.#index(), now.getTime(), token.keyId)
+      .hset(this.#indexOf(account), token.keyId, clientId)
+      .incr(this.#indexed())
       .exec();
     throwFailure(results);
-    return { keyId: token.keyId, clientId, account, role, createdAt, key: formatToken(token) };
+    return { keyId: token.keyId, ...record, key: formatToken(token) };
   }
 
-  /** The valid key with this text; undefined if it is not one of ours, is wrong, or is revoked. */
-  async authenticate(text: string): Promise<ApiKey | undefined> {
+  /**
+   * The valid key with this text; undefined if it is not one of ours, is wrong, or is revoked, or its record is malformed.
+   * @throws ApiKeyExpired
+   */
+  async authenticate(text: string, now: Date): Promise<ApiKey | undefined> {
     const token = parseToken(text);
     const record = token && (await this.#read(token.keyId));
     if (!record || record.revokedAt !== undefined || !secretMatches(token.secret, record.secretHash)) return undefined;
+    if (hasExpired(record, now)) throw new ApiKeyExpired(record.expiresAt);
     return apiKey(token.keyId, record);
+  }
+
+  /** Writes down when the key was used, if that is later than what is known. */
+  async noteUse(keyId: string, at: Date): Promise<void> {
+    await this.#redis.eval(NOTE_USE, 1, this.#key(keyId), at.toISOString());
   }
 
   /** The key, valid or revoked. */
@@ -79,11 +148,22 @@ export class ApiKeyStore {
     return record && apiKey(keyId, record);
   }
 
-  /** Every key, valid or revoked, the oldest first. */
+  /** Every key, valid or revoked, the oldest first, but for those whose records are malformed. */
   async list(): Promise<ApiKey[]> {
-    const keyIds = await this.#redis.zrange(this.#index(), 0, '-1');
-    const keys = await Promise.all(keyIds.map((keyId) => this.find(keyId)));
-    return keys.filter((key) => key !== undefined);
+    return this.#findAll(await this.#redis.zrange(this.#index(), 0, '-1'));
+  }
+
+  /** The keys of an account's service account, in no order, as `list` has them. */
+  async listOf(account: string, clientId: string): Promise<ApiKey[]> {
+    const [known, indexed] = await Promise.all([this.#redis.zcard(this.#index()), this.#redis.get(this.#indexed())]);
+    if (known !== Number(indexed)) {
+      const keys = await this.list();
+      // A full Redis refuses it. The answer does not need it, and the next question tries again.
+      await this.#addToIndexes(keys, known).catch(() => undefined);
+      return keys.filter((key) => key.account === account && key.clientId === clientId);
+    }
+    const clients = Object.entries(await this.#redis.hgetall(this.#indexOf(account)));
+    return this.#findAll(clients.flatMap(([keyId, client]) => (client === clientId ? [keyId] : [])));
   }
 
   /** @returns whether there is such a key; the first revocation's time stays */
@@ -94,68 +174,120 @@ export class ApiKeyStore {
   }
 
   /**
-   * Removes the account's keys together with their records, which a revocation keeps.
+   * Removes the account's keys together with their records, which a revocation keeps. A malformed record that names the
+   * account goes too.
    * @returns how many there were
    */
   async eraseKeysOf(account: string): Promise<number> {
-    const keys = (await this.list()).filter((key) => key.account === account);
-    for (const { keyId } of keys) {
-      const results = await this.#redis.multi().del(this.#key(keyId)).zrem(this.#index(), keyId).exec();
-      throwFailure(results);
+    let erased = 0;
+    for (const keyId of await this.#redis.zrange(this.#index(), 0, '-1')) {
+      if ((await this.#fields(keyId))['account'] !== account) continue;
+      await this.#remove(keyId, account);
+      erased += 1;
     }
-    return keys.length;
+    await this.#redis.del(this.#indexOf(account));
+    return erased;
   }
 
-  async #read(keyId: string) {
-    const fields = await this.#redis.hgetall(this.#key(keyId));
-    return Object.keys(fields).length > 0 ? keyRecord.parse(fields) : undefined;
+  /** Removes the record of a key that nobody can use, if the account has as many keys as it may have. @throws TooManyApiKeys */
+  async #makeRoom(account: string, now: Date): Promise<void> {
+    if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
+    const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
+    const [oldest] = keys
+      .filter((key) => key.revokedAt !== undefined || hasExpired(key, now))
+      .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+    if (!oldest) throw new TooManyApiKeys();
+    await this.#remove(oldest.keyId, account);
+  }
+
+  async #remove(keyId: string, account: string): Promise<void> {
+    const results = await this.#redis
+      .multi()
+      .del(this.#key(keyId))
+      .zrem(this.#index(), keyId)
+      .hdel(this.#indexOf(account), keyId)
+      .decr(this.#indexed())
+      .exec();
+    throwFailure(results);
+  }
+
+  /** @param known how many keys there were before they were read: with more by now, all are read again by the next question */
+  async #addToIndexes(keys: readonly ApiKey[], known: number): Promise<void> {
+    const commands = this.#redis.pipeline();
+    for (const { account, keyId, clientId } of keys) commands.hset(this.#indexOf(account), keyId, clientId);
+    throwFailure(await commands.exec());
+    await this.#redis.set(this.#indexed(), known);
+  }
+
+  async #findAll(keyIds: readonly string[]): Promise<ApiKey[]> {
+    const keys: ApiKey[] = [];
+    for (let start = 0; start < keyIds.length; start += READ_AT_ONCE) {
+      const found = await Promise.all(keyIds.slice(start, start + READ_AT_ONCE).map((keyId) => this.find(keyId)));
+      keys.push(...found.filter((key) => key !== undefined));
+    }
+    return keys;
+  }
+
+  async #read(keyId: string): Promise<z.output<typeof keyRecord> | undefined> {
+    const fields = await this.#fields(keyId);
+    if (Object.keys(fields).length === 0) return undefined;
+    const record = keyRecord.safeParse(fields);
+    if (record.success) return record.data;
+    this.#onMalformed(keyId, faultsOf(record.error));
+    return undefined;
+  }
+
+  /** None if there is no such key, or something else is stored under its name. */
+  async #fields(keyId: string): Promise<Record<string, string>> {
+    try {
+      return await this.#redis.hgetall(this.#key(keyId));
+    } catch (error) {
+      if (!isWrongType(error)) throw error;
+      this.#onMalformed(keyId, 'not a hash');
+      return {};
+    }
   }
 
   #key(keyId: string): string {
     return `${this.#prefix}:api-key:${keyId}`;
   }
 
+  /** All keys, by the time of their creation. */
   #index(): string {
     return `${this.#prefix}:api-keys`;
   }
+
+  /** The keys of an account, with the service account of each. */
+  #indexOf(account: string): string {
+    return `${this.#prefix}:api-keys-of:${account}`;
+  }
+
+  /** How many keys are in the index of their account: fewer than there are after an earlier release has created some. */
+  #indexed(): string {
+    return `${this.#prefix}:api-keys-indexed`;
+  }
 }
 
-/** A transaction resolves even if one of its commands failed. */
+/** A transaction, and so a pipeline, resolves even if one of its commands failed. */
 function throwFailure(results: [error: Error | null, result: unknown][] | null): void {
   const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
   if (failure) throw failure;
 }
 
+/** Redis says the code of an error at the beginning of its text only. Source: Redis documentation, "RESP", simple errors. */
+function isWrongType(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('WRONGTYPE ');
+}
+
+/** Which fields, and what is wrong with them; never their values. */
+function faultsOf({ issues }: z.ZodError): string {
+  return issues.map(({ path, code }) => `${path.join('.')}: ${code}`).join(', ');
+}
+
+function hasExpired<Key extends Pick<ApiKey, 'expiresAt'>>(key: Key, now: Date): key is Key & { expiresAt: string } {
+  return key.expiresAt !== undefined && Date.parse(key.expiresAt) <= now.getTime();
+}
+
 function apiKey(keyId: string, { secretHash: _hash, ...record }: z.output<typeof keyRecord>): ApiKey {
   return { keyId, ...record };
-}
-
-/** `mlk_<keyId>_<secret>`. The secret is 256 random bits, so a plain hash hides it well enough. */
-const TOKEN = /^mlk_([0-9a-f]{24})_([0-9a-f]{64})$/;
-
-export interface ApiKeyToken {
-  readonly keyId: string;
-  readonly secret: string;
-}
-
-export function generateToken(): ApiKeyToken {
-  return { keyId: randomBytes(12).toString('hex'), secret: randomBytes(32).toString('hex') };
-}
-
-export function formatToken({ keyId, secret }: ApiKeyToken): string {
-  return `mlk_${keyId}_${secret}`;
-}
-
-/** Undefined when the text is not an API key of ours; it may then be a JWT. */
-export function parseToken(text: string): ApiKeyToken | undefined {
-  const [, keyId, secret] = TOKEN.exec(text) ?? [];
-  return keyId && secret ? { keyId, secret } : undefined;
-}
-
-export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
-}
-
-export function secretMatches(secret: string, hash: string): boolean {
-  return timingSafeEqual(Buffer.from(hashSecret(secret)), Buffer.from(hash));
 }

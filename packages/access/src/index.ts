@@ -1,4 +1,13 @@
 export { ROLES, type Role } from '@meterline/catalog';
 export { type Account, AccountDirectory } from './accounts.js';
-export { type ApiKey, ApiKeyStore, type CreatedApiKey, type NewApiKey, parseToken } from './api-keys.js';
+export { parseToken } from './api-key-text.js';
+export {
+  type ApiKey,
+  ApiKeyExpired,
+  ApiKeyStore,
+  type CreatedApiKey,
+  type NewApiKey,
+  type OnMalformedKey,
+  TooManyApiKeys,
+} from './api-keys.js';
 export { moreInformative, REDIS_PREFIX, type RedisFailure, redisFailureKind, redisUrlFault } from './redis.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { formatUsage, formatUsd, formatUsdExact } from './amount-format.js';
+import { changeFrom, formatUsage, formatUsd, formatUsdExact, percentChangeText, shareText } from './amount-format.js';
 import { decimalText } from './decimal.js';
 
 describe('money', () => {
@@ -30,6 +30,33 @@ describe('usage', () => {
     expect(formatUsage(decimalText('1234567.123456789'), 'gbs')).toBe('1,234,567.123456789 GB-s');
     expect(formatUsage(decimalText('1234567.126'), 'gbs', 2)).toBe('1,234,567.13 GB-s');
     expect(formatUsage(decimalText('1000'), 'count')).toBe('1,000 events');
+    expect(formatUsage(decimalText('1'), 'count')).toBe('1 event');
     expect(formatUsage(decimalText('730'), 'hours')).toBe('730 h');
+  });
+});
+
+describe('a share', () => {
+  it.each([
+    ['1', '8', '12.5%'],
+    ['1', '4', '25.0%'],
+    ['8', '8', '100.0%'],
+    ['0.00001', '8', '<0.1%'],
+    ['0', '8', '0.0%'],
+    ['7.9999', '8', '>99.9%'],
+    ['0', '0', '–'],
+  ])('%s of %s is %s', (part, whole, text) => {
+    expect(shareText(decimalText(part), decimalText(whole))).toBe(text);
+  });
+});
+
+describe('a change', () => {
+  it.each([
+    ['100', '112.34', '12.34', '+12.3%', 'up'],
+    ['100', '99.9', '-0.1', '-0.1%', 'down'],
+    ['0', '3', '3', 'new', 'up'],
+    ['0', '0', '0', '0%', 'same'],
+  ] as const)('from %s to %s', (before, now, difference, percent, direction) => {
+    const change = changeFrom(decimalText(before), decimalText(now));
+    expect([change.difference, percentChangeText(change), change.direction]).toEqual([difference, percent, direction]);
   });
 });

@@ -1,6 +1,13 @@
-/** Money and usage for people to read. The exact figure is the amount itself. */
-import type { DecimalText } from './decimal.js';
-import { compareDecimals, decimalText, roundDecimal } from './decimal.js';
+/** Money and usage, shares and changes for people to read. The exact figure is the amount itself. */
+import {
+  compareDecimals,
+  type DecimalText,
+  decimalText,
+  percentOf,
+  roundDecimal,
+  subtractDecimals,
+  ZERO,
+} from './decimal.js';
 import type { Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
@@ -26,7 +33,13 @@ export function formatUsdExact(amount: DecimalText): string {
 
 /** `1,234.5 GB-s`; at most `digits` after the point, all of them by default. */
 export function formatUsage(amount: DecimalText, unit: Unit, digits?: number): string {
-  return `${grouped(digits === undefined ? amount : roundDecimal(amount, digits))} ${UNIT_NAME[unit]}`;
+  const shown = digits === undefined ? amount : roundDecimal(amount, digits);
+  return unit === 'count' && shown === '1' ? '1 event' : `${grouped(shown)} ${UNIT_NAME[unit]}`;
+}
+
+/** `1 event`, `1,234 events`. @param noun one that takes an s */
+export function counted(count: number, noun: string): string {
+  return `${grouped(String(count))} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** A comma between thousands: `-1234567.5` is `-1,234,567.5`. */
@@ -48,4 +61,39 @@ function padded(amount: DecimalText, digits: number): string {
 
 function withDollar(text: string): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
+}
+
+/** `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
+export function shareText(part: DecimalText, whole: DecimalText): string {
+  const share = percentOf(part, whole);
+  if (share === undefined) return '–';
+  if (share === ZERO && part !== ZERO) return '<0.1%';
+  if (share === '100' && part !== whole) return '>99.9%';
+  return `${share.includes('.') ? share : `${share}.0`}%`;
+}
+
+/** By how much an amount changed, in its own unit and in percent. */
+export interface Change {
+  /** Negative when there is less than before. */
+  readonly difference: DecimalText;
+  /** One digit after the point; undefined when there was nothing before. */
+  readonly percent: DecimalText | undefined;
+  readonly direction: 'up' | 'down' | 'same';
+}
+
+export function changeFrom(before: DecimalText, now: DecimalText): Change {
+  const difference = subtractDecimals(now, before);
+  const sign = compareDecimals(difference, ZERO);
+  return {
+    difference,
+    percent: percentOf(difference, before),
+    direction: sign > 0 ? 'up' : sign < 0 ? 'down' : 'same',
+  };
+}
+
+/** `+12.3%`; `new` when there was nothing before. */
+export function percentChangeText({ percent, direction }: Change): string {
+  if (percent === undefined) return direction === 'same' ? '0%' : 'new';
+  const digits = grouped(percent.includes('.') ? percent : `${percent}.0`);
+  return `${direction === 'up' ? '+' : ''}${digits}%`;
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   bucketAxis,
+  bucketCount,
   bucketStart,
   defaultResolution,
   exceededCap,
@@ -9,7 +10,7 @@ import {
   RESOLUTIONS,
   type Resolution,
 } from './calendar.js';
-import { formatTimestamp } from './timestamp.js';
+import { formatTimestamp, START_OF_CALENDAR } from './timestamp.js';
 
 const DAY = 86_400_000;
 
@@ -39,7 +40,7 @@ describe('the default resolution', () => {
   });
 
   it('never exceeds its own cap', () => {
-    const instant = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
+    const instant = fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) });
     fc.assert(
       fc.property(instant, fc.integer({ min: 1, max: 800 * DAY }), (startTime, length) => {
         const asked = { startTime, endTime: startTime + length };
@@ -103,7 +104,10 @@ const STEP: Record<Resolution, readonly number[]> = {
 
 describe.each(RESOLUTIONS)('the %s axis of any window', (resolution) => {
   const windows = fc
-    .tuple(fc.integer({ min: 0, max: Date.UTC(2100, 0) }), fc.integer({ min: 1, max: LONGEST[resolution] }))
+    .tuple(
+      fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) }),
+      fc.integer({ min: 1, max: LONGEST[resolution] }),
+    )
     .map(([startTime, length]) => ({ startTime, endTime: startTime + length }));
 
   it('has only calendar starts', () => {
@@ -234,4 +238,16 @@ describe('the axis', () => {
     expect(axis('2025-01-01T00:30:00Z', '2025-04-01T00:30:00Z', 'daily')).toHaveLength(91);
     expect(axis('2023-12-31T12:00:00Z', '2024-12-31T12:00:00Z', 'weekly')).toHaveLength(54);
   });
+});
+
+it('the axis of all years has all their months', () => {
+  const always = { startTime: Date.parse('0001-01-01T00:00:00Z'), endTime: Date.parse('9999-12-31T00:00:00Z') };
+  expect(bucketCount(always, 'monthly')).toBe(9_999 * 12);
+  const months = bucketAxis(always, 'monthly').map(formatTimestamp);
+  expect([months.length, months[0], months[1_199], months.at(-1)]).toEqual([
+    9_999 * 12,
+    '0001-01-01T00:00:00Z',
+    '0100-12-01T00:00:00Z',
+    '9999-12-01T00:00:00Z',
+  ]);
 });

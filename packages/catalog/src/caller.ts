@@ -12,7 +12,7 @@ export type ApiVersion = (typeof API_VERSIONS)[number];
 export const EARLIEST_API_VERSION: ApiVersion = API_VERSIONS[0];
 
 /** From this version on, lists are `{ data, meta }`; before it, bare arrays. */
-const PAGINATED_LISTS_SINCE: ApiVersion = '2026-04-28';
+export const PAGINATED_LISTS_SINCE: ApiVersion = '2026-04-28';
 
 export function isApiVersion(value: string): value is ApiVersion {
   return (API_VERSIONS as readonly string[]).includes(value);

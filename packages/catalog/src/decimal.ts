@@ -74,7 +74,7 @@ export function isDecimalText(text: string): text is DecimalText {
   return CANONICAL_DECIMAL.test(text);
 }
 
-export const ZERO: DecimalText = decimalText('0');
+export const ZERO: DecimalText = /* @__PURE__ */ decimalText('0');
 
 /** @throws TypeError when the text is not a decimal in its shortest form */
 export function decimalText(text: string): DecimalText {
@@ -104,6 +104,12 @@ export function subtractDecimals(a: DecimalText, b: DecimalText): DecimalText {
   return written(left - right, scale);
 }
 
+/** Exact: the product has the digits after the point of both factors together. */
+export function multiplyDecimals(a: DecimalText, b: DecimalText): DecimalText {
+  const [left, right] = [scaledOf(a), scaledOf(b)];
+  return written(left.value * right.value, left.scale + right.scale);
+}
+
 /** Below zero, zero or above it: for `sort`. */
 export function compareDecimals(a: DecimalText, b: DecimalText): number {
   const [left, right] = aligned(a, b);
@@ -124,6 +130,14 @@ export function percentOf(part: DecimalText, whole: DecimalText, digits = 1): De
   if (right === 0n) return undefined;
   const [numerator, denominator] = right < 0n ? [-left, -right] : [left, right];
   return written(divideSigned(numerator * 10n ** BigInt(digits + 2), denominator), digits);
+}
+
+/** a ÷ b, rounded half-even to `digits` after the point; undefined when b is zero. */
+export function divideDecimals(a: DecimalText, b: DecimalText, digits: number): DecimalText | undefined {
+  const [left, right] = aligned(a, b);
+  if (right === 0n) return undefined;
+  const [numerator, denominator] = right < 0n ? [-left, -right] : [left, right];
+  return written(divideSigned(numerator * 10n ** BigInt(digits), denominator), digits);
 }
 
 /** The nearest double: for the length of a bar, never for a figure that is shown or added. */

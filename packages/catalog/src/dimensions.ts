@@ -7,7 +7,8 @@ export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume'
 export type ResourceType = (typeof RESOURCE_TYPES)[number];
 
 /** `gbs` = GB-seconds, `count` = discrete events (whole numbers), `hours` = active hours. */
-export type Unit = 'gbs' | 'count' | 'hours';
+export const UNITS = ['gbs', 'count', 'hours'] as const;
+export type Unit = (typeof UNITS)[number];
 
 export interface DimensionDefinition {
   readonly resourceType: ResourceType;

@@ -1,6 +1,16 @@
-/** The shape of a usage event as a producer sends it. Source: DESIGN section 3. */
-import * as z from 'zod';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
+/**
+ * The shape of a usage event as a producer sends it. Source: DESIGN section 3. The rules are written out instead of with zod,
+ * because producers load them: zod is 94 kB of a producer's bundle, these are 2, and take a third of its time (decision 0025).
+ */
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  isBillingDimension,
+  isResourceType,
+  RESOURCE_TYPES,
+  type ResourceType,
+} from './dimensions.js';
+import type { RejectionReason } from './rejection.js';
 
 export const MAX_NAME_LENGTH = 256;
 export const MAX_REVISION = 65_535;
@@ -9,30 +19,127 @@ export const MAX_REVISION = 65_535;
 const NAME = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
-const REVISION_RULE = `must be an integer from 0 to ${MAX_REVISION}`;
+/** A usage event as it travels: what a producer puts into a job. */
+export interface UsageEventInput {
+  eventId: string;
+  accountId: string;
+  workspace: string;
+  resourceType: ResourceType;
+  resourceName: string;
+  /** Many serialisers write an absent value as null or as an empty text; both mean absent. */
+  resourceUuid?: string | null | undefined;
+  billingDimension: BillingDimension;
+  usage: number | string;
+  timestamp: string;
+  revision?: number | undefined;
+  void?: boolean | undefined;
+}
+
+export type UsageEventField = keyof UsageEventInput;
 
 /** Whether a text may be the name of an account, a workspace or a resource, or a resource's UUID. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-const name = z.string(NAME_RULE).regex(NAME, NAME_RULE);
+/** Whether an event may have a field of this name. */
+export function isEventField(name: string): name is UsageEventField {
+  return FIELD_NAMES.has(name);
+}
 
-export const usageEventSchema = z.strictObject({
-  eventId: z.string('must be a UUID').regex(UUID, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
-  accountId: name,
-  workspace: name,
-  resourceType: z.enum(RESOURCE_TYPES, `must be one of ${RESOURCE_TYPES.join(', ')}`),
-  resourceName: name,
-  resourceUuid: name.optional(),
-  billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
-  usage: z.union([z.number(), z.string()], 'must be a number or a decimal string'),
-  timestamp: z.string('must be an RFC 3339 timestamp in UTC, such as 2025-10-01T00:00:00Z'),
-  revision: z.int(REVISION_RULE).min(0, REVISION_RULE).max(MAX_REVISION, REVISION_RULE).optional(),
-  void: z.boolean('must be true or false').optional(),
-});
+interface FieldRule {
+  readonly holds: (value: unknown) => boolean;
+  /** In words, to follow the field's name. */
+  readonly rule: string;
+  /** The code for a value that breaks it. */
+  readonly reason: RejectionReason;
+}
 
-/** A usage event as it travels: what a producer puts into a job. */
-export type UsageEventInput = z.input<typeof usageEventSchema>;
-export type UsageEventField = keyof UsageEventInput;
+export const USAGE_RULE = 'must be a number or decimal string, at least 0 and below 10^15, without an exponent';
+export const TIMESTAMP_RULE =
+  'must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
+const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
+const isNameValue = (value: unknown) => typeof value === 'string' && isName(value);
+
+const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
+  eventId: {
+    holds: (value) => typeof value === 'string' && UUID.test(value),
+    rule: 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab',
+    reason: 'invalid_event_id',
+  },
+  accountId: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_account_id' },
+  workspace: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_workspace' },
+  resourceType: {
+    holds: (value) => typeof value === 'string' && isResourceType(value),
+    rule: `must be one of ${RESOURCE_TYPES.join(', ')}`,
+    reason: 'invalid_resource_type',
+  },
+  resourceName: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_resource_name' },
+  resourceUuid: {
+    holds: (value) => value === undefined || value === null || value === '' || isNameValue(value),
+    rule: NAME_RULE,
+    reason: 'invalid_resource_uuid',
+  },
+  billingDimension: {
+    holds: (value) => typeof value === 'string' && isBillingDimension(value),
+    rule: `must be one of ${BILLING_DIMENSIONS.join(', ')}`,
+    reason: 'invalid_billing_dimension',
+  },
+  usage: {
+    holds: (value) => typeof value === 'string' || Number.isFinite(value),
+    rule: USAGE_RULE,
+    reason: 'invalid_usage',
+  },
+  timestamp: {
+    holds: (value) => typeof value === 'string',
+    rule: TIMESTAMP_RULE,
+    reason: 'invalid_timestamp',
+  },
+  revision: {
+    holds: (value) =>
+      value === undefined ||
+      (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_REVISION),
+    rule: `must be an integer from 0 to ${MAX_REVISION}`,
+    reason: 'invalid_revision',
+  },
+  void: {
+    holds: (value) => value === undefined || typeof value === 'boolean',
+    rule: 'must be true or false',
+    reason: 'invalid_void',
+  },
+};
+
+const FIELD_NAMES: ReadonlySet<string> = new Set(Object.keys(EVENT_FIELDS));
+const FIELD_RULES = Object.entries(EVENT_FIELDS);
+
+/** Whether each field keeps its own rule, and there is no other field. */
+export function hasEventShape(
+  input: Readonly<Record<string, unknown>>,
+): input is Readonly<Record<string, unknown>> & UsageEventInput {
+  for (const [field, { holds }] of FIELD_RULES) if (!holds(input[field])) return false;
+  for (const key of Object.keys(input)) if (!isEventField(key)) return false;
+  return true;
+}
+
+export interface ShapeFault {
+  readonly reason: RejectionReason;
+  readonly message: string;
+}
+
+/** What is wrong with the shape: fields in the order above, then unknown ones. Empty when {@link hasEventShape}. */
+export function shapeFaults(input: Readonly<Record<string, unknown>>): ShapeFault[] {
+  const faults: ShapeFault[] = [];
+  for (const [field, { holds, rule, reason }] of FIELD_RULES) {
+    const value = input[field];
+    if (holds(value)) continue;
+    if (value === undefined) faults.push({ reason: 'missing_field', message: `${field} is missing` });
+    else faults.push({ reason, message: `${field} ${rule}` });
+  }
+  const unknown = Object.keys(input).filter((key) => !isEventField(key));
+  if (unknown.length > 0) {
+    const list = unknown.map((key) => JSON.stringify(key)).join(', ');
+    const message = `unknown field ${list}; the fields are ${[...FIELD_NAMES].join(', ')}`;
+    faults.push({ reason: 'unknown_field', message });
+  }
+  return faults;
+}

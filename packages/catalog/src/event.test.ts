@@ -55,6 +55,10 @@ describe('a usage event', () => {
     expect(event).toMatchObject({ ok: true, value: { resourceUuid: '', revision: 0, voided: false } });
   });
 
+  it.each([null, ''])('whose resourceUuid is %j has none', (resourceUuid) => {
+    expect(parsed({ resourceUuid }).resourceUuid).toBe('');
+  });
+
   it.each([[null], [undefined], [1], ['text'], [true], [[]], [[EVENT]]])('may not be %j', (input) => {
     expect(parseUsageEvent(input, NOW)).toMatchObject({ ok: false, reason: 'event_not_an_object' });
   });
@@ -77,7 +81,7 @@ describe('a usage event', () => {
     ['workspace', 'invalid_workspace', [1, null, '', {}]],
     ['resourceType', 'invalid_resource_type', [1, null, '', 'Sandbox', 'function']],
     ['resourceName', 'invalid_resource_name', [1, null, '', false]],
-    ['resourceUuid', 'invalid_resource_uuid', [1, null, '', {}]],
+    ['resourceUuid', 'invalid_resource_uuid', [1, false, '\u0000', {}, []]],
     ['billingDimension', 'invalid_billing_dimension', [1, null, '', 'toString']],
     ['usage', 'invalid_usage', [null, true, {}, [1], '', 1n]],
     ['timestamp', 'invalid_timestamp', [1759276800000, null, '', new Date(0)]],
@@ -115,6 +119,7 @@ describe('unknown fields', () => {
 
 describe('names', () => {
   const FIELDS = ['accountId', 'workspace', 'resourceName', 'resourceUuid'];
+  const REQUIRED = FIELDS.filter((field) => field !== 'resourceUuid');
   const refused = (name: string) => FIELDS.filter((field) => reasonFor({ [field]: name })?.startsWith('invalid_'));
 
   it.each([
@@ -132,7 +137,6 @@ describe('names', () => {
   });
 
   it.each([
-    ['no character', ''],
     ['257 characters', 'a'.repeat(257)],
     ['257 characters beyond the Basic Multilingual Plane', '😀'.repeat(257)],
     ['U+0000', 'a\u0000b'],
@@ -147,6 +151,10 @@ describe('names', () => {
     ['surrogates in the wrong order', '\ude00\ud83d'],
   ])('may not have %s', (_, name) => {
     expect(refused(name)).toEqual(FIELDS);
+  });
+
+  it('may not be empty, where there must be one', () => {
+    expect(refused('')).toEqual(REQUIRED);
   });
 });
 

@@ -1,5 +1,4 @@
 /** Checks what a producer sent and turns it into a usage event that can be priced and stored. Source: DESIGN section 3. */
-import type { z } from 'zod';
 import {
   type DecimalDigits,
   decimalOfNumber,
@@ -9,8 +8,8 @@ import {
   USAGE_SCALE,
 } from './decimal.js';
 import { type BillingDimension, DIMENSIONS, type ResourceType } from './dimensions.js';
-import { type UsageEventField, type UsageEventInput, usageEventSchema } from './event-schema.js';
-import { type Checked, type RejectionReason, rejected } from './rejection.js';
+import { hasEventShape, shapeFaults, TIMESTAMP_RULE, USAGE_RULE, type UsageEventInput } from './event-schema.js';
+import { type Checked, rejected } from './rejection.js';
 import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 export interface UsageEvent {
@@ -34,33 +33,14 @@ export interface UsageEvent {
 const MAX_USAGE_DIGITS = 15;
 const MAX_CLOCK_SKEW_MS = 10 * 60_000;
 
-const USAGE_RULE = 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent';
-const TIMESTAMP_RULE =
-  'timestamp must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
-
-/** The code for a field whose value breaks its rule. */
-const INVALID_FIELD = {
-  eventId: 'invalid_event_id',
-  accountId: 'invalid_account_id',
-  workspace: 'invalid_workspace',
-  resourceType: 'invalid_resource_type',
-  resourceName: 'invalid_resource_name',
-  resourceUuid: 'invalid_resource_uuid',
-  billingDimension: 'invalid_billing_dimension',
-  usage: 'invalid_usage',
-  timestamp: 'invalid_timestamp',
-  revision: 'invalid_revision',
-  void: 'invalid_void',
-} as const satisfies Record<UsageEventField, RejectionReason>;
-
 /**
  * Checks one event and converts it to the form that is stored.
  * @param now for the rule "not more than 10 minutes in the future"
  */
 export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
-  const shape = usageEventSchema.safeParse(input);
-  if (!shape.success) return shapeRejection(input, shape.error);
-  const event = shape.data;
+  if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
+  if (!hasEventShape(input)) return shapeRejection(input);
+  const event: UsageEventInput = input;
 
   const { resourceType } = DIMENSIONS[event.billingDimension];
   if (event.resourceType !== resourceType) {
@@ -74,7 +54,7 @@ export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEven
   if (!usage.ok) return usage;
 
   const timestamp = parseTimestamp(event.timestamp);
-  if (timestamp === undefined || timestamp < 0) return rejected('invalid_timestamp', TIMESTAMP_RULE);
+  if (timestamp === undefined || timestamp < 0) return rejected('invalid_timestamp', `timestamp ${TIMESTAMP_RULE}`);
   if (timestamp > now + MAX_CLOCK_SKEW_MS) {
     return rejected('timestamp_in_future', 'timestamp must not be more than 10 minutes in the future');
   }
@@ -117,7 +97,7 @@ export function toUsageEventInput(event: UsageEvent): UsageEventInput {
 /** How much of a dimension was used, scaled by 10^9: rounded half-even to nine decimals; a whole number where events are counted. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageDigits(input);
-  if (!usage || usage.integer.length > MAX_USAGE_DIGITS) return rejected('invalid_usage', USAGE_RULE);
+  if (!usage || usage.integer.length > MAX_USAGE_DIGITS) return rejected('invalid_usage', `usage ${USAGE_RULE}`);
   if (DIMENSIONS[dimension].unit === 'count' && usage.fraction !== '') {
     return rejected('invalid_usage', `usage must be a whole number, because ${dimension} counts events`);
   }
@@ -130,28 +110,9 @@ function usageDigits(usage: number | string): DecimalDigits | undefined {
 }
 
 /** The first broken rule decides the code. The message names all of them, so that they can be fixed in one go. */
-function shapeRejection(input: unknown, error: z.ZodError): Checked<never> {
-  if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
-  const faults = error.issues.map((issue) => fault(issue, input));
-  const reason = faults[0]?.reason ?? 'event_not_an_object';
-  return rejected(reason, faults.map(({ message }) => message).join('; '));
-}
-
-function fault(issue: z.core.$ZodIssue, input: Record<string, unknown>): { reason: RejectionReason; message: string } {
-  if (issue.code === 'unrecognized_keys') {
-    const names = Object.keys(usageEventSchema.shape).join(', ');
-    return {
-      reason: 'unknown_field',
-      message: `unknown field ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}; the fields are ${names}`,
-    };
-  }
-  const field = String(issue.path[0]);
-  if (input[field] === undefined) return { reason: 'missing_field', message: `${field} is missing` };
-  return { reason: invalidField(field), message: `${field} ${issue.message}` };
-}
-
-function invalidField(name: string): RejectionReason {
-  return Object.entries(INVALID_FIELD).find(([field]) => field === name)?.[1] ?? 'event_not_an_object';
+export function shapeRejection(input: Readonly<Record<string, unknown>>): Checked<never> {
+  const faults = shapeFaults(input);
+  return rejected(faults[0]?.reason ?? 'event_not_an_object', faults.map(({ message }) => message).join('; '));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -25,8 +25,17 @@ export const ENTRY_FIELD = {
 } as const satisfies Record<GroupByDimension, string>;
 export type EntryField = (typeof ENTRY_FIELD)[GroupByDimension];
 
-/** What else an entry shows when it is grouped by a dimension. */
-const ENRICHED_BY = {
+/** For people: what usage of a group has, where an entry leaves the field out. */
+export const SEVERAL_VALUES = {
+  workspace: 'several workspaces',
+  resourceType: 'several types',
+  resourceName: 'several names',
+  resourceUuid: 'several instances',
+  billingDimension: 'several dimensions',
+} as const satisfies Record<EntryField, string>;
+
+/** What else an entry shows when it is grouped by a dimension, where all usage of the group has the same. */
+export const ENRICHED_BY = {
   workspace: [],
   resource_type: [],
   resource_name: ['workspace', 'resource_type'],
@@ -48,6 +57,14 @@ export function canonicalGroupBy(dimensions: Iterable<GroupByDimension>): GroupB
 export function enrichedDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension[] {
   const enriched = new Set<GroupByDimension>(groupBy.flatMap((dimension) => ENRICHED_BY[dimension]));
   return GROUP_BY_DIMENSIONS.filter((dimension) => enriched.has(dimension) && !groupBy.includes(dimension));
+}
+
+/** Identifies a group, in any window. */
+export function groupKey(
+  group: { readonly [Field in EntryField]?: string | undefined },
+  groupBy: readonly GroupByDimension[],
+): string {
+  return JSON.stringify(groupBy.map((dimension) => group[ENTRY_FIELD[dimension]] ?? null));
 }
 
 /** Usage is shown only where a group has a single unit, that is, when grouped by billing dimension. */

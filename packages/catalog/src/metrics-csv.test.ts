@@ -36,6 +36,10 @@ describe('a line of CSV', () => {
     '  =1+1',
     '|x',
     '%x',
+    '\u200B=1+1',
+    '\u202E \u2066=1+1',
+    '\uFF5Cx',
+    '\uFF05x',
   ])('a name such as %j is text to a spreadsheet, never a formula', (text) =>
     expect(csvLine([text])).toBe(`"'${text.replaceAll('"', '""')}"\r\n`),
   );

@@ -1,5 +1,6 @@
 /** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
-import type { MetricsEntry } from './api/answers.js';
+import type { MetricsAnswer, MetricsEntry } from './api/answers.js';
+import { type DecimalText, percentOf, subtractDecimals } from './decimal.js';
 import { DIMENSIONS } from './dimensions.js';
 import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type GroupByDimension, showsUsage } from './group-by.js';
 
@@ -22,6 +23,49 @@ export const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
   name: 'costUsd',
   cell: ({ amounts }) => ({ number: amounts.cost }),
 };
+
+/** A line for a group: its amounts in the whole window. */
+export interface WindowCsvRow extends MetricsCsvRow {
+  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime'>;
+}
+
+export const WINDOW_COLUMNS: readonly CsvColumn<WindowCsvRow>[] = [
+  { name: 'startTime', cell: ({ answer }) => answer.startTime },
+  { name: 'endTime', cell: ({ answer }) => answer.endTime },
+];
+
+/** A line for a bucket of a group. */
+export interface BucketCsvRow extends MetricsCsvRow {
+  readonly timestamp: string;
+  readonly resolution: MetricsAnswer['resolution'];
+}
+
+export const BUCKET_COLUMNS: readonly CsvColumn<BucketCsvRow>[] = [
+  { name: 'timestamp', cell: ({ timestamp }) => timestamp },
+  { name: 'resolution', cell: ({ resolution }) => resolution },
+];
+
+/** A line of metrics beside what the group cost in the window before. */
+export interface ComparedCsvRow extends MetricsCsvRow {
+  readonly before: DecimalText;
+}
+
+export const COMPARISON_COLUMNS: readonly CsvColumn<ComparedCsvRow>[] = [
+  { name: 'previousCostUsd', cell: ({ before }) => ({ number: before }) },
+  { name: 'changeUsd', cell: (row) => ({ number: differenceOf(row) }) },
+  { name: 'changePercent', cell: (row) => percentCell(differenceOf(row), row.before) },
+];
+
+function differenceOf({ amounts, before }: ComparedCsvRow): DecimalText {
+  return subtractDecimals(amounts.cost, before);
+}
+
+const SHARE_DIGITS = 6;
+
+/** Empty where there is no percentage. */
+export function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
+  return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
+}
 
 /** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
 export function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
@@ -52,10 +96,10 @@ export function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): strin
 }
 
 /**
- * What a spreadsheet takes for the beginning of a formula: also behind blanks, which some remove, and full-width signs,
- * which some read as the plain ones.
+ * What a spreadsheet takes for the beginning of a formula: also behind blanks and invisible characters, which some remove,
+ * and full-width signs, which some read as the plain ones.
  */
-const FORMULA = /^(?:[\t\r\n]|\s*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20])/;
+const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
 /** Semicolon and tab, because some spreadsheets cut there too. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;
 

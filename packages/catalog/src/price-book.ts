@@ -2,10 +2,10 @@
  * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
  */
 import * as z from 'zod';
-import { COST_SCALE, divideHalfEven, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
+import { COST_SCALE, divideHalfEven, formatScaled, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
 import { isName } from './event-schema.js';
-import { type EpochMs, parseTimestamp } from './timestamp.js';
+import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
 
@@ -90,6 +90,20 @@ export class PriceBook {
     ]);
   }
 
+  /** The book that has this canonical text. @throws PriceBookError */
+  static fromCanonicalText(version: number, text: string): PriceBook {
+    const [currency, prices, overrides] = canonicalBook.parse(JSON.parse(text));
+    return new PriceBook({
+      version,
+      currency,
+      prices: prices.map((row) => priceOfCanonicalRow(row).price),
+      overrides: overrides.map((row) => {
+        const { accountId, price } = priceOfCanonicalRow(row);
+        return { accountId, ...price };
+      }),
+    });
+  }
+
   /** The price in force at the instant, the account's own before the general one; undefined before the first. */
   priceAt(accountId: string, dimension: BillingDimension, instant: EpochMs): Price | undefined {
     const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
@@ -170,6 +184,49 @@ function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount,
   return [accountId, billingDimension, parseTimestamp(effectiveFrom), scaledPrice(amount), scaledPrice(per)].join('|');
 }
 
+const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
+
+/** An account's name may hold the separator; nothing after it does. */
+function priceOfCanonicalRow(row: string) {
+  const parts = row.split('|');
+  const [billingDimension = '', effectiveFrom, amount = '', per = ''] = parts.slice(-4);
+  return {
+    accountId: parts.slice(0, -4).join('|'),
+    price: {
+      billingDimension,
+      effectiveFrom: formatTimestamp(Number(effectiveFrom)),
+      amount: formatScaled(BigInt(amount), PRICE_SCALE),
+      per: formatScaled(BigInt(per), PRICE_SCALE),
+    },
+  };
+}
+
 function describeIssue({ path, message }: z.core.$ZodIssue): string {
   return path.length > 0 ? `${path.join('.')} ${message}` : message;
 }
+
+const EFFECTIVE_FROM = '1970-01-01T00:00:00Z';
+/** GB-seconds: a month of 730 hours. `per` keeps such prices exact. */
+const GB_MONTH = '2628000';
+
+/** The example price book that applies when PRICE_BOOK names no other. Source: DESIGN section 3. */
+export const DEFAULT_PRICE_BOOK_FILE = {
+  version: 0,
+  currency: 'USD',
+  prices: [
+    { billingDimension: 'sandbox_compute_runtime_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.0000115', per: '1' },
+    { billingDimension: 'sandbox_image_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.045', per: GB_MONTH },
+    { billingDimension: 'sandbox_snapshot_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.20', per: GB_MONTH },
+    { billingDimension: 'agent_compute_runtime_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.0000115', per: '1' },
+    { billingDimension: 'agent_image_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.045', per: GB_MONTH },
+    { billingDimension: 'agent_async_requests_count', effectiveFrom: EFFECTIVE_FROM, amount: '0.20', per: '1000000' },
+    { billingDimension: 'job_compute_runtime_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.000006', per: '1' },
+    { billingDimension: 'job_image_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.045', per: GB_MONTH },
+    { billingDimension: 'mcp_server_compute_runtime_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.000007', per: '1' },
+    { billingDimension: 'mcp_server_image_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.045', per: GB_MONTH },
+    { billingDimension: 'volume_storage_gbs', effectiveFrom: EFFECTIVE_FROM, amount: '0.12', per: GB_MONTH },
+    { billingDimension: 'custom_domain_active_time_hours', effectiveFrom: EFFECTIVE_FROM, amount: '20', per: '730' },
+  ],
+} as const satisfies PriceBookFile;
+
+export const DEFAULT_PRICE_BOOK = new PriceBook(DEFAULT_PRICE_BOOK_FILE);

@@ -1,5 +1,5 @@
-/** The queue between runtimes and the ingest worker, and what a job on it may hold. Source: DESIGN section 3. */
-import { type Checked, rejected } from './rejection.js';
+/** The queue between runtimes and the ingest worker, what a job on it may hold, and how large it may be. Source: DESIGN section 3. */
+import { type Checked, type Rejection, rejected } from './rejection.js';
 
 export const QUEUE_NAME = 'usage-events';
 /** BullMQ's own default. */
@@ -29,4 +29,60 @@ export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
     );
   }
   return { ok: true, value: events };
+}
+
+/**
+ * Of the data of a job, in UTF-8. It is checked before it is parsed: 60 MB of `{},` would fill gigabytes of memory. There is
+ * room for 5,000 events whose four names have 256 characters of four bytes each, the longest that there are.
+ */
+export const MAX_JOB_BYTES = 24 * 1024 * 1024;
+/** Fields, elements, objects and arrays. An event has at most 11 fields, so a job of 5,000 has 65,000 of these. */
+export const MAX_JOB_VALUES = 250_000;
+
+/** Why a job of this size is refused; undefined when it is not. */
+export function tooManyBytes(bytes: number): Rejection | undefined {
+  if (bytes <= MAX_JOB_BYTES) return undefined;
+  return rejected(
+    'job_oversized',
+    `the data of a job may have at most ${MAX_JOB_BYTES} bytes, this one has ${bytes}; split it`,
+  );
+}
+
+/** The same for the number of values in its JSON text. It is counted in a fraction of the time that parsing takes. */
+export function tooManyValues(text: string): Rejection | undefined {
+  if (text.length <= MAX_JOB_VALUES || !hasMoreValues(text, MAX_JOB_VALUES)) return undefined;
+  return rejected(
+    'job_oversized',
+    `the data of a job may have at most ${MAX_JOB_VALUES} values in all, this one has more; a job holds 1 to ${MAX_EVENTS_PER_JOB} events`,
+  );
+}
+
+const QUOTE = '"'.charCodeAt(0);
+const COMMA = ','.charCodeAt(0);
+const BRACKET = '['.charCodeAt(0);
+const BRACE = '{'.charCodeAt(0);
+const BACKSLASH = '\\'.charCodeAt(0);
+
+/** Each value but the first comes after a comma, or opens an object or array, outside all strings. */
+function hasMoreValues(text: string, limit: number): boolean {
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(text, at);
+    else if (character === COMMA || character === BRACE || character === BRACKET) values += 1;
+    if (values > limit) return true;
+  }
+  return false;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
 }

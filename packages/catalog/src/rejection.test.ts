@@ -1,5 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseJson, payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
+import {
+  formatOversizedPayload,
+  parseJson,
+  parseOversizedPayload,
+  payloadOf,
+  payloadReference,
+  REJECTION_REASONS,
+  referencedPosition,
+} from './rejection.js';
 
 it('reason codes are stable: operators filter and alert by them', () => {
   expect(REJECTION_REASONS).toEqual([
@@ -7,6 +15,7 @@ it('reason codes are stable: operators filter and alert by them', () => {
     'job_invalid',
     'job_empty',
     'job_too_large',
+    'job_oversized',
     'event_not_an_object',
     'unknown_field',
     'missing_field',
@@ -54,6 +63,17 @@ describe('a reference to the payload that holds the whole job', () => {
     'is not read into %s',
     (payload) => expect(referencedPosition(payload)).toBeUndefined(),
   );
+});
+
+describe('what is kept of a job that is too large', () => {
+  it('is JSON and read back', () => {
+    const kept = { head: '{"events":[{}', bytes: 60_000_000, sha256: 'ab12' };
+    expect(parseOversizedPayload(formatOversizedPayload(kept))).toEqual(kept);
+  });
+
+  it.each(['', 'null', '{"events":[]}', '{"head":1,"bytes":2,"sha256":"3"}'])('is not read into %j', (payload) => {
+    expect(parseOversizedPayload(payload)).toBeUndefined();
+  });
 });
 
 it.each([

@@ -3,11 +3,13 @@
  * them and alerts name them.
  */
 
-/** A job refused as a whole. */
-const JOB_REJECTION_REASONS = ['job_not_an_object', 'job_invalid', 'job_empty', 'job_too_large'] as const;
-
 export const REJECTION_REASONS = [
-  ...JOB_REJECTION_REASONS,
+  // A job as a whole; these begin with its name, and only these.
+  'job_not_an_object',
+  'job_invalid',
+  'job_empty',
+  'job_too_large',
+  'job_oversized',
   // A single event.
   'event_not_an_object',
   'unknown_field',
@@ -32,7 +34,7 @@ export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 /** Whether the reason refuses a whole job, rather than one of its events. */
 export function isJobRejection(reason: RejectionReason): boolean {
-  return JOB_REJECTION_REASONS.some((jobReason) => jobReason === reason);
+  return reason.startsWith('job_');
 }
 
 export interface Rejection {
@@ -89,4 +91,28 @@ export function payloadReference(position: number): string {
 export function referencedPosition(payload: string): number | undefined {
   const [, position] = REFERENCE.exec(payload) ?? [];
   return position === undefined ? undefined : Number(position);
+}
+
+/** What is kept of a job that was too large to be read, in place of its data. */
+export interface OversizedPayload {
+  /** How its data begins. */
+  readonly head: string;
+  /** The length of its data. */
+  readonly bytes: number;
+  /** Of its data, in hexadecimal; all of it is in rejected_payloads under this hash. */
+  readonly sha256: string;
+}
+
+export function formatOversizedPayload({ head, bytes, sha256 }: OversizedPayload): string {
+  return JSON.stringify({ head, bytes, sha256 });
+}
+
+/** @param payload of a refusal for `job_oversized`; undefined for a text of another form */
+export function parseOversizedPayload(payload: string): OversizedPayload | undefined {
+  const content = parseJson(payload);
+  if (typeof content !== 'object' || content === null) return undefined;
+  if (!('head' in content && 'bytes' in content && 'sha256' in content)) return undefined;
+  const { head, bytes, sha256 } = content;
+  if (typeof head !== 'string' || typeof bytes !== 'number' || typeof sha256 !== 'string') return undefined;
+  return { head, bytes, sha256 };
 }

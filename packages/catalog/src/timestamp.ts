@@ -7,8 +7,10 @@ export type EpochMs = number;
 
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
-/** Exclusive: the first instant after the year 2100. The API and the command line take times from 1970 up to it. */
+/** Exclusive: the first instant after the year 2100. The command line takes times from 1970 up to it. */
 export const END_OF_TIME: EpochMs = Date.UTC(2101, 0);
+/** 0001-01-01: a window may begin there. RFC 3339 has a year before it, which calendars do not. */
+export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
 
 const DIGIT_ZERO = '0'.charCodeAt(0);
@@ -62,7 +64,9 @@ function daysIn(month: number, year: number): number {
 
 /** `2025-10-01T00:00:00Z`; a fraction only if it is not zero, and then without trailing zeros. */
 export function formatTimestamp(instant: EpochMs): string {
-  const [seconds, fraction = ''] = new Date(instant).toISOString().slice(0, -1).split('.');
-  const digits = fraction.replace(/0+$/, '');
-  return digits === '' ? `${seconds}Z` : `${seconds}.${digits}Z`;
+  const text = new Date(instant).toISOString();
+  const seconds = text.slice(0, POINT_AT);
+  // Most are the starts of buckets.
+  if (instant % 1_000 === 0) return `${seconds}Z`;
+  return `${seconds}${text.slice(POINT_AT, -1).replace(/0+$/, '')}Z`;
 }

@@ -30,6 +30,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         'what an account used and what it cost: a table, JSON or CSV',
         () => import('./commands/metrics.js'),
       ),
+      entry('explain', 'the events behind a figure: usage, price and history', () => import('./commands/explain.js')),
       entry('accounts', 'the accounts that you may read', () => import('./commands/accounts.js')),
       entry(
         'resource-types',
@@ -41,11 +42,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
-    heading: 'Your access:',
+    heading: 'Your access and your shell:',
     commands: [
       entry('login', 'keep an API key for later calls', () => import('./commands/login.js')),
       entry('logout', 'forget it', () => import('./commands/logout.js')),
       entry('whoami', 'which API and key are in use, and where they come from', () => import('./commands/whoami.js')),
+      entry(
+        'completion',
+        'a script that lets a shell complete this command line',
+        () => import('./commands/completion.js'),
+      ),
     ],
   },
   {
@@ -76,3 +82,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
 ];
+
+/** Loads all of them. */
+export async function addEveryCommand(program: Command, context: CommandContext): Promise<void> {
+  for (const { name, summary, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
+    (await load()).addCommand(program, context);
+    program.commands.find((command) => command.name() === name)?.summary(summary);
+  }
+}

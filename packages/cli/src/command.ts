@@ -5,8 +5,12 @@ import type { ApiSettings } from './settings/api-settings.js';
 import type { Environment, Settings } from './settings/settings.js';
 
 export interface CommandStreams {
-  /** Results only, so that they can be piped. `columns` is the width of a terminal. */
-  readonly stdout: Writable & { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined };
+  /** Results only, so that they can be piped. `columns` and `rows` are the size of a terminal. */
+  readonly stdout: Writable & {
+    readonly isTTY?: boolean | undefined;
+    readonly columns?: number | undefined;
+    readonly rows?: number | undefined;
+  };
   /** Everything said to the person at the terminal. */
   readonly stderr: Writable & { readonly isTTY?: boolean | undefined };
 }
@@ -46,7 +50,7 @@ export function formatCount(count: number): string {
 }
 
 /** What a process that started `meterline` may rely on; shown under every --help. */
-export const EXIT_CODES = { ok: 0, failed: 1, usage: 2, notAllowed: 3, unavailable: 4 } as const;
+export const EXIT_CODES = { ok: 0, failed: 1, usage: 2, notAllowed: 3, unavailable: 4, refused: 5 } as const;
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
 
 /** An expected way for a command to end badly. The message is one for people: what failed and how to fix it. */

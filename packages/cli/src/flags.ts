@@ -20,7 +20,9 @@ export function withApiFlags(command: Command): Command {
 }
 
 export function withApiUrl(command: Command): Command {
-  return command.option('--api-url <url>', 'the address of the API');
+  return command
+    .option('--api-url <url>', 'the address of the API')
+    .option('--debug', 'say on standard error what is asked: each request, its time and its id, for support');
 }
 
 export function withRedisUrl(command: Command): Command {

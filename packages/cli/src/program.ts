@@ -5,7 +5,8 @@ import { COMMAND_GROUPS } from './command-list.js';
 
 const HELP_END = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
-Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to come back later.`;
+Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to come back later.
+Of emit, also: 5 some lines were refused, the others sent.`;
 
 /**
  * Runs the command line.

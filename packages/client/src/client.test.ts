@@ -142,11 +142,85 @@ describe('an answer that is not the API’s', () => {
       (_request, response) => response.end('<html>Welcome</html>'),
       { status: 200, code: 'unexpected_answer' },
     ],
-    ['a success of another shape', json(200, { values: 'agent' }), { status: 200, code: 'unexpected_answer' }],
+    [
+      'a success of another shape',
+      json(200, { values: ['agent', 'oven'] }),
+      { status: 200, code: 'unexpected_answer', message: expect.stringContaining('(values[1]: Invalid') },
+    ],
   ])('%s is recognised', async (_name, respond, expected) => {
     const { url } = await serve(respond);
     expect(await failureOf(clientOf(url).resourceTypes('acme', WINDOW))).toMatchObject(expected);
   });
+});
+
+describe('a page of groups', () => {
+  const point = { timestamp: '2025-10-01T00:00:00Z', cost: 1 };
+  const page = (data: object[], nextCursor = '') =>
+    json(200, {
+      ...WINDOW,
+      resolution: 'daily',
+      summary: { totalCost: 3 },
+      data,
+      meta: { hasMore: nextCursor !== '', nextCursor },
+    });
+  const group = (workspace: string) => ({ workspace, summary: { cost: 1 }, timeseries: [point] });
+  const query = { ...WINDOW, groupBy: ['workspace'] } as const;
+  const expired = json(400, { ...UNAVAILABLE, code: 400, error: 'cursor_expired', message: 'Start again.' });
+
+  it.each([
+    [['workspace'], [group('a'), { ...group('b'), workspace: undefined }], 'data[1].workspace is missing'],
+    [['billing_dimension'], [], 'summary.totalUsage is missing'],
+  ] as const)('grouped by %s has what that fills', async (groupBy, data, fault) => {
+    const { url } = await serve(page([...data]));
+    expect(await failureOf(clientOf(url).metrics('acme', { ...WINDOW, groupBy }))).toMatchObject({
+      code: 'unexpected_answer',
+      message: expect.stringContaining(`(${fault})`),
+    });
+  });
+
+  it('without an amount says where it is missing', async () => {
+    const { url } = await serve(page([{ ...group('a'), summary: {} }]));
+    expect(await failureOf(clientOf(url).metrics('acme', query))).toMatchObject({
+      message: expect.stringContaining('(data[0].summary.cost: must be a decimal)'),
+    });
+  });
+
+  it('that cannot be reached any more ends an iteration with its code', async () => {
+    const { url } = await serve(page([group('a')], 'next'), expired);
+    const read: string[] = [];
+    const walk = async () => {
+      for await (const { workspace } of clientOf(url).metricsEntries('acme', query)) read.push(workspace);
+    };
+    expect(await failureOf(walk())).toMatchObject({ code: 'cursor_expired', message: 'Start again.' });
+    expect(read).toEqual(['a']);
+  });
+
+  it('that cannot be reached any more is read again with all others, twice at most', async () => {
+    const first = page([group('a')], 'next');
+    const { url, requests } = await serve(first, expired, first, expired, first, page([group('b')]));
+    const { data, meta } = await clientOf(url).allMetrics('acme', query);
+    expect([data.map(({ workspace }) => workspace), meta.hasMore]).toEqual([['a', 'b'], false]);
+    expect(requests).toHaveLength(6);
+
+    const changing = await serve(first, expired, first, expired, first, expired, first);
+    expect(await failureOf(clientOf(changing.url).allMetrics('acme', query))).toMatchObject({ code: 'cursor_expired' });
+    expect(changing.requests).toHaveLength(6);
+
+    const refusing = await serve(first, json(403, { ...UNAVAILABLE, code: 403, error: 'forbidden' }));
+    expect(await failureOf(clientOf(refusing.url).allMetrics('acme', query))).toMatchObject({ code: 'forbidden' });
+    expect(refusing.requests).toHaveLength(2);
+  });
+});
+
+it.each([
+  ['billing.example.com', 'is not an absolute URL'],
+  ['', 'is not an absolute URL'],
+  ['localhost:8080', 'begins with localhost:, not with http or https'],
+  ['https://ann:secret@billing.example.com', 'has a user or a password'],
+  ['https://billing.example.com?x=1', 'has something after its path'],
+])('the address %j is refused at once', (baseUrl, fault) => {
+  expect(() => clientOf(baseUrl)).toThrow(TypeError);
+  expect(() => clientOf(baseUrl)).toThrow(`baseUrl ${fault}`);
 });
 
 describe('no answer', () => {

@@ -7,56 +7,53 @@ import {
 } from '@meterline/catalog';
 import {
   type AccountAnswer,
+  type ApiKeyAnswer,
   accountArraySchema,
   accountPageSchema,
+  apiKeyArraySchema,
+  apiKeyPageSchema,
+  type BillingDimensionAnswer,
+  billingDimensionsEnumSchema,
+  type CreatedApiKeyAnswer,
+  createdApiKeySchema,
+  type EventPage,
+  type EventsQuery,
+  eventPageSchema,
   groupByEnumSchema,
-  type Instant,
+  MAX_LIST_PAGE,
   type MetricsAnswer,
+  type MetricsEntry,
   type MetricsQuery,
   metricsAnswerSchema,
-  readExactJson,
+  type ResourceTypesQuery,
   resourceTypesEnumSchema,
-  type WindowQuery,
 } from '@meterline/catalog/api';
-import { unexpectedAnswer } from './errors.js';
+import { MeterlineError, unexpectedAnswer } from './errors.js';
+import {
+  type GroupBy,
+  type MetricsAnswerBy,
+  type MetricsEntryBy,
+  type MetricsQueryBy,
+  missingMember,
+} from './grouping.js';
+import type { MeterlineClientOptions, NewApiKey, RequestOptions } from './options.js';
+import { type AnswerSchema, readAnswer } from './read-answer.js';
 import { type RawAnswer, Transport } from './transport.js';
+import { accountPath, apiAddress, apiKeysPath, instantText, queryString, questionString } from './urls.js';
 
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
-const LARGEST_ACCOUNT_PAGE = '200';
+/** An answer that changes faster than it can be read is not read again for ever. */
+const MOST_WALKS = 3;
 
-interface CommonOptions {
-  /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
-  readonly baseUrl: string;
-  /** Default: the newest that this client knows. */
-  readonly apiVersion?: ApiVersion | undefined;
-  /** Default: the platform's. */
-  readonly fetch?: typeof fetch | undefined;
-  /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
-  readonly retries?: number | undefined;
-  /** Milliseconds for one attempt, default 60,000. */
-  readonly timeout?: number | undefined;
-}
-
-/** An API key or access token, or a function that returns one: called before every attempt, so that it can be renewed. */
-export type MeterlineClientOptions = CommonOptions &
-  (
-    | { readonly credential: string; readonly getCredential?: never }
-    | { readonly credential?: never; readonly getCredential: () => string | Promise<string> }
-  );
-
-export interface RequestOptions {
-  /** Aborting it ends the call at once, waits between attempts included; the call fails with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** The part of a zod schema that this file uses. */
-interface AnswerSchema<Value> {
-  safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Error };
+interface ListPage<Item> {
+  readonly data: readonly Item[];
+  readonly meta: { readonly nextCursor: string };
 }
 
 /**
- * The query API. Money and usage are exact decimals as text (`DecimalText`); the catalog adds, compares and formats them.
+ * The query API. Money and usage are exact decimals as text; `amount` calculates with them, `formatUsd` and `formatUsage`
+ * show them.
  *
  * Every call fails with a MeterlineError when the API refuses, with a MeterlineConnectionError when no answer comes, and
  * with the reason of its signal when that is aborted.
@@ -65,6 +62,7 @@ export class MeterlineClient {
   readonly #transport: Transport;
   readonly #apiVersion: ApiVersion;
 
+  /** @throws TypeError when `baseUrl` is not the address of an API */
   constructor({
     baseUrl,
     credential,
@@ -76,7 +74,7 @@ export class MeterlineClient {
   }: MeterlineClientOptions) {
     this.#apiVersion = apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0];
     this.#transport = new Transport({
-      baseUrl: baseUrl.replace(/\/+$/, '').replace(/\/v0$/, ''),
+      baseUrl: apiAddress(baseUrl),
       credential: getCredential ?? (() => credential),
       apiVersion: this.#apiVersion,
       // Browsers refuse to call fetch as the method of another object.
@@ -86,9 +84,21 @@ export class MeterlineClient {
     });
   }
 
-  /** One page of usage and cost; the first, unless the query has a cursor. */
+  /**
+   * One page of usage and cost; the first, unless the query has a cursor. Where the query writes out its `groupBy`, the
+   * compiler knows which members the groups have.
+   */
+  metrics<const Dimensions extends GroupBy = readonly []>(
+    account: string,
+    query: MetricsQueryBy<Dimensions>,
+    options?: RequestOptions,
+  ): Promise<MetricsAnswerBy<Dimensions>>;
   async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
-    return readAnswer(await this.#metrics(account, query, options), metricsAnswerSchema);
+    const answer = await this.#metrics(account, query, options);
+    const page = readAnswer(answer, metricsAnswerSchema);
+    const missing = missingMember(page, query.groupBy ?? []);
+    if (missing !== undefined) throw unexpectedAnswer(answer.response, `${missing} is missing`);
+    return page;
   }
 
   /** The same page as the JSON text that the API sent. */
@@ -96,7 +106,16 @@ export class MeterlineClient {
     return (await this.#metrics(account, query, options)).text;
   }
 
-  /** All pages from the query's cursor to the last; a page is requested once the caller has used the one before. */
+  /**
+   * All pages from the query's cursor to the last; a page is requested once the caller has used the one before. A walk that
+   * the service cannot go on with fails with the code `cursor_expired`, after pages that stay right and are not all:
+   * {@link allMetrics} begins again by itself.
+   */
+  metricsPages<const Dimensions extends GroupBy = readonly []>(
+    account: string,
+    query: MetricsQueryBy<Dimensions>,
+    options?: RequestOptions,
+  ): AsyncGenerator<MetricsAnswerBy<Dimensions>>;
   async *metricsPages(
     account: string,
     query: MetricsQuery,
@@ -104,21 +123,64 @@ export class MeterlineClient {
   ): AsyncGenerator<MetricsAnswer> {
     let { cursor } = query;
     do {
-      const page = await this.metrics(account, { ...query, cursor }, options);
+      const page: MetricsAnswer = await this.metrics(account, { ...query, cursor }, options);
       yield page;
       cursor = page.meta.nextCursor;
     } while (cursor !== '');
   }
 
-  /** The resource types with at least one event in the window. */
+  /** The groups of {@link metricsPages} one by one, the most expensive first. */
+  metricsEntries<const Dimensions extends GroupBy = readonly []>(
+    account: string,
+    query: MetricsQueryBy<Dimensions>,
+    options?: RequestOptions,
+  ): AsyncGenerator<MetricsEntryBy<Dimensions>>;
+  async *metricsEntries(
+    account: string,
+    query: MetricsQuery,
+    options: RequestOptions = {},
+  ): AsyncGenerator<MetricsEntry> {
+    for await (const { data } of this.metricsPages(account, query, options)) yield* data;
+  }
+
+  /**
+   * All groups, as one answer without further pages. Begins again, twice at most, when the service cannot go on with a walk
+   * (`cursor_expired`): nothing has been given to the caller yet.
+   */
+  allMetrics<const Dimensions extends GroupBy = readonly []>(
+    account: string,
+    query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
+    options?: RequestOptions,
+  ): Promise<MetricsAnswerBy<Dimensions>>;
+  async allMetrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
+    for (let walk = 1; ; walk += 1) {
+      try {
+        return await this.#walk(account, query, options);
+      } catch (error) {
+        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
+        if (!isExpired || walk === MOST_WALKS) throw error;
+      }
+    }
+  }
+
+  /** The resource types with at least one event in the window, of those that the filters select. */
   async resourceTypes(
     account: string,
-    { startTime, endTime }: WindowQuery,
+    query: ResourceTypesQuery,
     options: RequestOptions = {},
   ): Promise<ResourceType[]> {
-    const window = queryString({ startTime: instantText(startTime), endTime: instantText(endTime) });
-    const path = `${accountPath(account)}/metrics/enums/resource-types?${window}`;
+    const path = `${accountPath(account)}/metrics/enums/resource-types?${questionString(query)}`;
     return (await this.#read(path, resourceTypesEnumSchema, options)).values;
+  }
+
+  /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
+  async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
+    return readAnswer(await this.#events(account, query, options), eventPageSchema);
+  }
+
+  /** The same page as the JSON text that the API sent. */
+  async eventsText(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<string> {
+    return (await this.#events(account, query, options)).text;
   }
 
   /** The dimensions that groupBy may name. */
@@ -126,73 +188,87 @@ export class MeterlineClient {
     return (await this.#read(`${accountPath(account)}/metrics/enums/group-by`, groupByEnumSchema, options)).values;
   }
 
+  /** What is billed: each billing dimension with its resource type and unit. */
+  async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionAnswer[]> {
+    const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
+    return (await this.#read(path, billingDimensionsEnumSchema, options)).values;
+  }
+
   /** Every account that the caller belongs to, by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountAnswer[]> {
-    if (!hasPaginatedLists(this.#apiVersion)) {
-      const accounts = await this.#read('/v0/accounts', accountArraySchema, options);
-      return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
-    }
-    const accounts: AccountAnswer[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = queryString({ sort: 'name:asc', limit: LARGEST_ACCOUNT_PAGE, cursor });
-      const { data, meta } = await this.#read(`/v0/accounts?${query}`, accountPageSchema, options);
-      accounts.push(...data);
-      cursor = meta.nextCursor;
-    } while (cursor !== '');
-    return accounts;
+    const schemas = { array: accountArraySchema, page: accountPageSchema };
+    const accounts = await this.#list('/v0/accounts', 'name:asc', schemas, options);
+    if (hasPaginatedLists(this.#apiVersion)) return accounts;
+    return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Every key of a service account, revoked and expired ones included: for admins. */
+  async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyAnswer[]> {
+    const schemas = { array: apiKeyArraySchema, page: apiKeyPageSchema };
+    return this.#list(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
+  }
+
+  /**
+   * Creates a key of a service account, and with its first key the service account. The key itself is in this answer alone. The
+   * request is not sent again when no answer comes: whether there is a key then, {@link apiKeys} shows.
+   */
+  async createApiKey(
+    clientId: string,
+    { expiresAt, ...others }: NewApiKey,
+    { signal }: RequestOptions = {},
+  ): Promise<CreatedApiKeyAnswer> {
+    const body = { ...others, expiresAt: expiresAt && instantText(expiresAt) };
+    const answer = await this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
+    return readAnswer(answer, createdApiKeySchema);
   }
 
   /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
   async revokeApiKey(clientId: string, apiKeyId: string, { signal }: RequestOptions = {}): Promise<void> {
-    const path = `/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys/${encodeURIComponent(apiKeyId)}`;
+    const path = `${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`;
     await this.#transport.send({ method: 'DELETE', path, signal });
   }
 
+  /** All pages of a list; before lists had pages, the whole in an order of the service's. */
+  async #list<Item>(
+    path: string,
+    sort: string,
+    { array, page }: { readonly array: AnswerSchema<Item[]>; readonly page: AnswerSchema<ListPage<Item>> },
+    options: RequestOptions,
+  ): Promise<Item[]> {
+    if (!hasPaginatedLists(this.#apiVersion)) return this.#read(path, array, options);
+    const items: Item[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = queryString({ sort, limit: String(MAX_LIST_PAGE), cursor });
+      const { data, meta } = await this.#read(`${path}?${query}`, page, options);
+      items.push(...data);
+      cursor = meta.nextCursor;
+    } while (cursor !== '');
+    return items;
+  }
+
+  async #walk(account: string, query: MetricsQuery, options: RequestOptions): Promise<MetricsAnswer> {
+    const data: MetricsEntry[] = [];
+    let cursor: string | undefined;
+    while (true) {
+      const page = await this.metrics(account, { ...query, cursor }, options);
+      data.push(...page.data);
+      if (!page.meta.hasMore) return { ...page, data };
+      cursor = page.meta.nextCursor;
+    }
+  }
+
   #metrics(account: string, query: MetricsQuery, { signal }: RequestOptions): Promise<RawAnswer> {
-    const path = `${accountPath(account)}/metrics?${metricsQueryString(query)}`;
+    const path = `${accountPath(account)}/metrics?${questionString(query)}`;
+    return this.#transport.send({ method: 'GET', path, signal });
+  }
+
+  #events(account: string, query: EventsQuery, { signal }: RequestOptions): Promise<RawAnswer> {
+    const path = `${accountPath(account)}/events?${questionString(query)}`;
     return this.#transport.send({ method: 'GET', path, signal });
   }
 
   async #read<Value>(path: string, schema: AnswerSchema<Value>, { signal }: RequestOptions): Promise<Value> {
     return readAnswer(await this.#transport.send({ method: 'GET', path, signal }), schema);
   }
-}
-
-function accountPath(account: string): string {
-  return `/v0/accounts/${encodeURIComponent(account)}`;
-}
-
-/** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
-function metricsQueryString({ startTime, endTime, groupBy, limit, ...others }: MetricsQuery): string {
-  return queryString({
-    startTime: instantText(startTime),
-    endTime: instantText(endTime),
-    groupBy: groupBy && groupBy.length > 0 ? groupBy.join(',') : undefined,
-    limit: limit?.toString(),
-    ...others,
-  });
-}
-
-function queryString(parameters: Readonly<Record<string, string | undefined>>): string {
-  const sent = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) sent.set(name, value);
-  return sent.toString();
-}
-
-function instantText(instant: Instant): string {
-  return typeof instant === 'string' ? instant : instant.toISOString();
-}
-
-/** @throws MeterlineError when the body does not match the schema */
-function readAnswer<Value>({ response, text }: RawAnswer, schema: AnswerSchema<Value>): Value {
-  let body: unknown;
-  try {
-    body = readExactJson(text);
-  } catch (error) {
-    throw unexpectedAnswer(response, error);
-  }
-  const value = schema.safeParse(body);
-  if (value.success) return value.data;
-  throw unexpectedAnswer(response, value.error);
 }

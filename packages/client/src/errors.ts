@@ -57,10 +57,10 @@ export function errorOfAnswer({ status, headers }: Response, body: string, now: 
   return new MeterlineError({ status, code: 'unexpected_answer', message, requestId, retryAfter });
 }
 
-/** For a success with a body of the wrong shape. */
-export function unexpectedAnswer({ status, headers }: Response, cause: unknown): MeterlineError {
+/** For a success with a body of the wrong shape. @param fault such as `data[0].summary.cost: must be a decimal` */
+export function unexpectedAnswer({ status, headers }: Response, fault: string, cause?: unknown): MeterlineError {
   const requestId = headers.get('x-request-id') ?? undefined;
-  const message = 'The answer is not of the shape that this version of the client knows; check the address.';
+  const message = `The answer is not of the shape that this version of the client knows (${fault}); check the address.`;
   return new MeterlineError({ status, code: 'unexpected_answer', message, requestId }, { cause });
 }
 

@@ -15,9 +15,11 @@ export interface TransportOptions {
 }
 
 export interface Call {
-  readonly method: 'GET' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** From `/v0` on, with its query. */
   readonly path: string;
+  /** Sent as JSON; undefined: there is none. */
+  readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -49,16 +51,22 @@ export class Transport {
     }
   }
 
-  async #attempt({ method, path, signal }: Call): Promise<RawAnswer | MeterlineConnectionError> {
+  async #attempt({ method, path, body, signal }: Call): Promise<RawAnswer | MeterlineConnectionError> {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
     const credential = await this.#options.credential();
-    const headers = { Accept: 'application/json', Authorization: `Bearer ${credential}`, 'Svc-Version': apiVersion };
+    const headers = {
+      Accept: 'application/json',
+      Authorization: `Bearer ${credential}`,
+      'Svc-Version': apiVersion,
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    };
     const deadline = AbortSignal.timeout(timeout);
     try {
       const response = await this.#options.fetch(`${baseUrl}${path}`, {
         method,
         headers,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
         cache: 'no-store',
         credentials: 'omit',
         signal: signal ? AbortSignal.any([signal, deadline]) : deadline,

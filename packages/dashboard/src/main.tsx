@@ -1,5 +1,4 @@
 /** The page's entry. */
-import './without-eval.js';
 import { createRoot } from 'react-dom/client';
 import { App } from './shell/app.js';
 import { applyTheme } from './shell/theme.js';

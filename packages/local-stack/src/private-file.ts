@@ -1,14 +1,12 @@
-/** Small JSON files that only their owner may read. */
+/** Small files of JSON that only their owner may read. */
 import { readFile } from 'node:fs/promises';
-import writeFileAtomic from 'write-file-atomic';
+import { writePrivateText } from '@meterline/service/private-file';
 import { ZodError, type z } from 'zod';
 import { hasErrorCode, LocalStackError } from './errors.js';
 
-const OWNER_ONLY = 0o600;
-
-/** Replaces the file as a whole, on disk: a reader finds the old content or the new, never half of it. */
+/** See {@link writePrivateText}. */
 export async function writePrivateFile(path: string, content: unknown): Promise<void> {
-  await writeFileAtomic(path, `${JSON.stringify(content, null, 2)}\n`, { mode: OWNER_ONLY });
+  await writePrivateText(path, `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /**

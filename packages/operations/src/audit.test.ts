@@ -1,5 +1,5 @@
 /** Auditing cells that were damaged in every way that one could think of. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { END_OF_TIME } from '@meterline/catalog';
 import {
   insertUsageEvents,
@@ -12,8 +12,6 @@ import {
 import { event } from '../../../test/contract/fixture.js';
 import { createTestDatabase, execute, type TestDatabase } from '../../../test/stack.js';
 import { auditCells } from './audit.js';
-
-jest.setTimeout(60_000);
 
 const DAY = Date.UTC(2025, 9, 1);
 const MIDNIGHT_AFTER = Date.UTC(2025, 9, 3);
@@ -79,7 +77,9 @@ async function answers(accountId: string) {
       ...(sealed && { sealed }),
     }),
   ];
-  return { cells: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil }), truth: await ask() };
+  // Cells do not tell which blocks their events came from.
+  const truth = (await ask()).map((answer) => ({ ...answer, mark: { ...answer.mark, newest_block: '0' } }));
+  return { cells: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil }), truth };
 }
 
 describe('an audit', () => {

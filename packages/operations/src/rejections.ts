@@ -1,6 +1,14 @@
 /** Settling refusals: refused events and jobs are sent through the queue again, or discarded. */
-import { type EpochMs, parseUsageEvent } from '@meterline/catalog';
-import { type OpenRejection, readRejectionPayloads, settleRejections, type Warehouse } from '@meterline/warehouse';
+import { type EpochMs, parseOversizedPayload, parseUsageEvent } from '@meterline/catalog';
+import {
+  deleteRejectedPayload,
+  type OpenRejection,
+  type RejectedPayload,
+  readPayloadParts,
+  readRejectionPayloads,
+  settleRejections,
+  type Warehouse,
+} from '@meterline/warehouse';
 import type { Redis } from 'ioredis';
 import {
   formatRejectionId,
@@ -95,14 +103,16 @@ export async function* rehearseReplay(
 }
 
 /**
- * Deletes the selected refusals for good, group by group. One insert settles a group, then its rows are deleted. So a crash
- * leaves whole groups discarded and the others open; running it again discards those.
+ * Deletes the selected refusals for good, group by group: first the data that lies elsewhere, then one insert settles the
+ * group, then its rows are deleted. So a crash leaves whole groups discarded and the others open, the first of them perhaps
+ * without such data; running it again discards those.
  * @throws OperationError when one that is named is not there
  */
 export async function discardRejections(
   options: SettlementOptions & { readonly onDiscarded: (count: number) => void },
 ): Promise<void> {
   await settleGroups(options, async (group) => {
+    await deleteDataElsewhere(options.warehouse, group);
     await settleRejections(options.warehouse, group, 'discarded');
     options.onDiscarded(group.length);
   });
@@ -171,4 +181,35 @@ async function resendsOf(
     else resends.push({ rejection, sendable });
   }
   return resends;
+}
+
+/**
+ * Where the data of this refusal is; undefined for one whose payload is its data. Of a job that was too large to be read, the
+ * refusal holds the beginning, and rejected_payloads all of it.
+ */
+function dataElsewhere(rejection: OpenRejection, payload: string): RejectedPayload | undefined {
+  if (rejection.reason !== 'job_oversized') return undefined;
+  const kept = parseOversizedPayload(payload);
+  return kept && { receivedAt: rejection.receivedAt, jobId: rejection.jobId, sha256: kept.sha256 };
+}
+
+/** The data as the producer sent it, a part at a time. */
+export async function* readData(
+  warehouse: Warehouse,
+  rejection: OpenRejection,
+  payload: string,
+): AsyncGenerator<Uint8Array> {
+  const elsewhere = dataElsewhere(rejection, payload);
+  if (elsewhere) yield* readPayloadParts(warehouse, elsewhere);
+  else yield Buffer.from(payload);
+}
+
+/** Before the refusals are settled: they alone say where it is. */
+async function deleteDataElsewhere(warehouse: Warehouse, rejections: readonly OpenRejection[]): Promise<void> {
+  const oversized = rejections.filter(({ reason }) => reason === 'job_oversized');
+  const payloads = await readRejectionPayloads(warehouse, oversized);
+  for (const [index, rejection] of oversized.entries()) {
+    const elsewhere = dataElsewhere(rejection, payloads[index] ?? '');
+    if (elsewhere) await deleteRejectedPayload(warehouse, elsewhere);
+  }
 }

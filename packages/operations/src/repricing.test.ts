@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, PriceBook, type PriceBookFile } from '@meterline/catalog';
-import type { PricedEvent } from '@meterline/warehouse';
-
+import { pricedEvent } from '../../../test/priced-event.js';
 import { CostChanges, repricedEvent, requirePrice } from './repricing.js';
 
 const SANDBOX = 'sandbox_compute_runtime_gbs';
@@ -18,22 +17,13 @@ function book(version: number, amount: string, effectiveFrom = '1970-01-01T00:00
   return new PriceBook({ ...DEFAULT_PRICE_BOOK_FILE, version, prices, overrides });
 }
 
-const EVENT: PricedEvent = {
+const EVENT = pricedEvent({
   eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  resourceUuid: '',
-  billingDimension: SANDBOX,
   usage: 3_000_000_001n,
   timestamp: NOON,
   revision: 7,
-  voided: false,
   cost: 34_500_000n,
-  priceRevision: 0,
-  priceBook: 0,
-};
+});
 
 describe('an event under another price book', () => {
   it('keeps what its producer owns, and has the next price revision and the exact cost', () => {

@@ -98,7 +98,7 @@ function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes
 
 /**
  * The row that gives the event its cost under the book: the same event with the next price revision, so that it replaces
- * the row of now and is itself replaced by any higher revision of the producer, whichever arrives first. Undefined when
+ * the row of now and is itself replaced by any higher revision of the producer, in either order of arrival. Undefined when
  * the cost is right already, which is what makes a second run do only the rest.
  * @throws OperationError when the book has no price for the event, or its price revisions are used up
  */

@@ -22,6 +22,9 @@ export function parseEdit(text: string): { readonly field: string; readonly valu
   return { field, value: parsed === undefined ? value : parsed };
 }
 
+const OVERSIZED =
+  'it is too large for one job; "meterline rejected show ID --payload" prints its data, and "meterline emit" sends events in jobs of the right size';
+
 type Refusal = Pick<OpenRejection, 'reason' | 'position'>;
 
 /**
@@ -34,6 +37,7 @@ export function resendable(
   referenced: string | undefined,
   edits: Edits,
 ): Resendable {
+  if (refusal.reason === 'job_oversized') return unsendable(OVERSIZED);
   const content = parseJson(payload);
   if (content === undefined) return unsendable('its payload is not JSON');
   const whole = isJobRejection(refusal.reason);

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import { DrainingServer } from './draining.js';
 import { listenError } from './servers.js';
 
 export interface Health {
@@ -24,9 +25,13 @@ export interface AdminPages {
   readonly metrics: MetricsPage;
 }
 
+/** A scrape takes less; it would only delay the stop of the service. */
+const CLOSE_DEADLINE_MS = 1_000;
+
 export interface AdminServer {
   /** The port that the system chose, if 0 was asked for. */
   readonly port: number;
+  /** Answers the requests under way, for a second at most. */
   close(): Promise<void>;
 }
 
@@ -52,6 +57,7 @@ export async function openAdminServer(
       else response.writeHead(503).end();
     });
   });
+  const draining = new DrainingServer(server);
   server.listen({ port, host });
   try {
     await once(server, 'listening');
@@ -62,13 +68,7 @@ export async function openAdminServer(
   if (address === null || typeof address === 'string') throw new TypeError('the admin server has no port');
   return {
     port: address.port,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      // A scraper keeps its connection for the next time; a scrape under way would only delay the stop.
-      server.closeAllConnections();
-      await closed;
-    },
+    close: () => draining.drain(CLOSE_DEADLINE_MS),
   };
 }
 

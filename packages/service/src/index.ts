@@ -1,4 +1,5 @@
 export { type AdminPages, type AdminServer, type Health, openAdminServer } from './admin-server.js';
+export { DrainingServer } from './draining.js';
 export {
   adminPortVariable,
   clickHouseUrlVariable,
@@ -13,5 +14,5 @@ export {
 export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
 export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
-export { connectRedis, listenError, prepareClickHouse, StartError, startError } from './servers.js';
-export { abortable, inTime, type RetryOptions, retryUntilDone } from './waiting.js';
+export { connectRedis, isRedisFull, listenError, prepareClickHouse, StartError, startError } from './servers.js';
+export { abortable, inTime, type RetryOptions, retryUntilDone, shared } from './waiting.js';

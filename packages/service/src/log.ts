@@ -1,38 +1,34 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { inTime } from './waiting.js';
+import { LogDestination } from './log-destination.js';
 
 /** How long the reader of the log has to take the last lines. */
 const LAST_LINES_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 /**
- * JSON lines on standard output, written in the background: a reader that stalls must not block the service. To be
- * ended with {@link endLog}.
+ * JSON lines on standard output, each of limited length, written in the background: a reader that stalls or a disk that
+ * is full must not block the service. To be ended with {@link endLog}.
  * @param name of the service
  * @param stream instead of standard output
  */
 export function createLog(name: string, level: string, stream?: DestinationStream): Logger {
   const options = { name, level, serializers: { err: errorFields } };
   if (stream) return pino(options, stream);
-  const destination = pino.destination({ sync: false });
+  // Node opens standard output when it is first asked for, and makes a pipe answer at once when it is full. A thread that
+  // waited for a stalled reader would keep the process from exiting.
+  const destination = new LogDestination(process.stdout.fd, (lines) => {
+    log.warn({ event: 'log_lost', lines }, 'the log could not be written for a while, and these lines are lost');
+  });
   const log = pino(options, destination);
   destinations.set(log, destination);
   return log;
 }
 
-const destinations = new WeakMap<Logger, ReturnType<typeof pino.destination>>();
+const destinations = new WeakMap<Logger, LogDestination>();
 
-/**
- * Writes what is left before the process exits, if its reader takes it within a second. pino would try this at the exit,
- * and again for ever if the reader is gone or has stalled.
- */
+/** Writes what is left before the process exits, if its reader takes it within a second. */
 export async function endLog(log: Logger): Promise<void> {
-  const destination = destinations.get(log);
-  if (!destination) return;
-  const written = new Promise((resolve) => destination.once('close', resolve));
-  destination.end();
-  await inTime('the reader of the log', written, LAST_LINES_MS).catch(() => undefined);
-  destination.flushSync = () => undefined;
+  await destinations.get(log)?.end(LAST_LINES_MS);
 }
 
 /**

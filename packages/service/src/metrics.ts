@@ -29,7 +29,7 @@ export class StatementMetrics {
   constructor(registry: Registry) {
     this.#durations = new Histogram({
       name: 'meterline_clickhouse_statement_duration_seconds',
-      help: 'How long ClickHouse took for a statement, by its name and its outcome: ok, refused or unanswered.',
+      help: 'How long ClickHouse took for a statement, by its name and its outcome: ok, refused, unanswered or cancelled.',
       labelNames: ['statement', 'outcome'],
       buckets: STATEMENT_BUCKETS,
       registers: [registry],

@@ -12,6 +12,8 @@ export interface QueueDepth {
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
+  /** Parents of a BullMQ flow that wait for jobs of theirs, perhaps in other queues. No worker takes them before. */
+  readonly waitingChildren: number;
   /** When the next job was added, by its producer's clock; undefined when none waits. */
   readonly oldestWaitingSince: EpochMs | undefined;
 }
@@ -22,16 +24,24 @@ export interface QueueDepth {
  */
 export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueDepth> {
   const [counts, ...heads] = await Promise.all([
-    queue.getJobCounts(...WAITING_STATES, 'active', 'delayed', 'failed'),
+    queue.getJobCounts(...WAITING_STATES, 'active', 'delayed', 'failed', 'waiting-children'),
     ...WAITING_STATES.map((state) => nextJobSince(queue, redis, state)),
   ]);
   const since = heads.filter((timestamp) => timestamp !== undefined);
-  const { waiting = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
+  const {
+    waiting = 0,
+    prioritized = 0,
+    active = 0,
+    delayed = 0,
+    failed = 0,
+    'waiting-children': waitingChildren = 0,
+  } = counts;
   return {
     waiting: waiting + prioritized,
     active,
     delayed,
     failed,
+    waitingChildren,
     oldestWaitingSince: since.length > 0 ? Math.min(...since) : undefined,
   };
 }

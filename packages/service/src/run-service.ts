@@ -13,7 +13,8 @@ export interface Service {
 
 /**
  * Runs a service as a process: starts it and stops it on request. If it cannot start, plain lines on stderr say why and
- * the exit code is 1. Any other error is a defect and ends the process with its stack.
+ * the exit code is 1. Any other error is a defect: it ends the process with code 1, and its stack is in the log and on
+ * stderr.
  * @param readEnv throws EnvError
  * @param start throws StartError
  */
@@ -26,6 +27,7 @@ export async function runService<Env extends { readonly LOG_LEVEL: string }>(
   try {
     const env = readEnv(process.env);
     log = createLog(name, env.LOG_LEVEL);
+    endOnDefect(log);
     const tracing = await openTracing(name, log);
     let service: Service | undefined;
     // Before the start, because a request to stop may come during it. Then there is nothing to finish yet.
@@ -50,6 +52,19 @@ function openTracing(name: string, log: Logger): Promise<Tracing> {
     log.warn({ event: 'tracing_failed', reason }, 'spans could not be sent and are lost');
   });
   return startTracing(readTracingSettings(process.env, name), onFailure);
+}
+
+/** Node alone would end at once, before the last lines are written: those that led to the defect. */
+function endOnDefect(log: Logger): void {
+  process.once('uncaughtException', (err) => {
+    log.fatal({ event: 'crashed', err }, 'a defect ends the process');
+    // Its loss must not keep the process from ending.
+    process.stderr.once('error', () => undefined);
+    const exit = () => process.exit(1);
+    endLog(log)
+      .then(() => process.stderr.write(`${err.stack ?? err}\n`))
+      .then(exit, exit);
+  });
 }
 
 /**

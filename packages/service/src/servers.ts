@@ -1,4 +1,4 @@
-/** Reaching ClickHouse and Redis when a service starts, and the error when it cannot. */
+/** Reaching ClickHouse and Redis when a service starts, the error when it cannot, and whether Redis is full. */
 import { moreInformative, redisFailureKind } from '@meterline/access';
 import {
   type ClickHouseFailure,
@@ -113,4 +113,16 @@ function reasonOf(error: unknown): string {
 /** Without the credentials that a URL may hold. */
 function hostOf(url: string): string {
   return new URL(url).host;
+}
+
+/** A full Redis refuses every command that could need memory, such as those that add jobs. @throws when Redis does not answer */
+export async function isRedisFull(redis: Redis): Promise<boolean> {
+  return isFull(await redis.info('memory'));
+}
+
+/** @param memory the section of INFO. Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */
+export function isFull(memory: string): boolean {
+  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
+  const limit = field('maxmemory');
+  return limit > 0 && field('used_memory') - field('mem_not_counted_for_evict') > limit;
 }

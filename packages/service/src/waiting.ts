@@ -26,6 +26,17 @@ export async function inTime<T>(server: string, answer: Promise<T>, timeoutMs: n
   }
 }
 
+/** Work that is done once for all who ask while it is under way. */
+export function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | undefined;
+  return () => {
+    current ??= work().finally(() => {
+      current = undefined;
+    });
+    return current;
+  };
+}
+
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;

@@ -3,22 +3,45 @@ export {
   checkConnection,
   clickHouseUrlFault,
   createWarehouse,
+  type Scope,
   type Statement,
   type StatementObserver,
   type Warehouse,
   type WarehouseOptions,
 } from './clickhouse/connection.js';
-export { type ClickHouseFailure, clickHouseFailureKind, isContentError } from './clickhouse/errors.js';
+export {
+  type ClickHouseFailure,
+  clickHouseFailureKind,
+  isContentError,
+  isStatementLimit,
+} from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
 /** The write side. */
-export { checkPriceBook, PriceBookConflictError, registerPriceBook } from './events/price-books.js';
-export { prepareRejectedEvents, type RejectedEvent } from './events/rejected-events.js';
+export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';
+export {
+  deleteRejectedPayload,
+  type PayloadPart,
+  preparePayloadPart,
+  prepareRejectedEvents,
+  type RejectedEvent,
+  type RejectedPayload,
+  readPayloadParts,
+} from './events/rejected-events.js';
 export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './events/usage-events.js';
+export {
+  type EventListQuestion,
+  type EventPlace,
+  type ListedEvent,
+  placeOf,
+  readEventList,
+  type StoredPayload,
+} from './metrics/event-list.js';
+export { filtersOf, type Selection } from './metrics/plan.js';
 /** The read side. */
 export { type MetricsAnswer, type MetricsGroup, readMetrics } from './metrics/read.js';
 export { readResourceTypes } from './metrics/resource-types.js';
-export { filteredDimensions, type MetricsQuestion } from './metrics/statement.js';
-export { countStoredGroups, readStoredMetrics, type StoredMetrics, storeMetrics } from './metrics/stored-pages.js';
+export type { Grouping, MetricsQuestion } from './metrics/statement.js';
+export { countStoredGroups, readStoredMetrics, type StoredPage, storeMetrics } from './metrics/stored-pages.js';
 /** Operations. */
 export {
   type AccountPartition,

@@ -1,15 +1,23 @@
 /** The admin port of the worker: `/healthz` and `/metrics`. */
 import { QUEUE_NAME } from '@meterline/catalog';
-import { type AdminServer, type Health, inTime, openAdminServer, startError } from '@meterline/service';
+import {
+  type AdminServer,
+  type Health,
+  inTime,
+  isRedisFull,
+  openAdminServer,
+  shared,
+  startError,
+} from '@meterline/service';
 import { outageGauge } from '@meterline/service/metrics';
 import { type QueueDepth, readQueueDepth } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Batcher } from './batcher.js';
 import type { Env } from './env.js';
 import type { EventStore } from './event-store.js';
+import type { Lanes } from './lanes.js';
 import { isConsuming, registerWorkerGauges } from './metrics.js';
 import type { UsageWorker } from './usage-worker.js';
 
@@ -20,13 +28,13 @@ export interface Watched {
   readonly registry: Registry;
   readonly worker: UsageWorker;
   readonly store: EventStore;
-  readonly batcher: Batcher;
+  readonly lanes: Lanes;
 }
 
 /** @throws StartError when ADMIN_PORT is in use, or Redis does not answer */
 export async function openAdminPort(
   env: Env,
-  { registry, worker, store, batcher }: Watched,
+  { registry, worker, store, lanes }: Watched,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
@@ -35,7 +43,8 @@ export async function openAdminPort(
   registerWorkerGauges(registry, {
     readQueue: () => queue.read(),
     consumption,
-    waitingRows: () => batcher.pendingRows,
+    isRedisFull: () => queue.isRedisFull(),
+    waitingRows: () => lanes.pendingRows,
     clock: Date.now,
   });
   outageGauge(registry, {
@@ -46,7 +55,9 @@ export async function openAdminPort(
   const health = async (): Promise<Health> => {
     // While Redis is away, the queue cannot be read.
     const facts = { ...consumption(), waitingJobs: worker.isWaiting ? 0 : (await queue.read()).waiting };
-    return { healthy: isConsuming(facts, Date.now()), facts };
+    // The worker goes on while Redis is full, and that is what empties it.
+    const redisFull = worker.isWaiting ? undefined : await queue.isRedisFull().catch(() => undefined);
+    return { healthy: isConsuming(facts, Date.now()), facts: { ...facts, redisFull } };
   };
   const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
   const server = await openAdminServer(address, { health, metrics: registry }, log);
@@ -71,7 +82,7 @@ async function openQueueReader(env: Env): Promise<QueueReader> {
 export class QueueReader {
   readonly #redis: Redis;
   readonly #queue: Queue;
-  #underWay: Promise<QueueDepth> | undefined;
+  readonly #depth = shared(() => readQueueDepth(this.#queue, this.#redis));
 
   private constructor(redisUrl: string, prefix: string) {
     // While Redis is away a question fails at once instead of waiting for its return.
@@ -106,10 +117,12 @@ export class QueueReader {
    * @throws when Redis does not answer in time
    */
   async read(): Promise<QueueDepth> {
-    this.#underWay ??= readQueueDepth(this.#queue, this.#redis).finally(() => {
-      this.#underWay = undefined;
-    });
-    return inTime('Redis', this.#underWay, READ_TIMEOUT_MS);
+    return inTime('Redis', this.#depth(), READ_TIMEOUT_MS);
+  }
+
+  /** @throws when Redis does not answer in time */
+  async isRedisFull(): Promise<boolean> {
+    return inTime('Redis', isRedisFull(this.#redis), READ_TIMEOUT_MS);
   }
 
   async close(): Promise<void> {

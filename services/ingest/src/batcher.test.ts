@@ -30,7 +30,8 @@ function openBatcher(limits: { maxRows?: number; flushMs?: number; maxIntakes?: 
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
   });
   const ids = () => inserts.map((insert) => insert.ids);
-  return { batcher, inserts, ids };
+  const add = (intake: Intake): Promise<unknown> => Promise.all(batcher.addAll([{ intake }]));
+  return { batcher, add, inserts, ids };
 }
 
 beforeEach(() => {
@@ -42,51 +43,51 @@ afterEach(() => {
 
 describe('Batcher', () => {
   it('inserts together what arrives within flushMs, in the order of arrival', () => {
-    const { batcher, ids } = openBatcher();
-    void batcher.add(intake('a'));
+    const { add, ids } = openBatcher();
+    void add(intake('a'));
     jest.advanceTimersByTime(49);
-    void batcher.add(intake('b'));
+    void add(intake('b'));
     expect(ids()).toEqual([]);
     jest.advanceTimersByTime(1);
     expect(ids()).toEqual([['a', 'b']]);
   });
 
   it('does not wait once maxRows is reached, and never cuts a job in two', () => {
-    const { batcher, ids } = openBatcher({ maxRows: 10 });
-    void batcher.add(intake('a', 4));
-    void batcher.add(intake('b', 5));
+    const { add, ids } = openBatcher({ maxRows: 10 });
+    void add(intake('a', 4));
+    void add(intake('b', 5));
     expect(ids()).toEqual([]);
-    void batcher.add(intake('c', 3));
+    void add(intake('c', 3));
     expect(ids()).toEqual([['a', 'b']]);
   });
 
   it('counts the rows of a new batch from zero', async () => {
-    const { batcher, inserts, ids } = openBatcher({ maxRows: 10 });
-    const first = batcher.add(intake('a', 10));
+    const { add, inserts, ids } = openBatcher({ maxRows: 10 });
+    const first = add(intake('a', 10));
     inserts[0]?.succeed();
     await first;
-    void batcher.add(intake('b'));
+    void add(intake('b'));
     await Promise.resolve();
     expect(ids()).toEqual([['a']]);
   });
 
   it('inserts a job that has more rows than maxRows', () => {
-    const { batcher, ids } = openBatcher({ maxRows: 10 });
-    void batcher.add(intake('large', 25));
+    const { add, ids } = openBatcher({ maxRows: 10 });
+    void add(intake('large', 25));
     expect(ids()).toEqual([['large']]);
   });
 
   it('does not wait once maxIntakes is reached', () => {
-    const { batcher, ids } = openBatcher({ maxIntakes: 3 });
-    for (const id of ['a', 'b', 'c']) void batcher.add(intake(id));
+    const { add, ids } = openBatcher({ maxIntakes: 3 });
+    for (const id of ['a', 'b', 'c']) void add(intake(id));
     expect(ids()).toEqual([['a', 'b', 'c']]);
   });
 
   it('has one insert on its way at a time, and sends what is overdue as soon as it ends', async () => {
-    const { batcher, inserts, ids } = openBatcher({ maxIntakes: 1 });
-    const first = batcher.add(intake('a'));
-    void batcher.add(intake('b'));
-    void batcher.add(intake('c'));
+    const { add, inserts, ids } = openBatcher({ maxIntakes: 1 });
+    const first = add(intake('a'));
+    void add(intake('b'));
+    void add(intake('c'));
     jest.advanceTimersByTime(10_000);
     expect(ids()).toEqual([['a']]);
     inserts[0]?.succeed();
@@ -96,10 +97,10 @@ describe('Batcher', () => {
   });
 
   it('leaves nothing behind that arrives while an insert is on its way and stays below every limit', async () => {
-    const { batcher, inserts, ids } = openBatcher();
-    const first = batcher.add(intake('a'));
+    const { add, inserts, ids } = openBatcher();
+    const first = add(intake('a'));
     jest.advanceTimersByTime(50);
-    void batcher.add(intake('b'));
+    void add(intake('b'));
     inserts[0]?.succeed();
     await first;
     jest.advanceTimersByTime(50);
@@ -107,9 +108,9 @@ describe('Batcher', () => {
   });
 
   it('sends the remainder of a cut batch without new arrivals', async () => {
-    const { batcher, inserts, ids } = openBatcher({ maxRows: 10 });
-    const first = batcher.add(intake('a', 6));
-    void batcher.add(intake('b', 6));
+    const { add, inserts, ids } = openBatcher({ maxRows: 10 });
+    const first = add(intake('a', 6));
+    void add(intake('b', 6));
     expect(ids()).toEqual([['a']]);
     inserts[0]?.succeed();
     await first;
@@ -118,10 +119,10 @@ describe('Batcher', () => {
   });
 
   it('resolves a job only when the insert that holds it is durable', async () => {
-    const { batcher, inserts } = openBatcher({ maxIntakes: 1 });
+    const { add, inserts } = openBatcher({ maxIntakes: 1 });
     const durable: string[] = [];
-    const a = batcher.add(intake('a')).then(() => durable.push('a'));
-    const b = batcher.add(intake('b')).then(() => durable.push('b'));
+    const a = add(intake('a')).then(() => durable.push('a'));
+    const b = add(intake('b')).then(() => durable.push('b'));
     inserts[0]?.succeed();
     await a;
     expect(durable).toEqual(['a']);
@@ -131,8 +132,8 @@ describe('Batcher', () => {
   });
 
   it('stores the jobs of an insert that fails one by one, and rejects those alone that fail again', async () => {
-    const { batcher, inserts, ids } = openBatcher({ maxIntakes: 2 });
-    const outcomes = Promise.allSettled([batcher.add(intake('a')), batcher.add(intake('b')), batcher.add(intake('c'))]);
+    const { add, inserts, ids } = openBatcher({ maxIntakes: 2 });
+    const outcomes = Promise.allSettled([add(intake('a')), add(intake('b')), add(intake('c'))]);
     inserts[0]?.fail(new Error('a defect'));
     await jest.advanceTimersByTimeAsync(50);
     inserts[1]?.fail(new Error('a defect'));
@@ -145,15 +146,15 @@ describe('Batcher', () => {
   });
 
   it('waits for no other rows after flushNow', async () => {
-    const { batcher, inserts, ids } = openBatcher();
-    const first = batcher.add(intake('a'));
+    const { batcher, add, inserts, ids } = openBatcher();
+    const first = add(intake('a'));
     batcher.flushNow();
     expect(ids()).toEqual([['a']]);
-    void batcher.add(intake('b'));
+    void add(intake('b'));
     inserts[0]?.succeed();
     await first;
     await Promise.resolve();
-    void batcher.add(intake('c'));
+    void add(intake('c'));
     expect(ids()).toEqual([['a'], ['b']]);
     inserts[1]?.succeed();
     await jest.advanceTimersByTimeAsync(0);
@@ -161,10 +162,10 @@ describe('Batcher', () => {
   });
 
   it('refuses to stop while an insert is in flight, or anything is pending', async () => {
-    const { batcher, inserts } = openBatcher({ maxIntakes: 1 });
-    const first = batcher.add(intake('a'));
+    const { batcher, add, inserts } = openBatcher({ maxIntakes: 1 });
+    const first = add(intake('a'));
     expect(() => batcher.stop()).toThrow('the batcher cannot go from flushing to stopped');
-    const second = batcher.add(intake('b'));
+    const second = add(intake('b'));
     expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
     inserts[0]?.succeed();
     await first;
@@ -174,10 +175,10 @@ describe('Batcher', () => {
   });
 
   it('refuses to be stopped twice, and an intake after it has stopped', () => {
-    const { batcher, inserts } = openBatcher();
+    const { batcher, add, inserts } = openBatcher();
     batcher.stop();
     expect(() => batcher.stop()).toThrow('the batcher cannot go from stopped to stopped');
-    expect(() => batcher.add(intake('late'))).toThrow('the batcher has stopped');
+    expect(() => add(intake('late'))).toThrow('the batcher has stopped');
     jest.advanceTimersByTime(10_000);
     expect(inserts).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /**
- * Collects the intakes of many jobs into one insert.
+ * Collects the intakes of many jobs, or slices of them, into one insert.
  *
  * An intake is pending (collected, not yet in an insert), then in flight (in the one insert under way), then done (its
  * promise resolves). The batcher is `open`, `flushing` while a batch is in flight, and in the end `stopped`. Invariants,
@@ -17,12 +17,22 @@ export interface BatcherOptions {
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
   readonly maxIntakes: number;
+  /** An insert holds slices of at most so many months; no limit when undefined. */
+  readonly maxMonths?: number;
   /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
 
-interface Waiting {
+/** A job's rows that go into one insert, all of them or those of one month. */
+export interface Slice {
   readonly intake: Intake;
+  /** The month that its rows lie in; undefined when they lie in few. */
+  readonly month?: number;
+}
+
+interface Waiting extends Slice {
+  /** Slices of a job take turns with those of others: lower ones go first. */
+  readonly turn: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -36,6 +46,8 @@ export class Batcher {
   });
   #pending: Waiting[] = [];
   #pendingRows = 0;
+  /** Of the slices in the latest batch. */
+  #turn = 0;
   #timer: NodeJS.Timeout | undefined;
   #waitsForOthers = true;
 
@@ -49,16 +61,24 @@ export class Batcher {
   }
 
   /**
-   * Resolves when all rows of the intake are durable; rejects as the store does.
+   * Adds the slices of one job. The first has its turn with the next batch, and each other one after the one before it.
+   * @returns for each slice a promise that resolves when all its rows are durable, and rejects as the store does
    * @throws when the batcher has stopped
    */
-  add(intake: Intake): Promise<void> {
+  addAll(slices: readonly Slice[]): Promise<void>[] {
     if (this.#state.current === 'stopped') throw new Error('the batcher has stopped');
+    const promises = slices.map((slice, index) => this.#enqueue(slice, this.#turn + index));
+    // Without a limit of months every job is one slice, and they are in order.
+    if (this.#options.maxMonths !== undefined) this.#pending.sort((a, b) => a.turn - b.turn);
+    if (slices.length > 0) this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushMs);
+    if (slices.length > 0 && this.#isBatchFull()) this.#flush();
+    return promises;
+  }
+
+  #enqueue(slice: Slice, turn: number): Promise<void> {
+    this.#pendingRows += rowsOf(slice.intake);
     return new Promise((resolve, reject) => {
-      this.#pending.push({ intake, resolve, reject });
-      this.#pendingRows += rowsOf(intake);
-      this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushMs);
-      if (this.#isBatchFull()) this.#flush();
+      this.#pending.push({ ...slice, turn, resolve, reject });
     });
   }
 
@@ -94,14 +114,19 @@ export class Batcher {
     void this.#store(batch);
   }
 
-  /** Whole intakes up to maxRows, and at least one. */
+  /** Whole slices up to maxRows and maxMonths, and at least one. */
   #takeBatch(): Waiting[] {
+    const { maxRows, maxMonths = Number.POSITIVE_INFINITY } = this.#options;
+    const months = new Set<number>();
     let rows = 0;
-    const end = this.#pending.findIndex(({ intake }, index) => {
+    const end = this.#pending.findIndex(({ intake, month }, index) => {
       rows += rowsOf(intake);
-      return index > 0 && rows > this.#options.maxRows;
+      if (month !== undefined) months.add(month);
+      return index > 0 && (rows > maxRows || months.size > maxMonths);
     });
-    return this.#pending.splice(0, end === -1 ? this.#pending.length : end);
+    const batch = this.#pending.splice(0, end === -1 ? this.#pending.length : end);
+    this.#turn = batch.at(-1)?.turn ?? this.#turn;
+    return batch;
   }
 
   /** A check that fails in here ends the process: no one waits for this promise. */

@@ -22,6 +22,8 @@ const environment = z.object({
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
   /** How many jobs may be in work at once. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
+  /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */
+  INGEST_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(8_192),
   /** How long after its end an hour is sealed: read from cells from then on. */
   SEAL_DELAY_MS: wholeNumberVariable(0, MAX_SEAL_DELAY_MS).default(300_000),
   /** How often to look for hours that are due; 0: this process seals nothing, others do. */

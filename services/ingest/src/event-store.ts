@@ -3,8 +3,10 @@ import { Outage, retryUntilDone } from '@meterline/service';
 import {
   GRAINS,
   isContentError,
+  type PayloadPart,
   type PreparedInsert,
   type PricedEvent,
+  preparePayloadPart,
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
@@ -82,6 +84,14 @@ export class EventStore {
       // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rows.length - refused.length, [...rejected, ...refused]);
     });
+  }
+
+  /**
+   * Resolves when a part of the data of a job that is too large to be read is durable; tried for as long as it takes.
+   * @throws when the signal is aborted
+   */
+  async keepPayloadPart(part: PayloadPart): Promise<void> {
+    await this.#insert('rejected_payloads', 1, preparePayloadPart(part), () => true);
   }
 
   /** A span of its own, linked to the spans of all the jobs: it belongs to none of them alone. */

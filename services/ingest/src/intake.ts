@@ -44,7 +44,7 @@ export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: Epoc
   // Undefined for a text that is not JSON, which is not a job either.
   const content = parseJson(data);
   const events = eventsOfJob(content);
-  if (!events.ok) return { job, accepted: [], rejected: [rejectedEvent(job, 0, content, data, events)] };
+  if (!events.ok) return refusedJob(job, data, events);
 
   const accepted: AcceptedEvent[] = [];
   const refused: RejectedEvent[] = [];
@@ -55,6 +55,11 @@ export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: Epoc
     else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
   }
   return { job, accepted, rejected: refused };
+}
+
+/** A job that is refused whole. It belongs to no account. */
+export function refusedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
+  return { job, accepted: [], rejected: [rejectedEvent(job, 0, undefined, payload, rejection)] };
 }
 
 /**

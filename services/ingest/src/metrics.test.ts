@@ -6,8 +6,9 @@ import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { QueueReader } from './admin.js';
-import { Batcher } from './batcher.js';
+import { Lanes } from './lanes.js';
 import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
+import { QueueConnection } from './queue-connection.js';
 import { UsageWorker } from './usage-worker.js';
 
 const redisUrl = testRedisUrl();
@@ -26,11 +27,12 @@ beforeEach(async () => {
   registry = new Registry();
   secondsLater = 0;
   worker = new UsageWorker({
-    redisUrl,
+    connection: new QueueConnection({ url: redisUrl, knowsScriptFlags: true, readsUsageJobs: true }),
     prefix,
     concurrency: 5,
     maxBytesInWork: 1_000_000,
-    batcher: new Batcher({ maxRows: 10, flushMs: 1, maxIntakes: 1, store: async () => undefined }),
+    lanes: new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined }),
+    keepPayloadPart: async () => undefined,
     priceBook: DEFAULT_PRICE_BOOK,
     givesUp: new AbortController().signal,
     metrics: createIngestMetrics(new Registry()),
@@ -48,6 +50,7 @@ afterEach(async () => {
 function register(): void {
   registerWorkerGauges(registry, {
     readQueue: () => reader.read(),
+    isRedisFull: () => reader.isRedisFull(),
     consumption: () => ({ lastProgressAt: worker.lastProgressAt, outage: worker.isWaiting }),
     waitingRows: () => 7,
     clock: () => Date.now() + secondsLater * 1000,

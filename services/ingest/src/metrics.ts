@@ -4,9 +4,12 @@ import { type QueueDepth, waitingSeconds } from '@meterline/service/queue';
 import { GRAINS } from '@meterline/warehouse';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** `returned`: back in the queue, because the worker had to stop before its rows were durable. */
-const JOB_RESULTS = ['acknowledged', 'returned', 'failed'] as const;
-const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
+/**
+ * `returned`: back in the queue, because the worker had to stop before its rows were durable. `deferred`: back in the queue
+ * for some seconds, because it would have held up others.
+ */
+const JOB_RESULTS = ['acknowledged', 'returned', 'deferred', 'failed'] as const;
+const INSERTED_TABLES = ['usage_events', 'rejected_events', 'rejected_payloads'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];
 
 /** Seconds, from a small insert on a fast disk to the request timeout. */
@@ -30,8 +33,12 @@ export function createIngestMetrics(registry: Registry) {
     ),
     jobsFinished: counter(
       'meterline_jobs_finished_total',
-      'Jobs that left this worker, by result: acknowledged, returned (to the queue, at a stop) or failed.',
+      'Jobs that left this worker, by result: acknowledged, returned (to the queue, at a stop), deferred or failed.',
       'result',
+    ),
+    jobsUnreadable: counter(
+      'meterline_jobs_unreadable_total',
+      'Jobs taken with fields that BullMQ cannot read; their events were taken nevertheless.',
     ),
     eventsAccepted: counter(
       'meterline_events_accepted_total',
@@ -99,11 +106,20 @@ export function isConsuming({ waitingJobs, lastProgressAt, outage }: Consumption
   return waitingJobs === 0 || outage || now - lastProgressAt < STALE_MS;
 }
 
-const QUEUE_STATES = ['waiting', 'active', 'delayed', 'failed'] as const satisfies (keyof QueueDepth)[];
+/** The value of the label, and what it counts. */
+const QUEUE_STATES = {
+  waiting: 'waiting',
+  active: 'active',
+  delayed: 'delayed',
+  failed: 'failed',
+  'waiting-children': 'waitingChildren',
+} as const satisfies Record<string, keyof QueueDepth>;
 
 export interface WorkerState {
   /** Rejects when Redis does not answer; a scrape then lacks the queue's numbers and is otherwise complete. */
   readonly readQueue: () => Promise<QueueDepth>;
+  /** Rejects when Redis does not answer. */
+  readonly isRedisFull: () => Promise<boolean>;
   /** Without the number of jobs in the queue. */
   readonly consumption: () => Omit<Consumption, 'waitingJobs'>;
   readonly waitingRows: () => number;
@@ -132,7 +148,7 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
   const setJobs = async (jobs: Gauge<'state'>) => {
     const depth = await readQueue();
     jobs.reset();
-    if (depth) for (const name of QUEUE_STATES) jobs.set({ state: name }, depth[name]);
+    if (depth) for (const [state, field] of Object.entries(QUEUE_STATES)) jobs.set({ state }, depth[field]);
   };
   gauge('meterline_queue_jobs', jobsHelp, setJobs, 'state');
 
@@ -141,6 +157,13 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
     const depth = await readQueue();
     age.remove();
     if (depth) age.set(waitingSeconds(depth, state.clock()));
+  });
+
+  const fullHelp = 'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.';
+  gauge('meterline_redis_full', fullHelp, async (full) => {
+    const isFull = await state.isRedisFull().catch(() => undefined);
+    full.remove();
+    if (isFull !== undefined) full.set(isFull ? 1 : 0);
   });
 
   const consumingHelp = 'Whether the worker takes jobs (1), or jobs wait and it has not taken any for a minute (0).';

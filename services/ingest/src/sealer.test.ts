@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readWatermarks } from '@meterline/warehouse';
+import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
 import { createTestDatabase, execute, type TestDatabase, testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { createIngestMetrics } from './metrics.js';
+import { QueueConnection } from './queue-connection.js';
 import { Sealer } from './sealer.js';
 
 const prefix = uniquePrefix();
@@ -24,7 +26,7 @@ afterEach(async () => {
 
 function openSealer(): Sealer {
   return new Sealer({
-    redisUrl: testRedisUrl(),
+    connection: new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: false }),
     prefix,
     everyMs: 100,
     delayMs: 0,
@@ -58,6 +60,21 @@ it('goes on sealing after Redis has lost its schedule', async () => {
     expect(await redis.keys(`${prefix}:*`)).not.toEqual([]);
   } finally {
     await sealer.close();
+  }
+});
+
+it('goes on sealing after a process whose clock was two days ahead has set the next moment', async () => {
+  const queue = new Queue('meterline-sealing', { prefix, connection: { url: testRedisUrl() } });
+  const startDate = Date.now() + 2 * 86_400_000;
+  await queue.upsertJobScheduler('seal', { every: 100, startDate });
+  const sealer = openSealer();
+  try {
+    expect((await queue.getJobScheduler('seal'))?.next).toBeGreaterThanOrEqual(startDate);
+    await sealer.run();
+    for (let time = 0; time < 3; time += 1) await sealsAgain();
+  } finally {
+    await sealer.close();
+    await queue.close();
   }
 });
 

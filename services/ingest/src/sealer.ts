@@ -11,18 +11,22 @@ import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/war
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
+import type { QueueConnection } from './queue-connection.js';
 import { StateMachine } from './state.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
 /** How often the scheduler is written again: a Redis that lost it would never wake a process again. */
 const RESCHEDULE_MS = 30_000;
+/** How much later than the interval the next moment may be: the clocks of processes differ. An interval may change, too. */
+const FURTHEST_NEXT_MS = 3_600_000;
 /** When a process that seals dies, another takes over within the sum of these. The lock of a job in work is renewed. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 
 export interface SealerOptions {
-  readonly redisUrl: string;
+  /** Is the sealer's own: it closes it. */
+  readonly connection: QueueConnection;
   readonly prefix: string;
   /** How often to look for an hour that is due. */
   readonly everyMs: number;
@@ -49,12 +53,12 @@ export class Sealer {
   #rescheduling: NodeJS.Timeout | undefined;
 
   constructor(options: SealerOptions) {
-    const { redisUrl, prefix, log } = options;
+    const { connection, prefix, log } = options;
     this.#options = options;
     this.#outage = new Outage(log, 'ClickHouse', 'hours stay unsealed until it does');
-    this.#queue = new Queue(SEALING_QUEUE, { connection: { url: redisUrl }, prefix });
+    this.#queue = new Queue(SEALING_QUEUE, { connection, prefix });
     this.#worker = new Worker(SEALING_QUEUE, () => this.seal(), {
-      connection: { url: redisUrl, maxRetriesPerRequest: null },
+      connection,
       prefix,
       concurrency: 1,
       autorun: false,
@@ -73,9 +77,10 @@ export class Sealer {
   }
 
   async run(): Promise<void> {
-    await this.#schedule();
-    // A failure is tried again; the usage worker's connections report an outage of Redis.
+    // A failure is tried again. The usage worker's connections report an outage of Redis; a full one refuses this until the
+    // worker has emptied it.
     const reschedule = () => this.#schedule().catch(() => undefined);
+    await reschedule();
     this.#rescheduling = setInterval(reschedule, this.#options.rescheduleMs ?? RESCHEDULE_MS);
     this.#worker.run().catch((error: unknown) => {
       this.#options.log.fatal({ event: 'sealer_stopped', err: error }, 'The sealer has stopped');
@@ -83,10 +88,16 @@ export class Sealer {
     });
   }
 
-  /** A schedule that is there already keeps its next moment. */
+  /**
+   * A schedule that is there already keeps its next moment, unless that is too far away: a process whose clock was days
+   * ahead has set it, and nothing would be sealed until then.
+   */
   async #schedule(): Promise<void> {
+    const { everyMs } = this.#options;
     await this.#queue.setGlobalConcurrency(1);
-    await this.#queue.upsertJobScheduler(SCHEDULER, { every: this.#options.everyMs });
+    const known = await this.#queue.getJobScheduler(SCHEDULER);
+    if ((known?.next ?? 0) > Date.now() + everyMs + FURTHEST_NEXT_MS) await this.#queue.removeJobScheduler(SCHEDULER);
+    await this.#queue.upsertJobScheduler(SCHEDULER, { every: everyMs });
   }
 
   /** Does not wait for the step under way: it may take minutes, and the next process that seals does it again. */
@@ -96,6 +107,7 @@ export class Sealer {
     await this.#worker.close();
     this.#state.enter('stopped');
     await this.#queue.close();
+    this.#options.connection.disconnect();
   }
 
   /**

@@ -12,14 +12,15 @@ import {
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse, PriceBookConflictError, registerPriceBook, type Warehouse } from '@meterline/warehouse';
+import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
-import { Batcher } from './batcher.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
-import { createIngestMetrics, type IngestMetrics } from './metrics.js';
+import { Lanes } from './lanes.js';
+import { createIngestMetrics } from './metrics.js';
+import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 
@@ -36,27 +37,30 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const registry = createRegistry('ingest');
   const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const metrics = createIngestMetrics(registry);
-  const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe };
+  const maxMemoryBytes = env.INGEST_STATEMENT_MB * 2 ** 20;
+  const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
   const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK));
-  await checkRedis(env.REDIS_URL);
+  const queueOptions = { url: env.REDIS_URL, knowsScriptFlags: await checkRedis(env.REDIS_URL) };
   await prepareClickHouse(storage, log);
   const warehouse = createWarehouse({ ...storage, requestTimeoutMs: INSERT_TIMEOUT_MS });
   await asStartError(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
   const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
-  const batcher = new Batcher({
+  const lanes = new Lanes({
+    sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
     flushMs: env.INGEST_FLUSH_MS,
     maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
     store: (batch) => store.store(batch),
   });
   const worker = new UsageWorker({
-    redisUrl: env.REDIS_URL,
+    connection: new QueueConnection({ ...queueOptions, readsUsageJobs: true }),
     prefix: env.QUEUE_PREFIX,
     concurrency: env.INGEST_CONCURRENCY,
     maxBytesInWork: maxBytesInWork(env),
-    batcher,
+    lanes,
+    keepPayloadPart: (part) => store.keepPayloadPart(part),
     priceBook,
     givesUp: giveUp.signal,
     metrics,
@@ -64,8 +68,18 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     log,
   });
   const sealingWarehouse = createWarehouse({ ...storage, requestTimeoutMs: SEALING_TIMEOUT_MS });
-  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer(env, sealingWarehouse, metrics, log) : undefined;
-  const admin = await openAdminPort(env, { registry, worker, store, batcher }, log);
+  const openSealer = () =>
+    new Sealer({
+      connection: new QueueConnection({ ...queueOptions, readsUsageJobs: false }),
+      prefix: env.QUEUE_PREFIX,
+      everyMs: env.SEAL_EVERY_MS,
+      delayMs: env.SEAL_DELAY_MS,
+      warehouse: sealingWarehouse,
+      metrics,
+      log,
+    });
+  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer() : undefined;
+  const admin = await openAdminPort(env, { registry, worker, store, lanes }, log);
   await sealer?.run();
   worker.run();
   log.info(
@@ -75,7 +89,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   return {
     stop: async () => {
-      batcher.flushNow();
+      lanes.flushNow();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
@@ -90,27 +104,19 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         return;
       }
       clearTimeout(storing);
-      batcher.stop();
+      lanes.stop();
       await admin?.close();
       await Promise.all([warehouse.close(), sealingWarehouse.close()]);
     },
   };
 }
 
-function openSealer(env: Env, warehouse: Warehouse, metrics: IngestMetrics, log: Logger): Sealer {
-  return new Sealer({
-    redisUrl: env.REDIS_URL,
-    prefix: env.QUEUE_PREFIX,
-    everyMs: env.SEAL_EVERY_MS,
-    delayMs: env.SEAL_DELAY_MS,
-    warehouse,
-    metrics,
-    log,
-  });
-}
-
-/** The worker's own connections wait for Redis as long as it takes; a start does not. @throws StartError */
-async function checkRedis(url: string): Promise<void> {
+/**
+ * The worker's own connections wait for Redis as long as it takes; a start does not.
+ * @returns whether this Redis knows flags of scripts
+ * @throws StartError
+ */
+async function checkRedis(url: string): Promise<boolean> {
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -119,6 +125,10 @@ async function checkRedis(url: string): Promise<void> {
   });
   try {
     await connectRedis(redis, url);
+    const server = await redis.info('server').catch((error: unknown) => {
+      throw startError('Redis does not tell its version; its user needs the command INFO', error);
+    });
+    return knowsScriptFlags(server);
   } finally {
     redis.disconnect();
   }

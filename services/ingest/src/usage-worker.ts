@@ -5,32 +5,55 @@
  * acknowledged (step 5). A crash before the acknowledgement leaves the job with an expiring lock; any worker takes it
  * again, and inserting its rows twice is harmless.
  */
-import { type EpochMs, type PriceBook, QUEUE_NAME } from '@meterline/catalog';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EpochMs, type PriceBook, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
+import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
-import { isNotConnectionError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
+import {
+  DelayedError,
+  isNotConnectionError,
+  type Job,
+  type JobJson,
+  type Telemetry,
+  WaitingError,
+  Worker,
+} from 'bullmq';
 import type { Logger } from 'pino';
-import type { Batcher } from './batcher.js';
-import { priceJob } from './intake.js';
+import { Budget, type Claim } from './budget.js';
+import { type Intake, priceJob } from './intake.js';
+import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
+import { keepOversized } from './oversized.js';
+import { INLINE_BYTES, type QueueConnection, readNote } from './queue-connection.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
-/** Acknowledged jobs that stay readable in Redis, with their data: up to 5,000 events each. */
+/** Acknowledged jobs that stay readable in Redis, with their data, if it is not larger than that of most jobs. */
 const KEPT_COMPLETED_JOBS = 20;
+const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
+/** One more than one job can take. */
+const LEAST_JOBS = 2;
+/** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
+const PATIENCE_MS = 250;
+const FIRST_DEFERRAL_MS = 2_000;
+const LONGEST_DEFERRAL_MS = 15_000;
+const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 /** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
 
 export interface UsageWorkerOptions {
-  readonly redisUrl: string;
+  /** Is the worker's own: it closes it. */
+  readonly connection: QueueConnection;
   readonly prefix: string;
   readonly concurrency: number;
   /** About how much job data may be in work at once; see {@link UsageWorker}. */
   readonly maxBytesInWork: number;
-  readonly batcher: Batcher;
+  readonly lanes: Lanes;
+  readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly priceBook: PriceBook;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
   readonly givesUp: AbortSignal;
@@ -42,25 +65,33 @@ export interface UsageWorkerOptions {
 
 /**
  * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
- * its concurrency, so the concurrency follows the size of the jobs that arrive.
+ * its concurrency, so the concurrency follows the size of the jobs that arrive. Those that were under way before it had
+ * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
+ * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
   readonly #redisOutage: Outage;
   readonly #logQueueError: (err: Error) => void;
+  readonly #largeBytes: Budget;
+  readonly #oversized = new Budget(() => 1);
+  readonly #lateJobs: Budget;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
+    this.#largeBytes = new Budget(() => options.maxBytesInWork);
+    // The other half of the slots is for jobs whose events are current.
+    this.#lateJobs = new Budget(() => Math.floor(this.#worker.concurrency / 2));
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
     // The same error may come with every attempt to take a job.
     this.#logQueueError = onceAMinute((err) => {
       options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
     });
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
-      connection: { url: options.redisUrl, maxRetriesPerRequest: null },
+      connection: options.connection,
       prefix: options.prefix,
       concurrency: options.concurrency,
       autorun: false,
@@ -102,6 +133,7 @@ export class UsageWorker {
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
   async close(): Promise<void> {
     await this.#worker.close();
+    this.#options.connection.disconnect();
   }
 
   /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
@@ -121,26 +153,112 @@ export class UsageWorker {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc();
-    this.#typicalBytes = Math.max(job.data.length, this.#typicalBytes * SIZE_DECAY);
+    const { bytes } = readNote(job.progress);
+    // Oversized ones count by themselves: one at a time.
+    this.#typicalBytes = Math.max(tooManyBytes(bytes) ? 0 : bytes, this.#typicalBytes * SIZE_DECAY);
     const { concurrency, maxBytesInWork } = this.#options;
-    this.#worker.concurrency = Math.min(concurrency, Math.max(1, Math.floor(maxBytesInWork / this.#typicalBytes)));
+    this.#worker.concurrency = Math.min(
+      concurrency,
+      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork / this.#typicalBytes)),
+    );
   }
 
   async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
-    const span = trace.getActiveSpan()?.spanContext();
-    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), data: job.data, span };
-    const intake = priceJob(queued, this.#options.priceBook, Date.now());
-    // The rows are all that is needed from here on.
-    job.data = '';
+    this.#reportUnreadable(job);
+    const claims: Claim[] = [];
+    let isStored: boolean;
     try {
-      await this.#options.batcher.add(intake);
+      isStored = await this.#store(job, claims);
     } catch (error) {
       if (!this.#options.givesUp.aborted) throw error;
       await job.moveToWait(token);
       this.#options.metrics.jobsFinished.inc({ result: 'returned' });
       throw new WaitingError();
+    } finally {
+      for (const claim of claims) claim.release();
     }
+    if (!isStored) await this.#defer(job, token);
     this.#lastProgressAt = Date.now();
+  }
+
+  /** @returns false when the job must wait for others of its kind */
+  async #store(job: Job<string, void>, claims: Claim[]): Promise<boolean> {
+    const intake = await this.#intake(job, claims);
+    const split = intake && this.#options.lanes.split(intake, Date.now());
+    if (!split || !(await this.#mayEnter(split, claims))) return false;
+    await this.#options.lanes.add(split);
+    return true;
+  }
+
+  /** @returns undefined when the job must wait for others of its kind */
+  async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
+    const { connection, keepPayloadPart, priceBook } = this.#options;
+    const span = trace.getActiveSpan()?.spanContext();
+    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span };
+    const key = this.#worker.toKey(queued.id);
+    const { bytes } = readNote(job.progress);
+
+    const oversized = tooManyBytes(bytes);
+    if (oversized) {
+      const turn = await this.#oversized.takeWithin(1, PATIENCE_MS);
+      if (!turn) return undefined;
+      claims.push(turn);
+      const read = () => connection.dataPieces(key, bytes);
+      return keepOversized({ job: queued, read }, oversized, keepPayloadPart);
+    }
+
+    if (bytes > INLINE_BYTES) claims.push(await this.#largeBytes.take(bytes));
+    const data = bytes > INLINE_BYTES ? await connection.hget(key, 'data') : job.data;
+    if (data === null) throw new Error('the job has been removed from the queue');
+    // The rows are all that is needed from here on.
+    job.data = '';
+    const crowded = tooManyValues(data);
+    if (!crowded) return priceJob({ ...queued, data }, priceBook, Date.now());
+    return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
+  }
+
+  /** A late job is stored slowly. It keeps a place among those of its kind, and none of those that bound current jobs. */
+  async #mayEnter({ late }: Split, claims: Claim[]): Promise<boolean> {
+    if (late.length === 0) return true;
+    const place = await this.#lateJobs.takeWithin(1, PATIENCE_MS);
+    if (!place) return false;
+    for (const claim of claims.splice(0)) claim.release();
+    claims.push(place);
+    return true;
+  }
+
+  /**
+   * Puts the job behind those that wait, each time for longer, so that a slot is free for others. BullMQ writes down the end of
+   * the delay by this process's clock: one that is days ahead would hide the job from the others for days. With such a clock
+   * the job keeps its slot for a moment instead.
+   */
+  async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
+    if (await this.#isClockOff()) {
+      await delay(FIRST_DEFERRAL_MS / 2);
+      await job.moveToWait(token);
+      this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
+      throw new WaitingError();
+    }
+    const longest = Math.min(LONGEST_DEFERRAL_MS, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
+    await job.moveToDelayed(Date.now() + Math.ceil(longest * (0.5 + Math.random() / 2)), token);
+    this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
+    throw new DelayedError();
+  }
+
+  /** Compared with that of Redis, which all workers share. */
+  async #isClockOff(): Promise<boolean> {
+    const [seconds] = await this.#options.connection.time();
+    return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
+  }
+
+  #reportUnreadable(job: Job<string>): void {
+    const { unreadable } = readNote(job.progress);
+    if (unreadable.length === 0) return;
+    this.#options.metrics.jobsUnreadable.inc();
+    this.#options.log.warn(
+      { event: 'job_unreadable', jobId: job.id, fields: unreadable },
+      'BullMQ cannot read these fields of a job; it was taken without them',
+    );
   }
 }
 
@@ -159,8 +277,9 @@ class RawDataWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
     job.data = json.data;
-    // A producer's options must not count here: keeping all completed jobs would fill Redis,
-    job.opts.removeOnComplete = { count: KEPT_COMPLETED_JOBS };
+    // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
+    const kept = readNote(json.progress).bytes <= LARGEST_KEPT_BYTES ? KEPT_COMPLETED_JOBS : 0;
+    job.opts.removeOnComplete = { count: kept };
     // and dropping failed ones would lose events.
     job.opts.removeOnFail = false;
     return job;

@@ -25,7 +25,21 @@ describe('readEnv', () => {
       MAX_STORED_GROUPS: 5_000_000,
       METRICS_SOURCE: 'cells',
       PORT: 8080,
+      QUERY_ACCOUNT_BURST: 400,
+      QUERY_ACCOUNT_RATE: 100,
+      QUERY_ACCOUNT_STATEMENTS: 3,
+      QUERY_CALLER_BURST: 200,
+      QUERY_CALLER_RATE: 50,
+      QUERY_CALLER_STATEMENTS: 2,
+      QUERY_MAX_WAITING: 100,
+      QUERY_MAX_WAIT_MS: 5_000,
+      QUERY_STATEMENTS: 8,
+      QUERY_STATEMENT_MB: 1_024,
+      QUERY_STATEMENT_MS: 15_000,
       ...SECRET,
+      MAX_UNSENT_BYTES: 64 * 1024 * 1024,
+      STOP_DELAY_MS: 0,
+      AUTH_JWKS_KEPT_MS: 86_400_000,
       CORS_ORIGINS: [],
       TRUST_PROXY: false,
       LOG_LEVEL: 'info',
@@ -55,7 +69,21 @@ describe('readEnv', () => {
       jwksUrl: 'https://a.example.com/jwks',
       issuer: 'i',
       audience: 'a',
+      accountClaims: { accounts: ['accounts'], names: undefined, adminRoles: undefined },
     });
+    const claims = {
+      AUTH_ACCOUNTS_CLAIM: 'app_metadata.accounts',
+      AUTH_ACCOUNT_NAMES_CLAIM: 'https://a.example.com/names',
+      AUTH_ADMIN_ROLES: 'admin, billing owner',
+    };
+    expect(readEnv({ ...SECRET, ...variables, ...claims }).tokens?.accountClaims).toEqual({
+      accounts: ['app_metadata', 'accounts'],
+      names: ['https://a.example.com/names'],
+      adminRoles: ['admin', 'billing owner'],
+    });
+    expect(faultsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
+      'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
+    ]);
     expect(faultsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
       'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
     ]);
@@ -75,6 +103,9 @@ describe('readEnv', () => {
     ['CURSOR_SECRET', 'x'.repeat(31)],
     ['CORS_ORIGINS', 'https://a.example.com/'],
     ['CORS_ORIGINS', '*'],
+    ['AUTH_ACCOUNTS_CLAIM', 'app..accounts'],
+    ['AUTH_ADMIN_ROLES', 'admin,'],
+    ['PUBLIC_URL', 'https://billing.example.com/v0'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['LISTEN_HOST', 'localhost'],

@@ -1,5 +1,6 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
 import { isIP } from 'node:net';
+import { MS_PER_DAY } from '@meterline/catalog';
 import {
   adminPortVariable,
   readEnvironment,
@@ -8,13 +9,21 @@ import {
   wholeNumberVariable,
 } from '@meterline/service';
 import { z } from 'zod';
+import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
 
 const MIN_CURSOR_SECRET = 32;
 
 /** Ranges that Express knows by name. Source: Express documentation, "trust proxy". */
 const NAMED_RANGES: readonly string[] = ['loopback', 'linklocal', 'uniquelocal'];
 
-const origin = z.string().refine(isOrigin, 'must list origins such as https://app.example.com, separated by commas');
+const origin = (rule: string) => z.string().refine(isOrigin, rule);
+
+const claimVariable = z.string().transform((text, context) => {
+  const path = claimPath(text);
+  if (path) return path;
+  context.addIssue({ code: 'custom', message: 'must be a claim such as accounts, app_metadata.accounts or a URL' });
+  return z.NEVER;
+});
 
 const environment = z
   .object({
@@ -29,11 +38,47 @@ const environment = z
     AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json').optional(),
     AUTH_ISSUER: z.string().optional(),
     AUTH_AUDIENCE: z.string().optional(),
+    /** Where a token says which accounts its subject belongs to, and with which roles. */
+    AUTH_ACCOUNTS_CLAIM: claimVariable.optional(),
+    /** Where a token says what the accounts are called. */
+    AUTH_ACCOUNT_NAMES_CLAIM: claimVariable.optional(),
+    /** The platform's roles that make an admin; every other one makes a member. */
+    AUTH_ADMIN_ROLES: z
+      .string()
+      .transform(commaList)
+      .refine((roles) => !roles.includes(''), { error: 'must list roles, such as admin,owner', abort: true })
+      .optional(),
+    /** The address under which callers reach the service; unset: that of each request. */
+    PUBLIC_URL: origin('must be an origin such as https://billing.example.com, without a path').optional(),
     /** `events`: read every answer from the events themselves, never from cells. Slow; for comparisons and emergencies. */
     METRICS_SOURCE: z.enum(['cells', 'events'], 'must be cells or events').default('cells'),
-    /** Groups of answers with more than one page that one caller may have stored in 24 hours. */
+    /** Groups that may be stored in 24 hours of one account's answers, when their second page is asked for. */
     MAX_STORED_GROUPS: wholeNumberVariable(100, 1_000_000_000).default(5_000_000),
-    CORS_ORIGINS: z.string().transform(commaList).pipe(z.array(origin)).default([]),
+    QUERY_STATEMENTS: wholeNumberVariable(1, 1_000).default(8),
+    QUERY_ACCOUNT_STATEMENTS: wholeNumberVariable(1, 1_000).default(3),
+    QUERY_CALLER_STATEMENTS: wholeNumberVariable(1, 1_000).default(2),
+    QUERY_ACCOUNT_RATE: wholeNumberVariable(1, 100_000).default(100),
+    QUERY_ACCOUNT_BURST: wholeNumberVariable(1, 1_000_000).default(400),
+    QUERY_CALLER_RATE: wholeNumberVariable(1, 100_000).default(50),
+    QUERY_CALLER_BURST: wholeNumberVariable(1, 1_000_000).default(200),
+    /** How long a request may wait for its turn. */
+    QUERY_MAX_WAIT_MS: wholeNumberVariable(1, 60_000).default(5_000),
+    /** How many requests of one account may wait at once, in this process. */
+    QUERY_MAX_WAITING: wholeNumberVariable(1, 10_000).default(100),
+    /** How long ClickHouse may work on one statement, and in how much memory. */
+    QUERY_STATEMENT_MS: wholeNumberVariable(1_000, 25_000).default(15_000),
+    QUERY_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(1_024),
+    /** Bytes of answers that may be computed and not sent yet; one caller may have a quarter of them. */
+    MAX_UNSENT_BYTES: wholeNumberVariable(1_000_000, 100_000_000_000).default(64 * 1024 * 1024),
+    /** How long connections are still accepted after a request to stop, while /readyz says 503. */
+    STOP_DELAY_MS: wholeNumberVariable(0, 60_000).default(0),
+    /** How long the signing keys of tokens are used while AUTH_JWKS_URL does not answer. */
+    AUTH_JWKS_KEPT_MS: wholeNumberVariable(600_000, 30 * MS_PER_DAY).default(MS_PER_DAY),
+    CORS_ORIGINS: z
+      .string()
+      .transform(commaList)
+      .pipe(z.array(origin('must list origins such as https://app.example.com, separated by commas')))
+      .default([]),
     TRUST_PROXY: z.string().transform(readTrustProxy).default(false),
   })
   .superRefine(requireAllOrNone);
@@ -41,7 +86,7 @@ const environment = z
 /** How many proxies stand before the service, or their addresses; false for none. */
 export type TrustProxy = false | number | string[];
 
-export interface Env extends Omit<z.output<typeof environment>, 'AUTH_JWKS_URL' | 'AUTH_ISSUER' | 'AUTH_AUDIENCE'> {
+export interface Env extends Omit<z.output<typeof environment>, TokenVariable> {
   /** Undefined: only API keys are accepted. */
   readonly tokens: TokenSettings | undefined;
 }
@@ -50,7 +95,13 @@ export interface TokenSettings {
   readonly jwksUrl: string;
   readonly issuer: string;
   readonly audience: string;
+  readonly accountClaims: AccountClaims;
 }
+
+/** A token can be checked only against all three. */
+const REQUIRED_FOR_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const;
+const ABOUT_CLAIMS = ['AUTH_ACCOUNTS_CLAIM', 'AUTH_ACCOUNT_NAMES_CLAIM', 'AUTH_ADMIN_ROLES'] as const;
+type TokenVariable = (typeof REQUIRED_FOR_TOKENS | typeof ABOUT_CLAIMS)[number];
 
 /** @throws EnvError */
 export function readEnv(variables: NodeJS.ProcessEnv): Env {
@@ -58,20 +109,25 @@ export function readEnv(variables: NodeJS.ProcessEnv): Env {
     AUTH_JWKS_URL: jwksUrl,
     AUTH_ISSUER: issuer,
     AUTH_AUDIENCE: audience,
+    AUTH_ACCOUNTS_CLAIM: accounts = DEFAULT_ACCOUNT_CLAIMS.accounts,
+    AUTH_ACCOUNT_NAMES_CLAIM: names,
+    AUTH_ADMIN_ROLES: adminRoles,
     ...rest
   } = readEnvironment(environment, variables);
-  return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience } : undefined };
+  const accountClaims = { accounts, names, adminRoles };
+  return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };
 }
 
-/** A token can be checked only against all three. */
 function requireAllOrNone(variables: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
-  const names = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'];
-  const missing = names.filter((name) => variables[name] === undefined);
-  if (missing.length === 0 || missing.length === names.length) return;
-  context.addIssue({
-    code: 'custom',
-    message: `${missing.join(', ')} missing: set all of ${names.join(', ')}, or none to accept API keys only`,
-  });
+  const isSet = (name: string) => variables[name] !== undefined;
+  const missing = REQUIRED_FOR_TOKENS.filter((name) => !isSet(name));
+  const all = REQUIRED_FOR_TOKENS.join(', ');
+  const fault = (message: string) => context.addIssue({ code: 'custom', message });
+  if (missing.length === REQUIRED_FOR_TOKENS.length) {
+    for (const name of ABOUT_CLAIMS.filter(isSet)) fault(`${name} says how tokens are read: set ${all} too`);
+  } else if (missing.length > 0) {
+    fault(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
+  }
 }
 
 function commaList(text: string): string[] {

@@ -3,15 +3,22 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { DrainingServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { ApiError, errorBody } from './http/errors.js';
+import { errorBody } from './http/error-answers.js';
+import { ApiError } from './http/errors.js';
+import { cutSlowReaders } from './http/unread-answers.js';
 
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
 const MAX_HEADER_BYTES = 48 * 1024;
 /** Longer than the usual 60 s of load balancers, which would otherwise use connections that are just being closed. */
 const KEEP_ALIVE_MS = 65_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** An answer of 2 MB, the largest there is, at 35 kB/s; compressed, it is a tenth of that. */
+const SEND_TIMEOUT_MS = 60_000;
+/** How long a client whose bytes were refused may take to close its side of the connection. */
+const LINGER_MS = 5_000;
 /** How much later than that a slow request may be detected. */
 const TIMEOUT_CHECK_SHARE = 0.1;
 
@@ -23,18 +30,23 @@ export interface ServerOptions {
   readonly log: Logger;
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs?: number;
+  /** How long a client may take to read an answer, whatever its size. */
+  readonly sendTimeoutMs?: number;
 }
 
 export interface RunningServer {
   /** The one that the system chose, if 0 was given. */
   readonly port: number;
-  /** Accepts no more connections and resolves when all requests are answered, or after the deadline, which cuts them off. */
-  close(deadlineMs: number): Promise<void>;
+  /**
+   * Resolves when all requests are answered and all answers sent, or after the deadline, which cuts them off.
+   * @param acceptMs how long connections are still accepted; the deadline begins then
+   */
+  close(deadlineMs: number, acceptMs?: number): Promise<void>;
 }
 
 /** @throws the system's error, such as EADDRINUSE */
 export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
-  const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+  const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS, sendTimeoutMs = SEND_TIMEOUT_MS } = options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -51,16 +63,18 @@ export async function startServer(app: RequestListener, options: ServerOptions):
     unanswered.set(socket, response);
     response.once('close', () => {
       if (unanswered.get(socket) === response) unanswered.delete(socket);
-      // While the server closes, a connection is not needed after its last answer.
-      if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
   });
+  const draining = new DrainingServer(server);
+  cutSlowReaders(server, sendTimeoutMs);
   // Node would refuse an unknown expectation without a body; the application does it with one.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  // Not a request to the application: Node would hang up without a word.
+  server.on('connect', (_request, socket) => refuse(tunnelRefused(), socket, log));
   server.on('clientError', (error, socket) => {
     // Anything written after half an answer would be read as part of it.
     if (!socket.writable || unanswered.get(socket)?.headersSent) socket.destroy();
-    else refuseUnreadable(error, socket, MAX_HEADER_BYTES, log);
+    else refuse(faultOf(error, MAX_HEADER_BYTES), socket, log);
   });
 
   await new Promise<void>((resolve, reject) => {
@@ -69,14 +83,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   });
   return {
     port: portOf(server.address()),
-    close: (deadlineMs) =>
-      new Promise((resolve) => {
-        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-        server.close(() => {
-          clearTimeout(deadline);
-          resolve();
-        });
-      }),
+    close: (deadlineMs, acceptMs = 0) => draining.drain(deadlineMs, acceptMs),
   };
 }
 
@@ -95,13 +102,23 @@ const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
  * A request that Node's parser cannot read never reaches the application: it gets the same error body and log line as
  * others here, and the connection is closed.
  */
-function refuseUnreadable(thrown: unknown, socket: Duplex, maxHeaderBytes: number, log: Logger): void {
-  const error = faultOf(thrown, maxHeaderBytes);
+function refuse(error: ApiError, socket: Duplex, log: Logger): void {
   const requestId = randomUUID();
+  // After CONNECT nobody else listens, and an error without a listener would end the process.
+  socket.on('error', () => socket.destroy());
   socket.end(rawAnswer(error, requestId));
+  if (socket instanceof Socket) socket.setTimeout(LINGER_MS, () => socket.destroy());
   const { status, code } = error;
   const remoteAddress = socket instanceof Socket ? socket.remoteAddress : undefined;
   log.info({ event: 'request_unreadable', requestId, status, code, remoteAddress }, error.message);
+}
+
+/** RFC 9110, section 9.3.6: CONNECT asks a proxy for a tunnel. */
+function tunnelRefused(): ApiError {
+  const allowed = 'GET, HEAD, POST, DELETE';
+  return new ApiError(405, 'method_not_allowed', `CONNECT is not allowed here; use ${allowed}.`, {
+    headers: { Allow: allowed },
+  });
 }
 
 function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
@@ -117,7 +134,7 @@ function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
     return new ApiError(408, 'request_timeout', 'The request did not arrive in time; send it again.');
   }
   if (code === 'HPE_INVALID_METHOD' && rawPacket && REQUEST_LINE.test(rawPacket.toString('latin1'))) {
-    return new ApiError(501, 'method_unknown', 'The method is not known here; use GET, HEAD or DELETE.');
+    return new ApiError(501, 'method_unknown', 'The method is not known here; use GET, HEAD, POST or DELETE.');
   }
   return new ApiError(400, 'malformed_request', 'The request is not well-formed HTTP/1.1.');
 }
@@ -130,6 +147,7 @@ function rawAnswer(error: ApiError, requestId: string): string {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: private, no-store',
     `X-Request-Id: ${requestId}`,
+    ...Object.entries(error.headers).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
     '',
     body,

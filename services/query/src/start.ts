@@ -2,11 +2,13 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, type OnMalformedKey, REDIS_PREFIX } from '@meterline/access';
 import {
   type AdminServer,
   connectRedis,
+  isRedisFull,
   listenError,
+  onceAMinute,
   openAdminServer,
   prepareClickHouse,
   type Service,
@@ -18,6 +20,10 @@ import { eachObserver, statementSpans, type Tracing } from '@meterline/service/t
 import { createWarehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import { Admission } from './admission/admission.js';
+import { admissionLimits, statementLimits } from './admission/limits.js';
+import { refusalCounter, slotGauges } from './admission/metrics.js';
+import { SharedLimits } from './admission/shared-limits.js';
 import { createApp } from './app.js';
 import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
@@ -36,12 +42,13 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
   await prepareClickHouse(storage, log);
-  const warehouse = createWarehouse(storage);
+  const warehouse = createWarehouse({ ...storage, ...statementLimits(env) });
   const redis = createRedis(env.REDIS_URL);
   const disconnect = async () => {
     redis.disconnect();
     await warehouse.close();
   };
+  let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
     watchOutages(redis, log);
@@ -51,14 +58,24 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       Redis: () => redis.ping().then(() => true),
     });
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    const limits = admissionLimits(env);
+    const shared = new SharedLimits(redis, REDIS_PREFIX, limits);
+    const observeRefusal = refusalCounter(registry);
+    const admission = new Admission({ limits, shared, warehouse, observeRefusal });
+    slotGauges(registry, admission.slots);
     const app = createApp({
       warehouse,
       readSealed: env.METRICS_SOURCE === 'events' ? readNothingSealed : createSealReader(warehouse, clock),
       maxStoredGroups: env.MAX_STORED_GROUPS,
+      admission,
+      maxUnsentBytes: env.MAX_UNSENT_BYTES,
       accounts,
-      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX),
-      tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock }),
+      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log))),
+      tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
+      protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
       pingRedis: () => redis.ping(),
+      isRedisFull: () => isRedisFull(redis),
+      isStopping: () => isStopping,
       cursorSecret: env.CURSOR_SECRET,
       clock,
       log,
@@ -72,7 +89,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     log.info({ event: 'started', port: server.port, adminPort: admin?.port }, 'listening');
     return {
       stop: async () => {
-        await server.close(STOP_DEADLINE_MS);
+        isStopping = true;
+        await server.close(STOP_DEADLINE_MS, env.STOP_DELAY_MS);
         await admin?.close();
         await disconnect();
       },
@@ -83,9 +101,17 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   }
 }
 
+function logMalformedKey(log: Logger): OnMalformedKey {
+  return (keyId, reason) => {
+    const message = 'the record of an API key in Redis is malformed; the key is refused. Revoke it and create another';
+    log.error({ event: 'api_key_malformed', keyId, reason }, message);
+  };
+}
+
 /** The page is built separately; without it the API works as usual. */
 async function builtPage(log: Logger): Promise<string | undefined> {
-  const built = await access(join(PAGE_FOLDER, 'index.html')).then(
+  // A build of an earlier release has no manifest, which the reference needs.
+  const built = await access(join(PAGE_FOLDER, '.vite', 'manifest.json')).then(
     () => true,
     () => false,
   );

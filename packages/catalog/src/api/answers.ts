@@ -1,77 +1,76 @@
 /**
  * The API's answers as `readExactJson` reads them: numbers are decimal text. Unknown members, which a later service may
- * add, are ignored. `meta` describes the JSON on the wire, for the OpenAPI document.
- * Source: the API specification, sections "Billing API", "Limits" and "Errors".
+ * add, are ignored. What is registered for a schema describes the JSON on the wire, for the OpenAPI document.
+ *
+ * With `zod/mini`, because the client brings these schemas into other people's pages: it is a third of zod's weight, and
+ * needs no eval (docs/decisions/0024). Source: the API specification, sections "Billing API", "Limits" and "Errors".
  */
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { ROLES } from '../caller.js';
 import { type DecimalText, isDecimalText } from '../decimal.js';
-import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
+import { BILLING_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
 import { GROUP_BY_DIMENSIONS } from '../group-by.js';
+import { described, hasMore, instant, listPage, nextCursor, wholeNumber } from './answer-parts.js';
 
-const amount = z
-  .custom<DecimalText>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal')
-  .meta({ type: 'number', minimum: 0 });
-const cost = amount.meta({
-  type: 'number',
-  minimum: 0,
-  description: 'USD, exact to 12 decimals. Read it as a decimal: a double keeps 15 digits.',
-});
-const usage = amount.meta({
-  type: 'number',
-  minimum: 0,
-  description: "In the billing dimension's unit, exact to 9 decimals. Only when grouped by billing_dimension.",
-});
-
-const WHOLE_NUMBER = /^\d{1,15}$/;
-const wholeNumber = z
-  .custom<string>((value) => typeof value === 'string' && WHOLE_NUMBER.test(value), 'must be a whole number')
-  .transform(Number);
-
-const instant = z.string().meta({ format: 'date-time' });
-const nextCursor = z.string().meta({ description: '`cursor` of the next page; empty when there is none.' });
-const hasMore = z.boolean().meta({ description: 'Whether there is another page.' });
+const cost = () => amount('USD, exact to 12 decimals. Read it as a decimal: a double keeps 15 digits.');
+const usage = () =>
+  z.optional(amount("In the billing dimension's unit, exact to 9 decimals. Only when grouped by billing_dimension."));
 
 export const metricsPointSchema = z.object({
-  timestamp: instant.meta({
-    format: 'date-time',
-    description: 'The calendar start of the bucket, in UTC; of the first one it may lie before startTime.',
-  }),
-  cost,
-  usage: usage.optional(),
+  timestamp: instant('The calendar start of the bucket, in UTC; of the first one it may lie before startTime.'),
+  cost: cost(),
+  usage: usage(),
 });
 /** One bucket of a series. */
 export type MetricsPoint = z.output<typeof metricsPointSchema>;
 
 export const metricsEntrySchema = z.object({
-  workspace: z.string().optional().meta({ description: 'With groupBy workspace, resource_name or resource_uuid.' }),
-  resourceType: z
-    .enum(RESOURCE_TYPES)
-    .optional()
-    .meta({ description: 'With groupBy resource_type, resource_name, resource_uuid or billing_dimension.' }),
-  resourceName: z.string().optional().meta({ description: 'With groupBy resource_name or resource_uuid.' }),
-  resourceUuid: z.string().optional().meta({ description: 'With groupBy resource_uuid; empty for what has none.' }),
-  billingDimension: z.enum(BILLING_DIMENSIONS).optional().meta({ description: 'With groupBy billing_dimension.' }),
-  summary: z.object({ cost, usage: usage.optional() }),
-  timeseries: z
-    .array(metricsPointSchema)
-    .meta({ description: 'One item for each bucket of the window; those without activity have cost 0.' }),
+  workspace: described(
+    z.optional(z.string()),
+    'With groupBy workspace. With resource_name or resource_uuid only for an admin, and where all usage of the group is ' +
+      'of this workspace; left out where it is of several.',
+  ),
+  resourceType: described(
+    z.optional(z.enum(RESOURCE_TYPES)),
+    'With groupBy resource_type or billing_dimension. With resource_name or resource_uuid where all usage of the group ' +
+      'is of this type; left out where it is of several.',
+  ),
+  resourceName: described(
+    z.optional(z.string()),
+    'With groupBy resource_name. With resource_uuid where all usage of the group is of this name; left out where it is ' +
+      'of several.',
+  ),
+  resourceUuid: described(z.optional(z.string()), 'With groupBy resource_uuid; empty for what has none.'),
+  billingDimension: described(z.optional(z.enum(BILLING_DIMENSIONS)), 'With groupBy billing_dimension.'),
+  summary: z.object({ cost: cost(), usage: usage() }),
+  timeseries: described(
+    z.array(metricsPointSchema),
+    'One item for each bucket of the window; those without activity have cost 0.',
+  ),
 });
 /** One group, with its series over the whole window. */
 export type MetricsEntry = z.output<typeof metricsEntrySchema>;
 
 export const metricsAnswerSchema = z.object({
-  startTime: instant,
-  endTime: instant,
-  resolution: z.enum(RESOLUTIONS).meta({ description: 'The one that was applied.' }),
-  summary: z
-    .object({ totalCost: cost, totalUsage: usage.optional() })
-    .meta({ description: 'Of the whole window, on every page.' }),
-  data: z
-    .array(metricsEntrySchema)
-    .meta({ description: 'By cost, the highest first. One entry when groupBy is left out.' }),
-  meta: z.object({ hasMore, nextCursor }),
+  startTime: instant(),
+  endTime: instant(),
+  resolution: described(z.enum(RESOLUTIONS), 'The one that was applied.'),
+  summary: described(
+    z.object({
+      totalCost: cost(),
+      totalUsage: z.optional(
+        amount(
+          'The sum of `usage` over all groups. It adds GB-seconds, events and hours if the answer has dimensions of several ' +
+            'units, and then means nothing: filter by `billingDimension`, or by dimensions of one unit. Only when grouped ' +
+            'by billing_dimension.',
+        ),
+      ),
+    }),
+    'Of the whole window, on every page.',
+  ),
+  data: described(z.array(metricsEntrySchema), 'By cost, the highest first. One entry when groupBy is left out.'),
+  meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
 });
 /** A page of GET …/metrics. */
 export type MetricsAnswer = z.output<typeof metricsAnswerSchema>;
@@ -79,13 +78,74 @@ export type MetricsAnswer = z.output<typeof metricsAnswerSchema>;
 export const groupByEnumSchema = z.object({ values: z.array(z.enum(GROUP_BY_DIMENSIONS)) });
 export const resourceTypesEnumSchema = z.object({ values: z.array(z.enum(RESOURCE_TYPES)) });
 
-export const accountSchema = z.object({
-  id: z.string().meta({ description: 'The {accountId} of paths.' }),
-  name: z.string(),
-  role: z.enum(ROLES).meta({
-    description: "The caller's: an admin may group and filter by workspace, a member sees the account as a whole.",
+export const billingDimensionsEnumSchema = z.object({
+  values: z.array(
+    z.object({
+      billingDimension: z.enum(BILLING_DIMENSIONS),
+      resourceType: described(z.enum(RESOURCE_TYPES), 'The only one that it belongs to.'),
+      unit: described(z.enum(UNITS), 'Of `usage`: GB-seconds, events or hours.'),
+    }),
+  ),
+});
+/** A billing dimension, what it belongs to, and the unit of its usage. */
+export type BillingDimensionAnswer = z.output<typeof billingDimensionsEnumSchema>['values'][number];
+
+export const eventRevisionSchema = z.object({
+  timestamp: instant(),
+  workspace: z.string(),
+  resourceType: z.enum(RESOURCE_TYPES),
+  resourceName: z.string(),
+  resourceUuid: described(z.string(), 'Empty where the event has none.'),
+  billingDimension: z.enum(BILLING_DIMENSIONS),
+  usage: amount("In the billing dimension's unit, exact to 9 decimals."),
+  cost: amount('USD, exact to 12 decimals: usage × price.amount ÷ price.per, rounded half-even once.'),
+  voided: described(z.boolean(), 'Whether it does not count.'),
+  revision: wholeNumber({ minimum: 0, description: "The producer's, of the event." }),
+  priceRevision: wholeNumber({ minimum: 0, description: 'How often this payload was priced again.' }),
+  priceBook: wholeNumber({ minimum: 0, description: 'The version of the price book that it was priced with.' }),
+  price: described(
+    z.optional(
+      z.object({
+        amount: amount('USD for `per` units.'),
+        per: amount('Units of the billing dimension.'),
+        effectiveFrom: instant('From when on the book has this price.'),
+      }),
+    ),
+    'What the book says for this account, dimension and time; left out where the book is not on record.',
+  ),
+});
+/** One payload of an event, and what it was priced at. */
+export type EventRevision = z.output<typeof eventRevisionSchema>;
+
+export const eventSchema = z.extend(eventRevisionSchema, {
+  eventId: described(z.string(), {
+    description: 'UUID in lower case.',
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
   }),
-  createdAt: instant,
+  history: described(
+    z.array(eventRevisionSchema),
+    'What it replaced, the newest first: earlier revisions and prices, at most 20. The store removes them in the background, ' +
+      'so a list that is short or empty does not mean that there were none; `revision` and `priceRevision` do.',
+  ),
+});
+/** An event as it counts now. */
+export type EventAnswer = z.output<typeof eventSchema>;
+
+export const eventPageSchema = z.object({
+  data: described(z.array(eventSchema), 'By UTC hour, then by id.'),
+  meta: z.object({ hasMore: hasMore(), nextCursor: nextCursor() }),
+});
+/** A page of GET …/events. */
+export type EventPage = z.output<typeof eventPageSchema>;
+
+export const accountSchema = z.object({
+  id: described(z.string(), 'The {accountId} of paths.'),
+  name: described(z.string(), 'What the platform calls it; the id of one that nobody has named.'),
+  role: described(
+    z.enum(ROLES),
+    "The caller's: an admin may group and filter by workspace, a member sees the account as a whole.",
+  ),
+  createdAt: z.optional(instant('When its first API key was created; left out for an account that only tokens name.')),
 });
 /** An account that the caller belongs to. */
 export type AccountAnswer = z.output<typeof accountSchema>;
@@ -93,22 +153,22 @@ export type AccountAnswer = z.output<typeof accountSchema>;
 /** GET /v0/accounts before lists were paginated. */
 export const accountArraySchema = z.array(accountSchema);
 /** GET /v0/accounts since then. */
-export const accountPageSchema = z.object({
-  data: z.array(accountSchema),
-  meta: z.object({
-    hasMore,
-    nextCursor,
-    total: wholeNumber.meta({ type: 'integer', minimum: 0, description: 'Of all pages.' }),
-  }),
-});
+export const accountPageSchema = listPage(accountSchema);
 
 export const errorAnswerSchema = z.object({
-  code: wholeNumber.meta({ type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' }),
-  error: z.string().meta({ description: 'A stable word to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
-  message: z.string().meta({ description: 'How to fix the request.' }),
-  details: z
-    .array(z.record(z.string(), z.string()))
-    .optional()
-    .meta({ description: 'Each fault, such as `{parameter, message}`.' }),
-  requestId: z.string().meta({ description: 'Quote it when asking for help. Also in the header X-Request-Id.' }),
+  code: wholeNumber({ minimum: 400, maximum: 599, description: 'The HTTP status.' }),
+  error: described(z.string(), { description: 'A stable word to branch on.', pattern: '^[a-z]+(_[a-z]+)*$' }),
+  message: described(z.string(), 'How to fix the request.'),
+  details: described(
+    z.optional(z.array(z.record(z.string(), z.string()))),
+    'Each fault, such as `{parameter, message}`.',
+  ),
+  requestId: described(z.string(), 'Quote it when asking for help. Also in the header X-Request-Id.'),
 });
+
+function amount(description: string) {
+  return described(
+    z.custom<DecimalText>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal'),
+    { type: 'number', minimum: 0, description },
+  );
+}

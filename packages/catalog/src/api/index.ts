@@ -1,3 +1,6 @@
 export * from './answers.js';
+export * from './api-keys.js';
+export * from './bodies.js';
 export * from './exact-json.js';
+export * from './limits.js';
 export * from './parameters.js';

@@ -14,16 +14,20 @@ import {
   isGroupByDimension,
   MAX_GROUP_BY_DIMENSIONS,
 } from '../group-by.js';
-import { END_OF_TIME, parseTimestamp } from '../timestamp.js';
-
-export const MAX_METRICS_PAGE = 100;
-export const DEFAULT_ACCOUNT_PAGE = 50;
-const MAX_ACCOUNT_PAGE = 200;
+import { parseTimestamp, START_OF_CALENDAR } from '../timestamp.js';
+import {
+  DEFAULT_EVENTS_PAGE,
+  DEFAULT_LIST_PAGE,
+  MAX_EVENTS_PAGE,
+  MAX_LIST_PAGE,
+  MAX_METRICS_PAGE,
+  MAX_PAGE_POINTS,
+} from './limits.js';
 
 export const ACCOUNT_SORTS = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc'] as const;
-export type AccountSort = (typeof ACCOUNT_SORTS)[number];
+export const API_KEY_SORTS = ['createdAt:desc', 'createdAt:asc'] as const;
 
-const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), from 1970 through 2100, such as 2025-10-01T00:00:00Z';
+const INSTANT_RULE = 'must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z';
 const LOST_PLUS = 'has a space where its offset had a plus; write Z, or encode the plus as %2B';
 /** In a query string a bare plus means a space. */
 const SPACE_OFFSET = / \d\d:?\d\d$/;
@@ -32,15 +36,21 @@ const SPACE_OFFSET = / \d\d:?\d\d$/;
 const NAME = { minLength: 1, maxLength: MAX_NAME_LENGTH };
 const NAME_RULE = `${NAME.minLength} to ${NAME.maxLength} characters without control characters`;
 
-const instant = z.string().transform((text, context) => {
+/** RFC 3339 in UTC, read as epoch milliseconds. */
+export const instantText = z.string().transform((text, context) => {
   const value = parseTimestamp(text);
-  if (value !== undefined && value >= 0 && value < END_OF_TIME) return value;
+  if (value !== undefined && value >= START_OF_CALENDAR) return value;
   context.addIssue({ code: 'custom', message: SPACE_OFFSET.test(text) ? LOST_PLUS : INSTANT_RULE });
   return z.NEVER;
 });
 
-const name = z.string().refine(isName, `must be ${NAME_RULE}`);
-const nameOrNothing = z.string().refine((text) => text === '' || isName(text), `must be empty or ${NAME_RULE}`);
+/** A name that a caller has chosen. */
+export const nameText = z.string().refine(isName, `must be ${NAME_RULE}`).meta(NAME);
+const flag = z.string().transform((text, context) => {
+  if (text === 'true' || text === 'false') return text === 'true';
+  context.addIssue({ code: 'custom', message: 'must be true or false' });
+  return z.NEVER;
+});
 
 const groupBy = z.string().transform((text, context): readonly GroupByDimension[] => {
   const names = text.split(',');
@@ -53,15 +63,47 @@ const groupBy = z.string().transform((text, context): readonly GroupByDimension[
 });
 
 export const WINDOW_PARAMETERS = {
-  startTime: instant.meta({
+  startTime: instantText.meta({
     format: 'date-time',
-    description: 'Where the window begins; inclusive. RFC 3339 in UTC, from 1970 through 2100.',
+    description: 'Where the window begins; inclusive. RFC 3339 in UTC, of the years 0001 to 9999.',
   }),
-  endTime: instant.meta({
+  endTime: instantText.meta({
     format: 'date-time',
     description: 'Where the window ends; exclusive, and after startTime.',
   }),
 };
+
+/**
+ * What usage must have to be counted. Each may be given several times: one of its values is enough (an extension, as is
+ * `withoutResourceUuid`). The schemas are those of one value.
+ */
+export const VALUE_FILTERS = {
+  workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
+  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
+  resourceName: nameText.meta({ ...NAME, description: 'Only resources of this name.' }),
+  resourceUuid: nameText.meta({
+    ...NAME,
+    description:
+      'Only this instance. Best effort: not every type of resource has one. What has none is selected by ' +
+      '`withoutResourceUuid`.',
+  }),
+  billingDimension: oneOf(BILLING_DIMENSIONS).meta({
+    description: 'Only this billing dimension.',
+  }),
+};
+
+export const FILTER_PARAMETERS = {
+  ...VALUE_FILTERS,
+  withoutResourceUuid: flag.meta({
+    type: 'boolean',
+    default: false,
+    description:
+      'Only what has no resource UUID; together with `resourceUuid`, that or one of those instances. Named so that nobody ' +
+      'asks for it by accident, as with an empty variable.',
+  }),
+};
+
+export const RESOURCE_TYPES_PARAMETERS = { ...WINDOW_PARAMETERS, ...FILTER_PARAMETERS };
 
 export const METRICS_PARAMETERS = {
   ...WINDOW_PARAMETERS,
@@ -78,42 +120,48 @@ export const METRICS_PARAMETERS = {
     maxItems: MAX_GROUP_BY_DIMENSIONS,
     uniqueItems: true,
     description:
-      'Up to three dimensions, in any order. Several give their cross product. Left out, there is one entry.',
+      'Up to three dimensions, in any order, with commas between them or each in a parameter of its own. Several give ' +
+      'their cross product. Left out, there is one entry.',
   }),
-  workspace: name.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
-  resourceType: oneOf(RESOURCE_TYPES).meta({ description: 'Only resources of this type.' }),
-  resourceName: name.meta({ ...NAME, description: 'Only resources of this name.' }),
-  resourceUuid: nameOrNothing.meta({
-    maxLength: MAX_NAME_LENGTH,
-    description: 'Only this instance; empty selects what has none. Best effort: not every type of resource has one.',
-  }),
-  billingDimension: oneOf(BILLING_DIMENSIONS).meta({
-    description: 'Only this billing dimension.',
-  }),
+  ...FILTER_PARAMETERS,
   limit: pageSize(MAX_METRICS_PAGE).meta({
-    description: `Groups on a page. Larger values mean ${MAX_METRICS_PAGE}.`,
+    description:
+      `Groups on a page. Larger values mean ${MAX_METRICS_PAGE}. A page has at most ${MAX_PAGE_POINTS} points (groups times ` +
+      `buckets): a window of more than ${MAX_PAGE_POINTS / MAX_METRICS_PAGE} buckets has fewer groups on a page, and one of ` +
+      `more than ${MAX_PAGE_POINTS} buckets is refused.`,
     default: MAX_METRICS_PAGE,
   }),
   cursor: z.string().meta({
     description:
-      '`meta.nextCursor` of the page before, with the same parameters (`limit` may change) and the same caller, within 24 ' +
-      'hours. Empty or left out: the first page.',
+      '`meta.nextCursor` of the page before, with the same parameters (`limit` may change), by a caller of the same account ' +
+      'and role, within 24 hours. Empty or left out: the first page.',
   }),
 };
 
-export const ACCOUNT_LIST_PARAMETERS = {
-  limit: pageSize(MAX_ACCOUNT_PAGE).meta({
-    description: `Accounts on a page. Larger values mean ${MAX_ACCOUNT_PAGE}. Since version 2026-04-28.`,
-    default: DEFAULT_ACCOUNT_PAGE,
+export const EVENTS_PARAMETERS = {
+  ...WINDOW_PARAMETERS,
+  ...FILTER_PARAMETERS,
+  includeVoided: flag.meta({
+    type: 'boolean',
+    default: false,
+    description: 'Also events whose newest revision is a void. They do not count.',
+  }),
+  limit: pageSize(MAX_EVENTS_PAGE).meta({
+    description: `Events on a page. Larger values mean ${MAX_EVENTS_PAGE}.`,
+    default: DEFAULT_EVENTS_PAGE,
   }),
   cursor: z.string().meta({
-    description: '`meta.nextCursor` of the page before, within 24 hours. Since version 2026-04-28.',
-  }),
-  sort: oneOf(ACCOUNT_SORTS).meta({
-    description: 'The order of the list. Since version 2026-04-28.',
-    default: ACCOUNT_SORTS[0],
+    description:
+      '`meta.nextCursor` of the page before, with the same parameters (`limit` may change), within 24 hours. Empty or left ' +
+      'out: the first page.',
   }),
 };
+
+export const ACCOUNT_LIST_PARAMETERS = listParameters('Accounts', ACCOUNT_SORTS);
+export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
+
+/** The parameters that may be given several times. Of groupBy the names may also be in one, with commas between. */
+export const REPEATABLE_PARAMETERS: readonly string[] = ['groupBy', ...Object.keys(VALUE_FILTERS)];
 
 /** RFC 3339 in UTC, or the same as a Date. */
 export type Instant = string | Date;
@@ -121,15 +169,48 @@ export type Instant = string | Date;
 /** Half-open: startTime is inside, endTime is not. */
 export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
 
-type MetricsParameters = Omit<typeof METRICS_PARAMETERS, keyof WindowQuery>;
+type Values<Value> = Value | readonly Value[];
+
+/** Several values of a filter are alternatives. Members that are left out or undefined are not sent. */
+export type FilterQuery = {
+  readonly [Name in keyof typeof VALUE_FILTERS]?: Values<z.output<(typeof VALUE_FILTERS)[Name]>> | undefined;
+} & { readonly withoutResourceUuid?: boolean | undefined };
+
+export type ResourceTypesQuery = WindowQuery & FilterQuery;
+
+type OtherEventsParameters = Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>;
 
 /** Members that are left out or undefined are not sent. */
-export type MetricsQuery = WindowQuery & {
-  readonly [Name in keyof MetricsParameters]?: z.output<MetricsParameters[Name]> | undefined;
+export type EventsQuery = ResourceTypesQuery & {
+  readonly [Name in keyof OtherEventsParameters]?: z.output<OtherEventsParameters[Name]> | undefined;
+};
+
+type OtherMetricsParameters = Omit<typeof METRICS_PARAMETERS, keyof ResourceTypesQuery>;
+
+/** Members that are left out or undefined are not sent. */
+export type MetricsQuery = ResourceTypesQuery & {
+  readonly [Name in keyof OtherMetricsParameters]?: z.output<OtherMetricsParameters[Name]> | undefined;
 };
 
 function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
+}
+
+/** Of a list in the management API. Source: the API specification, section "Limits". */
+function listParameters<const Sorts extends readonly [string, ...string[]]>(what: string, sorts: Sorts) {
+  return {
+    limit: pageSize(MAX_LIST_PAGE).meta({
+      description: `${what} on a page. Larger values mean ${MAX_LIST_PAGE}. Since version 2026-04-28.`,
+      default: DEFAULT_LIST_PAGE,
+    }),
+    cursor: z.string().meta({
+      description: '`meta.nextCursor` of the page before, within 24 hours. Since version 2026-04-28.',
+    }),
+    sort: oneOf(sorts).meta({
+      description: 'The order of the list. Since version 2026-04-28.',
+      default: sorts[0],
+    }),
+  };
 }
 
 /** `limit`: decimal digits, at least 1; a larger value means the maximum. Source: the API specification, "Limits". */

@@ -28,7 +28,7 @@ export function addCommand(program: Command, context: CommandContext): void {
 
 async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
   const accounts = await withApi(context, flags, ({ client }) => client.accounts());
-  const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt] }));
+  const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt ?? '-'] }));
   const text = rows.length === 0 ? 'No accounts.' : textTable(COLUMNS, rows, layoutFor(context));
   printResult(context, flags.json, accounts, text);
 }

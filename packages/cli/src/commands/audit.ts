@@ -1,4 +1,4 @@
-import { END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
+import { counted, END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, usageError } from '../command.js';
@@ -10,8 +10,8 @@ import type { ClickHouseFlags } from '../settings/settings.js';
 
 interface AuditFlags extends ClickHouseFlags, JsonFlag {
   readonly account?: string;
-  readonly from: EpochMs;
-  readonly to: EpochMs;
+  readonly from?: EpochMs;
+  readonly to?: EpochMs;
   readonly repair?: boolean;
 }
 
@@ -32,22 +32,22 @@ export function addCommand(program: Command, context: CommandContext): void {
         'window; it may be stopped at any time.',
     )
     .option('--account <account>', 'only this account', nameOf)
-    .option('--from <time>', 'from this time on, such as 2026-10-01T00:00:00Z (else everything)', instantOf, 0)
-    .option('--to <time>', 'before this time (else everything)', instantOf, END_OF_TIME)
+    .option('--from <time>', 'from this time on, such as 2026-10-01T00:00:00Z (else everything)', instantOf)
+    .option('--to <time>', 'before this time (else everything)', instantOf)
     .option('--repair', 'compute the cells that differ again')
     .action((flags: AuditFlags) => runAudit(context, flags));
   withJson(withClickHouseFlags(command));
 }
 
 async function runAudit(context: CommandContext, flags: AuditFlags): Promise<void> {
-  const { account, from, to, repair = false, json } = flags;
+  const { account, from = 0, to = END_OF_TIME, repair = false, json } = flags;
   if (from >= to) throw usageError('--to must be after --from');
   const signal = context.interruption();
   const window = { startTime: from, endTime: to };
   const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
     withProgress(
       context,
-      (days) => `Auditing ${formatCount(days)} days`,
+      (days) => `Auditing ${counted(days, 'day')}`,
       (onProgress) => auditCells({ warehouse, accountId: account, window, repair, signal, onProgress }),
     ),
   );
@@ -70,7 +70,7 @@ function describe({ grain, accountId, bucket, part, truth, cell }: AuditResult['
 }
 
 function report({ days, differences, stillDifferent }: AuditResult, repair: boolean): string {
-  const checked = `Compared ${formatCount(days)} ${days === 1 ? 'day' : 'days'}.`;
+  const checked = `Compared ${counted(days, 'day')}.`;
   if (differences.length === 0) return `${checked} Every cell agrees with its events.`;
   const rows = differences.slice(0, MAX_LINES).map(({ grain, accountId, bucket, part, truth, cell }) => ({
     cells: [
@@ -89,6 +89,6 @@ function report({ days, differences, stillDifferent }: AuditResult, repair: bool
     textTable(COLUMNS, rows),
     ...(more > 0 ? [`… and ${formatCount(more)} more; --json has all`] : []),
     '',
-    `${checked} ${formatCount(differences.length)} differences${left}.`,
+    `${checked} ${counted(differences.length, 'difference')}${left}.`,
   ].join('\n');
 }

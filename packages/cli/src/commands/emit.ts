@@ -1,7 +1,8 @@
+import { counted } from '@meterline/catalog';
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
+import { type CommandContext, CommandError, EXIT_CODES, formatCount, printResult, say } from '../command.js';
 import { withQueue } from '../connections/redis.js';
-import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from '../emit/emission.js';
+import { type EmissionTally, emitLines, emptyTally } from '../emit/emission.js';
 import { type JsonFlag, withBatch, withJson, withRedisFlags } from '../flags.js';
 import { type EventSource, openEventSource } from '../input.js';
 import type { RedisFlags } from '../settings/settings.js';
@@ -18,12 +19,12 @@ export function addCommand(program: Command, context: CommandContext): void {
     .command('emit')
     .description(
       'Sends usage events through the queue: one JSON object per line, as it is. The file is streamed, so it may have ' +
-        'any size.\nGood lines are sent even if others are bad; lines that are not JSON objects are reported at the end ' +
-        'with their numbers, and the exit code is 1.\nWhether an object is a valid event is decided by the ingest worker, ' +
-        `which keeps those it refuses with the reason; --check decides here, and sends nothing.\n${HARMLESS}`,
+        'any size.\nEach line is checked against the rules of an event first. Those that break one are not sent; they are ' +
+        'reported at the end with their numbers, and the exit code is 5. The others are sent.\nThe ingest worker checks ' +
+        `once more, and keeps what it refuses: an event without a price, for example.\n${HARMLESS}`,
     )
     .argument('<file>', 'a JSON Lines file, or - for standard input')
-    .option('--check', 'check every line against the rules of an event and send nothing')
+    .option('--check', 'check every line and send nothing')
     .action((path: string, flags: EmitFlags) => runEmit(context, path, flags));
   withJson(withRedisFlags(withBatch(command)));
 }
@@ -45,15 +46,14 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const { events, jobs, lastSentLine, badLines, listedBadLines } = tally;
   const faults = { badLines, listedBadLines, interrupted: signal.aborted };
   if (flags.check) {
-    printResult(context, flags.json, { validEvents: events, ...faults }, `${formatCount(events)} valid events.`);
+    printResult(context, flags.json, { validEvents: events, ...faults }, `${counted(events, 'valid event')}.`);
   } else {
     printResult(context, flags.json, { events, jobs, lastSentLine, ...faults }, `${progress(tally)}.`);
   }
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines > 0) {
-    throw new CommandError(
-      `${formatCount(badLines)} bad ${badLines === 1 ? 'line' : 'lines'}${flags.check ? '' : ', not sent'}`,
-    );
+    const refused = `${counted(badLines, 'line')} refused${flags.check ? '' : ', not sent'}`;
+    throw new CommandError(refused, EXIT_CODES.refused);
   }
 }
 
@@ -66,7 +66,7 @@ async function send(
 ): Promise<void> {
   await withQueue(context, flags, (queue) => {
     const sendJob = (events: readonly object[]) => queue.send(events);
-    return emitLines({ input, parse: parseEventLine, send: sendJob, batchSize: flags.batch, signal }, tally);
+    return emitLines({ input, now: context.now, send: sendJob, batchSize: flags.batch, signal }, tally);
   });
 }
 
@@ -77,12 +77,11 @@ async function check(
   signal: AbortSignal,
   tally: EmissionTally,
 ): Promise<void> {
-  const parse = (bytes: Buffer | undefined) => checkEventLine(bytes, now());
-  await emitLines({ input, parse, send: async () => undefined, batchSize: flags.batch, signal }, tally);
+  await emitLines({ input, now, send: async () => undefined, batchSize: flags.batch, signal }, tally);
 }
 
 function progress({ events, jobs, lastSentLine }: EmissionTally): string {
-  return `Sent ${formatCount(events)} events in ${formatCount(jobs)} jobs, up to line ${formatCount(lastSentLine)}`;
+  return `Sent ${counted(events, 'event')} in ${counted(jobs, 'job')}, up to line ${formatCount(lastSentLine)}`;
 }
 
 function reportBadLines(
@@ -92,5 +91,5 @@ function reportBadLines(
 ): void {
   for (const { line, message } of listedBadLines) say(context, `${name}:${line}: ${message}`);
   const others = badLines - listedBadLines.length;
-  if (others > 0) say(context, `${name}: and ${formatCount(others)} more bad lines`);
+  if (others > 0) say(context, `${name}: and ${counted(others, 'more bad line')}`);
 }

@@ -1,3 +1,4 @@
+import { counted } from '@meterline/catalog';
 import { eraseAccount, findAccount, type Holdings } from '@meterline/operations/erasure';
 import type { Command } from 'commander';
 import type { Redis } from 'ioredis';
@@ -65,10 +66,9 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
 }
 
 function describe({ usageEventRows, rejectedEventRows, apiKeys }: Holdings): string {
-  const count = (things: number, name: string) => `${formatCount(things)} ${name}${things === 1 ? '' : 's'}`;
   return [
-    count(usageEventRows, 'stored event'),
-    count(rejectedEventRows, 'refused event'),
-    count(apiKeys, 'API key'),
+    counted(usageEventRows, 'stored event'),
+    counted(rejectedEventRows, 'refused event'),
+    counted(apiKeys, 'API key'),
   ].join(', ');
 }

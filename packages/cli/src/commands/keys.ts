@@ -1,13 +1,26 @@
 import { randomBytes } from 'node:crypto';
-import { AccountDirectory, type ApiKey, ApiKeyStore, REDIS_PREFIX, ROLES, type Role } from '@meterline/access';
+import {
+  AccountDirectory,
+  type ApiKey,
+  ApiKeyStore,
+  type CreatedApiKey,
+  type NewApiKey,
+  REDIS_PREFIX,
+  ROLES,
+  type Role,
+  TooManyApiKeys,
+} from '@meterline/access';
+import type { EpochMs } from '@meterline/catalog';
 import { type Command, Option } from 'commander';
-import { type CommandContext, CommandError, printResult } from '../command.js';
+import { type CommandContext, CommandError, printResult, usageError } from '../command.js';
 import { withRedis } from '../connections/redis.js';
-import { type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
+import { instantOf, type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
 import { textTable } from '../output/table.js';
 import type { RedisFlags } from '../settings/settings.js';
 
-const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'REVOKED'].map((heading) => ({ heading }));
+const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'EXPIRES', 'LAST USED', 'REVOKED'].map((heading) => ({
+  heading,
+}));
 
 type KeysFlags = RedisFlags & JsonFlag;
 
@@ -15,6 +28,8 @@ interface CreateFlags extends KeysFlags {
   readonly account: string;
   readonly role: Role;
   readonly client?: string;
+  readonly name?: string;
+  readonly expiresAt?: EpochMs;
 }
 
 interface ListFlags extends KeysFlags {
@@ -34,13 +49,25 @@ export function addCommand(program: Command, context: CommandContext): void {
     .requiredOption('--account <account>', 'the account whose usage it may read', nameOf)
     .addOption(new Option('--role <role>', 'what it may do there').choices(ROLES).makeOptionMandatory())
     .option('--client <client>', 'the service account it belongs to (default: a new one, client_<random>)', nameOf)
+    .option(
+      '--name <name>',
+      'the name of the account, from now on (default: it keeps its own, at first its id)',
+      nameOf,
+    )
+    .option(
+      '--expires-at <time>',
+      'when the key stops to be valid, such as 2027-01-01T00:00:00Z (default: never)',
+      instantOf,
+    )
     .action((flags: CreateFlags) => createKey(context, flags));
   withJson(withRedisUrl(create));
 
   const list = keys
     .command('list')
     .summary('list keys, revoked ones included')
-    .description('Lists the keys, the oldest first, revoked ones included. The text of a key is never shown again.')
+    .description(
+      'Lists the keys, the oldest first, revoked ones included. The text of a key is never shown again. LAST USED is the hour, in UTC.',
+    )
     .option('--account <account>', 'only those of this account', nameOf)
     .action((flags: ListFlags) => listKeys(context, flags));
   withJson(withRedisUrl(list));
@@ -55,28 +82,42 @@ export function addCommand(program: Command, context: CommandContext): void {
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags): Promise<void> {
+  const { account, role, name: accountName, expiresAt: end } = flags;
+  const now = context.now();
+  if (end !== undefined && end <= now.getTime()) throw usageError('--expires-at must lie in the future');
   const clientId = flags.client ?? `client_${randomBytes(9).toString('hex')}`;
-  const created = await withKeys(context, flags, (keys) =>
-    keys.create({ account: flags.account, role: flags.role, clientId }, context.now()),
-  );
-  const { keyId, account, role, key } = created;
+  const wanted = { account, accountName, role, clientId, expiresAt: end === undefined ? undefined : new Date(end) };
+  const { keyId, key, expiresAt } = await withKeys(context, flags, (keys) => create(keys, wanted, now));
   const text = [
     `keyId    ${keyId}`,
     `clientId ${clientId}`,
     `account  ${account}`,
     `role     ${role}`,
+    ...(expiresAt === undefined ? [] : [`expires  ${expiresAt}`]),
     `key      ${key}`,
     '',
     'Keep the key now: it is not shown again.',
   ];
-  printResult(context, flags.json, { keyId, clientId, account, role, key }, text.join('\n'));
+  const result = { keyId, clientId, account, role, ...(expiresAt !== undefined && { expiresAt }), key };
+  printResult(context, flags.json, result, text.join('\n'));
+}
+
+async function create(keys: ApiKeyStore, wanted: NewApiKey, now: Date): Promise<CreatedApiKey> {
+  try {
+    return await keys.create(wanted, now);
+  } catch (error) {
+    if (error instanceof TooManyApiKeys) throw new CommandError(error.message);
+    throw error;
+  }
 }
 
 async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
   const all = await withKeys(context, flags, (keys) => keys.list());
   const wanted = all.filter(({ account }) => flags.account === undefined || account === flags.account);
-  const rows = wanted.map(({ keyId, clientId, account, role, createdAt, revokedAt }) => ({
+  const rows = wanted.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
     ...{ keyId, clientId, account, role, createdAt },
+    expiresAt: expiresAt ?? null,
+    lastUsedAt: lastUsedAt ?? null,
     revokedAt: revokedAt ?? null,
   }));
   printResult(context, flags.json, rows, wanted.length === 0 ? 'No keys.' : table(wanted));
@@ -102,8 +143,10 @@ async function withKeys<T>(
 }
 
 function table(keys: readonly ApiKey[]): string {
-  const rows = keys.map(({ keyId, account, role, clientId, createdAt, revokedAt = '' }) => ({
-    cells: [keyId, account, role, clientId, createdAt, revokedAt],
-  }));
+  const rows = keys.map(
+    ({ keyId, account, role, clientId, createdAt, expiresAt = '', lastUsedAt = '', revokedAt = '' }) => ({
+      cells: [keyId, account, role, clientId, createdAt, expiresAt, lastUsedAt, revokedAt],
+    }),
+  );
   return textTable(COLUMNS, rows);
 }

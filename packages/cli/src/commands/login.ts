@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { MeterlineClient } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, say, systemErrorCode, usageError } from '../command.js';
-import { withClientErrors } from '../connections/api.js';
+import { openClient, withClientErrors } from '../connections/api.js';
 import { withApiFlags } from '../flags.js';
 import { type ApiFlags, canonicalUrl } from '../settings/api-settings.js';
 import { writeConfigFile } from '../settings/saved-files.js';
+import type { Setting } from '../settings/settings.js';
 
 export function addCommand(program: Command, context: CommandContext): void {
   const command = program
@@ -29,10 +29,9 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
     say(context, `The API is ${url.value} (from ${url.source}); --api-url names another.`);
   const apiUrl = canonicalUrl(url);
   const apiKey = await readKey(context);
-  const source = 'what you have just given';
-  const accounts = await withClientErrors({ url, key: { value: apiKey, source } }, () =>
-    new MeterlineClient({ baseUrl: apiUrl, credential: apiKey }).accounts(),
-  );
+  const key: Setting = { value: apiKey, kind: 'flag', source: 'what you have just given' };
+  const client = openClient(context, flags, { ...url, value: apiUrl }, key);
+  const accounts = await withClientErrors({ url, key }, () => client.accounts());
   const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);
   if (account !== undefined && !accounts.some(({ id }) => id === account)) {
     throw usageError(
@@ -51,7 +50,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   await sayIfAnotherIsPreferred(context, apiUrl);
 }
 
-/** A variable or a local stack goes before what login keeps. */
+/** A variable goes before what login keeps. */
 async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
   const { url } = await context.apiSettings.access({});
   if (url.value === apiUrl) return;

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { Queue, Worker } from 'bullmq';
+import { FlowProducer, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../../test/stack.js';
 import { readQueueStatus } from './queue.js';
@@ -33,6 +33,7 @@ describe('the status of the queue', () => {
       active: 0,
       delayed: 0,
       failed: 0,
+      flowParents: 0,
       completedKept: 0,
       paused: false,
       oldestWaitingSeconds: null,
@@ -47,6 +48,18 @@ describe('the status of the queue', () => {
     await queue.pause();
     await queue.add('usage', {}, { timestamp: SENT + 25_000 });
     expect(await status()).toMatchObject({ waiting: 4, paused: true, oldestWaitingSeconds: 30 });
+  });
+
+  it('counts the parents of a flow that wait for their children, which no worker takes', async () => {
+    const flows = new FlowProducer({ connection: redis, prefix });
+    try {
+      const child = { name: 'usage', queueName: `${QUEUE_NAME}-children`, data: {} };
+      await flows.add({ name: 'usage', queueName: QUEUE_NAME, data: {}, children: [child] });
+      expect(await status()).toMatchObject({ waiting: 0, flowParents: 1 });
+      await new Queue(`${QUEUE_NAME}-children`, { connection: redis, prefix }).obliterate({ force: true });
+    } finally {
+      await flows.close();
+    }
   });
 
   it('counts jobs with a priority', async () => {

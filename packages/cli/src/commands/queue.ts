@@ -16,8 +16,8 @@ export function addCommand(program: Command, context: CommandContext): void {
     .command('status')
     .summary('how many jobs wait, for how long, and who takes them')
     .description(
-      'Shows how many jobs wait, are in work, delayed, failed, and done but still kept; how long the next in line has been ' +
-        'waiting; whether the queue is paused; and how many ingest workers are connected. A job holds up to 5,000 events.',
+      'Shows how many jobs wait, are in work, delayed, failed, parents of a flow that wait for their children, and done but ' +
+        'still kept; how long the next in line has been waiting; whether the queue is paused; and how many ingest workers are connected. A job holds up to 5,000 events.',
     )
     .action((flags: StatusFlags) => showStatus(context, flags));
   withJson(withRedisFlags(status));
@@ -45,6 +45,8 @@ export interface QueueStatus {
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
+  /** Parents of a BullMQ flow that wait for their children; no worker takes them before. */
+  readonly flowParents: number;
   /** Jobs that are done and still readable; workers keep the last few only. */
   readonly completedKept: number;
   readonly paused: boolean;
@@ -56,12 +58,13 @@ export interface QueueStatus {
 
 export async function readQueueStatus(queue: Queue, redis: Redis, now: Date): Promise<QueueStatus> {
   const depth = await readQueueDepth(queue, redis);
-  const { waiting, active, delayed, failed, oldestWaitingSince } = depth;
+  const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince } = depth;
   return {
     waiting,
     active,
     delayed,
     failed,
+    flowParents: waitingChildren,
     completedKept: await queue.getCompletedCount(),
     paused: await queue.isPaused(),
     oldestWaitingSeconds: oldestWaitingSince === undefined ? null : Math.floor(waitingSeconds(depth, now.getTime())),
@@ -77,6 +80,7 @@ function describe(status: QueueStatus): string {
     `active          ${formatCount(status.active)}`,
     `delayed         ${formatCount(status.delayed)}`,
     `failed          ${formatCount(status.failed)}`,
+    `flow parents    ${formatCount(status.flowParents)}`,
     `completed kept  ${formatCount(status.completedKept)}`,
     `paused          ${status.paused ? 'yes' : 'no'}`,
     `workers         ${formatCount(status.workers)}`,

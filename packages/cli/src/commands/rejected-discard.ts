@@ -1,3 +1,4 @@
+import { counted } from '@meterline/catalog';
 import { countSelected, discardRejections, type KeptRejection, selectionAt } from '@meterline/operations/rejections';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
@@ -30,7 +31,7 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
     const selection = await selectionAt(warehouse, asked, context.now());
     const found = await countSelected(warehouse, selection);
-    const refusals = found === 1 ? '1 refusal' : `${formatCount(found)} refusals`;
+    const refusals = counted(found, 'refusal');
     if (flags.dryRun) {
       printResult(context, flags.json, { found }, `${refusals} would be discarded. Nothing was deleted.`);
       return;

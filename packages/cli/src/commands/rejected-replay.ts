@@ -1,3 +1,4 @@
+import { counted } from '@meterline/catalog';
 import {
   type Edits,
   formatRejectionId,
@@ -140,7 +141,7 @@ async function rehearse(
 }
 
 function report(context: CommandContext, flags: ReplayFlags, { replayed, jobIds, kept }: Tally): void {
-  const jobs = jobIds.length === 1 ? `job ${jobIds[0]}` : `${formatCount(jobIds.length)} jobs`;
+  const jobs = jobIds.length === 1 ? `job ${jobIds[0]}` : counted(jobIds.length, 'job');
   const text = replayed === 0 ? 'Nothing was sent.' : `Sent ${formatCount(replayed)} again, as ${jobs}.`;
   printResult(context, flags.json, { replayed, jobIds, kept }, text);
 }

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { formatTimestamp } from '@meterline/catalog';
-import { formatRejectionId, holderOf, requireRejection } from '@meterline/operations/rejections';
+import { formatRejectionId, holderOf, readData, requireRejection } from '@meterline/operations/rejections';
 import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, printResult, say } from '../command.js';
@@ -49,7 +51,7 @@ export function addCommand(program: Command, context: CommandContext): void {
     .summary('show a refusal with its message and payload')
     .description('Shows a refusal with its message and the payload as the producer sent it.')
     .argument('<id>', 'as shown by list')
-    .option('--payload', 'print the payload alone, as it is')
+    .option('--payload', 'print the payload alone, as it is; all of it, also of a job that was too large to be read')
     .action((id: string, flags: ShowFlags) => showRejection(context, id, flags));
   withJson(withClickHouseFlags(show));
 
@@ -82,19 +84,34 @@ function table(rejections: readonly OpenRejection[]): string {
 
 async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
   const wanted = idOf(id);
-  const { rejection, payload, holder } = await withWarehouse(
-    await context.settings.clickhouse(flags),
-    async (warehouse) => {
-      const rejection = await requireRejection(warehouse, wanted);
-      const [payload] = await readRejectionPayloads(warehouse, [rejection]);
-      if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);
-      return { rejection, payload, holder: await holderOf(warehouse, rejection, payload) };
-    },
-  );
-  if (flags.payload) {
-    context.stdout.write(`${payload}\n`);
-    return;
-  }
+  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+    const rejection = await requireRejection(warehouse, wanted);
+    const [payload] = await readRejectionPayloads(warehouse, [rejection]);
+    if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);
+    if (flags.payload) await printData(context, readData(warehouse, rejection, payload));
+    else printRejection(context, flags, { rejection, payload, holder: await holderOf(warehouse, rejection, payload) });
+  });
+}
+
+/** It may be more than fits in memory. */
+async function printData({ stdout }: CommandContext, parts: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const part of parts) await written(stdout, part);
+  await written(stdout, '\n');
+}
+
+/** Resolves when there is room for more; what reads may have stopped, which the program answers by itself. */
+async function written(stdout: Writable, text: Uint8Array | string): Promise<void> {
+  if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
+}
+
+interface ShownRejection {
+  readonly rejection: OpenRejection;
+  readonly payload: string;
+  readonly holder: OpenRejection | undefined;
+}
+
+function printRejection(context: CommandContext, flags: ShowFlags, shown: ShownRejection): void {
+  const { rejection, payload, holder } = shown;
   const heldBy = holder && formatRejectionId(holder);
   const text = [
     `id        ${formatRejectionId(rejection)}`,

@@ -1,4 +1,5 @@
 import type { UsageEventInput } from '@meterline/catalog';
+import { counted } from '@meterline/catalog';
 import { type StorageOutcome, type UsageQueue, waitUntilStored } from '@meterline/operations/usage-queue';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
@@ -84,7 +85,7 @@ async function sendAll(
   signal: AbortSignal,
 ): Promise<string[]> {
   const jobIds: string[] = [];
-  const progress = startProgress(context, `Sending ${formatCount(events.length)} events`, events.length);
+  const progress = startProgress(context, `Sending ${counted(events.length, 'event')}`, events.length);
   let sent = 0;
   try {
     while (sent < events.length && !signal.aborted) {
@@ -96,7 +97,7 @@ async function sendAll(
   } finally {
     progress.stop();
     if (sent < events.length) {
-      say(context, `Sent ${formatCount(sent)} of ${formatCount(events.length)} events. ${HARMLESS}`);
+      say(context, `Sent ${formatCount(sent)} of ${counted(events.length, 'event')}. ${HARMLESS}`);
     }
   }
   return jobIds;
@@ -111,7 +112,7 @@ async function follow(
 ): Promise<StorageOutcome> {
   const progress = startProgress(
     context,
-    `Waiting for the ingest workers: ${formatCount(jobIds.length)} jobs`,
+    `Waiting for the ingest workers: ${counted(jobIds.length, 'job')}`,
     jobIds.length,
   );
   try {
@@ -158,19 +159,22 @@ function report(
   printResult(context, json, result, text.join('\n'));
 }
 
+function stillQueued({ pending }: StorageOutcome): string {
+  return `${counted(pending, 'job')} ${pending === 1 ? 'is' : 'are'} still in the queue`;
+}
+
 function requireSuccess(outcome: StorageOutcome | undefined, { patience }: ReplayFlags, signal: AbortSignal): void {
   if (signal.aborted) {
-    const waiting =
-      outcome && outcome.pending > 0 ? ` ${formatCount(outcome.pending)} jobs are still in the queue.` : '';
+    const waiting = outcome && outcome.pending > 0 ? ` ${stillQueued(outcome)}.` : '';
     throw new CommandError(`interrupted.${waiting} ${HARMLESS}`);
   }
   if (!outcome) return;
   if (outcome.failed > 0) {
-    throw new CommandError(`${formatCount(outcome.failed)} jobs failed; the log of the ingest worker says why`);
+    throw new CommandError(`${counted(outcome.failed, 'job')} failed; the log of the ingest worker says why`);
   }
   if (outcome.pending > 0) {
     throw new CommandError(
-      `nothing was stored for ${patience} s: ${formatCount(outcome.pending)} jobs are still in the queue; ` +
+      `nothing was stored for ${patience} s: ${stillQueued(outcome)}; ` +
         'nothing is lost, an ingest worker will store them when it runs',
     );
   }

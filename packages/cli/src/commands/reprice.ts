@@ -1,4 +1,4 @@
-import { type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
+import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
 import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
@@ -65,7 +65,7 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
     await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
       withProgress(
         context,
-        (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${formatCount(events)} events`,
+        (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
         (onProgress) => reprice({ warehouse, scope, book, dryRun, step, signal, onProgress }, changes),
       ),
     );
@@ -103,7 +103,7 @@ function report(
 
 function describe(changes: CostChanges, book: PriceBook, dryRun: boolean): string {
   const { changed, events } = changes.total();
-  const share = `${formatCount(changed)} of ${formatCount(events)} events`;
+  const share = `${formatCount(changed)} of ${counted(events, 'event')}`;
   const outcome = dryRun
     ? `Price book ${book.version} would change ${share}. Nothing was written.`
     : `Changed ${share} to the prices of book ${book.version}; the others had them already.`;

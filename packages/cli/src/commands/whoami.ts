@@ -1,20 +1,19 @@
 import type { Command } from 'commander';
-import { type CommandContext, printResult } from '../command.js';
+import { type CommandContext, printResult, say } from '../command.js';
 import { withApi } from '../connections/api.js';
 import { type JsonFlag, withApiFlags, withJson } from '../flags.js';
 import { printable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import { keyStart, placeText, type Setting } from '../settings/settings.js';
 
 type WhoamiFlags = ApiFlags & JsonFlag;
-
-/** Of a key: its kind and the beginning of its id, which is no secret. */
-const SHOWN_CHARACTERS = 10;
 
 export function addCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('whoami')
     .description(
-      'Shows which API and which key a command would use here, where they come from, and what the key may read.',
+      'Shows which API, key and account a command would use here, where each comes from (flag, environment, login file, ' +
+        'local stack or default), and what the key may read.',
     )
     .addHelpText('after', API_SETTINGS_HELP)
     .action((flags: WhoamiFlags) => whoami(context, flags));
@@ -22,22 +21,30 @@ export function addCommand(program: Command, context: CommandContext): void {
 }
 
 async function whoami(context: CommandContext, flags: WhoamiFlags): Promise<void> {
-  await withApi(context, flags, async ({ client, access: { url, key, account } }) => {
+  await withApi(context, flags, async ({ client, access }) => {
+    const { url, key, account } = access;
     const accounts = (await client.accounts()).map(({ id, role }) => ({ id, role }));
     const result = {
       apiUrl: url.value,
-      apiUrlFrom: url.source,
-      keyFrom: key?.source ?? null,
+      apiUrlFrom: placeOf(url),
+      keyFrom: placeOf(key),
       account: account?.value ?? null,
-      accountFrom: account?.source ?? null,
+      accountFrom: placeOf(account),
       accounts,
     };
     const text = [
-      `API      ${url.value} (from ${url.source})`,
-      `Key      ${key?.value.slice(0, SHOWN_CHARACTERS)}… (from ${key?.source})`,
-      `Account  ${account ? `${printable(account.value)} (from ${account.source})` : 'none named'}`,
+      `API      ${placeText(url)}`,
+      `Key      ${key && placeText({ ...key, value: keyStart(key.value) })}`,
+      `Account  ${account ? placeText({ ...account, value: printable(account.value) }) : 'none named'}`,
       ...accounts.map(({ id, role }) => `         ${role} of ${printable(id)}`),
     ];
     printResult(context, flags.json, result, text.join('\n'));
+    const stack = await context.apiSettings.unusedStack(access);
+    if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
   });
+}
+
+/** Null for what there is not. */
+function placeOf(setting: Setting | undefined): Pick<Setting, 'kind' | 'source'> | null {
+  return setting ? { kind: setting.kind, source: setting.source } : null;
 }

@@ -10,6 +10,8 @@ import {
   usageError,
 } from '../command.js';
 import type { ApiAccess, ApiFlags } from '../settings/api-settings.js';
+import { keyStart, placeText, type Setting } from '../settings/settings.js';
+import { describedFetch } from './described-fetch.js';
 
 export interface ApiSession {
   readonly client: MeterlineClient;
@@ -32,19 +34,33 @@ export async function withApi<T>(
       `there is no API key for ${access.url.value} (from ${access.url.source}); run "meterline login", or set METERLINE_API_KEY`,
     );
   }
-  const client = new MeterlineClient({ baseUrl: access.url.value, credential: access.key.value });
+  const client = openClient(context, flags, access.url, access.key);
   return withClientErrors(access, () => work({ client, access }));
 }
 
-/** The same for the usage of one account: what was named, or the only one that the key belongs to. */
+/** A client of this address. With --debug it says on stderr what it asks. */
+export function openClient(context: CommandContext, { debug }: ApiFlags, url: Setting, key: Setting): MeterlineClient {
+  const options = { baseUrl: url.value, credential: key.value };
+  if (!debug) return new MeterlineClient(options);
+  say(context, `meterline: API ${placeText(url)}, key ${placeText({ ...key, value: keyStart(key.value) })}`);
+  return new MeterlineClient({ ...options, fetch: describedFetch((line) => say(context, `meterline: ${line}`)) });
+}
+
+export interface AccountSession extends ApiSession {
+  /** What was named, or the only one that the key belongs to. */
+  readonly account: string;
+}
+
+/** The same for the usage of one account. */
 export async function withAccount<T>(
   context: CommandContext,
   flags: ApiFlags,
-  work: (client: MeterlineClient, account: string) => Promise<T>,
+  work: (session: AccountSession) => Promise<T>,
 ): Promise<T> {
-  return withApi(context, flags, async ({ client, access }) =>
-    work(client, access.account?.value ?? (await onlyAccount(client))),
-  );
+  return withApi(context, flags, async (session) => {
+    const account = session.access.account?.value ?? (await onlyAccount(session.client));
+    return work({ ...session, account });
+  });
 }
 
 async function onlyAccount(client: MeterlineClient): Promise<string> {

@@ -1,5 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkEventLine, type EmissionTally, emitLines, emptyTally, parseEventLine } from './emission.js';
+import { type EmissionTally, emitLines, emptyTally } from './emission.js';
+
+const now = () => new Date('2025-10-02T00:00:00Z');
+const EVENT = {
+  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+  accountId: 'acme',
+  workspace: 'main',
+  resourceType: 'agent',
+  resourceName: 'a',
+  billingDimension: 'agent_async_requests_count',
+  usage: 1,
+  timestamp: '2025-10-01T00:00:00Z',
+};
+const line = (fields: object = {}) => `${JSON.stringify({ ...EVENT, ...fields })}\n`;
 
 async function* input(...chunks: readonly (string | Buffer)[]) {
   for (const chunk of chunks) yield Buffer.from(chunk);
@@ -13,26 +26,44 @@ async function emit(
   const jobs: (readonly object[])[] = [];
   const tally = emptyTally();
   const send = async (events: readonly object[]) => jobs.push(events);
-  await emitLines({ input: input(text), parse: parseEventLine, send, batchSize, signal }, tally);
+  await emitLines({ input: input(text), now, send, batchSize, signal }, tally);
   return { jobs, tally };
 }
 
 describe('an emission', () => {
   it('sends every line as it is, in jobs of at most the batch size', async () => {
-    const { jobs, tally } = await emit('{"a":0.1}\r\n{"a":"0.10"}\n{"c":null}');
-    expect(jobs).toEqual([[{ a: 0.1 }, { a: '0.10' }], [{ c: null }]]);
+    const usages = [3, '03.0', '3'];
+    const { jobs, tally } = await emit(
+      usages
+        .map((usage) => line({ usage }))
+        .join('')
+        .replace('\n', '\r\n')
+        .trimEnd(),
+    );
+    expect(jobs).toEqual([
+      [
+        { ...EVENT, usage: 3 },
+        { ...EVENT, usage: '03.0' },
+      ],
+      [{ ...EVENT, usage: '3' }],
+    ]);
     expect(tally).toMatchObject({ events: 3, jobs: 2, lastSentLine: 3, badLines: 0 });
   });
 
   it('sends the good lines and lists the others with their numbers', async () => {
     const { jobs, tally } = await emit(
-      Buffer.concat([Buffer.from('{"a":1}\n\nnope\n[1]\n'), Buffer.from([0x22, 0xff, 0x0a]), Buffer.from('{"a":2}\n')]),
+      Buffer.concat([
+        Buffer.from(`${line()}\nnope\n[1]\n`),
+        Buffer.from([0x22, 0xff, 0x0a]),
+        Buffer.from(line({ usage: -1 }) + line({ usage: 2 })),
+      ]),
     );
-    expect(jobs).toEqual([[{ a: 1 }, { a: 2 }]]);
+    expect(jobs).toEqual([[EVENT, { ...EVENT, usage: 2 }]]);
     expect(tally.listedBadLines).toEqual([
       { line: 3, message: expect.stringMatching(/^not JSON: /) },
       { line: 4, message: 'not a JSON object' },
       { line: 5, message: 'not UTF-8' },
+      { line: 6, message: expect.stringMatching(/^invalid_usage: /) },
     ]);
   });
 
@@ -46,7 +77,7 @@ describe('an emission', () => {
     const tally = emptyTally();
     const send = async () => interruption.abort();
     const { signal } = interruption;
-    await emitLines({ input: input('{}\n{}\n{}\n'), parse: parseEventLine, send, batchSize: 1, signal }, tally);
+    await emitLines({ input: input(line().repeat(3)), now, send, batchSize: 1, signal }, tally);
     expect(tally).toMatchObject({ events: 1, lastSentLine: 1 });
   });
 
@@ -56,33 +87,8 @@ describe('an emission', () => {
       if (tally.jobs === 1) throw new Error('gone');
     };
     const { signal } = new AbortController();
-    const emission = emitLines(
-      { input: input('{}\n{}\n{}\n'), parse: parseEventLine, send, batchSize: 1, signal },
-      tally,
-    );
+    const emission = emitLines({ input: input(line().repeat(3)), now, send, batchSize: 1, signal }, tally);
     await expect(emission).rejects.toThrow('gone');
     expect(tally).toMatchObject({ events: 1, jobs: 1, lastSentLine: 1 });
-  });
-});
-
-describe('a checked line', () => {
-  it('is held to the rules of an event', () => {
-    const event = {
-      eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-      accountId: 'acme',
-      workspace: 'main',
-      resourceType: 'agent',
-      resourceName: 'a',
-      billingDimension: 'agent_async_requests_count',
-      usage: 1,
-      timestamp: '2025-10-01T00:00:00Z',
-    };
-    const now = new Date('2025-10-02T00:00:00Z');
-    const check = (value: object) => checkEventLine(Buffer.from(JSON.stringify(value)), now);
-    expect(check(event)).toMatchObject({ kind: 'event' });
-    expect(check({ ...event, usage: -1 })).toMatchObject({
-      kind: 'bad',
-      message: expect.stringMatching(/^invalid_usage: /),
-    });
   });
 });

@@ -15,7 +15,7 @@ export interface BadLine {
 
 /** How far an emission has come. */
 export interface EmissionTally {
-  /** Events in jobs that the queue has accepted, or that passed the check. */
+  /** Events in jobs that the queue has accepted; with --check, those that passed. */
   events: number;
   jobs: number;
   /** Every good line up to this one is sent. */
@@ -26,7 +26,8 @@ export interface EmissionTally {
 
 export interface EmissionOptions {
   readonly input: AsyncIterable<Buffer>;
-  readonly parse: (bytes: Buffer | undefined) => EventLine;
+  /** For the rule that an event is not of the future. */
+  readonly now: () => Date;
   readonly send: (events: readonly object[]) => Promise<unknown>;
   readonly batchSize: number;
   readonly signal: AbortSignal;
@@ -37,11 +38,11 @@ export function emptyTally(): EmissionTally {
 }
 
 /**
- * Sends every good line and counts the bad ones. An abort is not an error: it ends the emission between two jobs.
+ * Sends every good line and counts the bad ones: those that are no event. An abort is not an error: it ends the emission between two jobs.
  * @param tally kept up to date all along, so that it says how far things came when this rejects
  */
 export async function emitLines(
-  { input, parse, send, batchSize, signal }: EmissionOptions,
+  { input, now, send, batchSize, signal }: EmissionOptions,
   tally: EmissionTally,
 ): Promise<void> {
   let batch: object[] = [];
@@ -58,7 +59,7 @@ export async function emitLines(
   };
   try {
     for await (const { number, bytes } of byteLines(input)) {
-      const line = parse(bytes);
+      const line = parseEventLine(bytes, now());
       if (line.kind === 'bad') note(tally, { line: number, message: line.message });
       if (line.kind !== 'event') continue;
       batch.push(line.event);
@@ -88,8 +89,8 @@ export type EventLine =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Checks no more than that the line is a JSON object; whether it is an event, the worker decides. */
-export function parseEventLine(bytes: Buffer | undefined): EventLine {
+/** Held to the rules of an event, as the worker holds it. What is sent is the object as it stands in the file. */
+function parseEventLine(bytes: Buffer | undefined, now: Date): EventLine {
   if (bytes === undefined) return bad(`longer than ${MAX_LINE_BYTES} bytes`);
   let text: string;
   try {
@@ -98,21 +99,15 @@ export function parseEventLine(bytes: Buffer | undefined): EventLine {
     return bad('not UTF-8');
   }
   if (text === '') return { kind: 'blank' };
+  let event: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { kind: 'event', event: value };
-    return bad('not a JSON object');
+    event = JSON.parse(text);
   } catch (error) {
     return bad(`not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-/** The same, held to the rules of an event as the worker would. */
-export function checkEventLine(bytes: Buffer | undefined, now: Date): EventLine {
-  const line = parseEventLine(bytes);
-  if (line.kind !== 'event') return line;
-  const checked = parseUsageEvent(line.event, now.getTime());
-  return checked.ok ? line : bad(`${checked.reason}: ${checked.message}`);
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) return bad('not a JSON object');
+  const checked = parseUsageEvent(event, now.getTime());
+  return checked.ok ? { kind: 'event', event } : bad(`${checked.reason}: ${checked.message}`);
 }
 
 /** The message may quote the line, whose control characters must not reach a terminal. */

@@ -1,13 +1,22 @@
 /** An answer as CSV: a line for each group, or for each group and bucket. */
 import {
+  BUCKET_COLUMNS,
+  type BucketCsvRow,
+  COMPARISON_COLUMNS,
   COST_COLUMN,
+  type ComparedCsvRow,
   type CsvColumn,
   csvHeading,
   csvRow,
+  type DecimalText,
   type GroupByDimension,
   groupColumns,
+  groupKey,
   type MetricsCsvRow,
   usageColumns,
+  WINDOW_COLUMNS,
+  type WindowCsvRow,
+  ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswer } from '@meterline/client';
 
@@ -15,38 +24,46 @@ export interface CsvOptions {
   readonly groupBy: readonly GroupByDimension[];
   /** A line for each bucket of each group. */
   readonly isSeries: boolean;
+  /** What groups cost before, by `groupKey`; undefined: not compared. Not for a series. */
+  readonly before: ReadonlyMap<string, DecimalText> | undefined;
 }
 
-interface CsvRow extends MetricsCsvRow {
-  readonly answer: MetricsAnswer;
-  /** Of the bucket; only in a series. */
-  readonly timestamp?: string;
+export function csvHeader({ groupBy, isSeries, before }: CsvOptions): string {
+  return isSeries ? csvHeading(seriesColumns(groupBy)) : csvHeading(groupsColumns(groupBy, before !== undefined));
 }
 
-export function csvHeader(options: CsvOptions): string {
-  return csvHeading(columnsOf(options));
+export function csvPage(answer: MetricsAnswer, { groupBy, isSeries, before }: CsvOptions): string {
+  if (isSeries) return seriesLines(answer, groupBy);
+  const columns = groupsColumns(groupBy, before !== undefined);
+  const rows = answer.data.map((entry) => ({
+    ...{ answer, entry, amounts: entry.summary },
+    before: before?.get(groupKey(entry, groupBy)) ?? ZERO,
+  }));
+  return rows.map((row) => csvRow(columns, row)).join('');
 }
 
-export function csvPage(answer: MetricsAnswer, options: CsvOptions): string {
-  const columns = columnsOf(options);
-  const rows = answer.data.flatMap((entry): CsvRow[] =>
-    options.isSeries
-      ? entry.timeseries.map((point) => ({ answer, entry, amounts: point, timestamp: point.timestamp }))
-      : [{ answer, entry, amounts: entry.summary }],
+function seriesLines({ data, resolution }: MetricsAnswer, groupBy: readonly GroupByDimension[]): string {
+  const columns = seriesColumns(groupBy);
+  const rows = data.flatMap((entry) =>
+    entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
   );
   return rows.map((row) => csvRow(columns, row)).join('');
 }
 
-function columnsOf({ groupBy, isSeries }: CsvOptions): CsvColumn<CsvRow>[] {
-  return [...groupColumns(groupBy), ...(isSeries ? BUCKET : WINDOW), COST_COLUMN, ...usageColumns(groupBy)];
+function groupsColumns(
+  groupBy: readonly GroupByDimension[],
+  isCompared: boolean,
+): CsvColumn<WindowCsvRow & ComparedCsvRow>[] {
+  return [...withAmounts(groupBy, WINDOW_COLUMNS), ...(isCompared ? COMPARISON_COLUMNS : [])];
 }
 
-const WINDOW: readonly CsvColumn<CsvRow>[] = [
-  { name: 'startTime', cell: ({ answer }) => answer.startTime },
-  { name: 'endTime', cell: ({ answer }) => answer.endTime },
-];
+function seriesColumns(groupBy: readonly GroupByDimension[]): CsvColumn<BucketCsvRow>[] {
+  return withAmounts(groupBy, BUCKET_COLUMNS);
+}
 
-const BUCKET: readonly CsvColumn<CsvRow>[] = [
-  { name: 'timestamp', cell: ({ timestamp = '' }) => timestamp },
-  { name: 'resolution', cell: ({ answer }) => answer.resolution },
-];
+function withAmounts<Row extends MetricsCsvRow>(
+  groupBy: readonly GroupByDimension[],
+  times: readonly CsvColumn<Row>[],
+): CsvColumn<Row>[] {
+  return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];
+}

@@ -1,19 +1,25 @@
 /** An answer as a table for people: a row for each group, and what was not read as a row of its own, so that it adds up. */
 import {
   approximateDecimal,
+  canonicalGroupBy,
+  changeFrom,
   type DecimalText,
   DIMENSIONS,
   ENTRY_FIELD,
   type EntryField,
+  enrichedDimensions,
   formatUsage,
   formatUsd,
   formatUsdExact,
-  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
-  percentOf,
+  groupKey,
+  percentChangeText,
+  SEVERAL_VALUES,
+  shareText,
   showsUsage,
   subtractDecimals,
   sumDecimals,
+  ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
@@ -21,10 +27,23 @@ import { type Column, type Row, type TableLayout, tableWidth, textTable } from '
 export interface Report {
   readonly account: string;
   readonly groupBy: readonly GroupByDimension[];
+  /** Groups do not show their workspace, because the caller is a member. */
+  readonly hidesWorkspace: boolean;
   /** The first page; its summary is that of the whole window. */
   readonly answer: Omit<MetricsAnswer, 'data'>;
   /** Of all pages that were read. */
   readonly entries: readonly MetricsEntry[];
+  /** What the window is compared with; undefined: with nothing. */
+  readonly before: Before | undefined;
+}
+
+/** The time before. */
+export interface Before {
+  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
+  /** `4 weeks earlier`. */
+  readonly distance: string;
+  /** What groups cost then, by `groupKey`; those that are not here cost nothing. */
+  readonly costs: ReadonlyMap<string, DecimalText>;
 }
 
 export interface ReportLayout extends Required<TableLayout> {
@@ -38,16 +57,20 @@ const MOST_TREND = 40;
 const TOTAL = 'Total';
 
 export function reportText(report: Report, layout: ReportLayout): string {
-  const { account, answer, entries } = report;
-  const heading = `${account}: ${answer.startTime} to ${answer.endTime} (UTC), ${answer.resolution}`;
-  if (entries.length === 0) return `${layout.style.strong(heading)}\n\nNothing was used in this window.`;
-  return `${layout.style.strong(heading)}\n\n${table(report, layout)}`;
+  const { account, answer, entries, before } = report;
+  const { startTime, endTime, resolution } = answer;
+  const heading = [layout.style.strong(`${account}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
+  if (before) heading.push(`Before: ${before.answer.startTime} to ${before.answer.endTime}, ${before.distance}`);
+  if (entries.length > 0 || (before && before.answer.summary.totalCost !== '0')) {
+    return [...heading, '', table(report, layout)].join('\n');
+  }
+  return [...heading, '', 'Nothing was used in this window.'].join('\n');
 }
 
 function table(report: Report, { width, style, isExact }: ReportLayout): string {
   const { groupBy, entries } = report;
   const buckets = entries[0]?.timeseries.length ?? 0;
-  const complete = draftOf(report, shownFields(entries), isExact);
+  const complete = draftOf(report, shownFields(report), isExact);
   const fits = width === undefined || draftWidth(complete, LEAST_TREND) <= width;
   // On a narrow terminal, fields that nobody asked for are left out before names are cut.
   const draft = fits
@@ -72,37 +95,57 @@ function draftWidth({ columns, rows }: Draft, trendWidth: number): number {
   return tableWidth(columns, rows(trendWidth));
 }
 
-function draftOf({ groupBy, answer, entries }: Report, fields: readonly EntryField[], isExact: boolean): Draft {
+function draftOf({ groupBy, answer, entries, before }: Report, fields: readonly EntryField[], isExact: boolean): Draft {
   const { totalCost } = answer.summary;
   const hasUsage = showsUsage(groupBy);
   const amount = isExact ? formatUsdExact : formatUsd;
-  const money = (cost: DecimalText) => [amount(cost), shareText(cost, totalCost)];
+  const money = (cost: DecimalText, costBefore: DecimalText) => [
+    amount(cost),
+    shareText(cost, totalCost),
+    ...(before ? [amount(costBefore), percentChangeText(changeFrom(costBefore, cost))] : []),
+  ];
+  const beforeOf = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
   // Without groups there is one entry, and it is the total.
-  const names = (entry: MetricsEntry) => (fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? ''));
+  const names = (entry: MetricsEntry) =>
+    fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? SEVERAL_VALUES[field]);
   const usage = (entry: MetricsEntry) => (hasUsage ? [usageText(entry, isExact)] : []);
   const ofEntry = (entry: MetricsEntry, trendWidth: number): Row => ({
-    cells: [...names(entry), ...money(entry.summary.cost), ...usage(entry), sparkline(costSeries(entry), trendWidth)],
+    cells: [
+      ...names(entry),
+      ...money(entry.summary.cost, beforeOf(entry)),
+      ...usage(entry),
+      sparkline(costSeries(entry), trendWidth),
+    ],
     isStrong: fields.length === 0,
   });
-  const summary = (label: string, cost: DecimalText): Row => ({
-    cells: [label, ...fields.slice(1).map(() => ''), ...money(cost)],
+  const summary = (label: string, cost: DecimalText, costBefore: DecimalText): Row => ({
+    cells: [label, ...fields.slice(1).map(() => ''), ...money(cost, costBefore)],
     isStrong: label === TOTAL,
   });
+  const totalBefore = before?.answer.summary.totalCost ?? ZERO;
   const unread = subtractDecimals(totalCost, sumDecimals(entries.map((entry) => entry.summary.cost)));
-  const others = unread === '0' ? [] : [summary('(other groups)', unread)];
-  const totals = fields.length === 0 ? [] : [...others, summary(TOTAL, totalCost)];
+  const unreadBefore = before ? subtractDecimals(totalBefore, sumDecimals(entries.map(beforeOf))) : ZERO;
+  const hasOthers = unread !== ZERO || unreadBefore !== ZERO;
+  const others = hasOthers ? [summary('(other groups)', unread, unreadBefore)] : [];
+  const totals = fields.length === 0 ? [] : [...others, summary(TOTAL, totalCost, totalBefore)];
   return {
-    columns: columnsOf(fields, hasUsage),
+    columns: columnsOf(fields, { hasUsage, isCompared: before !== undefined }),
     rows: (trendWidth) => [...entries.map((entry) => ofEntry(entry, trendWidth)), ...totals],
   };
 }
 
-function columnsOf(fields: readonly EntryField[], hasUsage: boolean): Column[] {
+interface ColumnChoice {
+  readonly hasUsage: boolean;
+  readonly isCompared: boolean;
+}
+
+function columnsOf(fields: readonly EntryField[], { hasUsage, isCompared }: ColumnChoice): Column[] {
   const names = fields.map((field) => ({ heading: FIELD_HEADING[field], least: LEAST_NAME }));
   return [
     ...(fields.length === 0 ? [{ heading: '' }] : names),
     { heading: 'COST', isNumeric: true },
     { heading: 'SHARE', isNumeric: true },
+    ...(isCompared ? ['BEFORE', 'CHANGE'].map((heading) => ({ heading, isNumeric: true })) : []),
     ...(hasUsage ? [{ heading: 'USAGE', isNumeric: true }] : []),
     { heading: 'TREND' },
   ];
@@ -116,23 +159,14 @@ const FIELD_HEADING = {
   billingDimension: 'DIMENSION',
 } as const satisfies Record<EntryField, string>;
 
-/** The fields that the entries have, enriched ones included, in canonical order. */
-function shownFields(entries: readonly MetricsEntry[]): EntryField[] {
-  return GROUP_BY_DIMENSIONS.map((dimension) => ENTRY_FIELD[dimension]).filter((field) =>
-    entries.some((entry) => entry[field] !== undefined),
-  );
+/** Those that were asked for and those that enrich them, in canonical order. */
+function shownFields({ groupBy, hidesWorkspace }: Report): EntryField[] {
+  const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
+  return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
 }
 
 function costSeries({ timeseries }: MetricsEntry): number[] {
   return timeseries.map(({ cost }) => approximateDecimal(cost));
-}
-
-/** `12.3%`; less than a twentieth of a percent, but not nothing, is `<0.1%`. */
-function shareText(cost: DecimalText, total: DecimalText): string {
-  const percent = percentOf(cost, total);
-  if (percent === undefined) return '–';
-  if (percent === '0' && cost !== '0') return '<0.1%';
-  return percent.includes('.') ? `${percent}%` : `${percent}.0%`;
 }
 
 function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExact: boolean): string {

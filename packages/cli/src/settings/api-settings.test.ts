@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiSettings } from './api-settings.js';
 import type { ConfigFile, LocalStackFile } from './saved-files.js';
-import { readEnvironment } from './settings.js';
+import { placeText, readEnvironment } from './settings.js';
 
 const STACK: LocalStackFile = {
   path: '/project/.meterline/local.json',
@@ -9,6 +9,8 @@ const STACK: LocalStackFile = {
     apiUrl: 'http://127.0.0.1:8080',
     redisUrl: 'redis://127.0.0.1:2',
     clickhouseUrl: 'http://127.0.0.1:3',
+    clickhouseUser: 'meterline',
+    clickhousePassword: 'of the stack',
     clickhouseDatabase: 'local',
     account: 'demo',
     adminKey: 'stack-key',
@@ -36,22 +38,18 @@ function settings({ variables = {}, stack, config }: Found): ApiSettings {
 }
 
 describe('the API', () => {
-  it('is that of the flag, the variable, the local stack, the login, or the default, in this order', async () => {
+  it('is that of the flag, the variable, the login, the local stack, or the default, in this order', async () => {
     const variables = { METERLINE_API_URL: 'https://variable.example.com/' };
     const everything = { variables, stack: STACK, config: CONFIG };
     const chosen = async (found: Found, apiUrl?: string) =>
-      (await settings(found).access(apiUrl ? { apiUrl } : {})).url;
-    expect(await chosen(everything, 'https://flag.example.com/v0')).toEqual({
-      value: 'https://flag.example.com',
-      source: '--api-url',
-    });
-    expect(await chosen(everything)).toEqual({ value: 'https://variable.example.com', source: 'METERLINE_API_URL' });
-    expect(await chosen({ stack: STACK, config: CONFIG })).toEqual({
-      value: 'http://127.0.0.1:8080',
-      source: STACK.path,
-    });
-    expect(await chosen({ config: CONFIG })).toEqual({ value: 'https://billing.example.com', source: CONFIG.path });
-    expect(await chosen({})).toEqual({ value: 'http://127.0.0.1:8080', source: 'the default' });
+      placeText((await settings(found).access(apiUrl ? { apiUrl } : {})).url);
+    expect(await chosen(everything, 'https://flag.example.com/v0')).toBe('https://flag.example.com (flag: --api-url)');
+    expect(await chosen(everything)).toBe('https://variable.example.com (environment: METERLINE_API_URL)');
+    expect(await chosen({ stack: STACK, config: CONFIG })).toBe(
+      'https://billing.example.com (login file: /home/me/.config/meterline/config.json)',
+    );
+    expect(await chosen({ stack: STACK })).toBe('http://127.0.0.1:8080 (local stack: /project/.meterline/local.json)');
+    expect(await chosen({})).toBe('http://127.0.0.1:8080 (default)');
   });
 
   it.each(['billing', 'ftp://x', 'https://user:pass@x', 'https://x/?a=1'])('cannot be %s', async (apiUrl) => {
@@ -62,10 +60,26 @@ describe('the API', () => {
 describe('the key and the account', () => {
   it('come with the address that they stand beside', async () => {
     const both = settings({ stack: STACK, config: CONFIG });
-    expect(await both.access({})).toMatchObject({ key: { value: 'stack-key' }, account: { value: 'demo' } });
-    expect(await both.access({ apiUrl: 'https://billing.example.com/v0/' })).toMatchObject({
-      key: { value: 'kept-key', source: CONFIG.path },
-      account: { value: 'acme', source: CONFIG.path },
+    expect(await both.access({})).toMatchObject({ key: { value: 'kept-key' }, account: { value: 'acme' } });
+    expect(await both.access({ apiUrl: 'http://127.0.0.1:8080/v0/' })).toMatchObject({
+      key: { value: 'stack-key', source: STACK.path },
+      account: { value: 'demo', source: STACK.path },
+    });
+  });
+
+  it('of a login with the local stack are those of the login', async () => {
+    const login = { ...CONFIG.login, apiUrl: 'http://127.0.0.1:8080' };
+    const both = settings({ stack: STACK, config: { ...CONFIG, login } });
+    expect(await both.access({ apiUrl: 'http://127.0.0.1:8080' })).toMatchObject({ key: { value: 'kept-key' } });
+    expect(await both.unusedStack(await both.access({}))).toBeUndefined();
+  });
+
+  it('says which local stack is not asked', async () => {
+    const both = settings({ stack: STACK, config: CONFIG });
+    expect(await both.unusedStack(await both.access({}))).toEqual({
+      value: 'http://127.0.0.1:8080',
+      kind: 'local stack',
+      source: STACK.path,
     });
   });
 
@@ -80,11 +94,12 @@ describe('the key and the account', () => {
     const variables = { METERLINE_API_KEY: 'variable-key', METERLINE_ACCOUNT: 'variable' };
     expect(await settings({ variables, stack: STACK }).access({ account: 'flag' })).toMatchObject({
       url: { source: STACK.path },
-      key: { value: 'variable-key', source: 'METERLINE_API_KEY' },
-      account: { value: 'flag', source: '--account' },
+      key: { value: 'variable-key', kind: 'environment', source: 'METERLINE_API_KEY' },
+      account: { value: 'flag', kind: 'flag', source: '--account' },
     });
     expect((await settings({ variables, stack: STACK }).access({})).account).toEqual({
       value: 'variable',
+      kind: 'environment',
       source: 'METERLINE_ACCOUNT',
     });
   });

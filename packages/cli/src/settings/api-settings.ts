@@ -1,11 +1,12 @@
 /** Where the API is, which key to show it, and whose usage to ask for. */
 import { usageError } from '../command.js';
 import type { ConfigFile, LocalStackFile } from './saved-files.js';
-import { type Environment, type Setting, setting } from './settings.js';
+import { type Environment, ofFlag, ofVariable, type Setting, type SettingKind } from './settings.js';
 
 export interface ApiFlags {
   readonly apiUrl?: string;
   readonly account?: string;
+  readonly debug?: boolean;
 }
 
 export interface ApiAccess {
@@ -20,19 +21,21 @@ export interface ApiAccess {
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
+const DEFAULT_SETTING: Setting = { value: DEFAULT_URL, kind: 'default', source: 'the default' };
 
 /** How the settings are found, for --help. */
 export const API_SETTINGS_HELP = `
 The API's address, key and account come from flags, else METERLINE_API_URL, METERLINE_API_KEY and
-METERLINE_ACCOUNT, else a local stack that runs here (npm start), else the file that
-"meterline login" writes, else ${DEFAULT_URL}. A key from a file goes only to the address
-that stands beside it in that file.`;
+METERLINE_ACCOUNT, else the file that "meterline login" writes, else a local stack that runs here
+(npm start), else ${DEFAULT_URL}. A key from a file goes only to the address that
+stands beside it in that file. "meterline whoami" shows what is used, and where it comes from.`;
 
 /** An address with the key and the account that were found beside it. */
 interface Place {
   readonly url: string;
   readonly key: string;
   readonly account: string | undefined;
+  readonly kind: SettingKind;
   readonly source: string;
 }
 
@@ -54,29 +57,48 @@ export class ApiSettings {
 
   /** @throws CommandError when an address or a file cannot be used */
   async access(flags: ApiFlags): Promise<ApiAccess> {
-    const { METERLINE_ACCOUNT, METERLINE_API_KEY, METERLINE_API_URL } = this.#environment;
-    const account = setting(flags.account, '--account') ?? setting(METERLINE_ACCOUNT, 'METERLINE_ACCOUNT');
-    const key = setting(METERLINE_API_KEY, 'METERLINE_API_KEY');
-    const named = setting(flags.apiUrl, '--api-url') ?? setting(METERLINE_API_URL, 'METERLINE_API_URL');
+    const environment = this.#environment;
+    const account = ofFlag(flags.account, '--account') ?? ofVariable(environment, 'METERLINE_ACCOUNT');
+    const key = ofVariable(environment, 'METERLINE_API_KEY');
+    const named = ofFlag(flags.apiUrl, '--api-url') ?? ofVariable(environment, 'METERLINE_API_URL');
     const url = named && { ...named, value: canonicalUrl(named) };
     if (url && key && account) return { url, key, account, warnings: [] };
 
-    const stack = await this.#findLocalStack();
     const config = await this.#readConfigFile();
-    const places = [...placeOfStack(stack), ...placeOfConfig(config)];
-    const place = url ? places.find((candidate) => candidate.url === url.value) : places[0];
-    const usesConfig = place !== undefined && place.source === config?.path;
+    const matches = (candidate: Place) => url === undefined || candidate.url === url.value;
+    // What a person has logged in to on purpose goes before what happens to run here.
+    const login = placeOfConfig(config);
+    const place = login && matches(login) ? login : await this.#stack(matches);
     return {
-      url: url ?? setting(place?.url, place?.source) ?? { value: DEFAULT_URL, source: 'the default' },
-      key: key ?? setting(place?.key, place?.source),
-      account: account ?? setting(place?.account, place?.source),
-      warnings: usesConfig && config.isOpen ? [`others can read your key: chmod 600 ${config.path}`] : [],
+      url: url ?? settingOf(place, place?.url) ?? DEFAULT_SETTING,
+      key: key ?? settingOf(place, place?.key),
+      account: account ?? settingOf(place, place?.account),
+      warnings: place?.kind === 'login file' && config?.isOpen ? [openFileWarning(config.path)] : [],
     };
+  }
+
+  /** The address of a local stack that runs here and is not asked. */
+  async unusedStack({ url }: ApiAccess): Promise<Setting | undefined> {
+    const stack = await this.#stack((place) => place.url !== url.value);
+    return settingOf(stack, stack?.url);
+  }
+
+  async #stack(matches: (place: Place) => boolean): Promise<Place | undefined> {
+    const place = placeOfStack(await this.#findLocalStack());
+    return place && matches(place) ? place : undefined;
   }
 }
 
+function openFileWarning(path: string): string {
+  return `others can read your key: chmod 600 ${path}`;
+}
+
+function settingOf(place: Place | undefined, value: string | undefined): Setting | undefined {
+  return place && value !== undefined ? { value, kind: place.kind, source: place.source } : undefined;
+}
+
 /** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
-export function canonicalUrl({ value, source }: Setting): string {
+export function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);
@@ -87,15 +109,16 @@ export function canonicalUrl({ value, source }: Setting): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
 }
 
-function placeOfStack(stack: LocalStackFile | undefined): Place[] {
-  if (!stack) return [];
+function placeOfStack(stack: LocalStackFile | undefined): Place | undefined {
+  if (!stack) return undefined;
   const { path: source, addresses } = stack;
   const url = canonicalUrl({ value: addresses.apiUrl, source });
-  return [{ url, key: addresses.adminKey, account: addresses.account, source }];
+  return { url, key: addresses.adminKey, account: addresses.account, kind: 'local stack', source };
 }
 
-function placeOfConfig(config: ConfigFile | undefined): Place[] {
-  if (!config) return [];
+function placeOfConfig(config: ConfigFile | undefined): Place | undefined {
+  if (!config) return undefined;
   const { path: source, login } = config;
-  return [{ url: canonicalUrl({ value: login.apiUrl, source }), key: login.apiKey, account: login.account, source }];
+  const url = canonicalUrl({ value: login.apiUrl, source });
+  return { url, key: login.apiKey, account: login.account, kind: 'login file', source };
 }

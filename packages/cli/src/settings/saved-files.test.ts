@@ -62,6 +62,8 @@ const ADDRESSES = {
   apiUrl: 'http://127.0.0.1:1',
   redisUrl: 'redis://127.0.0.1:2',
   clickhouseUrl: 'http://127.0.0.1:3',
+  clickhouseUser: 'meterline',
+  clickhousePassword: 'of the stack',
   clickhouseDatabase: 'meterline',
   account: 'demo',
   adminKey: 'a',

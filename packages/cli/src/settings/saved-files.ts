@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { systemErrorCode, usageError } from '../command.js';
 import type { Environment } from './settings.js';
 
-const OWNER_ONLY = 0o600;
 const FOR_OTHERS = 0o077;
 
 const loginSchema = z.object({
@@ -55,9 +54,9 @@ export async function readConfigFile(path: string): Promise<ConfigFile | undefin
  */
 export async function writeConfigFile(path: string, login: Login): Promise<void> {
   // Loaded only here: every command loads this module.
-  const { default: writeFileAtomic } = await import('write-file-atomic');
+  const { writePrivateText } = await import('@meterline/service/private-file');
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFileAtomic(path, `${JSON.stringify(login, null, 2)}\n`, { mode: OWNER_ONLY });
+  await writePrivateText(path, `${JSON.stringify(login, null, 2)}\n`);
 }
 
 /** @returns whether there was one */
@@ -80,6 +79,8 @@ const localStackSchema = z.object({
   apiUrl: z.url(),
   redisUrl: z.url(),
   clickhouseUrl: z.url(),
+  clickhouseUser: z.string().min(1),
+  clickhousePassword: z.string(),
   clickhouseDatabase: z.string().min(1),
   account: z.string(),
   adminKey: z.string(),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CommandError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
-import { displayUrl, type Environment, readEnvironment, Settings } from './settings.js';
+import { type ClickHouseFlags, displayUrl, type Environment, readEnvironment, Settings } from './settings.js';
 
 const STACK: LocalStackFile = {
   path: '/project/.meterline/local.json',
@@ -9,6 +9,8 @@ const STACK: LocalStackFile = {
     apiUrl: 'http://127.0.0.1:1',
     redisUrl: 'redis://127.0.0.1:2',
     clickhouseUrl: 'http://127.0.0.1:3',
+    clickhouseUser: 'meterline',
+    clickhousePassword: 'of the stack',
     clickhouseDatabase: 'local',
     account: 'demo',
     adminKey: 'a',
@@ -25,10 +27,26 @@ describe('the address of Redis', () => {
   it('is the flag, else the variable, else the local stack, else the default', async () => {
     const flags = { redisUrl: 'redis://flag' };
     const variables = { REDIS_URL: 'redis://variable' };
-    expect(await settings(variables, STACK).redisUrl(flags)).toEqual({ value: 'redis://flag', source: '--redis-url' });
-    expect(await settings(variables, STACK).redisUrl({})).toEqual({ value: 'redis://variable', source: 'REDIS_URL' });
-    expect(await settings({}, STACK).redisUrl({})).toEqual({ value: 'redis://127.0.0.1:2', source: STACK.path });
-    expect(await settings({}).redisUrl({})).toEqual({ value: 'redis://127.0.0.1:6379', source: 'the default' });
+    expect(await settings(variables, STACK).redisUrl(flags)).toEqual({
+      value: 'redis://flag',
+      kind: 'flag',
+      source: '--redis-url',
+    });
+    expect(await settings(variables, STACK).redisUrl({})).toEqual({
+      value: 'redis://variable',
+      kind: 'environment',
+      source: 'REDIS_URL',
+    });
+    expect(await settings({}, STACK).redisUrl({})).toEqual({
+      value: 'redis://127.0.0.1:2',
+      kind: 'local stack',
+      source: STACK.path,
+    });
+    expect(await settings({}).redisUrl({})).toEqual({
+      value: 'redis://127.0.0.1:6379',
+      kind: 'default',
+      source: 'the default',
+    });
   });
 
   it('is not looked for in a local stack that nobody asked for', async () => {
@@ -79,11 +97,22 @@ describe('the settings of ClickHouse', () => {
       },
     );
     expect(chosen).toEqual({
-      url: { value: 'http://variable:8123', source: 'CLICKHOUSE_URL' },
+      url: { value: 'http://variable:8123', kind: 'environment', source: 'CLICKHOUSE_URL' },
       user: 'ann',
       password: 'secret',
       database: 'local',
     });
+  });
+
+  it('send the password of a local stack to its own server and user alone', async () => {
+    const login = async (variables: Record<string, string>, flags: ClickHouseFlags = {}) => {
+      const { user, password } = await settings(variables, STACK).clickhouse(flags);
+      return [user, password];
+    };
+    expect(await login({})).toEqual(['meterline', 'of the stack']);
+    expect(await login({}, { clickhouseUser: 'ann' })).toEqual(['ann', '']);
+    expect(await login({ CLICKHOUSE_URL: 'http://variable:8123' })).toEqual(['default', '']);
+    expect(await login({}, { clickhouseUrl: 'http://flag:8123' })).toEqual(['default', '']);
   });
 });
 

@@ -35,9 +35,13 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   return environmentSchema.parse(variables);
 }
 
-/** A value and where it was found, for messages: `--redis-url`, `REDIS_URL`, a file's path, `the default`. */
+export type SettingKind = 'flag' | 'environment' | 'login file' | 'local stack' | 'default';
+
+/** A value and where it was found. */
 export interface Setting {
   readonly value: string;
+  readonly kind: SettingKind;
+  /** For messages: `--redis-url`, `REDIS_URL`, a file's path, `the default`. */
   readonly source: string;
 }
 
@@ -77,7 +81,7 @@ export class Settings {
   /** @throws CommandError when what was found is no address of a Redis */
   async redisUrl({ redisUrl }: RedisFlags): Promise<Setting> {
     const url = await this.#choose(
-      setting(redisUrl, '--redis-url') ?? setting(this.#environment.REDIS_URL, 'REDIS_URL'),
+      ofFlag(redisUrl, '--redis-url') ?? ofVariable(this.#environment, 'REDIS_URL'),
       'redisUrl',
       'redis://127.0.0.1:6379',
     );
@@ -88,23 +92,34 @@ export class Settings {
   /** @throws CommandError when what was found is no address of a ClickHouse */
   async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
     const url = await this.#choose(
-      setting(flags.clickhouseUrl, '--clickhouse-url') ?? setting(this.#environment.CLICKHOUSE_URL, 'CLICKHOUSE_URL'),
+      ofFlag(flags.clickhouseUrl, '--clickhouse-url') ?? ofVariable(this.#environment, 'CLICKHOUSE_URL'),
       'clickhouseUrl',
       'http://127.0.0.1:8123',
     );
     const database = await this.#choose(
-      setting(flags.clickhouseDatabase, '--clickhouse-database') ??
-        setting(this.#environment.CLICKHOUSE_DATABASE, 'CLICKHOUSE_DATABASE'),
+      ofFlag(flags.clickhouseDatabase, '--clickhouse-database') ?? ofVariable(this.#environment, 'CLICKHOUSE_DATABASE'),
       'clickhouseDatabase',
       'meterline',
     );
     const { clickHouseUrlFault } = await import('@meterline/warehouse');
     return {
       url: requireUrl(url, clickHouseUrlFault),
-      user: flags.clickhouseUser ?? this.#environment.CLICKHOUSE_USER ?? 'default',
-      password: flags.clickhousePassword ?? this.#environment.CLICKHOUSE_PASSWORD ?? '',
+      ...(await this.#clickhouseLogin(flags, url)),
       database: database.value,
     };
+  }
+
+  /** The local stack's password is for its own server and user, and goes to no other. */
+  async #clickhouseLogin({ clickhouseUser, clickhousePassword }: ClickHouseFlags, url: Setting) {
+    const user = clickhouseUser ?? this.#environment.CLICKHOUSE_USER;
+    const password = clickhousePassword ?? this.#environment.CLICKHOUSE_PASSWORD;
+    if (user === undefined && password === undefined) {
+      const stack = await this.#findLocalStack();
+      if (stack && stack.path === url.source) {
+        return { user: stack.addresses.clickhouseUser, password: stack.addresses.clickhousePassword };
+      }
+    }
+    return { user: user ?? 'default', password: password ?? '' };
   }
 
   queuePrefix({ queuePrefix }: RedisFlags): string {
@@ -113,7 +128,7 @@ export class Settings {
 
   /** The file of the price book; undefined for the built-in one. */
   priceBookFile(flag: string | undefined): Setting | undefined {
-    return setting(flag, '--book') ?? setting(this.#environment.PRICE_BOOK, 'PRICE_BOOK');
+    return ofFlag(flag, '--book') ?? ofVariable(this.#environment, 'PRICE_BOOK');
   }
 
   async #choose(
@@ -123,13 +138,33 @@ export class Settings {
   ): Promise<Setting> {
     if (given) return given;
     const stack = await this.#findLocalStack();
-    return stack ? { value: stack.addresses[field], source: stack.path } : { value: fallback, source: 'the default' };
+    return stack
+      ? { value: stack.addresses[field], kind: 'local stack', source: stack.path }
+      : { value: fallback, kind: 'default', source: 'the default' };
   }
 }
 
-/** Undefined for a value that is not there. */
-export function setting(value: string | undefined, source: string | undefined): Setting | undefined {
-  return value === undefined || source === undefined ? undefined : { value, source };
+/** `http://127.0.0.1:8080 (local stack: /project/.meterline/local.json)`. */
+export function placeText({ value, kind, source }: Setting): string {
+  return kind === 'default' ? `${value} (default)` : `${value} (${kind}: ${source})`;
+}
+
+/** Of a key: its kind and the beginning of its id, which is no secret. */
+const SHOWN_CHARACTERS = 10;
+
+export function keyStart(key: string): string {
+  return `${key.slice(0, SHOWN_CHARACTERS)}…`;
+}
+
+/** @param flag `--redis-url` @returns undefined when it was not given */
+export function ofFlag(value: string | undefined, flag: string): Setting | undefined {
+  return value === undefined ? undefined : { value, kind: 'flag', source: flag };
+}
+
+/** @returns undefined when it is not set */
+export function ofVariable(environment: Environment, name: keyof Environment): Setting | undefined {
+  const value = environment[name];
+  return value === undefined ? undefined : { value, kind: 'environment', source: name };
 }
 
 /** An address as it may be shown: without its password. */

@@ -1,16 +1,20 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
-import { type EpochMs, type Role, sumDecimals } from '@meterline/catalog';
+import { type EpochMs, type Role, sumDecimals, upTo } from '@meterline/catalog';
+import { useState } from 'react';
 import { amountOf } from '../breakdown/breakdown.js';
 import { ChartCard } from '../chart/chart-card.js';
-import { FilterBar } from '../controls/filters.js';
+import { FilterBar, FilterChips } from '../controls/filters.js';
 import { Toolbar } from '../controls/toolbar.js';
+import { FilterProblem } from '../metrics/filter-query.js';
 import type { PreviousPeriod } from '../metrics/queries.js';
 import { periodWindow } from '../period/period.js';
 import { Empty } from '../states/empty.js';
 import { MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
 import { problemOf } from '../states/problem.js';
+import { ViewLink } from '../table/cells.js';
 import { TableCard } from '../table/table-card.js';
 import { navigate } from '../view/address.js';
+import { breadcrumb } from '../view/breadcrumb.js';
 import { type View, withGroups } from '../view/view.js';
 import { Figures } from './figures.js';
 import { useAccountView } from './use-account-view.js';
@@ -29,7 +33,9 @@ interface AccountViewProps {
 
 export function AccountView({ account, role, view, now, refresh }: AccountViewProps) {
   const shown = useAccountView(account, view, role, now);
-  const { query, measure, isRefused, isStale, result, breakdown, first, before, previous } = shown;
+  const { query, measure, isRefused, isStale, result, breakdown, first, compared, previous, filterError } = shown;
+  const [isFiltering, setFiltering] = useState(false);
+  const window = periodWindow(view.period, now);
   const settled = { ...view, groupBy: shown.groupBy };
   const workspaceReason = role === 'member' ? MEMBERS_ONLY_SEE_ALL : undefined;
   const retry = () => void result.refetch();
@@ -41,8 +47,10 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
 
   return (
     <>
-      <Toolbar {...{ view, now, workspaceReason }} window={periodWindow(view.period, now)} />
-      <FilterBar {...{ account, view, query, workspaceReason }} />
+      <Toolbar {...{ account, view, now, workspaceReason, window, isFiltering }} onFilter={setFiltering} />
+      {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
+      <Breadcrumb view={view} />
+      <FilterChips view={view} />
       {failureReason && !error && <Waiting error={failureReason} failures={failureCount} onRetry={retry} />}
       {isRefused ? (
         <MessagePanel title="Workspaces are for admins">
@@ -51,14 +59,20 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
             Show the account as a whole
           </button>
         </MessagePanel>
+      ) : filterError instanceof FilterProblem ? (
+        <MessagePanel title="These filters cannot be asked for">
+          <p>{filterError.message}</p>
+        </MessagePanel>
+      ) : filterError ? (
+        <ProblemPanel error={filterError} account={account} onRetry={() => void shown.refetchFilters()} />
       ) : error && !breakdown ? (
         <ProblemPanel error={error} account={account} onRetry={retry} />
       ) : isEmpty ? (
-        <Empty {...{ account, view, now }} onRefresh={refresh} />
+        <Empty {...{ account, view, now, role }} onRefresh={refresh} />
       ) : (
         <div className={isStale ? 'content stale' : 'content'}>
           {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
-          {before && shown.comparison.error && (
+          {compared && shown.comparison.error && (
             <div className="banner" role="alert">
               <span>The period before cannot be read: {problemOf(shown.comparison.error, account).text}</span>
               <button type="button" className="quiet" onClick={() => void shown.comparison.refetch()}>
@@ -67,11 +81,11 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
             </div>
           )}
           <Figures
-            {...{ shown, now }}
-            previous={before && (previous ? { window: before, total: totalOf(previous) } : null)}
+            {...{ account, view, shown }}
+            previous={compared && (previous ? { ...compared, total: totalOf(previous) } : null)}
           />
-          <ChartCard shown={shown} view={settled} />
-          <TableCard {...{ account, shown }} view={settled} />
+          <ChartCard {...{ account, shown }} view={settled} />
+          <TableCard {...{ account, shown, role }} view={settled} />
         </div>
       )}
     </>
@@ -82,4 +96,21 @@ function withoutWorkspace({ filters, groupBy }: View): Partial<View> {
   const { workspace: _removed, ...others } = filters;
   const rest = groupBy.filter((dimension) => dimension !== 'workspace');
   return { filters: others, groupBy: rest.length > 0 ? rest : ['resource_type'] };
+}
+
+/** The steps that led into a group or a day, each a way back. */
+function Breadcrumb({ view }: { readonly view: View }) {
+  const crumbs = breadcrumb(view);
+  if (crumbs.length === 0) return null;
+  return (
+    <nav className="breadcrumb" aria-label="Breadcrumb">
+      <ol>
+        {crumbs.map(({ key, label, to }) => (
+          <li key={key} aria-current={to ? undefined : 'page'} title={label}>
+            {to ? <ViewLink to={to}>{label}</ViewLink> : label}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
 }

@@ -1,34 +1,58 @@
 /** Everything that the view of an account shows: the question, the answers so far, and what is still missing. */
-import type { EpochMs, Role, Unit } from '@meterline/catalog';
+import {
+  bucketAxis,
+  type ComparedWindow,
+  type Comparison,
+  comparedWindow,
+  type EpochMs,
+  groupKey,
+  type Role,
+  upTo,
+  type Window,
+} from '@meterline/catalog';
+import { MAX_METRICS_PAGE } from '@meterline/catalog/api';
+import type { FilterQuery } from '@meterline/client';
 import { useMemo } from 'react';
-import { type Breakdown, buildBreakdown, groupKey, sumSeries } from '../breakdown/breakdown.js';
-import { API_PAGE_SIZE, useBreakdown, useFurtherPages, usePreviousPeriod, useTotal } from '../metrics/queries.js';
-import { measureOf, metricsQuery, needsAdmin, resolutionOf, usageScope, wholeQuery } from '../metrics/question.js';
-import { isByMonths, periodWindow, presetWindow, previousWindow } from '../period/period.js';
-import { isServerOrder, PAGE_ROWS, rowOf, sortRows } from '../table/rows.js';
+import { type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
+import type { Quantity } from '../breakdown/quantities.js';
+import type { ComparedSeries } from '../chart/chart-figures.js';
+import { monthFigures, monthWindow, withShownDays } from '../forecast/forecast.js';
+import {
+  type Snapshot,
+  snapshotOf,
+  useBreakdown,
+  useDailyCosts,
+  useFurtherPages,
+  usePreviousPeriod,
+} from '../metrics/queries.js';
+import { measureOf, metricsQuery, needsAdmin, usageScope, wholeQuery } from '../metrics/question.js';
+import { useFilterQuery } from '../metrics/values.js';
+import { periodMonths } from '../period/period.js';
+import { isServerOrder, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
 
-/** Any order but the API's own needs all groups. After so many pages the table says that there are more. */
-const MOST_SORTED_PAGES = 100;
+/** Any order but the API's own, and a search, need all groups. After so many pages the table says that there are more. */
+const MOST_READ_PAGES = 100;
 
 export type ShownAccount = ReturnType<typeof useAccountView>;
 
 export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
-  const wanted = periodWindow(view.period, now);
+  const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
   const isRefused = role === 'member' && needsAdmin(view);
-  const result = useBreakdown(account, view, now, !isRefused);
+  const filters = useFilterQuery(account, view.filters, wholeTime(wanted), !isRefused);
+  const result = useBreakdown(account, wanted, filters.query, !isRefused);
   const source = result.data;
 
   // Until the answer comes, the one before is shown, with its own breakdown, period and unit.
   const isStale = result.isPlaceholderData;
-  const { view: of, window } = isStale && source ? source.asked : { view, window: wanted };
+  const asked = isStale && source ? source.asked : wanted;
+  const { view: of, window, resolution, asOf } = asked;
   const { groupBy } = of;
   const { startTime, endTime } = window;
-  const resolution = resolutionOf(of, window);
-  const query = metricsQuery(of, window);
+  const query = source?.asked.query ?? metricsQuery(of, { window: upTo(window, asOf), resolution, filters: {} });
   const measure = measureOf(of);
   const scope = usageScope(of);
-  const unit: Unit | undefined = measure === 'usage' ? scope.unit : undefined;
+  const unit: Quantity | undefined = measure === 'usage' ? scope.unit : undefined;
 
   const breakdown: Breakdown | undefined = useMemo(
     () => source && buildBreakdown(source, groupBy, measure, { startTime, endTime }),
@@ -36,12 +60,16 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   );
 
   const first = source?.first;
-  const neededPages = Math.ceil((view.page * PAGE_ROWS) / API_PAGE_SIZE);
-  const furtherPages = isServerOrder(view.sort) ? neededPages - 1 : MOST_SORTED_PAGES - 1;
+  const neededPages = Math.ceil((view.page * view.pageSize) / MAX_METRICS_PAGE);
+  const needsAll = !isServerOrder(view.sort) || view.search.trim() !== '';
+  const furtherPages = (needsAll ? MOST_READ_PAGES : neededPages) - 1;
   const further = useFurtherPages(account, query, first, furtherPages);
 
-  const before = view.compare ? previousWindow(window, isByMonths(of.period, window), now) : undefined;
-  const previousQuery = before && { ...metricsQuery(of, before), resolution };
+  const { compare } = view;
+  const compared = useMemo(() => compareWith(compare, asked), [compare, asked]);
+  const before = compared?.window;
+  const previousQuery =
+    before && filters.query && metricsQuery(of, { window: before, resolution, filters: filters.query });
   const comparison = usePreviousPeriod(
     account,
     previousQuery,
@@ -53,43 +81,89 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     () => previous && new Map(previous.entries.map((entry) => [groupKey(entry, groupBy), entry.summary.cost])),
     [previous, groupBy],
   );
-  const previousSeries = useMemo(
-    () => previous && sumSeries(previous.whole.data, measure, previous.whole.data[0]?.timeseries.length ?? 0),
-    [previous, measure],
-  );
+  const previousSeries = useMemo((): ComparedSeries | undefined => {
+    if (!previous || !compared) return undefined;
+    const buckets = bucketAxis(compared.window, resolution);
+    const points = sumSeries(previous.whole.data, measure, buckets.length);
+    return { distance: compared.distance, points, buckets };
+  }, [previous, compared, measure, resolution]);
 
-  // This figure is less important, and waits for the breakdown.
-  const monthToDate = useTotal(account, view.filters, presetWindow('month', now), !isRefused && first !== undefined);
+  // These figures are less important, and wait for the breakdown.
+  const month = useMonth(
+    account,
+    asked,
+    filters.query,
+    measure === 'cost' ? breakdown : undefined,
+    !isRefused && first !== undefined,
+  );
 
   const rows = useMemo(() => {
     const entries = [...(first?.data ?? []), ...further.entries];
-    return sortRows(
-      entries.map((entry) => rowOf(entry, groupBy, previousCosts ?? undefined)),
-      view.sort,
-    );
-  }, [first, further.entries, groupBy, view.sort, previousCosts]);
+    const all = entries.map((entry) => rowOf(entry, groupBy, previousCosts ?? undefined));
+    return searchRows(sortRows(all, view.sort), view.search);
+  }, [first, further.entries, groupBy, view.sort, view.search, previousCosts]);
 
   return {
     groupBy,
     window,
     resolution,
+    asOf,
     query,
     measure,
     unit,
     isRefused,
     isStale,
+    filterError: filters.error,
+    refetchFilters: filters.refetch,
     result,
     breakdown,
     first,
     rows,
+    needsAll,
     further,
-    before,
+    compared,
     comparison,
     previous,
     previousCosts: previousCosts ?? undefined,
-    previousSeries: previousSeries ?? undefined,
-    // Undefined, a dash, when it cannot be read; null while it is on its way.
-    monthToDate: monthToDate.isError ? undefined : (monthToDate.data ?? null),
+    previousSeries,
+    // Undefined when it cannot be read; null while it is on its way.
+    month,
     usageUnit: scope.unit,
   };
+}
+
+function compareWith(
+  comparison: Comparison | undefined,
+  { view, window, resolution, asOf }: Snapshot,
+): ComparedWindow | undefined {
+  return comparison && comparedWindow(comparison, { window, months: periodMonths(view.period), resolution, asOf });
+}
+
+/** From the first to the last instant that any question of the screen is about. */
+function wholeTime(asked: Snapshot): Window {
+  const { window, asOf, view } = asked;
+  const before = compareWith(view.compare, asked)?.window;
+  const starts = [window.startTime, monthWindow(asOf).startTime, before?.startTime ?? window.startTime];
+  return { startTime: Math.min(...starts), endTime: Math.max(asOf, window.startTime + 1) };
+}
+
+/**
+ * The figures of the present month, which agree with the bars wherever those show the same days. Undefined when they cannot be
+ * read, null while they are on their way.
+ * @param breakdown of costs; undefined: not known yet, or not of costs
+ */
+function useMonth(
+  account: string,
+  asked: Snapshot,
+  filters: FilterQuery | undefined,
+  breakdown: Breakdown | undefined,
+  enabled: boolean,
+) {
+  const daily = useDailyCosts(account, filters, asked.asOf, enabled);
+  const { data, isError } = daily;
+  const figures = useMemo(
+    () => data && monthFigures(withShownDays(data, breakdown, asked), asked.asOf),
+    [data, breakdown, asked],
+  );
+  return isError ? undefined : (figures ?? null);
 }

@@ -2,7 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { type DecimalText, decimalText, formatScaled, sumDecimals, ZERO } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import fc from 'fast-check';
-import { type Breakdown, buildBreakdown, OTHER_KEY, peakBucket, SHOWN_GROUPS } from './breakdown.js';
+import {
+  accumulatedBreakdown,
+  type Breakdown,
+  buildBreakdown,
+  OTHER_KEY,
+  peakBucket,
+  SHOWN_GROUPS,
+} from './breakdown.js';
 
 const DAYS = ['2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z', '2026-11-03T00:00:00Z'] as const;
 const WINDOW = { startTime: Date.parse(DAYS[0]), endTime: Date.parse('2026-11-04T00:00:00Z') };
@@ -52,11 +59,14 @@ describe('the breakdown', () => {
     );
   });
 
-  it('shows ten groups by name, and the rest as Other', () => {
+  it('shows ten groups by name, and counts the rest, which no name is confused with', () => {
     const entries = Array.from({ length: 14 }, (_, index) => entry(`group ${index}`, [decimalText('0.1')]));
     const { series } = build(answer(entries));
     expect(series).toHaveLength(SHOWN_GROUPS + 1);
-    expect(series.at(-1)).toMatchObject({ key: OTHER_KEY, label: 'Other', values: undefined, total: '0.4' });
+    expect(series.at(-1)).toMatchObject({ key: OTHER_KEY, label: '4 other groups', values: undefined, total: '0.4' });
+    const named = build(answer([entry('Other', [decimalText('1')])]));
+    expect(named.series).toMatchObject([{ label: 'Other', values: { resourceName: 'Other' } }]);
+    expect(named.series[0]?.key).not.toBe(OTHER_KEY);
   });
 
   it('has no Other when everything is shown', () => {
@@ -76,6 +86,22 @@ describe('the breakdown', () => {
       series: [],
       totals: [ZERO, ZERO, ZERO],
       total: ZERO,
+    });
+  });
+
+  it('has nothing yet in the buckets to come', () => {
+    const cut = answer([
+      { ...entry('one', [decimalText('1')]), timeseries: [{ timestamp: DAYS[0], cost: decimalText('1') }] },
+    ]);
+    expect(build(cut)).toMatchObject({ totals: ['1', '0', '0'], series: [{ points: ['1', '0', '0'] }] });
+  });
+
+  it('can be cumulative, and keeps its totals', () => {
+    const daily = build(answer([entry('one', [decimalText('1'), decimalText('0.5'), decimalText('2')])]));
+    expect(accumulatedBreakdown(daily)).toMatchObject({
+      totals: ['1', '1.5', '3.5'],
+      series: [{ points: ['1', '1.5', '3.5'], total: '3.5' }],
+      total: '3.5',
     });
   });
 

@@ -1,6 +1,6 @@
 /**
- * What the chart shows: the groups that cost most, and "Other". Other is the total minus the groups shown, in every bucket
- * and in sum, so that the bars always add up to what the account is billed, however many groups there are.
+ * What the chart shows: the groups that cost most, and all others as one. Those are the total minus the groups shown, in
+ * every bucket and in sum, so that the bars always add up to what the account is billed, however many groups there are.
  */
 import {
   addDecimals,
@@ -10,6 +10,7 @@ import {
   ENTRY_FIELD,
   type EpochMs,
   type GroupByDimension,
+  groupKey,
   type Resolution,
   subtractDecimals,
   sumDecimals,
@@ -17,17 +18,19 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry, MetricsPoint } from '@meterline/client';
-import type { DimensionValues, Measure } from '../view/view.js';
+import type { DimensionValues } from '../view/filters.js';
+import type { Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';
 
 /** People cannot distinguish more than ten colours. */
 export const SHOWN_GROUPS = 10;
+/** No group has this key: theirs are JSON. A resource may well be named "Other". */
 export const OTHER_KEY = 'other';
 
 export interface Series {
   readonly key: string;
   readonly label: string;
-  /** Undefined for Other, which is many groups. */
+  /** Undefined for the remainder, which is many groups. */
   readonly values: DimensionValues | undefined;
   readonly total: DecimalText;
   /** One amount a bucket. */
@@ -35,9 +38,9 @@ export interface Series {
 }
 
 export interface Breakdown {
-  /** The calendar starts of the buckets. */
+  /** The calendar starts of the buckets, those to come included. */
   readonly buckets: readonly EpochMs[];
-  /** Those that cost most first, Other last. */
+  /** Those that cost most first, the remainder last. */
   readonly series: readonly Series[];
   /** Of all groups, by bucket. */
   readonly totals: readonly DecimalText[];
@@ -60,13 +63,14 @@ export function buildBreakdown(
   const buckets = bucketAxis(window, first.resolution);
   const totals = sumSeries(whole?.data ?? first.data, measure, buckets.length);
   const total = sumDecimals(totals);
-  const shown = first.data.slice(0, SHOWN_GROUPS).map((entry) => seriesOf(entry, groupBy, measure));
+  const shown = first.data.slice(0, SHOWN_GROUPS).map((entry) => seriesOf(entry, groupBy, measure, buckets.length));
   if (first.data.length <= SHOWN_GROUPS && !first.meta.hasMore) return { buckets, series: shown, totals, total };
 
   const points = totals.map((amount, bucket) =>
     shown.reduce((rest, series) => subtractDecimals(rest, series.points[bucket] ?? ZERO), amount),
   );
-  const other = { key: OTHER_KEY, label: 'Other', values: undefined, total: sumDecimals(points), points };
+  const label = first.meta.hasMore ? 'All other groups' : `${first.data.length - SHOWN_GROUPS} other groups`;
+  const other = { key: OTHER_KEY, label, values: undefined, total: sumDecimals(points), points };
   return { buckets, series: [...shown, other], totals, total };
 }
 
@@ -82,19 +86,21 @@ export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, bu
   return totals;
 }
 
-function seriesOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[], measure: Measure): Series {
+function seriesOf(
+  entry: MetricsEntry,
+  groupBy: readonly GroupByDimension[],
+  measure: Measure,
+  buckets: number,
+): Series {
+  const points = entry.timeseries.map((point) => amountOf(point, measure));
   return {
     key: groupKey(entry, groupBy),
     label: groupLabels(entry, groupBy).join(' · '),
     values: entry,
     total: amountOf(entry.summary, measure),
-    points: entry.timeseries.map((point) => amountOf(point, measure)),
+    // What is still to come has no figures.
+    points: [...points, ...new Array<DecimalText>(Math.max(0, buckets - points.length)).fill(ZERO)],
   };
-}
-
-/** Identifies a group, in any window. */
-export function groupKey(values: DimensionValues, groupBy: readonly GroupByDimension[]): string {
-  return JSON.stringify(groupBy.map((dimension) => values[ENTRY_FIELD[dimension]] ?? null));
 }
 
 /** One label for each dimension of the breakdown, in its order; `Everything` without a breakdown. */
@@ -120,6 +126,20 @@ export function peakBucket(totals: readonly DecimalText[]): number | undefined {
     most = amount;
   }
   return peak;
+}
+
+/** Every bucket with what came before it: what the bars show when they are cumulative. */
+export function accumulated(points: readonly DecimalText[]): DecimalText[] {
+  let sum = ZERO;
+  return points.map((point) => {
+    sum = addDecimals(sum, point);
+    return sum;
+  });
+}
+
+export function accumulatedBreakdown(breakdown: Breakdown): Breakdown {
+  const series = breakdown.series.map((each) => ({ ...each, points: accumulated(each.points) }));
+  return { ...breakdown, series, totals: accumulated(breakdown.totals) };
 }
 
 /** For texts about one bucket. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { addDecimals, decimalText } from '@meterline/catalog';
-import { amountText, axisText, changeFrom, changePercentText, differenceText, shareOf, shareText } from './texts.js';
+import { addDecimals, changeFrom, decimalText } from '@meterline/catalog';
+import { quantityOf } from './quantities.js';
+import { amountText, axisText, changePercentText, differenceText, exactText, filterText, shareOf } from './texts.js';
+
+const GB_HOUR = quantityOf('agent_compute_runtime_gbs');
 
 describe('rounded amounts', () => {
   it.each([
@@ -13,7 +16,12 @@ describe('rounded amounts', () => {
   });
 
   it('usage has its unit, whose hyphen stays', () => {
-    expect(amountText(decimalText('-1234.56'), 'gbs')).toBe('−1,234.6 GB-s');
+    expect(amountText(decimalText('-4444416'), GB_HOUR)).toBe('−1,234.56 GB-h');
+  });
+
+  it('have all their digits behind them, usage in the unit in which it is exact', () => {
+    expect(exactText(decimalText('-1234.567890123456'), undefined)).toBe('−$1,234.567890123456');
+    expect(exactText(decimalText('4444416.5'), GB_HOUR)).toBe('4,444,416.5 GB-s');
   });
 
   it('a difference has its sign', () => {
@@ -27,26 +35,24 @@ describe('rounded amounts', () => {
     [1_200, undefined, '$1.2K'],
     [0.000002, undefined, '$0.000002'],
     [0.30000000000000004, undefined, '$0.3'],
-    [150e6, 'gbs', '150M'],
-    [0, 'hours', '0'],
+    [150e6, GB_HOUR, '150M'],
+    [0, GB_HOUR, '0'],
   ] as const)('%s on an axis (%s) is %s', (value, unit, text) => {
     expect(axisText(value, unit)).toBe(text);
   });
 });
 
-describe('a share', () => {
+describe('a filter', () => {
   it.each([
-    ['1', '8', '12.5%'],
-    ['1', '4', '25.0%'],
-    ['8', '8', '100.0%'],
-    ['0.00001', '8', '<0.1%'],
-    ['0', '8', '0.0%'],
-    ['7.9999', '8', '>99.9%'],
-    ['0', '0', '–'],
-  ])('%s of %s is %s', (part, whole, text) => {
-    expect(shareText(decimalText(part), decimalText(whole))).toBe(text);
+    [['agent'], false, 'Agent'],
+    [['agent', 'job'], false, '2 values'],
+    [['job'], true, 'all but Job'],
+  ])('%j, excluded: %s, is %s', (values, isExcluded, text) => {
+    expect(filterText('resourceType', { values, isExcluded })).toBe(text);
   });
+});
 
+describe('a share', () => {
   it('has a bar between nothing and everything', () => {
     expect(shareOf(decimalText('1'), decimalText('4'))).toBe(0.25);
     expect(shareOf(decimalText('1'), decimalText('0'))).toBe(0);

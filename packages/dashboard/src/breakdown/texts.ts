@@ -2,19 +2,19 @@
 import {
   approximateDecimal,
   type BillingDimension,
-  compareDecimals,
+  type Change,
   type DecimalText,
   type EntryField,
   formatUsage,
   formatUsd,
+  formatUsdExact,
   type GroupByDimension,
-  grouped,
-  percentOf,
+  percentChangeText,
   type ResourceType,
-  subtractDecimals,
   type Unit,
-  ZERO,
 } from '@meterline/catalog';
+import type { Filter } from '../view/filters.js';
+import { type Quantity, quantityText } from './quantities.js';
 
 export const DIMENSION_LABEL = {
   workspace: 'Workspace',
@@ -63,31 +63,26 @@ export function valueLabel(field: EntryField, value: string): string {
   return LABELS_OF_FIELD[field]?.[value] ?? value;
 }
 
-const USAGE_DIGITS = 1;
+/** Rounded the same way wherever it stands: money to cents. @param unit undefined: money */
+export function amountText(amount: DecimalText, unit: Quantity | undefined): string {
+  const text = unit === undefined ? formatUsd(amount) : quantityText(amount, unit);
+  return text.replace(/^-/, '−');
+}
 
-/** Rounded, for places where all digits would be too many. @param unit undefined: money */
-export function amountText(amount: DecimalText, unit: Unit | undefined): string {
-  const text = unit === undefined ? formatUsd(amount) : formatUsage(amount, unit, USAGE_DIGITS);
+/** Every digit. Usage is in the API's own unit: in any other it may have no end. */
+export function exactText(amount: DecimalText, unit: Quantity | undefined): string {
+  const text = unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit.base);
   return text.replace(/^-/, '−');
 }
 
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-const SIGNIFICANT = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3, maximumFractionDigits: 14 });
+const SIGNIFICANT = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3, maximumFractionDigits: 20 });
 
 /** A number on an axis, which is no exact amount. */
-export function axisText(value: number, unit: Unit | undefined): string {
+export function axisText(value: number, unit: Quantity | undefined): string {
   if (value === 0) return unit === undefined ? '$0' : '0';
   const text = Math.abs(value) >= 1_000 ? COMPACT.format(value) : SIGNIFICANT.format(value);
   return unit === undefined ? `$${text}` : text;
-}
-
-/** `12.3%`. Only zero is written as 0.0%, and only the whole as 100.0%. */
-export function shareText(part: DecimalText, whole: DecimalText): string {
-  const share = percentOf(part, whole);
-  if (share === undefined) return '–';
-  if (share === ZERO && part !== ZERO) return '<0.1%';
-  if (share === '100' && part !== whole) return '>99.9%';
-  return `${share.includes('.') ? share : `${share}.0`}%`;
 }
 
 /** From 0 to 1, for the length of a bar. */
@@ -96,32 +91,22 @@ export function shareOf(part: DecimalText, whole: DecimalText): number {
   return denominator > 0 ? Math.min(1, Math.max(0, approximateDecimal(part) / denominator)) : 0;
 }
 
-/** By how much an amount changed, in its own unit and in percent. */
-export interface Change {
-  /** Negative when there is less than before. */
-  readonly difference: DecimalText;
-  /** One digit after the point; undefined when there was nothing before. */
-  readonly percent: DecimalText | undefined;
-  readonly direction: 'up' | 'down' | 'same';
-}
-
-export function changeFrom(before: DecimalText, now: DecimalText): Change {
-  const difference = subtractDecimals(now, before);
-  const sign = compareDecimals(difference, ZERO);
-  return {
-    difference,
-    percent: percentOf(difference, before),
-    direction: sign > 0 ? 'up' : sign < 0 ? 'down' : 'same',
-  };
-}
-
-export function differenceText({ difference, direction }: Change, unit: Unit | undefined): string {
+export function differenceText({ difference, direction }: Change, unit: Quantity | undefined): string {
   return `${direction === 'up' ? '+' : ''}${amountText(difference, unit)}`;
 }
 
+export function exactDifferenceText({ difference, direction }: Change, unit: Quantity | undefined): string {
+  return `${direction === 'up' ? '+' : ''}${exactText(difference, unit)}`;
+}
+
 /** `+12.3%`; `new` when there was nothing before. */
-export function changePercentText({ percent, direction }: Change): string {
-  if (percent === undefined) return direction === 'same' ? '0%' : 'new';
-  const digits = grouped(percent.includes('.') ? percent : `${percent}.0`);
-  return `${direction === 'up' ? '+' : ''}${digits}%`.replace(/^-/, '−');
+export function changePercentText(change: Change): string {
+  return percentChangeText(change).replace(/^-/, '−');
+}
+
+/** `agent-1`, `3 values`, `all but agent-1`. */
+export function filterText(field: EntryField, { values, isExcluded }: Filter): string {
+  const [only = '', ...others] = values;
+  const text = others.length === 0 ? valueLabel(field, only) : `${values.length} values`;
+  return isExcluded ? `all but ${text}` : text;
 }

@@ -1,12 +1,16 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
-import { UNIT_NAME, type Unit } from '@meterline/catalog';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useMemo } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
+import type { Quantity } from '../breakdown/quantities.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
-import { bucketText, bucketWindow } from '../period/period.js';
+import { useBudget } from '../forecast/budget.js';
+import { bucketWindow } from '../period/period.js';
+import { bucketText } from '../period/period-text.js';
 import { ChartSkeleton } from '../states/panels.js';
 import { navigate } from '../view/address.js';
-import { canDrill, drillDown, type View, withGroups } from '../view/view.js';
+import { hasFilters } from '../view/filters.js';
+import { canDrill, drillDown, type View, zoomInto } from '../view/view.js';
+import { chartFigures } from './chart-figures.js';
 import { SeriesTable } from './series-table.js';
 
 /** Marks when the first view is drawn; benchmarks and tests read it. */
@@ -17,14 +21,35 @@ const chart = import('./usage-chart.js');
 const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
 
 interface ChartCardProps {
+  readonly account: string;
   readonly view: View;
   readonly shown: ShownAccount;
 }
 
-export function ChartCard({ view, shown }: ChartCardProps) {
-  const { breakdown, resolution, unit } = shown;
-  const previous = shown.before && shown.previousSeries;
+export function ChartCard({ account, view, shown }: ChartCardProps) {
+  const { breakdown, window, resolution, unit, asOf, month, compared, previousSeries } = shown;
+  const accountBudget = useBudget(account);
+  // A budget is for all that the account uses.
+  const budget = hasFilters(view.filters) ? undefined : accountBudget;
+  const previous = compared && previousSeries;
+  const figures = useMemo(
+    () =>
+      breakdown &&
+      chartFigures({
+        breakdown,
+        window,
+        resolution,
+        unit,
+        asOf,
+        isCumulative: view.isCumulative,
+        toCome: month?.toCome,
+        previous,
+        budget,
+      }),
+    [breakdown, window, resolution, unit, asOf, view.isCumulative, month, previous, budget],
+  );
   const target = (series: number | undefined, bucket: number) => targetOf(view, shown, series, bucket);
+  const zoom = (first: number, last: number) => navigate(zoomInto(view, rangeOf(shown, first, last)));
   return (
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
@@ -39,18 +64,24 @@ export function ChartCard({ view, shown }: ChartCardProps) {
           </button>
         </fieldset>
       </header>
-      {!breakdown && <ChartSkeleton />}
-      {breakdown && view.asTable && (
+      {!figures && <ChartSkeleton />}
+      {figures && view.asTable && (
         <SeriesTable
-          {...{ breakdown, resolution, previous, unit }}
+          figures={figures}
+          isExact={view.isExact}
           viewOf={(series, bucket) => target(series, bucket)?.view}
+          groupViewOf={(series) => {
+            const values = figures.breakdown.series[series]?.values;
+            return values && canDrill(view) ? drillDown(view, values) : undefined;
+          }}
         />
       )}
-      {breakdown && !view.asTable && (
+      {figures && !view.asTable && (
         <Suspense fallback={<ChartSkeleton />}>
           <UsageChart
-            {...{ breakdown, resolution, previous, unit }}
+            figures={figures}
             onDrawn={markFirstView}
+            onZoom={zoom}
             onChoose={(series, bucket) => {
               const to = target(series, bucket)?.view;
               if (to) navigate(to);
@@ -63,33 +94,37 @@ export function ChartCard({ view, shown }: ChartCardProps) {
   );
 }
 
-/** Opens the group; without a group, or when it cannot be broken down further, the bucket's time. */
-function targetOf(
-  view: View,
-  { resolution, window, breakdown }: ShownAccount,
-  series: number | undefined,
-  bucket: number,
-) {
+/** Opens the group in the bucket's time; without a group, or when it cannot be broken down further, that time alone. */
+function targetOf(view: View, shown: ShownAccount, series: number | undefined, bucket: number) {
+  const { resolution, breakdown } = shown;
+  const start = breakdown?.buckets[bucket];
+  if (start === undefined) return undefined;
+  const period = rangeOf(shown, bucket, bucket);
+  const time = bucketText(start, resolution);
   const chosen = series === undefined ? undefined : breakdown?.series[series];
   if (chosen?.values && canDrill(view)) {
-    return { view: drillDown(view, chosen.values), hint: `Click to break down ${chosen.label}` };
+    return { view: drillDown(view, chosen.values, period), hint: `Click to break down ${chosen.label} on ${time}` };
   }
   if (resolution === 'hourly') return undefined;
-  const start = breakdown?.buckets[bucket] ?? window.startTime;
-  const { startTime, endTime } = bucketWindow(start, resolution, window);
-  const period = { from: startTime, to: endTime };
-  return {
-    view: withGroups(view, { period, resolution: undefined }),
-    hint: series === undefined ? undefined : `Click to zoom into ${bucketText(start, resolution)}`,
-  };
+  return { view: zoomInto(view, period), hint: `Click to zoom into ${time}; drag to choose a range` };
 }
 
-function title({ groupBy }: View, unit: Unit | undefined): string {
-  const measure = unit === undefined ? 'Cost' : `Usage in ${UNIT_NAME[unit]}`;
+function rangeOf({ breakdown, resolution, window }: ShownAccount, first: number, last: number) {
+  const { startTime } = bucketWindow(breakdown?.buckets[first] ?? window.startTime, resolution, window);
+  const { endTime } = bucketWindow(breakdown?.buckets[last] ?? window.startTime, resolution, window);
+  return { from: startTime, to: endTime };
+}
+
+function title({ groupBy, isCumulative }: View, unit: Quantity | undefined): string {
+  const measure = unit === undefined ? 'Cost' : `Usage in ${unit.name}`;
   const by = groupBy.map((dimension) => DIMENSION_LABEL[dimension].toLowerCase()).join(' and ');
-  return by ? `${measure} by ${by}` : measure;
+  return `${isCumulative ? 'Cumulative ' : ''}${isCumulative ? lowered(measure) : measure}${by ? ` by ${by}` : ''}`;
 }
 
 function markFirstView(): void {
   if (performance.getEntriesByName(FIRST_VIEW).length === 0) performance.mark(FIRST_VIEW);
+}
+
+function lowered(text: string): string {
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The colours of the chart in each theme: distinct ones for the groups, the accent first, and grey for Other. The chart is
+ * The colours of the chart in each theme: distinct ones for the groups, the accent first, and grey for all others. The chart is
  * drawn on a canvas, which cannot use the style sheet's variables.
  */
 import { OTHER_KEY, type Series } from '../breakdown/breakdown.js';
@@ -9,6 +9,11 @@ export interface Palette {
   readonly series: readonly string[];
   readonly other: string;
   readonly previous: string;
+  readonly forecast: string;
+  readonly forecastEdge: string;
+  readonly budget: string;
+  /** Of the card behind the chart. */
+  readonly surface: string;
   readonly text: string;
   readonly axis: string;
   readonly grid: string;
@@ -29,6 +34,10 @@ const LIGHT: Palette = {
   ],
   other: '#b9c0cc',
   previous: '#3d4656',
+  forecast: 'rgb(43 95 217 / 9%)',
+  forecastEdge: '#9fb4e4',
+  budget: '#b3261e',
+  surface: '#ffffff',
   text: '#5a6372',
   axis: '#cfd5de',
   grid: '#e9ecf1',
@@ -48,7 +57,11 @@ const DARK: Palette = {
     '#8f9fcc',
   ],
   other: '#59616f',
-  previous: '#c3cad6',
+  previous: '#dfe4ec',
+  forecast: 'rgb(123 163 255 / 12%)',
+  forecastEdge: '#4d6396',
+  budget: '#ff9a8f',
+  surface: '#151920',
   text: '#98a2b1',
   axis: '#39414e',
   grid: '#232932',

@@ -1,84 +1,86 @@
-/** The chart's figures with all their digits: a row for each bucket, a column for each series. */
-import { type DecimalText, type Resolution, UNIT_NAME, type Unit, ZERO } from '@meterline/catalog';
-import type { Breakdown } from '../breakdown/breakdown.js';
-import { bucketText } from '../period/period.js';
-import { ExactAmount, ViewLink } from '../table/cells.js';
-import { longestFraction } from '../table/rows.js';
+/** The chart's figures as a table: a row for each bucket, a column for each series. */
+import { type DecimalText, ZERO } from '@meterline/catalog';
+import { bucketText } from '../period/period-text.js';
+import { Amount, roomOf, ViewLink } from '../table/cells.js';
 import type { View } from '../view/view.js';
-
-const MONEY_DIGITS = 2;
+import type { ChartFigures } from './chart-figures.js';
 
 interface SeriesTableProps {
-  readonly breakdown: Breakdown;
-  readonly resolution: Resolution;
-  readonly previous: readonly DecimalText[] | undefined;
-  readonly unit: Unit | undefined;
-  /** What a bucket or a group opens; undefined: nothing. */
+  readonly figures: ChartFigures;
+  readonly isExact: boolean;
+  /** What a bucket opens; undefined: nothing. */
   readonly viewOf: (series: number | undefined, bucket: number) => View | undefined;
+  readonly groupViewOf: (series: number) => View | undefined;
 }
 
-export function SeriesTable({ breakdown, resolution, previous, unit, viewOf }: SeriesTableProps) {
-  const { buckets, series, totals, total } = breakdown;
-  const least = unit === undefined ? MONEY_DIGITS : 0;
-  const room = longestFraction(
-    [total, ...totals, ...(previous ?? []), ...series.flatMap(({ points }) => points)],
-    least,
-  );
-  const text = (amount: DecimalText = ZERO) => (
-    <ExactAmount amount={amount} least={least} room={room} symbol={unit === undefined ? '$' : ''} />
-  );
+export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTableProps) {
+  const { breakdown, resolution, previous, unit, toCome, unfinished, isCumulative } = figures;
+  const { series, totals, total } = breakdown;
+  const shownSeries = series.length > 1 ? series : [];
+  const room = roomOf([total, ...totals, ...(previous?.points ?? []), ...series.flatMap(({ points }) => points)], unit);
+  const text = (amount: DecimalText = ZERO) => <Amount {...{ amount, unit, isExact, room }} />;
   return (
     <section className="scroller series-table" aria-label="The chart's figures">
       <table>
         <thead>
           <tr>
-            <th scope="col">Time (UTC){unit && `, in ${UNIT_NAME[unit]}`}</th>
+            <th scope="col">Time (UTC){unit && `, in ${unit.name}`}</th>
             <th scope="col" className="number">
               Total
             </th>
             {previous && (
               <th scope="col" className="number">
-                Period before
+                {previous.distance}
               </th>
             )}
-            {series.length > 1 &&
-              series.map(({ key, label, values }, rank) => (
-                <th key={key} scope="col" className="number">
-                  <Linked to={values && viewOf(rank, 0)}>{label}</Linked>
-                </th>
-              ))}
+            {toCome && (
+              <th scope="col" className="number">
+                Forecast
+              </th>
+            )}
+            {shownSeries.map(({ key, label }, rank) => (
+              <th key={key} scope="col" className="number series-name" title={label}>
+                <Linked to={groupViewOf(rank)}>{label}</Linked>
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {buckets.map((bucket, index) => (
-            <tr key={bucket}>
-              <th scope="row">
-                <Linked to={viewOf(undefined, index)}>{bucketText(bucket, resolution)}</Linked>
-              </th>
-              <td className="number">{text(totals[index])}</td>
-              {previous && <td className="number">{index < previous.length ? text(previous[index]) : '–'}</td>}
-              {series.length > 1 &&
-                series.map(({ key, points }) => (
+          {figures.buckets.map((bucket, index) => {
+            const isAhead = unfinished !== undefined && index > unfinished;
+            return (
+              <tr key={bucket}>
+                <th scope="row">
+                  <Linked to={isAhead ? undefined : viewOf(undefined, index)}>{bucketText(bucket, resolution)}</Linked>
+                  {index === unfinished && <span className="beside"> so far</span>}
+                </th>
+                <td className="number">{isAhead ? '–' : text(totals[index])}</td>
+                {previous && <td className="number">{previous.points[index] ? text(previous.points[index]) : '–'}</td>}
+                {toCome && <td className="number">{toCome[index] === ZERO ? '–' : text(toCome[index])}</td>}
+                {shownSeries.map(({ key, points }) => (
                   <td key={key} className="number">
-                    {text(points[index])}
+                    {isAhead ? '–' : text(points[index])}
                   </td>
                 ))}
-            </tr>
-          ))}
+              </tr>
+            );
+          })}
         </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">Total</th>
-            <td className="number">{text(total)}</td>
-            {previous && <td />}
-            {series.length > 1 &&
-              series.map((each) => (
+        {!isCumulative && (
+          <tfoot>
+            <tr>
+              <th scope="row">Total</th>
+              <td className="number">{text(total)}</td>
+              {previous && <td />}
+              {toCome && <td />}
+              {shownSeries.map((each) => (
                 <td key={each.key} className="number">
                   {text(each.total)}
                 </td>
               ))}
-          </tr>
-        </tfoot>
+            </tr>
+          </tfoot>
+        )}
       </table>
     </section>
   );

@@ -1,61 +1,91 @@
 /**
  * Stacked bars over time, with tooltip and legend. The pointer and the arrow keys do the same: they move through the
- * buckets and through the groups of a bucket. A click or Enter goes into the group, or else into the bucket's time.
+ * buckets and through the groups of a bucket. A click or Enter goes into the group, or else into the bucket's time;
+ * dragging, or the arrow keys with Shift, choose a range of buckets to zoom into.
  */
-import { compareDecimals, type DecimalText, type Resolution, type Unit, ZERO } from '@meterline/catalog';
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from 'react';
-import type { Breakdown } from '../breakdown/breakdown.js';
-import { amountText, changeFrom, changePercentText, differenceText } from '../breakdown/texts.js';
-import { bucketText } from '../period/period.js';
-import { useTheme } from '../shell/theme.js';
-import { chartOption, PLOT } from './chart-option.js';
+import { amountText } from '../breakdown/texts.js';
+import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
+import { useTheme } from '../shell/header.js';
+import { BucketTooltip, bucketSentence } from './bucket-tooltip.js';
+import type { ChartFigures } from './chart-figures.js';
+import { chartOption } from './chart-option.js';
 import { type Palette, paletteOf, seriesColor } from './palette.js';
 import { useECharts } from './use-echarts.js';
 
 const TOOLTIP_GAP_PX = 12;
 
 export interface UsageChartProps {
-  readonly breakdown: Breakdown;
-  readonly resolution: Resolution;
-  readonly previous: readonly DecimalText[] | undefined;
-  readonly unit: Unit | undefined;
+  readonly figures: ChartFigures;
   /** @param series undefined: the whole bucket */
   readonly onChoose: (series: number | undefined, bucket: number) => void;
+  /** The first and the last bucket of a range. */
+  readonly onZoom: (first: number, last: number) => void;
   /** What choosing does; undefined when it does nothing. */
   readonly hintOf: (series: number | undefined, bucket: number) => string | undefined;
   readonly onDrawn: () => void;
 }
 
-export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hintOf, onDrawn }: UsageChartProps) {
+/** Buckets from the one where it began to the one where it is now. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: UsageChartProps) {
   const palette = paletteOf(useTheme());
   const [bucket, setBucket] = useState<number>();
   const [current, setCurrent] = useState<number>();
-  const option = useMemo(
-    () => chartOption({ breakdown, resolution, previous, unit, palette }),
-    [breakdown, resolution, previous, unit, palette],
-  );
-  /** Touch has no hover: the first tap shows the bar, the second goes into it. */
+  const [range, setRange] = useState<Range>();
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const { option, plot } = useMemo(() => chartOption({ figures, hidden, palette }), [figures, hidden, palette]);
+  /** Touch has no hover: the first tap shows the bar, the second goes into it. A click that ends a drag chooses nothing. */
   const chooses = useRef(true);
+  const pressed = useRef<number>(undefined);
   const onBar = (series: number, of: number) => chooses.current && onChoose(series, of);
   const { element, width, highlight } = useECharts(option, { onBar, onHover: setCurrent, onDrawn });
 
-  const count = breakdown.buckets.length;
-  const band = Math.max(0, width - PLOT.left - PLOT.right) / count;
+  const { breakdown, buckets, unit, unfinished } = figures;
+  const count = buckets.length;
+  /** Buckets that have begun. */
+  const last = unfinished ?? breakdown.buckets.length - 1;
+  const band = Math.max(0, width - plot.left - plot.right) / count;
   const shown = bucket !== undefined && bucket < count ? bucket : undefined;
 
   const bucketUnder = (event: PointerEvent<HTMLDivElement>) => {
-    const x = event.clientX - event.currentTarget.getBoundingClientRect().left - PLOT.left;
+    const x = event.clientX - event.currentTarget.getBoundingClientRect().left - plot.left;
     const under = Math.floor(x / band);
     return under >= 0 && under < count ? under : undefined;
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
     const under = bucketUnder(event);
     chooses.current = event.pointerType !== 'touch' || under === shown;
+    if (event.pointerType === 'mouse' && event.button === 0) pressed.current = under;
     setBucket(under);
+  };
+  const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
+    if (event.pointerType === 'touch') return;
+    const under = bucketUnder(event);
+    setBucket(under);
+    const from = pressed.current;
+    if (from === undefined || under === undefined || event.buttons === 0) return;
+    if (range || under !== from) setRange({ from, to: under });
+  };
+  const onPointerUp = () => {
+    pressed.current = undefined;
+    if (!range) return;
+    chooses.current = false;
+    zoom(range);
+  };
+  const zoom = ({ from, to }: Range) => {
+    setRange(undefined);
+    onZoom(Math.min(from, to), Math.min(last, Math.max(from, to)));
   };
   const hide = () => {
     setBucket(undefined);
     setCurrent(undefined);
+    setRange(undefined);
+    pressed.current = undefined;
     highlight(undefined);
   };
   const walkSeries = (step: number) => {
@@ -66,65 +96,75 @@ export function UsageChart({ breakdown, resolution, previous, unit, onChoose, hi
     setCurrent(next);
     highlight(next);
   };
+  const walk = (to: number, extend: boolean) => {
+    const next = Math.max(0, Math.min(count - 1, to));
+    setRange(extend && shown !== undefined ? { from: range?.from ?? shown, to: next } : undefined);
+    setBucket(next);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const last = count - 1;
-    if (event.key === 'ArrowRight') setBucket(shown === undefined ? 0 : Math.min(last, shown + 1));
-    else if (event.key === 'ArrowLeft') setBucket(shown === undefined ? last : Math.max(0, shown - 1));
-    else if (event.key === 'Home') setBucket(0);
-    else if (event.key === 'End') setBucket(last);
-    else if (event.key === 'ArrowDown') walkSeries(1);
-    else if (event.key === 'ArrowUp') walkSeries(-1);
-    else if (event.key === 'Escape') hide();
-    else if (event.key === 'Enter' && shown !== undefined) onChoose(current, shown);
+    const { key, shiftKey } = event;
+    if (key === 'ArrowRight') walk(shown === undefined ? 0 : shown + 1, shiftKey);
+    else if (key === 'ArrowLeft') walk(shown === undefined ? last : shown - 1, shiftKey);
+    else if (key === 'Home') walk(0, shiftKey);
+    else if (key === 'End') walk(last, shiftKey);
+    else if (key === 'ArrowDown') walkSeries(1);
+    else if (key === 'ArrowUp') walkSeries(-1);
+    else if (key === 'Escape') hide();
+    else if (key === 'Enter' && range) zoom(range);
+    else if (key === 'Enter' && shown !== undefined) onChoose(current, shown);
     else return;
     event.preventDefault();
+  };
+  const toggle = (key: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(key)) next.add(key);
+    setHidden(next);
   };
 
   const tooltip =
     shown === undefined
       ? undefined
-      : {
-          breakdown,
-          bucket: shown,
-          current,
-          previous: previous?.[shown],
-          resolution,
-          unit,
-          palette,
-          hint: hintOf(current, shown),
-        };
+      : { figures, bucket: shown, current, hidden, palette, hint: hintOf(current, shown) };
+  const placeOf = (from: number, to: number) => ({
+    left: plot.left + Math.min(from, to) * band,
+    width: (Math.abs(to - from) + 1) * band,
+    top: plot.top,
+    bottom: plot.bottom,
+  });
   return (
     <>
       <div
         className="chart"
         role="slider"
         aria-roledescription="chart"
-        aria-label={`Bars over time, ${amountText(breakdown.total, unit)} in total. Left and right move through time, up and down through the groups, Enter opens one. The same figures are under Table.`}
+        aria-label={`Bars over time, ${amountText(breakdown.total, unit)} in total. Left and right move through time, up and down through the groups, Enter opens one; with Shift, left and right choose a range, and Enter zooms into it. The same figures are under Table.`}
         aria-valuemin={1}
         aria-valuemax={count}
         aria-valuenow={(shown ?? 0) + 1}
         aria-valuetext={tooltip ? bucketSentence(tooltip) : 'No bar chosen'}
         tabIndex={0}
-        onPointerMove={(event) => event.pointerType !== 'touch' && setBucket(bucketUnder(event))}
+        onPointerMove={onPointerMove}
         onPointerDown={onPointerDown}
+        onPointerUp={onPointerUp}
         onPointerLeave={hide}
         onKeyDown={onKeyDown}
         onBlur={hide}
       >
-        {shown !== undefined && (
-          <div
-            className="chart-band"
-            style={{ left: PLOT.left + shown * band, width: band, top: PLOT.top, bottom: PLOT.bottom }}
-          />
+        {shown !== undefined && !range && <div className="chart-band" style={placeOf(shown, shown)} />}
+        {unfinished !== undefined && width > 0 && (
+          <div className="chart-unfinished" style={{ ...placeOf(unfinished, unfinished), top: 0 }}>
+            <span>so far</span>
+          </div>
         )}
-        <div ref={element} className="chart-canvas" data-testid="chart" />
-        {tooltip && (
-          <div className="tooltip" style={tooltipPlace(PLOT.left + (tooltip.bucket + 0.5) * band, band, width)}>
+        <div ref={element} className="chart-canvas" data-testid="chart" data-left={plot.left} />
+        {range && <div className="chart-range" style={placeOf(range.from, range.to)} />}
+        {tooltip && !range && (
+          <div className="tooltip" style={tooltipPlace(plot.left + (tooltip.bucket + 0.5) * band, band, width)}>
             <BucketTooltip {...tooltip} />
           </div>
         )}
       </div>
-      <Legend breakdown={breakdown} palette={palette} hasPrevious={previous !== undefined} onPoint={highlight} />
+      <Legend {...{ figures, palette, hidden }} onToggle={toggle} onPoint={highlight} />
     </>
   );
 }
@@ -135,88 +175,54 @@ function tooltipPlace(center: number, band: number, width: number) {
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
 }
 
-interface BucketTooltipProps {
-  readonly breakdown: Breakdown;
-  readonly bucket: number;
-  /** The series under the pointer. */
-  readonly current: number | undefined;
-  readonly previous: DecimalText | undefined;
-  readonly resolution: Resolution;
-  readonly unit: Unit | undefined;
-  readonly palette: Palette;
-  /** What a click does. */
-  readonly hint: string | undefined;
-}
-
-function BucketTooltip(props: BucketTooltipProps) {
-  const { breakdown, bucket, current, previous, resolution, unit, palette, hint } = props;
-  const total = breakdown.totals[bucket] ?? ZERO;
-  const lines = breakdown.series
-    .map((series, rank) => ({ series, rank, amount: series.points[bucket] ?? ZERO }))
-    .filter(({ amount }) => amount !== ZERO)
-    .sort((a, b) => compareDecimals(b.amount, a.amount));
-  const change = previous === undefined ? undefined : changeFrom(previous, total);
-  return (
-    <>
-      <p className="tooltip-title">{bucketText(breakdown.buckets[bucket] ?? 0, resolution)} UTC</p>
-      <p className="tooltip-total">
-        <span>Total</span>
-        <strong>{amountText(total, unit)}</strong>
-      </p>
-      {change && previous !== undefined && (
-        <p className="tooltip-previous">
-          <span>Period before</span>
-          <span>
-            {amountText(previous, unit)} ({differenceText(change, unit)}, {changePercentText(change)})
-          </span>
-        </p>
-      )}
-      {breakdown.series.length > 1 && (
-        <ul>
-          {lines.map(({ series, rank, amount }) => (
-            <li key={series.key} data-current={rank === current || undefined}>
-              <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
-              <span className="tooltip-name">{series.label}</span>
-              <span>{amountText(amount, unit)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {hint && <p className="tooltip-hint">{hint}</p>}
-    </>
-  );
-}
-
-/** The same as one sentence, for screen readers. */
-function bucketSentence({ breakdown, bucket, current, resolution, unit }: BucketTooltipProps): string {
-  const name = bucketText(breakdown.buckets[bucket] ?? 0, resolution);
-  const total = amountText(breakdown.totals[bucket] ?? ZERO, unit);
-  const series = current === undefined ? undefined : breakdown.series[current];
-  return series
-    ? `${name}: ${series.label} ${amountText(series.points[bucket] ?? ZERO, unit)} of ${total}`
-    : `${name}: ${total}`;
-}
-
 interface LegendProps {
-  readonly breakdown: Breakdown;
+  readonly figures: ChartFigures;
   readonly palette: Palette;
-  readonly hasPrevious: boolean;
+  readonly hidden: ReadonlySet<string>;
+  readonly onToggle: (key: string) => void;
   readonly onPoint: (series: number | undefined) => void;
 }
 
-function Legend({ breakdown, palette, hasPrevious, onPoint }: LegendProps) {
+/** The names of the colours. A click on one takes its bars away, and puts them back. */
+function Legend({ figures, palette, hidden, onToggle, onPoint }: LegendProps) {
+  const { breakdown, previous, budget, toCome } = figures;
+  // Of all groups together, so they are not drawn beside some of them.
+  const isWhole = hidden.size === 0;
   return (
     <ul className="legend" aria-label="Legend">
       {breakdown.series.map((series, rank) => (
-        <li key={series.key} onPointerEnter={() => onPoint(rank)} onPointerLeave={() => onPoint(undefined)}>
-          <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
-          <span className="legend-name">{series.label}</span>
+        <li key={series.key}>
+          <button
+            type="button"
+            aria-pressed={!hidden.has(series.key)}
+            title={`${series.label}: click to ${hidden.has(series.key) ? 'show' : 'hide'}`}
+            onClick={() => onToggle(series.key)}
+            onPointerEnter={() => onPoint(rank)}
+            onPointerLeave={() => onPoint(undefined)}
+          >
+            <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
+            <span className="legend-name">{series.label}</span>
+          </button>
         </li>
       ))}
-      {hasPrevious && (
+      {isWhole && toCome && (
+        <li title={FORECAST_RULE}>
+          <span className="swatch swatch-forecast" />
+          <span className="legend-name legend-rule">Forecast ({FORECAST_SUMMARY})</span>
+        </li>
+      )}
+      {isWhole && previous && (
         <li>
-          <span className="swatch-line" />
-          <span className="legend-name">Previous period</span>
+          <span className="swatch-line" style={{ borderColor: palette.previous }} />
+          <span className="legend-name">{previous.distance}</span>
+        </li>
+      )}
+      {isWhole && budget && (
+        <li>
+          <span className="swatch-line dashed" style={{ borderColor: palette.budget }} />
+          <span className="legend-name">
+            Budget, {amountText(budget.amount, undefined)} {budget.per}
+          </span>
         </li>
       )}
     </ul>

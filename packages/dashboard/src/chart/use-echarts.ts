@@ -1,12 +1,12 @@
 /** Runs ECharts on a canvas that is as large as its element. */
 import { BarChart, LineChart } from 'echarts/charts';
-import { GridComponent } from 'echarts/components';
+import { GridSimpleComponent } from 'echarts/components';
 import { type EChartsType, init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import type { ChartOption } from './chart-option.js';
 
-use([BarChart, LineChart, GridComponent, CanvasRenderer]);
+use([BarChart, LineChart, GridSimpleComponent, CanvasRenderer]);
 
 export interface ChartHandlers {
   /** A bar was clicked. */

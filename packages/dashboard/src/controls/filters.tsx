@@ -1,184 +1,147 @@
-/** The filters above the figures, and what each can be set to: the catalog's words, or names that cost something. */
+/** The filters, each of which takes several values: the catalog's words, or every name that was used in the period. */
 import {
   BILLING_DIMENSIONS,
-  type BillingDimension,
-  DIMENSIONS,
   ENTRY_FIELD,
+  type EntryField,
   formatUsd,
   RESOURCE_TYPES,
-  type ResourceType,
+  type Window,
 } from '@meterline/catalog';
-import type { MetricsQuery } from '@meterline/client';
-import { useQuery } from '@tanstack/react-query';
+import type { FilterQuery } from '@meterline/client';
 import { useCallback, useState } from 'react';
+import { quantityOf } from '../breakdown/quantities.js';
 import {
   BILLING_DIMENSION_LABEL,
   DIMENSION_LABEL,
+  filterText,
   RESOURCE_TYPE_LABEL,
-  UNIT_LABEL,
   valueLabel,
 } from '../breakdown/texts.js';
-import { useSession } from '../shell/session.js';
+import { filterQuery } from '../metrics/filter-query.js';
+import { NAME_DIMENSION, useUsedValues } from '../metrics/values.js';
 import { navigate } from '../view/address.js';
-import { type Filters, hasFilters, type View, withFilter, withGroups } from '../view/view.js';
-import { type Choice, Picker } from './picker.js';
+import { excludedNames, type Filter, hasFilters, type NameField } from '../view/filters.js';
+import { type View, withFilter, withGroups } from '../view/view.js';
+import { MultiPicker } from './multi-picker.js';
 
-const ALL: Choice<undefined> = { value: undefined, label: 'All' };
+const FIELD_LABEL = {
+  workspace: DIMENSION_LABEL.workspace,
+  resourceType: 'Type',
+  resourceName: DIMENSION_LABEL.resource_name,
+  resourceUuid: DIMENSION_LABEL.resource_uuid,
+  billingDimension: DIMENSION_LABEL.billing_dimension,
+} as const satisfies Record<EntryField, string>;
+const FIELDS = Object.values(ENTRY_FIELD);
 
 interface FilterBarProps {
   readonly account: string;
   readonly view: View;
-  readonly query: MetricsQuery;
+  /** Up to now. */
+  readonly window: Window;
   /** Why this caller may not choose workspaces; undefined if they may. */
   readonly workspaceReason: string | undefined;
 }
 
-export function FilterBar({ account, view, query, workspaceReason }: FilterBarProps) {
+export function FilterBar({ account, view, window, workspaceReason }: FilterBarProps) {
   const { filters } = view;
-  const [unfolded, setUnfolded] = useState(false);
-  const count = Object.keys(filters).length;
+  const apply = (field: EntryField) => (filter: Filter | undefined) => navigate(withFilter(view, field, filter));
   return (
-    <fieldset className="filters" data-unfolded={unfolded || undefined}>
+    <fieldset className="filters">
       <legend className="sr-only">Filters</legend>
-      <button type="button" className="control unfold" aria-expanded={unfolded} onClick={() => setUnfolded(!unfolded)}>
-        <span className="control-label">Filters</span>
-        <span className="control-value">{count === 0 ? 'None' : `${count} set`}</span>
-        <svg viewBox="0 0 12 12" aria-hidden="true">
-          <path d={unfolded ? 'm3 7.5 3-3 3 3' : 'm3 4.500 3 3 3-3'} />
-        </svg>
-      </button>
-      <NameFilter {...{ account, view, query }} dimension="workspace" disabledReason={workspaceReason} />
-      <TypeFilter {...{ account, view, query }} />
-      <NameFilter {...{ account, view, query }} dimension="resource_name" />
-      <NameFilter {...{ account, view, query }} dimension="resource_uuid" />
-      <Picker<BillingDimension | undefined>
-        label={DIMENSION_LABEL.billing_dimension}
-        shown={shownValue(filters, 'billingDimension')}
-        active={filters.billingDimension !== undefined}
-        choices={billingDimensionChoices(filters)}
-        chosen={filters.billingDimension}
-        onChoose={(value) => navigate(withFilter(view, 'billingDimension', value))}
-        search={{ placeholder: 'Find a dimension' }}
+      <NameFilter {...{ account, view, window }} field="workspace" disabledReason={workspaceReason} />
+      <MultiPicker
+        label={FIELD_LABEL.resourceType}
+        shown={shownFilter(view, 'resourceType')}
+        filter={filters.resourceType}
+        choices={RESOURCE_TYPES.map((value) => ({ value, label: RESOURCE_TYPE_LABEL[value] }))}
+        onApply={apply('resourceType')}
       />
-      {hasFilters(filters) && (
-        <button type="button" className="quiet" onClick={() => navigate(withGroups(view, { filters: {} }))}>
-          Clear filters
-        </button>
-      )}
+      <NameFilter {...{ account, view, window }} field="resourceName" />
+      <NameFilter {...{ account, view, window }} field="resourceUuid" />
+      <MultiPicker
+        label={FIELD_LABEL.billingDimension}
+        shown={shownFilter(view, 'billingDimension')}
+        filter={filters.billingDimension}
+        choices={BILLING_DIMENSIONS.map((value) => ({
+          value,
+          label: BILLING_DIMENSION_LABEL[value],
+          hint: quantityOf(value).name,
+        }))}
+        onApply={apply('billingDimension')}
+      />
     </fieldset>
   );
 }
 
-type FilterProps = Omit<FilterBarProps, 'workspaceReason'>;
-
-function TypeFilter({ account, view, query }: FilterProps) {
-  const [opened, setOpened] = useState(false);
-  const onOpen = useCallback(() => setOpened(true), []);
-  const used = useUsedResourceTypes(account, query, opened);
-  const { resourceType } = view.filters;
-  return (
-    <Picker<ResourceType | undefined>
-      label="Type"
-      shown={shownValue(view.filters, 'resourceType')}
-      active={resourceType !== undefined}
-      choices={resourceTypeChoices(used)}
-      chosen={resourceType}
-      onChoose={(value) => navigate(withFilter(view, 'resourceType', value))}
-      onOpen={onOpen}
-    />
-  );
-}
-
-/** @param used undefined: not known yet */
-function resourceTypeChoices(used: readonly ResourceType[] | undefined): Choice<ResourceType | undefined>[] {
-  const choices = RESOURCE_TYPES.map((value) => ({
-    value,
-    label: RESOURCE_TYPE_LABEL[value],
-    hint: used && !used.includes(value) ? 'not used in this period' : undefined,
-  }));
-  return [ALL, ...choices];
-}
-
-function useUsedResourceTypes(account: string, { startTime, endTime }: MetricsQuery, enabled: boolean) {
-  const { client } = useSession();
-  return useQuery({
-    queryKey: ['metrics', account, 'types', startTime, endTime],
-    queryFn: ({ signal }) => client.resourceTypes(account, { startTime, endTime }, { signal }),
-    enabled,
-  }).data;
-}
-
-function billingDimensionChoices({ resourceType }: Filters): Choice<BillingDimension | undefined>[] {
-  const choices = BILLING_DIMENSIONS.map((value) => {
-    const { resourceType: of, unit } = DIMENSIONS[value];
-    const fits = resourceType === undefined || of === resourceType;
-    return {
-      value,
-      label: BILLING_DIMENSION_LABEL[value],
-      hint: UNIT_LABEL[unit],
-      disabledReason: fits || !resourceType ? undefined : `Not of ${RESOURCE_TYPE_LABEL[resourceType]}.`,
-    };
-  });
-  return [
-    ALL,
-    ...choices.filter((choice) => !choice.disabledReason),
-    ...choices.filter((choice) => choice.disabledReason),
-  ];
-}
-
-type NameDimension = 'workspace' | 'resource_name' | 'resource_uuid';
-
-interface NameFilterProps extends FilterProps {
-  readonly dimension: NameDimension;
+interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
+  readonly field: NameField;
   readonly disabledReason?: string | undefined;
 }
 
-function NameFilter({ account, view, query, dimension, disabledReason }: NameFilterProps) {
+function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
   const [opened, setOpened] = useState(false);
   const onOpen = useCallback(() => setOpened(true), []);
-  const { choices, loading } = useNameChoices(account, query, dimension, opened);
-  const field = ENTRY_FIELD[dimension];
-  const label = DIMENSION_LABEL[dimension];
+  const used = useUsedValues(account, field, window, otherFilters(view, field), opened);
+  const choices = used.values.map(({ value, cost }) => ({
+    value,
+    label: valueLabel(field, value),
+    hint: formatUsd(cost),
+  }));
   return (
-    <Picker<string | undefined>
-      label={label}
-      shown={shownValue(view.filters, field)}
-      active={view.filters[field] !== undefined}
+    <MultiPicker
+      label={DIMENSION_LABEL[NAME_DIMENSION[field]]}
+      shown={shownFilter(view, field)}
+      filter={view.filters[field]}
       choices={choices}
-      chosen={view.filters[field]}
-      onChoose={(value) => navigate(withFilter(view, field, value))}
-      search={{ placeholder: `Find or type: ${label.toLowerCase()}`, freeText: (text) => text }}
-      loading={loading}
+      onApply={(filter) => navigate(withFilter(view, field, filter))}
+      takesText
+      isLoading={used.isLoading && opened}
+      note={used.isError ? 'The list cannot be read.' : used.isCut ? 'There are more; type the exact name.' : undefined}
       disabledReason={disabledReason}
       onOpen={onOpen}
     />
   );
 }
 
-/** The names that cost something in the window under the other filters, most expensive first. Read when the list opens. */
-function useNameChoices(
-  account: string,
-  query: MetricsQuery,
-  dimension: NameDimension,
-  enabled: boolean,
-): { choices: Choice<string | undefined>[]; loading: boolean } {
-  const { client } = useSession();
-  const field = ENTRY_FIELD[dimension];
-  const { [field]: _own, ...others } = query;
-  const { data, isFetching } = useQuery({
-    queryKey: ['metrics', account, 'names', others, dimension],
-    queryFn: ({ signal }) =>
-      client.metrics(account, { ...others, groupBy: [dimension], resolution: 'monthly' }, { signal }),
-    enabled,
-  });
-  const found = (data?.data ?? []).map((entry) => {
-    const value = entry[field] ?? '';
-    return { value, label: valueLabel(field, value), hint: formatUsd(entry.summary.cost) };
-  });
-  return { choices: [ALL, ...found], loading: isFetching };
+/** What the other filters leave. Those that exclude names would need lists of their own, and are left out. */
+function otherFilters({ filters }: View, field: NameField): FilterQuery {
+  const { [field]: _own, ...others } = filters;
+  const left = Object.entries(others).filter(([name]) => !excludedNames(others).some((each) => each === name));
+  return filterQuery(Object.fromEntries(left), {});
 }
 
-function shownValue(filters: Filters, field: keyof Filters): string {
-  const value = filters[field];
-  return value === undefined ? 'All' : valueLabel(field, value);
+function shownFilter({ filters }: View, field: EntryField): string {
+  const filter = filters[field];
+  return filter === undefined ? 'All' : filterText(field, filter);
+}
+
+/** Each filter that is set, with a way to take it away. */
+export function FilterChips({ view }: { readonly view: View }) {
+  if (!hasFilters(view.filters)) return null;
+  return (
+    <ul className="chips" aria-label="Filters that are set">
+      {FIELDS.map((field) => {
+        const filter = view.filters[field];
+        if (!filter) return null;
+        const text = `${FIELD_LABEL[field]}: ${filterText(field, filter)}`;
+        return (
+          <li key={field} className="chip">
+            <span title={text}>{text}</span>
+            <button
+              type="button"
+              aria-label={`Remove ${text}`}
+              onClick={() => navigate(withFilter(view, field, undefined))}
+            >
+              ×
+            </button>
+          </li>
+        );
+      })}
+      <li>
+        <button type="button" className="quiet" onClick={() => navigate(withGroups(view, { filters: {}, trail: [] }))}>
+          Clear filters
+        </button>
+      </li>
+    </ul>
+  );
 }

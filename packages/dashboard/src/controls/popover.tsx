@@ -6,7 +6,7 @@ const EDGE_PX = 8;
 interface PopoverProps {
   /** What the button is for; its present choice follows. */
   readonly label: string;
-  readonly shown: string;
+  readonly shown?: string;
   /** Marks a choice that differs from the default. */
   readonly active?: boolean;
   /** Why nothing can be chosen: the panel shows this in place of its content. */
@@ -34,9 +34,12 @@ export function Popover({ label, shown, active = false, disabledReason, children
         aria-controls={open ? panelId : undefined}
         data-unavailable={disabledReason !== undefined || undefined}
         onClick={() => setOpen(!open)}
+        onKeyDown={(event) => {
+          if (open && event.key === 'Escape') close();
+        }}
       >
-        <span className="control-label">{label}</span>
-        <span className="control-value">{shown}</span>
+        <span className={shown === undefined ? undefined : 'control-label'}>{label}</span>
+        {shown !== undefined && <span className="control-value">{shown}</span>}
         <svg viewBox="0 0 12 12" aria-hidden="true">
           <path d="m3 4.500 3 3 3-3" />
         </svg>

@@ -1,34 +1,26 @@
-/** The row above the figures: period, resolution, groups, comparison and measure. */
-import {
-  type EpochMs,
-  GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
-  type Resolution,
-  type Window,
-} from '@meterline/catalog';
+/** The row above the figures: what people change most. Everything else is in the options. */
+import { type EpochMs, GROUP_BY_DIMENSIONS, type GroupByDimension, type Window } from '@meterline/catalog';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
-import { resolutionChoices, resolutionOf, usageScope } from '../metrics/question.js';
 import { PeriodPicker } from '../period/period-picker.js';
 import { navigate } from '../view/address.js';
 import { type View, withGroups } from '../view/view.js';
+import { Options } from './options.js';
 import { Picker } from './picker.js';
 
-const RESOLUTION_LABEL = {
-  hourly: 'Hourly',
-  daily: 'Daily',
-  weekly: 'Weekly',
-  monthly: 'Monthly',
-} as const satisfies Record<Resolution, string>;
-
 interface ToolbarProps {
+  readonly account: string;
   readonly view: View;
   readonly window: Window;
   readonly now: EpochMs;
   readonly workspaceReason: string | undefined;
+  /** Whether the row of filters is shown. */
+  readonly isFiltering: boolean;
+  readonly onFilter: (isFiltering: boolean) => void;
 }
 
-export function Toolbar({ view, window, now, workspaceReason }: ToolbarProps) {
-  const usage = usageScope(view);
+export function Toolbar(props: ToolbarProps) {
+  const { account, view, window, now, workspaceReason, isFiltering, onFilter } = props;
+  const count = Object.keys(view.filters).length;
   return (
     <fieldset className="toolbar">
       <legend className="sr-only">What is shown</legend>
@@ -38,70 +30,25 @@ export function Toolbar({ view, window, now, workspaceReason }: ToolbarProps) {
         now={now}
         onChoose={(period) => navigate(withGroups(view, { period }))}
       />
-      <ResolutionPicker view={view} window={window} />
-      <BreakdownPickers view={view} workspaceReason={workspaceReason} />
-      <div className="toolbar-end">
-        <label className="switch">
-          <input
-            type="checkbox"
-            checked={view.compare}
-            onChange={(event) => navigate({ ...view, compare: event.target.checked })}
-          />
-          <span>Compare with previous period</span>
-        </label>
-        <fieldset className="segments">
-          <legend className="sr-only">Measure</legend>
-          <button
-            type="button"
-            aria-pressed={view.measure === 'cost' || usage.unit === undefined}
-            onClick={() => navigate({ ...view, measure: 'cost' })}
-          >
-            Cost
-          </button>
-          <span className="has-tooltip">
-            <button
-              type="button"
-              aria-pressed={view.measure === 'usage' && usage.unit !== undefined}
-              aria-disabled={usage.unit === undefined}
-              aria-describedby={usage.unit === undefined ? 'usage-reason' : undefined}
-              onClick={() => usage.unit !== undefined && navigate({ ...view, measure: 'usage' })}
-            >
-              Usage
-            </button>
-            {usage.unit === undefined && (
-              <span className="button-tooltip" role="tooltip" id="usage-reason">
-                {usage.reason}
-              </span>
-            )}
-          </span>
-        </fieldset>
-      </div>
+      <GroupPicker view={view} workspaceReason={workspaceReason} />
+      <button
+        type="button"
+        className={count > 0 ? 'control active' : 'control'}
+        aria-expanded={isFiltering}
+        onClick={() => onFilter(!isFiltering)}
+      >
+        <span className="control-label">Filters</span>
+        <span className="control-value">{count === 0 ? 'None' : `${count} set`}</span>
+        <svg viewBox="0 0 12 12" aria-hidden="true">
+          <path d={isFiltering ? 'm3 7.500 3-3 3 3' : 'm3 4.500 3 3 3-3'} />
+        </svg>
+      </button>
+      <Options {...{ account, view, window, workspaceReason }} />
     </fieldset>
   );
 }
 
-function ResolutionPicker({ view, window }: Pick<ToolbarProps, 'view' | 'window'>) {
-  const automatic = resolutionOf({ ...view, resolution: undefined }, window);
-  const applied = resolutionOf(view, window);
-  return (
-    <Picker<Resolution | undefined>
-      label="Resolution"
-      shown={RESOLUTION_LABEL[applied]}
-      choices={[
-        { value: undefined, label: 'Automatic', hint: RESOLUTION_LABEL[automatic].toLowerCase() },
-        ...resolutionChoices(window).map(({ resolution, disabledReason }) => ({
-          value: resolution,
-          label: RESOLUTION_LABEL[resolution],
-          disabledReason,
-        })),
-      ]}
-      chosen={view.resolution === undefined ? undefined : applied}
-      onChoose={(resolution) => navigate({ ...view, resolution })}
-    />
-  );
-}
-
-function BreakdownPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
+function GroupPicker({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
   const [first, second] = view.groupBy;
   const group = (...dimensions: (GroupByDimension | undefined)[]) =>
     navigate(withGroups(view, { groupBy: dimensions.filter((each) => each !== undefined) }));
@@ -110,24 +57,14 @@ function BreakdownPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' |
     label: DIMENSION_LABEL[value],
     disabledReason: value === 'workspace' ? workspaceReason : undefined,
   }));
+  const names = view.groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
   return (
-    <>
-      <Picker<GroupByDimension | undefined>
-        label="Group by"
-        shown={first ? DIMENSION_LABEL[first] : 'Nothing'}
-        choices={[...choices, { value: undefined, label: 'Nothing', hint: 'only the total' }]}
-        chosen={first}
-        onChoose={(chosen) => (chosen ? group(chosen, second === chosen ? undefined : second) : group())}
-      />
-      {first && (
-        <Picker<GroupByDimension | undefined>
-          label="and"
-          shown={second ? DIMENSION_LABEL[second] : 'Nothing else'}
-          choices={[...choices.filter(({ value }) => value !== first), { value: undefined, label: 'Nothing else' }]}
-          chosen={second}
-          onChoose={(chosen) => group(first, chosen)}
-        />
-      )}
-    </>
+    <Picker<GroupByDimension | undefined>
+      label="Group by"
+      shown={names.join(', ') || 'Nothing'}
+      choices={[...choices, { value: undefined, label: 'Nothing', hint: 'only the total' }]}
+      chosen={first}
+      onChoose={(chosen) => (chosen ? group(chosen, second === chosen ? undefined : second) : group())}
+    />
   );
 }

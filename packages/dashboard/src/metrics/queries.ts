@@ -1,16 +1,32 @@
 /** The page's requests to the API. Every answer is kept until the person refreshes. */
-import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
-import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
-import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import {
+  bucketAxis,
+  type EpochMs,
+  formatTimestamp,
+  MS_PER_DAY,
+  type Resolution,
+  upTo,
+  type Window,
+} from '@meterline/catalog';
+import type { FilterQuery, MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import {
+  hashKey,
+  keepPreviousData,
+  type QueryClient,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { BreakdownSource } from '../breakdown/breakdown.js';
+import { type BreakdownSource, sumSeries } from '../breakdown/breakdown.js';
+import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
 import { useSession } from '../shell/session.js';
-import type { Filters, View } from '../view/view.js';
-import { metricsQuery, wholeQuery } from './question.js';
+import { excludedNames } from '../view/filters.js';
+import type { View } from '../view/view.js';
+import { FilterProblem, filterQuery } from './filter-query.js';
+import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './question.js';
 
-/** The API's largest page, in groups. */
-export const API_PAGE_SIZE = 100;
 /** A comparison reads so many pages of the period before; the groups after them are too small to matter. */
 const MOST_COMPARED_PAGES = 50;
 const BREAKDOWN_ATTEMPTS = 3;
@@ -23,16 +39,30 @@ export function useAccounts() {
   return useQuery(accountsQuery(useSession().client));
 }
 
-function breakdownQuery(client: MeterlineClient, account: string, view: View, now: EpochMs) {
-  const window = periodWindow(view.period, now);
-  const query = metricsQuery(view, window);
+/** A view at the instant that its screen is as of. */
+export interface Snapshot {
+  readonly view: View;
+  /** The whole period; what has not passed yet has no figures. */
+  readonly window: Window;
+  readonly resolution: Resolution;
+  readonly asOf: EpochMs;
+}
+
+export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
+  const window = periodWindow(view.period, asOf);
+  return { view, window, resolution: resolutionOf(view, window), asOf };
+}
+
+function breakdownQuery(client: MeterlineClient, account: string, asked: Snapshot, filters: FilterQuery) {
+  const { view, resolution, asOf } = asked;
+  const query = metricsQuery(view, { window: upTo(asked.window, asOf), resolution, filters });
   const whole = wholeQuery(view, query);
   return queryOptions({
     queryKey: ['metrics', account, 'breakdown', query, whole],
     queryFn: async ({ signal }) => ({
       ...(await fetchBreakdown(client, account, query, whole, signal)),
       // The page may still show the answer to the question before.
-      asked: { view, window },
+      asked: { ...asked, query },
     }),
   });
 }
@@ -58,15 +88,27 @@ async function fetchBreakdown(
 }
 
 /** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
-export function useBreakdown(account: string, view: View, now: EpochMs, enabled: boolean) {
+export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery | undefined, enabled: boolean) {
   const { client } = useSession();
-  return useQuery({ ...breakdownQuery(client, account, view, now), placeholderData: keepPreviousData, enabled });
+  return useQuery({
+    ...breakdownQuery(client, account, asked, filters ?? {}),
+    placeholderData: keepPreviousData,
+    enabled: enabled && filters !== undefined,
+  });
 }
 
 /** Starts the requests of the first view before the page renders. */
-export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, now: EpochMs): void {
+export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, asOf: EpochMs): void {
   void queries.prefetchQuery(accountsQuery(client));
-  if (view.account !== undefined) void queries.prefetchQuery(breakdownQuery(client, view.account, view, now));
+  const { account, filters } = view;
+  // Which names are left is not known yet.
+  if (account === undefined || excludedNames(filters).length > 0) return;
+  try {
+    void queries.prefetchQuery(breakdownQuery(client, account, snapshotOf(view, asOf), filterQuery(filters, {})));
+  } catch (error) {
+    // A link may have any filters. The page says what is wrong with them.
+    if (!(error instanceof FilterProblem)) throw error;
+  }
 }
 
 /** The pages after the first, as many as are needed. */
@@ -129,27 +171,32 @@ async function firstEntries(client: MeterlineClient, account: string, query: Met
   return entries;
 }
 
-/** The total cost under the filters. */
-export function useTotal(account: string, filters: Filters, window: Window, enabled: boolean) {
+/** What each day of the month, and of the four weeks before, cost under the filters. */
+export function useDailyCosts(account: string, filters: FilterQuery | undefined, asOf: EpochMs, enabled: boolean) {
   const { client } = useSession();
+  const window = monthWindow(asOf);
   return useQuery({
-    queryKey: ['metrics', account, 'total', filters, window],
-    queryFn: async ({ signal }) => {
-      const times = { startTime: formatTimestamp(window.startTime), endTime: formatTimestamp(window.endTime) };
-      const query = { ...filters, ...times, resolution: 'monthly' } as const;
-      return (await client.metrics(account, query, { signal })).summary.totalCost;
+    queryKey: ['metrics', account, 'daily', filters, window],
+    queryFn: async ({ signal }): Promise<DailyCosts> => {
+      const query = { ...filters, ...timesOf(window), resolution: 'daily' } as const;
+      const { data } = await client.metrics(account, query, { signal });
+      const days = bucketAxis(window, 'daily');
+      return { days, costs: sumSeries(data, 'cost', days.length) };
     },
-    enabled,
+    // After a refresh the figure stays until the next one comes; that of other filters would be a wrong one.
+    placeholderData: (last, lastQuery) =>
+      lastQuery?.queryKey[1] === account && hashKey([lastQuery.queryKey[3]]) === hashKey([filters]) ? last : undefined,
+    enabled: enabled && filters !== undefined,
   });
 }
 
 /** The start of the last month with any usage; null when there never was any. */
-export function useLastUse(account: string, now: EpochMs, enabled: boolean) {
+export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
   const { client } = useSession();
   return useQuery({
-    queryKey: ['metrics', account, 'last use', now],
+    queryKey: ['metrics', account, 'last use', asOf],
     queryFn: async ({ signal }) => {
-      const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(now + MS_PER_DAY) };
+      const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(asOf + MS_PER_DAY) };
       const answer = await client.metrics(
         account,
         { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] },
@@ -159,6 +206,7 @@ export function useLastUse(account: string, now: EpochMs, enabled: boolean) {
       const months = used.map(({ timestamp }) => timestamp).sort();
       return months.at(-1) ?? null;
     },
+    placeholderData: keepPreviousData,
     enabled,
   });
 }

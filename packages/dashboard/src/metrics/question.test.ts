@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { periodWindow } from '../period/period.js';
+import { only } from '../view/filters.js';
 import { DEFAULT_VIEW, type View } from '../view/view.js';
+import { filterQuery } from './filter-query.js';
 import {
   measureOf,
   metricsQuery,
@@ -14,11 +16,16 @@ import {
 const NOW = Date.parse('2026-11-21T16:49:00Z');
 const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 const windowOf = ({ period }: View) => periodWindow(period, NOW);
+const queryOf = (shown: View) => {
+  const window = windowOf(shown);
+  const asked = { window, resolution: resolutionOf(shown, window), filters: filterQuery(shown.filters, {}) };
+  return metricsQuery(shown, asked);
+};
 
 describe('the query', () => {
   it('is the window, the resolution, the breakdown and the filters', () => {
-    const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: 'agent' } });
-    expect(metricsQuery(shown, windowOf(shown))).toEqual({
+    const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: only('agent') } });
+    expect(queryOf(shown)).toEqual({
       startTime: '2026-10-23T00:00:00Z',
       endTime: '2026-11-22T00:00:00Z',
       resolution: 'daily',
@@ -28,20 +35,20 @@ describe('the query', () => {
   });
 
   it('has usage where a single billing dimension is left', () => {
-    const shown = view({ groupBy: ['resource_name'], filters: { resourceType: 'volume' } });
-    expect(metricsQuery(shown, windowOf(shown)).groupBy).toEqual(['resource_name', 'billing_dimension']);
+    const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
+    expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
   });
 
   it('for the whole has no breakdown but the one that shows usage', () => {
-    const filters = { billingDimension: 'volume_storage_gbs' } as const;
-    const ask = (shown: View) => wholeQuery(shown, metricsQuery(shown, windowOf(shown))).groupBy;
+    const filters = { billingDimension: only('volume_storage_gbs') };
+    const ask = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
     expect(ask(view({ filters }))).toEqual([]);
     expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
   });
 
   it('is by workspace only for admins', () => {
     expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
-    expect(needsAdmin(view({ filters: { workspace: 'main' } }))).toBe(true);
+    expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
     expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
   });
 });
@@ -68,22 +75,22 @@ describe('the resolution', () => {
 
 describe('usage', () => {
   it.each<[string, Partial<View>, string]>([
-    ['one dimension', { filters: { billingDimension: 'agent_async_requests_count' } }, 'count'],
-    ['a type with one dimension', { filters: { resourceType: 'custom_domain' } }, 'hours'],
-    ['dimensions of one unit', { filters: { resourceType: 'sandbox' }, groupBy: ['billing_dimension'] }, 'gbs'],
+    ['one dimension', { filters: { billingDimension: only('agent_async_requests_count') } }, 'events'],
+    ['a type with one dimension', { filters: { resourceType: only('custom_domain') } }, 'h'],
+    ['dimensions of one unit', { filters: { resourceType: only('sandbox') }, groupBy: ['billing_dimension'] }, 'GB-h'],
   ])('is in the unit of %s', (_what, change, unit) => {
-    expect(usageScope(view(change))).toEqual({ unit });
+    expect(usageScope(view(change))).toMatchObject({ unit: { name: unit } });
     expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
   });
 
   it.each<[string, Partial<View>, RegExp]>([
     [
       'units are mixed',
-      { filters: { resourceType: 'agent' }, groupBy: ['billing_dimension'] },
+      { filters: { resourceType: only('agent') }, groupBy: ['billing_dimension'] },
       /mixes GB-seconds and events/,
     ],
     ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
-    ['dimensions are not separated', { filters: { resourceType: 'job' } }, /Group by billing dimension/],
+    ['dimensions are not separated', { filters: { resourceType: only('job') } }, /Group by billing dimension/],
   ])('is not shown, with the reason, when %s', (_what, change, reason) => {
     expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
     expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');

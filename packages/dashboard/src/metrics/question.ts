@@ -1,7 +1,5 @@
 /** What a view asks of the API: its window, resolution, groups and filters, and whether usage can be shown. */
 import {
-  BILLING_DIMENSIONS,
-  type BillingDimension,
   canonicalGroupBy,
   DIMENSIONS,
   defaultResolution,
@@ -13,9 +11,11 @@ import {
   type Unit,
   type Window,
 } from '@meterline/catalog';
-import type { MetricsQuery } from '@meterline/client';
+import type { FilterQuery, MetricsQuery } from '@meterline/client';
+import { commonQuantity, type Quantity } from '../breakdown/quantities.js';
 import { UNIT_LABEL } from '../breakdown/texts.js';
-import type { Filters, View } from '../view/view.js';
+import { dimensionsLeft } from '../view/filters.js';
+import type { View } from '../view/view.js';
 
 /** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -41,14 +41,18 @@ function requestedGroupBy(view: View): GroupByDimension[] {
   return canonicalGroupBy(single ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
 
-export function metricsQuery(view: View, window: Window): MetricsQuery {
-  return {
-    ...view.filters,
-    startTime: formatTimestamp(window.startTime),
-    endTime: formatTimestamp(window.endTime),
-    resolution: resolutionOf(view, window),
-    groupBy: requestedGroupBy(view),
-  };
+export interface Asked {
+  readonly window: Window;
+  readonly resolution: Resolution;
+  readonly filters: FilterQuery;
+}
+
+export function metricsQuery(view: View, { window, resolution, filters }: Asked): MetricsQuery {
+  return { ...filters, ...timesOf(window), resolution, groupBy: requestedGroupBy(view) };
+}
+
+export function timesOf({ startTime, endTime }: Window) {
+  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
 /** The same without the breakdown. The API returns usage only by billing dimension. */
@@ -68,27 +72,16 @@ export function needsAdmin({ filters, groupBy }: View): boolean {
 
 const LIST = new Intl.ListFormat('en-GB');
 
-export type UsageScope = { readonly unit: Unit } | { readonly unit: undefined; readonly reason: string };
-
-/** The billing dimensions that pass the filters. */
-function dimensionsLeft({ billingDimension, resourceType }: Filters): readonly BillingDimension[] {
-  return BILLING_DIMENSIONS.filter(
-    (dimension) =>
-      (billingDimension === undefined || dimension === billingDimension) &&
-      (resourceType === undefined || DIMENSIONS[dimension].resourceType === resourceType),
-  );
-}
+export type UsageScope = { readonly unit: Quantity } | { readonly unit: undefined; readonly reason: string };
 
 /** Usage adds up only where there is one unit; elsewhere the reason says so. */
 export function usageScope({ filters, groupBy }: Pick<View, 'filters' | 'groupBy'>): UsageScope {
   const dimensions = dimensionsLeft(filters);
-  const units = [...new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit))];
-  const [unit, ...others] = units;
-  if (unit && others.length === 0 && (dimensions.length === 1 || groupBy.includes('billing_dimension')))
-    return { unit };
-  if (others.length === 0)
-    return { unit: undefined, reason: 'Group by billing dimension, or choose one, to see usage.' };
-  const mixed = LIST.format(units.map((each) => UNIT_LABEL[each]));
+  const unit = commonQuantity(dimensions);
+  if (unit && (dimensions.length === 1 || groupBy.includes('billing_dimension'))) return { unit };
+  if (unit) return { unit: undefined, reason: 'Group by billing dimension, or choose one, to see usage.' };
+  const units = new Set<Unit>(dimensions.map((dimension) => DIMENSIONS[dimension].unit));
+  const mixed = LIST.format([...units].map((each) => UNIT_LABEL[each]));
   return {
     unit: undefined,
     reason: `Usage adds up only in one unit, and this mixes ${mixed}. Choose a billing dimension to see it.`,

@@ -1,7 +1,8 @@
-import { type EpochMs, MS_PER_DAY, parseTimestamp, type Window } from '@meterline/catalog';
+import { bucketStart, type EpochMs, MS_PER_DAY, parseTimestamp, plusMonths, type Window } from '@meterline/catalog';
 import { type FormEvent, useId, useState } from 'react';
 import { Popover } from '../controls/popover.js';
-import { dateInputText, type PeriodChoice, PRESETS, periodText, presetWindow, windowText } from './period.js';
+import { monthOf, type PeriodChoice, PRESETS, presetWindow } from './period.js';
+import { dateInputText, monthText, periodText, windowText } from './period-text.js';
 
 interface PeriodPickerProps {
   readonly period: PeriodChoice;
@@ -36,11 +37,46 @@ export function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProp
                 </li>
               ))}
             </ul>
-            <CustomRange window={window} onChoose={choose} />
+            <div className="period-own">
+              <AnyMonth window={window} now={now} onChoose={choose} />
+              <CustomRange window={window} onChoose={choose} />
+            </div>
           </div>
         );
       }}
     </Popover>
+  );
+}
+
+interface AnyMonthProps {
+  readonly window: Window;
+  readonly now: EpochMs;
+  readonly onChoose: (period: PeriodChoice) => void;
+}
+
+const MONTHS_OFFERED = 24;
+
+function AnyMonth({ window, now, onChoose }: AnyMonthProps) {
+  const selectId = useId();
+  const chosen = monthOf(window);
+  const recent = Array.from({ length: MONTHS_OFFERED }, (_, back) => plusMonths(bucketStart(now, 'monthly'), -back));
+  const months = chosen === undefined || recent.includes(chosen) ? recent : [...recent, chosen];
+  return (
+    <div className="any-month">
+      <label htmlFor={selectId}>A month</label>
+      <select
+        id={selectId}
+        value={chosen ?? ''}
+        onChange={({ target }) => onChoose({ from: Number(target.value), to: plusMonths(Number(target.value), 1) })}
+      >
+        {chosen === undefined && <option value="">Choose…</option>}
+        {months.map((month) => (
+          <option key={month} value={month}>
+            {monthText(month)}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { exceededCap, formatTimestamp, type Resolution, type Window } from '@meterline/catalog';
-import {
-  bucketText,
-  bucketWindow,
-  isByMonths,
-  PRESETS,
-  presetWindow,
-  previousWindow,
-  tickText,
-  windowText,
-} from './period.js';
+import { bucketWindow, monthOf, PRESETS, presetWindow, unfinishedBucket } from './period.js';
+import { bucketText, periodText, tickText, windowText } from './period-text.js';
 
 const NOW = Date.parse('2026-03-21T16:49:00Z');
 const window = (from: string, to: string): Window => ({ startTime: Date.parse(from), endTime: Date.parse(to) });
@@ -23,6 +15,9 @@ describe('a preset', () => {
     ['90d', '2025-12-22T00:00:00Z', '2026-03-22T00:00:00Z'],
     ['month', '2026-03-01T00:00:00Z', '2026-03-22T00:00:00Z'],
     ['last-month', '2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z'],
+    ['week', '2026-03-16T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['quarter', '2026-01-01T00:00:00Z', '2026-03-22T00:00:00Z'],
+    ['year', '2026-01-01T00:00:00Z', '2026-03-22T00:00:00Z'],
     ['12m', '2025-04-01T00:00:00Z', '2026-04-01T00:00:00Z'],
   ] as const)('%s is whole and holds the present', (preset, from, to) => {
     expect(text(presetWindow(preset, NOW))).toEqual([from, to]);
@@ -47,77 +42,23 @@ describe('a preset', () => {
   });
 });
 
-describe('the period before', () => {
-  it.each([
-    [
-      'days go back by their number',
-      '2026-03-08T00:00:00Z',
-      '2026-03-15T00:00:00Z',
-      false,
-      '2026-03-01T00:00:00Z',
-      '2026-03-08T00:00:00Z',
-    ],
-    [
-      'what has not ended ends as early',
-      '2026-03-15T00:00:00Z',
-      '2026-03-22T00:00:00Z',
-      false,
-      '2026-03-08T00:00:00Z',
-      '2026-03-14T16:49:00Z',
-    ],
-    [
-      'thirty days that are a month stay thirty days',
-      '2026-02-01T00:00:00Z',
-      '2026-03-01T00:00:00Z',
-      false,
-      '2026-01-04T00:00:00Z',
-      '2026-02-01T00:00:00Z',
-    ],
-    [
-      'a month is compared with the whole month before',
-      '2026-02-01T00:00:00Z',
-      '2026-03-01T00:00:00Z',
-      true,
-      '2026-01-01T00:00:00Z',
-      '2026-02-01T00:00:00Z',
-    ],
-    [
-      'month to date, with as much of the month before',
-      '2026-03-01T00:00:00Z',
-      '2026-03-22T00:00:00Z',
-      true,
-      '2026-02-01T00:00:00Z',
-      '2026-02-21T16:49:00Z',
-    ],
-    [
-      'a year by months, with the year before',
-      '2025-04-01T00:00:00Z',
-      '2026-04-01T00:00:00Z',
-      true,
-      '2024-04-01T00:00:00Z',
-      '2025-03-21T16:49:00Z',
-    ],
-  ])('%s', (_what, from, to, byMonths, beforeFrom, beforeTo) => {
-    expect(text(previousWindow(window(from, to), byMonths, NOW))).toEqual([beforeFrom, beforeTo]);
+describe('the instant that a screen is as of', () => {
+  it('is in a bucket that is not over, unless the window ends before', () => {
+    const days = ['2026-03-20T00:00:00Z', '2026-03-21T00:00:00Z', '2026-03-22T00:00:00Z'].map((day) => Date.parse(day));
+    expect(unfinishedBucket(days, 'daily', NOW)).toBe(1);
+    expect(unfinishedBucket(days.slice(0, 1), 'daily', NOW)).toBeUndefined();
+    expect(unfinishedBucket(days, 'daily', days[1] ?? 0)).toBeUndefined();
+    expect(unfinishedBucket([Date.parse('2026-03-01T00:00:00Z')], 'monthly', NOW)).toBe(0);
   });
+});
 
-  it('of a month to date does not reach into that month', () => {
-    const lateInMarch = Date.parse('2026-03-30T12:00:00Z');
-    const march = window('2026-03-01T00:00:00Z', '2026-03-31T00:00:00Z');
-    expect(text(previousWindow(march, true, lateInMarch))).toEqual(['2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z']);
-  });
-
-  it('is not there before 1970, nor for what is yet to come', () => {
-    expect(previousWindow(window('1970-01-02T00:00:00Z', '2026-01-01T00:00:00Z'), false, NOW)).toBeUndefined();
-    expect(previousWindow(window('2027-01-01T00:00:00Z', '2027-01-02T00:00:00Z'), false, NOW)).toBeUndefined();
-  });
-
-  it('goes by months for what is meant as months', () => {
+describe('a calendar month', () => {
+  it('is known by its name', () => {
     const february = window('2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z');
-    expect(isByMonths({ preset: '30d' }, february)).toBe(false);
-    expect(isByMonths({ preset: 'last-month' }, february)).toBe(true);
-    expect(isByMonths({ from: february.startTime, to: february.endTime }, february)).toBe(true);
-    expect(isByMonths({ from: february.startTime, to: NOW }, { ...february, endTime: NOW })).toBe(false);
+    expect(monthOf(february)).toBe(february.startTime);
+    expect(monthOf({ ...february, endTime: february.endTime + 1_000 })).toBeUndefined();
+    expect(periodText({ from: february.startTime, to: february.endTime })).toBe('February 2026');
+    expect(periodText({ preset: 'quarter' })).toBe('Quarter to date');
   });
 });
 

@@ -1,18 +1,40 @@
 /** The sign-in page or, with a key or token, the explorer. */
 import { MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { prefetchFirstView } from '../metrics/queries.js';
-import { currentMinute } from '../period/period.js';
+import { currentSecond } from '../period/period.js';
 import { retryDelay, shouldRetry } from '../states/problem.js';
 import { readView } from '../view/address.js';
+import {
+  answerOtherTabs,
+  askOtherTabs,
+  forgetCredential,
+  keepCredential,
+  keptCredential,
+  tellEnded,
+} from './credential.js';
 import { Explorer } from './explorer.js';
-import { createClient, forgetCredential, keepCredential, keptCredential, SessionContext } from './session.js';
+import { createClient, SessionContext } from './session.js';
 import { SignIn } from './sign-in.js';
+
+const shownAccount = () => readView(location.search).account;
 
 export function App() {
   const [credential, setCredential] = useState(keptCredential);
+  const [isAsking, setAsking] = useState(credential === undefined);
   const [wasRefused, setWasRefused] = useState(false);
+
+  useEffect(() => {
+    if (!isAsking) return;
+    void askOtherTabs(shownAccount()).then((given) => {
+      if (given !== undefined) {
+        keepCredential(given);
+        setCredential(given);
+      }
+      setAsking(false);
+    });
+  }, [isAsking]);
 
   const session = useMemo(() => {
     if (credential === undefined) return undefined;
@@ -23,10 +45,21 @@ export function App() {
     };
     const client = createClient(credential);
     const queries = createQueries(() => end(true));
-    prefetchFirstView(queries, client, readView(location.search), currentMinute());
-    return { client, queries, signOut: () => end(false) };
+    const openedAt = currentSecond();
+    prefetchFirstView(queries, client, readView(location.search), openedAt);
+    const signOut = () => {
+      tellEnded(credential);
+      end(false);
+    };
+    return { client, queries, openedAt, signOut, end };
   }, [credential]);
 
+  useEffect(() => {
+    if (!session || credential === undefined) return;
+    return answerOtherTabs({ credential, account: shownAccount, onEnded: () => session.end(false) });
+  }, [session, credential]);
+
+  if (isAsking) return null;
   if (!session) {
     const enter = (entered: string) => {
       keepCredential(entered);

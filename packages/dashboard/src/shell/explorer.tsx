@@ -5,7 +5,8 @@ import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
 import { Picker } from '../controls/picker.js';
 import { useAccounts } from '../metrics/queries.js';
-import { currentMinute, timeText } from '../period/period.js';
+import { currentSecond } from '../period/period.js';
+import { clockText } from '../period/period-text.js';
 import { MessagePanel, OfflineBanner, ProblemPanel } from '../states/panels.js';
 import { navigate, replaceView, useView } from '../view/address.js';
 import { DEFAULT_VIEW } from '../view/view.js';
@@ -14,11 +15,13 @@ import { useSession } from './session.js';
 
 /** A page that was hidden for so long reads everything again when it becomes visible. */
 const STALE_MS = 5 * 60_000;
+/** Between two readings of a view that refreshes by itself. */
+const LIVE_MS = 60_000;
 
 export function Explorer() {
   const { signOut } = useSession();
   const view = useView();
-  const { now, refresh } = useNow();
+  const { now, refresh } = useNow(view.isLive);
   const accounts = useAccounts();
   const account = view.account ?? accounts.data?.[0]?.id;
 
@@ -43,12 +46,12 @@ export function Explorer() {
           }))}
           chosen={account}
           onChoose={(chosen) => chosen && navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen })}
-          search={(accounts.data?.length ?? 0) > 8 ? { placeholder: 'Find an account' } : undefined}
-          loading={accounts.isPending}
+          placeholder={(accounts.data?.length ?? 0) > 8 ? 'Find an account' : undefined}
+          isLoading={accounts.isPending}
         />
         <div className="top-end">
           <button type="button" className="quiet" onClick={refresh}>
-            Refresh<span className="refreshed">, as of {timeText(now)} UTC</span>
+            Refresh<span className="refreshed">, as of {clockText(now)} UTC</span>
           </button>
           <ThemeSwitch />
           <button type="button" className="quiet" onClick={signOut}>
@@ -81,20 +84,29 @@ export function Explorer() {
   );
 }
 
-/** The page's present, to the minute. It stays the same until a refresh, so that answers can be cached. */
-function useNow(): { now: EpochMs; refresh: () => void } {
+/**
+ * The instant that the screen is as of. Every question of the screen ends there, and it stays the same until a refresh, so
+ * that all figures are of one moment and answers can be cached.
+ */
+function useNow(isLive: boolean): { now: EpochMs; refresh: () => void } {
+  const { openedAt } = useSession();
   const queries = useQueryClient();
-  const [now, setNow] = useState(currentMinute);
+  const [now, setNow] = useState(openedAt);
   const refresh = useCallback(() => {
-    setNow(currentMinute());
+    setNow(currentSecond());
     void queries.invalidateQueries();
   }, [queries]);
   useEffect(() => {
     const seen = () => {
-      if (document.visibilityState === 'visible' && Date.now() - now > STALE_MS) refresh();
+      if (document.visibilityState === 'visible' && Date.now() - now > (isLive ? LIVE_MS : STALE_MS)) refresh();
     };
     document.addEventListener('visibilitychange', seen);
-    return () => document.removeEventListener('visibilitychange', seen);
-  }, [now, refresh]);
+    // A page that nobody sees asks nothing.
+    const timer = isLive ? setInterval(seen, LIVE_MS / 12) : undefined;
+    return () => {
+      document.removeEventListener('visibilitychange', seen);
+      clearInterval(timer);
+    };
+  }, [now, isLive, refresh]);
   return { now, refresh };
 }

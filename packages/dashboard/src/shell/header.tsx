@@ -1,5 +1,10 @@
-/** For the top of every page: the name and the switch of the theme. */
-import { chooseTheme, useTheme } from './theme.js';
+/** For the top of every page: the name, and the theme's switch. */
+import { useSyncExternalStore } from 'react';
+import { chooseTheme, currentTheme, onThemeChange, type Theme } from './theme.js';
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(onThemeChange, currentTheme);
+}
 
 export function Brand() {
   return (

@@ -1,4 +1,5 @@
-/** Who is signed in: the key or token, kept by the browser's tab, and the client that uses it. */
+/** Who is signed in: the client that uses the tab's key or token. */
+import type { EpochMs } from '@meterline/catalog';
 import { MeterlineClient } from '@meterline/client';
 import type { QueryClient } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
@@ -6,6 +7,8 @@ import { createContext, useContext } from 'react';
 export interface Session {
   readonly client: MeterlineClient;
   readonly queries: QueryClient;
+  /** What the first screen is as of. */
+  readonly openedAt: EpochMs;
   readonly signOut: () => void;
 }
 
@@ -20,19 +23,4 @@ export function useSession(): Session {
 /** Without retries: the page retries by itself, and shows that it does. */
 export function createClient(credential: string): MeterlineClient {
   return new MeterlineClient({ baseUrl: location.origin, credential, retries: 0 });
-}
-
-/** In session storage: a reload keeps it, and closing the tab removes it. */
-const STORAGE_KEY = 'meterline.credential';
-
-export function keptCredential(): string | undefined {
-  return sessionStorage.getItem(STORAGE_KEY) || undefined;
-}
-
-export function keepCredential(credential: string): void {
-  sessionStorage.setItem(STORAGE_KEY, credential);
-}
-
-export function forgetCredential(): void {
-  sessionStorage.removeItem(STORAGE_KEY);
 }

@@ -69,7 +69,8 @@ export function SignIn({ wasRefused, onSignedIn }: SignInProps) {
             {checking ? 'Checking…' : 'Sign in'}
           </button>
           <p className="hint" id={hintId}>
-            It stays in this tab, is sent to this service only, and is forgotten when the tab is closed.
+            It is sent to this service only, shared with tabs of this page that you open, and forgotten when the last
+            one is closed.
           </p>
         </form>
         <p className="hint sign-in-help">

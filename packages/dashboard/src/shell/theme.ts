@@ -1,5 +1,4 @@
-/** Light or dark: the system's theme, unless the person chose one. The browser remembers the choice. */
-import { useSyncExternalStore } from 'react';
+/** Light or dark. Without React: the API's reference has the same switch. */
 
 export type Theme = 'light' | 'dark';
 
@@ -7,12 +6,13 @@ const STORAGE_KEY = 'meterline.theme';
 const DARK = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
+/** The system's theme, unless the person chose one. The browser remembers the choice. */
 function chosenTheme(): Theme | undefined {
   const kept = localStorage.getItem(STORAGE_KEY);
   return kept === 'light' || kept === 'dark' ? kept : undefined;
 }
 
-function currentTheme(): Theme {
+export function currentTheme(): Theme {
   return chosenTheme() ?? (DARK.matches ? 'dark' : 'light');
 }
 
@@ -33,9 +33,8 @@ function announce(): void {
 
 DARK.addEventListener('change', announce);
 
-export function useTheme(): Theme {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, currentTheme);
+/** Calls the listener after each change, until the returned function is called. */
+export function onThemeChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

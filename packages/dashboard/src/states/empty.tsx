@@ -1,35 +1,47 @@
-import { type EpochMs, parseTimestamp } from '@meterline/catalog';
-import { useState } from 'react';
+import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
+import { useEffect, useState } from 'react';
 import { useLastUse } from '../metrics/queries.js';
-import { monthText, plusMonths } from '../period/period.js';
+import { monthText } from '../period/period-text.js';
 import { navigate } from '../view/address.js';
-import { hasFilters, type View, withGroups } from '../view/view.js';
+import { hasFilters } from '../view/filters.js';
+import { type View, withGroups } from '../view/view.js';
 import { firstEvent, producerCode, sendCommand } from './first-event.js';
 import { MessagePanel } from './panels.js';
 
+interface FirstEventProps {
+  readonly account: string;
+  readonly role: Role | undefined;
+  readonly onRefresh: () => void;
+}
+
 interface EmptyProps {
   readonly account: string;
+  readonly role: Role | undefined;
   readonly view: View;
   readonly now: EpochMs;
   readonly onRefresh: () => void;
 }
 
 /** Nothing was used: under these filters, in this period, or ever. */
-export function Empty({ account, view, now, onRefresh }: EmptyProps) {
+export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
   const filtered = hasFilters(view.filters);
   const { data: lastUse } = useLastUse(account, now, !filtered);
   if (filtered) {
     return (
       <MessagePanel title="Nothing matches these filters">
         <p>In this period the account used nothing that matches all of them.</p>
-        <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
+        <button
+          type="button"
+          className="primary"
+          onClick={() => navigate(withGroups(view, { filters: {}, trail: [] }))}
+        >
           Clear filters
         </button>
       </MessagePanel>
     );
   }
   if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
-  if (lastUse === null) return <FirstEvent account={account} onRefresh={onRefresh} />;
+  if (lastUse === null) return <FirstEvent {...{ account, role, onRefresh }} />;
   const month = parseTimestamp(lastUse) ?? 0;
   const to = { from: month, to: plusMonths(month, 1) };
   return (
@@ -42,21 +54,33 @@ export function Empty({ account, view, now, onRefresh }: EmptyProps) {
   );
 }
 
-function FirstEvent({ account, onRefresh }: { readonly account: string; readonly onRefresh: () => void }) {
-  const [event] = useState(() => firstEvent(account, new Date(), crypto.getRandomValues(new Uint8Array(16))));
+/** So often the page of an account that was never used looks for the first event. */
+const LOOK_MS = 3_000;
+
+function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
+  const [event] = useState(() => firstEvent(account, new Date(), crypto.getRandomValues(new Uint8Array(10))));
+  useEffect(() => {
+    const look = () => document.visibilityState === 'visible' && onRefresh();
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [onRefresh]);
   return (
     <MessagePanel title="Send the first event">
       <p>
-        <strong>{account}</strong> has no usage yet. Runtimes put usage events on a queue. This command sends one by
-        hand, from the folder where Meterline runs:
+        <strong>{account}</strong> has no usage yet. It needs usage events whose <code>accountId</code> is exactly{' '}
+        <code>{account}</code>. Runtimes put them on a queue; this command puts one there by hand, from the folder where
+        Meterline runs:
       </p>
       <Command text={sendCommand(event)} label="command" />
-      <p>A runtime does the same from its own code:</p>
+      <p>A runtime does the same from its own code, with a new id (UUID v7) for every event:</p>
       <Command text={producerCode(event)} label="code" />
-      <p>An event is shown here within a second.</p>
-      <button type="button" className="primary" onClick={onRefresh}>
-        Look again
-      </button>
+      {role === 'member' && (
+        <p>
+          Your key can read this account but cannot send events. The people who run the platform send them; show them
+          this page.
+        </p>
+      )}
+      <p role="status">This page looks for the first event every {LOOK_MS / 1_000} seconds.</p>
     </MessagePanel>
   );
 }

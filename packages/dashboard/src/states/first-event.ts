@@ -1,12 +1,10 @@
 /** The command that sends an account its first event, ready to be pasted. */
-import { formatTimestamp, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { type EpochMs, formatTimestamp, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 
-const RANDOM_BYTES = 16;
-
-/** Two minutes of a sandbox with one gigabyte. */
+/** Two minutes of a sandbox with one gigabyte. @param random 10 bytes */
 export function firstEvent(accountId: string, now: Date, random: Uint8Array): UsageEventInput {
   return {
-    eventId: uuidV4(random),
+    eventId: uuidV7(now.getTime(), random),
     accountId,
     workspace: 'production',
     resourceType: 'sandbox',
@@ -31,11 +29,12 @@ await queue.add('usage', ${JSON.stringify(event, null, 2)});
 await queue.close();`;
 }
 
-/** Browsers have crypto.randomUUID only over https. @param random 16 bytes */
-function uuidV4(random: Uint8Array): string {
-  const bytes = Uint8Array.from(random.subarray(0, RANDOM_BYTES));
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+/** 48 bits of milliseconds, then the version, the variant and random bits. Source: RFC 9562, section 5.7. */
+function uuidV7(now: EpochMs, random: Uint8Array): string {
+  const time = now.toString(16).padStart(12, '0');
+  const bytes = Uint8Array.from(random.subarray(0, 10));
+  bytes[0] = ((bytes[0] ?? 0) & 0x0f) | 0x70;
+  bytes[2] = ((bytes[2] ?? 0) & 0x3f) | 0x80;
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return [time.slice(0, 8), time.slice(8), hex.slice(0, 4), hex.slice(4, 8), hex.slice(8)].join('-');
 }

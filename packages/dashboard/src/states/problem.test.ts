@@ -57,11 +57,18 @@ describe('trying again', () => {
 
 describe('the first event', () => {
   const now = new Date('2026-11-21T16:49:12.345Z');
-  const event = firstEvent("o'hara & co", now, new Uint8Array(16).fill(0xff));
+  const event = firstEvent("o'hara & co", now, new Uint8Array(10).fill(0xff));
 
   it('is one that the worker accepts', () => {
     expect(parseUsageEvent(event, now.getTime())).toMatchObject({ ok: true });
-    expect(event.eventId).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff');
+    // 2026-11-21T16:49:12.345Z in milliseconds, then version 7 and the variant.
+    expect(event.eventId).toBe(
+      `${now
+        .getTime()
+        .toString(16)
+        .padStart(12, '0')
+        .replace(/^(.{8})/, '$1-')}-7fff-bfff-ffffffffffff`,
+    );
   });
 
   it('is sent by a command that leaves every name alone', () => {

@@ -1,20 +1,42 @@
-/** What the table of groups and the chart's table have in common: exact amounts, and links to other views. */
-import { type DecimalText, grouped } from '@meterline/catalog';
+/** What the table of groups and the chart's table have in common: amounts, and links to other views. */
+import { type DecimalText, ENTRY_FIELD, enrichedDimensions, grouped, SEVERAL_VALUES } from '@meterline/catalog';
 import type { MouseEvent, ReactNode } from 'react';
+import type { Quantity } from '../breakdown/quantities.js';
+import { amountText, exactText, valueLabel } from '../breakdown/texts.js';
 import { navigate, viewHref } from '../view/address.js';
-import type { View } from '../view/view.js';
+import { canDrill, drillDown, type View } from '../view/view.js';
+import { longestFraction, type Row } from './rows.js';
 
-interface ExactAmountProps {
+const MONEY_DIGITS = 2;
+
+interface AmountProps {
   readonly amount: DecimalText;
-  /** Digits after the point that are always written: 2 for money. */
-  readonly least: number;
-  /** Digits after the point in the column's longest amount: this one takes as much room. */
+  /** Undefined: money. */
+  readonly unit: Quantity | undefined;
+  readonly isExact: boolean;
+  /** Digits after the point in the column's longest amount: with all digits this one takes as much room. */
   readonly room: number;
-  readonly symbol?: string;
+}
+
+/** Rounded like every other amount on the page, with all digits on hover; or all digits. */
+export function Amount({ amount, unit, isExact, room }: AmountProps) {
+  if (!isExact) return <span title={exactText(amount, unit)}>{amountText(amount, unit)}</span>;
+  return (
+    <>
+      <ExactAmount amount={amount} room={room} unit={unit} />
+      {unit && <span className="unit"> {exactText(amount, unit).split(' ').at(-1)}</span>}
+    </>
+  );
+}
+
+/** The room that {@link Amount} needs in a column of these. */
+export function roomOf(amounts: Iterable<DecimalText | undefined>, unit: Quantity | undefined): number {
+  return longestFraction(amounts, unit === undefined ? MONEY_DIGITS : 0);
 }
 
 /** All digits; those after the usual ones are greyed, and a pseudo-element fills the room of missing ones. */
-export function ExactAmount({ amount, least, room, symbol = '' }: ExactAmountProps) {
+function ExactAmount({ amount, room, unit }: Omit<AmountProps, 'isExact'>) {
+  const least = unit === undefined ? MONEY_DIGITS : 0;
   const [integer = '', fraction = ''] = grouped(amount).split('.');
   const sign = integer.startsWith('-') ? '−' : '';
   const usual = fraction.slice(0, least).padEnd(least, '0');
@@ -23,7 +45,7 @@ export function ExactAmount({ amount, least, room, symbol = '' }: ExactAmountPro
   return (
     <span>
       {sign}
-      {symbol}
+      {unit === undefined && '$'}
       {integer.replace('-', '')}
       {(usual || rest) && '.'}
       {usual}
@@ -52,4 +74,56 @@ export function ViewLink({ to, title, children }: ViewLinkProps) {
       {children}
     </a>
   );
+}
+
+interface GroupCellsProps {
+  readonly row: Row;
+  readonly view: View;
+  readonly color: string | undefined;
+  /** Members are not told of workspaces. */
+  readonly seesWorkspaces: boolean;
+}
+
+/** The cells of a row that name its group. */
+export function GroupCells({ row, view, color, seesWorkspaces }: GroupCellsProps) {
+  const [first = '', ...others] = row.labels;
+  const beside = besideText(row, view, seesWorkspaces);
+  return (
+    <>
+      <th scope="row">
+        <span className="group-cell">
+          <span className="swatch" style={color ? { background: color } : undefined} data-none={!color || undefined} />
+          <span className="group-name" title={first}>
+            {canDrill(view) ? <ViewLink to={drillDown(view, row.values)}>{first}</ViewLink> : first}
+          </span>
+          {others.length > 0 && (
+            <span className="group-more-inline" aria-hidden="true">
+              {others.join(' · ')}
+            </span>
+          )}
+          {beside !== '' && (
+            <span className="beside" title={beside}>
+              {beside}
+            </span>
+          )}
+        </span>
+      </th>
+      {others.map((label, index) => (
+        <td key={view.groupBy[index + 1]} className="group-more" title={label}>
+          {label}
+        </td>
+      ))}
+    </>
+  );
+}
+
+/** What else the API says about the group. What it leaves out has several values in the group. */
+function besideText({ values }: Row, { groupBy }: View, seesWorkspaces: boolean): string {
+  const texts = enrichedDimensions(groupBy).map((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    if (field === 'workspace' && !seesWorkspaces) return undefined;
+    const value = values[field];
+    return value === undefined ? SEVERAL_VALUES[field] : valueLabel(field, value);
+  });
+  return texts.filter((text) => text !== undefined).join(' · ');
 }

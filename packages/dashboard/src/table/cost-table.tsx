@@ -1,31 +1,22 @@
+import { changeFrom, type DecimalText, type GroupByDimension, shareText } from '@meterline/catalog';
+import { type Quantity, unitPriceText } from '../breakdown/quantities.js';
 import {
-  type DecimalText,
-  ENTRY_FIELD,
-  enrichedDimensions,
-  type GroupByDimension,
-  UNIT_NAME,
-  type Unit,
-} from '@meterline/catalog';
-import {
-  amountText,
-  changeFrom,
   changePercentText,
   DIMENSION_LABEL,
   differenceText,
+  exactDifferenceText,
   shareOf,
-  shareText,
-  valueLabel,
 } from '../breakdown/texts.js';
 import { navigate } from '../view/address.js';
-import { canDrill, drillDown, type Sort, type SortColumn, type View } from '../view/view.js';
-import { ExactAmount, ViewLink } from './cells.js';
-import { longestFraction, type Row } from './rows.js';
+import type { Sort, SortColumn, View } from '../view/view.js';
+import { Amount, GroupCells, roomOf } from './cells.js';
+import type { Row } from './rows.js';
 
 export interface Totals {
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
   /** Undefined: the groups are measured in several units. */
-  readonly unit: Unit | undefined;
+  readonly unit: Quantity | undefined;
   readonly previousCost: DecimalText | undefined;
 }
 
@@ -34,17 +25,19 @@ export interface CostTableProps {
   readonly rows: readonly Row[];
   /** Of all groups on all pages. */
   readonly totals: Totals;
+  /** `4 weeks earlier`; undefined: not compared. */
+  readonly distance: string | undefined;
+  readonly seesWorkspaces: boolean;
   /** The colour that the chart shows a group in; undefined if it has none of its own. */
   readonly colorOf: (key: string) => string | undefined;
 }
 
-const MONEY_DIGITS = 2;
-
-export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
-  const compared = totals.previousCost !== undefined;
+export function CostTable({ view, rows, totals, distance, seesWorkspaces, colorOf }: CostTableProps) {
+  const { isExact } = view;
+  const compared = distance !== undefined;
   const showsUsage = rows.some(({ usage }) => usage !== undefined);
-  const costRoom = longestFraction([...rows.map(({ cost }) => cost), totals.cost], MONEY_DIGITS);
-  const usageRoom = longestFraction([...rows.map(({ usage }) => usage), totals.usage], 0);
+  const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
+  const usageRoom = roomOf([...rows.map(({ usage }) => usage), totals.usage], totals.unit ?? rows[0]?.unit);
   const header = { sort: view.sort, onSort: (sort: Sort) => navigate({ ...view, sort, page: 1 }) };
   return (
     <table>
@@ -64,9 +57,14 @@ export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
             Share
           </th>
           {showsUsage && <SortHeader {...header} column="usage" label="Usage" numeric />}
+          {showsUsage && (
+            <th scope="col" className="number price-column">
+              Average price
+            </th>
+          )}
           {compared && (
             <th scope="col" className="number">
-              Period before
+              {distance}
             </th>
           )}
           {compared && <SortHeader {...header} column="change" label="Change" numeric />}
@@ -75,15 +73,15 @@ export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells row={row} view={view} color={colorOf(row.key)} />
+            <GroupCells {...{ row, view, seesWorkspaces }} color={colorOf(row.key)} />
             <td className="number">
-              <ExactAmount amount={row.cost} least={MONEY_DIGITS} room={costRoom} symbol="$" />
+              <Amount amount={row.cost} unit={undefined} room={costRoom} isExact={isExact} />
             </td>
             <td className="share-column">
               <Share part={row.cost} whole={totals.cost} />
             </td>
-            {showsUsage && <UsageCell usage={row.usage} unit={row.unit} room={usageRoom} />}
-            {compared && <ComparisonCells now={row.cost} before={row.previousCost} />}
+            {showsUsage && <UsageCells {...row} {...{ isExact }} room={usageRoom} />}
+            {compared && <ComparisonCells now={row.cost} before={row.previousCost} isExact={isExact} />}
           </tr>
         ))}
       </tbody>
@@ -94,11 +92,11 @@ export function CostTable({ view, rows, totals, colorOf }: CostTableProps) {
             <td key={dimension} className="group-more" />
           ))}
           <td className="number">
-            <ExactAmount amount={totals.cost} least={MONEY_DIGITS} room={costRoom} symbol="$" />
+            <Amount amount={totals.cost} unit={undefined} room={costRoom} isExact={isExact} />
           </td>
           <td className="share-column" />
-          {showsUsage && <UsageCell usage={totals.unit && totals.usage} unit={totals.unit} room={usageRoom} />}
-          {compared && <ComparisonCells now={totals.cost} before={totals.previousCost} />}
+          {showsUsage && <UsageCells {...totals} {...{ isExact }} room={usageRoom} />}
+          {compared && <ComparisonCells now={totals.cost} before={totals.previousCost} isExact={isExact} />}
         </tr>
       </tfoot>
     </table>
@@ -131,46 +129,6 @@ function SortHeader({ column, label, numeric = false, sort, onSort }: SortHeader
   );
 }
 
-interface GroupCellsProps {
-  readonly row: Row;
-  readonly view: View;
-  readonly color: string | undefined;
-}
-
-function GroupCells({ row, view, color }: GroupCellsProps) {
-  const [first = '', ...others] = row.labels;
-  const beside = enrichedDimensions(view.groupBy)
-    .map((dimension) => ENTRY_FIELD[dimension])
-    .flatMap((field) => (row.values[field] === undefined ? [] : valueLabel(field, row.values[field])));
-  return (
-    <>
-      <th scope="row">
-        <span className="group-cell">
-          <span className="swatch" style={color ? { background: color } : undefined} data-none={!color || undefined} />
-          {canDrill(view) ? (
-            <ViewLink to={drillDown(view, row.values)} title={`Break down ${first}`}>
-              {first}
-            </ViewLink>
-          ) : (
-            <span>{first}</span>
-          )}
-          {others.length > 0 && (
-            <span className="group-more-inline" aria-hidden="true">
-              {others.join(' · ')}
-            </span>
-          )}
-          {beside.length > 0 && <span className="beside">{beside.join(' · ')}</span>}
-        </span>
-      </th>
-      {others.map((label, index) => (
-        <td key={view.groupBy[index + 1]} className="group-more">
-          {label}
-        </td>
-      ))}
-    </>
-  );
-}
-
 function Share({ part, whole }: { readonly part: DecimalText; readonly whole: DecimalText }) {
   return (
     <span className="share">
@@ -182,22 +140,41 @@ function Share({ part, whole }: { readonly part: DecimalText; readonly whole: De
   );
 }
 
-interface UsageCellProps {
+interface UsageCellsProps {
+  readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
-  readonly unit: Unit | undefined;
+  readonly unit: Quantity | undefined;
   readonly room: number;
+  readonly isExact: boolean;
 }
 
-function UsageCell({ usage, unit, room }: UsageCellProps) {
-  if (usage === undefined || unit === undefined) return <td className="number">–</td>;
+/** Quantity and price: their product is the cost. */
+function UsageCells({ cost, usage, unit, room, isExact }: UsageCellsProps) {
+  if (usage === undefined || unit === undefined) {
+    return (
+      <>
+        <td className="number">–</td>
+        <td className="number price-column">–</td>
+      </>
+    );
+  }
   return (
-    <td className="number">
-      <ExactAmount amount={usage} least={0} room={room} /> <span className="unit">{UNIT_NAME[unit]}</span>
-    </td>
+    <>
+      <td className="number">
+        <Amount {...{ unit, room, isExact }} amount={usage} />
+      </td>
+      <td className="number price-column">{unitPriceText(cost, usage, unit) ?? '–'}</td>
+    </>
   );
 }
 
-function ComparisonCells({ now, before }: { readonly now: DecimalText; readonly before: DecimalText | undefined }) {
+interface ComparisonCellsProps {
+  readonly now: DecimalText;
+  readonly before: DecimalText | undefined;
+  readonly isExact: boolean;
+}
+
+function ComparisonCells({ now, before, isExact }: ComparisonCellsProps) {
   if (before === undefined) {
     return (
       <>
@@ -207,11 +184,14 @@ function ComparisonCells({ now, before }: { readonly now: DecimalText; readonly 
     );
   }
   const change = changeFrom(before, now);
+  const exact = exactDifferenceText(change, undefined);
   return (
     <>
-      <td className="number">{amountText(before, undefined)}</td>
       <td className="number">
-        {differenceText(change, undefined)}{' '}
+        <Amount amount={before} unit={undefined} room={roomOf([before], undefined)} isExact={isExact} />
+      </td>
+      <td className="number">
+        <span title={exact}>{isExact ? exact : differenceText(change, undefined)}</span>{' '}
         <span className={`change ${change.direction}`}>{changePercentText(change)}</span>
       </td>
     </>

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
-import { longestFraction, type Row, sortRows } from './rows.js';
+import { longestFraction, type Row, searchRows, sortRows } from './rows.js';
 
 const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
   key: label,
   labels: [label],
+  entry: { summary: { cost: decimalText(cost) }, timeseries: [] },
   values: {},
   cost: decimalText(cost),
   usage: usage === undefined ? undefined : decimalText(usage),
@@ -25,6 +26,12 @@ describe('the rows of the table', () => {
     ['change', false, ['Alpha', 'box 10', 'box 2']],
   ] as const)('sort by %s, descending: %s', (column, descending, expected) => {
     expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
+  });
+
+  it('are found by a part of their name, in any case', () => {
+    expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
+    expect(names(searchRows(rows, ''))).toEqual(names(rows));
+    expect(searchRows(rows, 'nothing')).toEqual([]);
   });
 
   it('know their longest fraction, so that points can be aligned', () => {

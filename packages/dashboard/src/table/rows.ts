@@ -2,25 +2,25 @@
 import {
   compareDecimals,
   type DecimalText,
-  DIMENSIONS,
   type GroupByDimension,
+  groupKey,
   subtractDecimals,
-  type Unit,
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { groupKey, groupLabels } from '../breakdown/breakdown.js';
-import type { DimensionValues, Sort } from '../view/view.js';
-
-export const PAGE_ROWS = 25;
+import { groupLabels } from '../breakdown/breakdown.js';
+import { type Quantity, quantityOf } from '../breakdown/quantities.js';
+import type { DimensionValues } from '../view/filters.js';
+import type { Sort } from '../view/view.js';
 
 export interface Row {
   readonly key: string;
   readonly labels: readonly string[];
+  readonly entry: MetricsEntry;
   readonly values: DimensionValues;
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
-  readonly unit: Unit | undefined;
+  readonly unit: Quantity | undefined;
   /** Undefined: not compared. */
   readonly previousCost: DecimalText | undefined;
 }
@@ -33,10 +33,11 @@ export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[],
   return {
     key,
     labels: groupLabels(entry, groupBy),
+    entry,
     values: entry,
     cost: entry.summary.cost,
     usage: entry.summary.usage,
-    unit: entry.billingDimension && DIMENSIONS[entry.billingDimension].unit,
+    unit: entry.billingDimension && quantityOf(entry.billingDimension),
     previousCost: previous && (previous.get(key) ?? ZERO),
   };
 }
@@ -44,6 +45,13 @@ export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[],
 /** The API sends the most expensive groups first. Any other order needs all pages. */
 export function isServerOrder({ column, descending }: Sort): boolean {
   return column === 'cost' && descending;
+}
+
+/** The rows whose names contain the text, in any case. */
+export function searchRows(rows: readonly Row[], text: string): readonly Row[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') return rows;
+  return rows.filter(({ labels }) => labels.some((label) => label.toLowerCase().includes(wanted)));
 }
 
 /** Equal rows stay in the API's order, by cost. */

@@ -1,43 +1,55 @@
-/** The card with the table of groups: its page, its export, and its state while pages are being read. */
-import { sumDecimals } from '@meterline/catalog';
+/** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
+import { type Role, sumDecimals } from '@meterline/catalog';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { paletteOf, seriesColor } from '../chart/palette.js';
-import { ExportButton } from '../export/export-button.js';
-import { useTheme } from '../shell/theme.js';
+import { ExportMenu } from '../export/export-menu.js';
+import { CopyMenu } from '../share/copy-menu.js';
+import { useTheme } from '../shell/header.js';
 import { ProblemPanel, TableSkeleton } from '../states/panels.js';
-import { navigate } from '../view/address.js';
-import type { View } from '../view/view.js';
+import { navigate, replaceView } from '../view/address.js';
+import { PAGE_SIZES, type View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
-import { isServerOrder, PAGE_ROWS } from './rows.js';
 
 interface TableCardProps {
   readonly account: string;
+  readonly role: Role | undefined;
   readonly view: View;
   readonly shown: ShownAccount;
 }
 
-export function TableCard({ account, view, shown }: TableCardProps) {
-  const { breakdown, first, rows, further, query, before, previous, previousCosts } = shown;
+export function TableCard({ account, role, view, shown }: TableCardProps) {
+  const { breakdown, first, rows, needsAll, further, query, compared, previous, previousCosts } = shown;
   const palette = paletteOf(useTheme());
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
     const series = breakdown?.series[rank];
     return series && seriesColor(series, rank, palette);
   };
-  const from = (view.page - 1) * PAGE_ROWS;
-  const onPage = rows.slice(from, from + PAGE_ROWS);
-  const isComplete = isServerOrder(view.sort) ? onPage.length === PAGE_ROWS || !further.hasMore : !further.isFetching;
+  const from = (view.page - 1) * view.pageSize;
+  const onPage = rows.slice(from, from + view.pageSize);
+  const isComplete = needsAll ? !further.isFetching : onPage.length === view.pageSize || !further.hasMore;
   return (
     <section className="card" aria-label="Groups" aria-busy={shown.isStale || !first || !isComplete}>
       <header className="card-header">
         <h2>Groups</h2>
-        <ExportButton account={account} view={view} query={query} previous={before && previousCosts} />
+        <div className="card-tools">
+          <input
+            type="search"
+            className="table-search"
+            aria-label="Search in the table"
+            placeholder="Search"
+            value={view.search}
+            onChange={({ target }) => replaceView({ ...view, search: target.value, page: 1 })}
+          />
+          <CopyMenu account={account} query={query} />
+          <ExportMenu account={account} view={view} query={query} previous={compared && previousCosts} />
+        </div>
       </header>
       {!first || (!isComplete && !further.error) ? (
         <>
-          {first && !isServerOrder(view.sort) && (
+          {first && needsAll && (
             <p className="progress" role="status">
-              Reading all groups to sort them: {rows.length} so far…
+              Reading all groups: {first.data.length + further.entries.length} so far…
             </p>
           )}
           <TableSkeleton />
@@ -47,23 +59,29 @@ export function TableCard({ account, view, shown }: TableCardProps) {
           {further.error && (
             <ProblemPanel error={further.error} account={account} onRetry={() => void further.refetch()} />
           )}
-          {!isServerOrder(view.sort) && further.hasMore && (
-            <p className="progress">Only the {rows.length} most expensive groups are sorted; there are more.</p>
+          {needsAll && further.hasMore && (
+            <p className="progress">
+              Only the {first.data.length + further.entries.length} most expensive groups were read; there are more.
+            </p>
           )}
           <section className="scroller" aria-label="Groups and their figures">
             <CostTable
               {...{ view, colorOf }}
               rows={onPage}
+              seesWorkspaces={role === 'admin'}
+              distance={compared?.distance}
               totals={{
                 cost: first.summary.totalCost,
                 usage: shown.usageUnit && first.summary.totalUsage,
                 unit: shown.usageUnit,
                 previousCost:
-                  before && previous ? sumDecimals(previous.entries.map(({ summary }) => summary.cost)) : undefined,
+                  compared && previous
+                    ? sumDecimals(previous.whole.data.map(({ summary }) => summary.cost))
+                    : undefined,
               }}
             />
           </section>
-          <Paging view={view} known={rows.length} hasMore={further.hasMore} />
+          <Paging view={view} known={rows.length} hasMore={further.hasMore && !needsAll} />
         </>
       )}
     </section>
@@ -79,16 +97,27 @@ interface PagingProps {
 }
 
 function Paging({ view, known, hasMore }: PagingProps) {
-  const { page } = view;
-  const from = (page - 1) * PAGE_ROWS + 1;
-  const to = Math.min(page * PAGE_ROWS, known);
+  const { page, pageSize } = view;
+  const from = (page - 1) * pageSize + 1;
+  const to = Math.min(page * pageSize, known);
   const isLast = to >= known && !hasMore;
-  if (page === 1 && isLast) return null;
+  if (view.search === '' && known <= PAGE_SIZES[0] && !hasMore && page === 1) return null;
+  const resize = (text: string) => {
+    const size = PAGE_SIZES.find((each) => String(each) === text);
+    if (size) navigate({ ...view, pageSize: size, page: 1 });
+  };
   return (
     <nav className="paging" aria-label="Pages of the table">
       <span role="status">
-        {to < from ? 'No more groups' : `${from}–${to} of ${hasMore ? `more than ${known}` : known} groups`}
+        {to < from ? 'No groups' : `${from}–${to} of ${hasMore ? `more than ${known}` : known} groups`}
       </span>
+      <select aria-label="Rows on a page" value={pageSize} onChange={({ target }) => resize(target.value)}>
+        {PAGE_SIZES.map((size) => (
+          <option key={size} value={size}>
+            {size} rows
+          </option>
+        ))}
+      </select>
       <button type="button" disabled={page === 1} onClick={() => navigate({ ...view, page: page - 1 })}>
         Previous
       </button>

@@ -3,14 +3,16 @@ import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOLUTIONS, RESOURCE_TYPES } 
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';
 import { readView, writeView } from './address.js';
-import { DEFAULT_VIEW, SORT_COLUMNS, type View } from './view.js';
+import { DEFAULT_VIEW, PAGE_SIZES, SORT_COLUMNS, type View } from './view.js';
 
 const name = fc.string({ minLength: 1, unit: 'grapheme' });
 const second = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * 1_000);
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 
-const view: fc.Arbitrary<View> = fc.record({
-  account: optional(name),
+const filter = (value: fc.Arbitrary<string>) =>
+  fc.record({ values: fc.uniqueArray(value, { minLength: 1, maxLength: 4 }), isExcluded: fc.boolean() });
+
+const step = {
   period: fc.oneof(
     fc.constantFrom(...PRESETS).map(({ id }) => ({ preset: id })),
     fc.tuple(second, fc.integer({ min: 1, max: 1e9 })).map(([from, length]) => ({ from, to: from + length })),
@@ -19,19 +21,30 @@ const view: fc.Arbitrary<View> = fc.record({
   groupBy: fc.uniqueArray(fc.constantFrom(...GROUP_BY_DIMENSIONS), { maxLength: 2 }),
   filters: fc.record(
     {
-      workspace: name,
-      resourceType: fc.constantFrom(...RESOURCE_TYPES),
-      resourceName: name,
-      resourceUuid: fc.string(),
-      billingDimension: fc.constantFrom(...BILLING_DIMENSIONS),
+      workspace: filter(name),
+      resourceType: filter(fc.constantFrom(...RESOURCE_TYPES)),
+      resourceName: filter(name),
+      resourceUuid: filter(fc.string()),
+      billingDimension: filter(fc.constantFrom(...BILLING_DIMENSIONS)),
     },
     { requiredKeys: [] },
   ),
+};
+
+const view: fc.Arbitrary<View> = fc.record({
+  account: optional(name),
+  ...step,
   measure: fc.constantFrom('cost', 'usage'),
-  compare: fc.boolean(),
+  compare: optional(fc.constantFrom('period', 'months')),
+  isCumulative: fc.boolean(),
   asTable: fc.boolean(),
+  isExact: fc.boolean(),
+  isLive: fc.boolean(),
   sort: fc.record({ column: fc.constantFrom(...SORT_COLUMNS), descending: fc.boolean() }),
+  search: fc.string({ unit: 'grapheme' }),
+  pageSize: fc.constantFrom(...PAGE_SIZES),
   page: fc.integer({ min: 1, max: 999_999 }),
+  trail: fc.array(fc.record(step), { maxLength: 3 }),
 });
 
 describe('the view in the URL', () => {
@@ -49,11 +62,17 @@ describe('the view in the URL', () => {
       ...DEFAULT_VIEW,
       account: 'acme',
       groupBy: ['resource_name', 'billing_dimension'],
-      filters: { resourceType: 'agent', resourceUuid: '' },
-      compare: true,
+      filters: {
+        workspace: { values: ['staging'], isExcluded: true },
+        resourceType: { values: ['agent', 'job'], isExcluded: false },
+        resourceUuid: { values: [''], isExcluded: false },
+      },
+      compare: 'period',
+      trail: [DEFAULT_VIEW],
     };
     expect(writeView(shown)).toBe(
-      'account=acme&group=resource_name%2Cbilling_dimension&type=agent&uuid=&compare=previous',
+      'account=acme&group=resource_name%2Cbilling_dimension&not-workspace=staging&type=agent&type=job&uuid=' +
+        '&compare=period&via=',
     );
   });
 
@@ -68,6 +87,9 @@ describe('the view in the URL', () => {
     ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
     ['group=none', { groupBy: [] }],
     ['type=toaster&dimension=toast', { filters: {} }],
+    ['compare=previous', { compare: 'period' }],
+    ['compare=years', { compare: undefined }],
+    ['rows=7', { pageSize: 25 }],
     ['page=0', { page: 1 }],
     ['page=-1', { page: 1 }],
     ['page=two', { page: 1 }],

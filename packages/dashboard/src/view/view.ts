@@ -1,27 +1,17 @@
 /** What the page shows: everything that a link to it must carry, and nothing else. */
 import {
-  type BillingDimension,
-  DIMENSIONS,
+  type Comparison,
   ENTRY_FIELD,
+  type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   type Resolution,
-  type ResourceType,
 } from '@meterline/catalog';
 import type { PeriodChoice } from '../period/period.js';
+import { type DimensionValues, type Filter, type Filters, isFixed, only, withOneFilter } from './filters.js';
 
 /** A breakdown has one dimension or a pair; labels of three would be too long to read. */
 export const MAX_BREAKDOWN = 2;
-
-/** The values of a group, or what the view is filtered by. An empty resourceUuid stands for resources without one. */
-export interface DimensionValues {
-  readonly workspace?: string | undefined;
-  readonly resourceType?: ResourceType | undefined;
-  readonly resourceName?: string | undefined;
-  readonly resourceUuid?: string | undefined;
-  readonly billingDimension?: BillingDimension | undefined;
-}
-export type Filters = DimensionValues;
 
 export type Measure = 'cost' | 'usage';
 
@@ -31,6 +21,13 @@ export interface Sort {
   readonly column: SortColumn;
   readonly descending: boolean;
 }
+
+/** Rows on a page of the table. */
+export const PAGE_SIZES = [25, 50, 100] as const;
+export type PageSize = (typeof PAGE_SIZES)[number];
+
+/** What was shown before a step into a group or a day, for the way back. */
+export type TrailStep = Pick<View, 'period' | 'resolution' | 'groupBy' | 'filters'>;
 
 export interface View {
   /** Undefined: the caller's first account. */
@@ -42,12 +39,23 @@ export interface View {
   readonly groupBy: readonly GroupByDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
-  readonly compare: boolean;
+  readonly compare: Comparison | undefined;
+  /** Every bucket holds what came before it too. */
+  readonly isCumulative: boolean;
   /** Shows the chart's figures as a table instead of bars. */
   readonly asTable: boolean;
+  /** Every digit, instead of two decimals. */
+  readonly isExact: boolean;
+  /** Reads everything again each minute. */
+  readonly isLive: boolean;
   readonly sort: Sort;
+  /** What the names in the table must contain. */
+  readonly search: string;
+  readonly pageSize: PageSize;
   /** From 1. */
   readonly page: number;
+  /** The steps that led here, the first one first. */
+  readonly trail: readonly TrailStep[];
 }
 
 export const DEFAULT_VIEW: View = {
@@ -57,10 +65,16 @@ export const DEFAULT_VIEW: View = {
   groupBy: ['resource_type'],
   filters: {},
   measure: 'cost',
-  compare: false,
+  compare: undefined,
+  isCumulative: false,
   asTable: false,
+  isExact: false,
+  isLive: false,
   sort: { column: 'cost', descending: true },
+  search: '',
+  pageSize: PAGE_SIZES[0],
   page: 1,
+  trail: [],
 };
 
 /** A change of which groups are listed: it goes back to their first page. */
@@ -68,22 +82,9 @@ export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
 }
 
-/** Sets one filter, or removes it with undefined. Removes the other filter that would then exclude everything. */
-export function withFilter<Name extends keyof Filters>(view: View, name: Name, value: Filters[Name]): View {
-  const { [name]: _previous, ...others } = view.filters;
-  const filters: Filters = value === undefined ? others : { ...others, [name]: value };
-  return withGroups(view, { filters: withoutContradiction(filters, name) });
-}
-
-function withoutContradiction(filters: Filters, justSet: keyof Filters): Filters {
-  const { billingDimension, resourceType, ...others } = filters;
-  if (billingDimension === undefined || resourceType === undefined) return filters;
-  if (DIMENSIONS[billingDimension].resourceType === resourceType) return filters;
-  return justSet === 'resourceType' ? { ...others, resourceType } : { ...others, billingDimension };
-}
-
-export function hasFilters(filters: Filters): boolean {
-  return Object.values(filters).some((value) => value !== undefined);
+/** Sets one filter, or removes it with undefined. */
+export function withFilter(view: View, field: EntryField, filter: Filter | undefined): View {
+  return withGroups(view, { filters: withOneFilter(view.filters, field, filter) });
 }
 
 /** From coarse to fine: the order of drilling down. */
@@ -95,14 +96,34 @@ const ORDER = [
   'resource_uuid',
 ] as const satisfies readonly GroupByDimension[];
 
-/** Goes into a group: its values become filters, and the breakdown moves on to a finer dimension. */
-export function drillDown(view: View, values: DimensionValues): View {
-  let next = view;
+/**
+ * Goes into a group: its values become filters, and the breakdown moves on to a finer dimension.
+ * @param period of the bar that was clicked; undefined keeps the period
+ */
+export function drillDown(view: View, values: DimensionValues, period?: PeriodChoice): View {
+  let { filters } = view;
   for (const dimension of view.groupBy) {
     const field = ENTRY_FIELD[dimension];
-    next = withFilter(next, field, values[field]);
+    const value = values[field];
+    if (value !== undefined) filters = withOneFilter(filters, field, only(value));
   }
-  return withGroups(next, { groupBy: nextBreakdown(view.groupBy, next.filters) });
+  const change = { filters, groupBy: nextBreakdown(view.groupBy, filters), search: '', trail: extendedTrail(view) };
+  return withGroups(view, period === undefined ? change : { ...change, period, resolution: undefined });
+}
+
+/** Goes into the time of a bar. */
+export function zoomInto(view: View, period: PeriodChoice): View {
+  return withGroups(view, { period, resolution: undefined, trail: extendedTrail(view) });
+}
+
+/** Back to a step of the trail. */
+export function backTo(view: View, position: number): View {
+  const step = view.trail[position];
+  return step ? withGroups(view, { ...step, search: '', trail: view.trail.slice(0, position) }) : view;
+}
+
+function extendedTrail({ period, resolution, groupBy, filters, trail }: View): readonly TrailStep[] {
+  return [...trail, { period, resolution, groupBy, filters }];
 }
 
 /** The next dimension, after the finest one just used, that no filter fixes; none when all are fixed. */
@@ -111,11 +132,6 @@ function nextBreakdown(left: readonly GroupByDimension[], filters: Filters): rea
   const finest = Math.max(...left.map((dimension) => ORDER.indexOf(dimension)));
   const next = open.find((dimension) => ORDER.indexOf(dimension) > finest) ?? open[0];
   return next ? [next] : [];
-}
-
-function isFixed(dimension: GroupByDimension, filters: Filters): boolean {
-  if (filters[ENTRY_FIELD[dimension]] !== undefined) return true;
-  return dimension === 'resource_type' && filters.billingDimension !== undefined;
 }
 
 /** Whether a group can be broken down further. */

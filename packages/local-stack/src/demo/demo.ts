@@ -1,10 +1,11 @@
 /**
  * What the demo account uses: three months of made-up history that goes on hour by hour, and live traffic from the real
- * trace. Everything goes through the queue, like any runtime's events. Events of an hour have the same ids at every
+ * trace. Everything goes through the emitter, like any runtime's events. Events of an hour have the same ids at every
  * start, so that sending an hour twice adds nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { type Emitter, openEmitter } from '@meterline/emitter';
 import { Queue } from 'bullmq';
 import { z } from 'zod';
 import { readPrivateFile, writePrivateFile } from '../private-file.js';
@@ -14,7 +15,8 @@ import { LiveTraffic } from './live-traffic.js';
 const HISTORY_DAYS = 92;
 const TICK_MS = 1_000;
 const POLL_MS = 100;
-const EVENTS_PER_JOB = 500;
+/** A stop of the stack does not wait longer for what the demo has not sent. */
+const CLOSE_WITHIN_MS = 2_000;
 /** How long the start waits for the history to be stored before it reports that this continues in the background. */
 const HISTORY_DEADLINE_MS = 60_000;
 
@@ -50,7 +52,8 @@ export async function writeDemoState({ file, databaseId }: DemoProgress, state: 
 }
 
 export interface DemoOptions {
-  readonly redisUrl: string;
+  /** The same Redis, as who sends events and as who may see the queue. */
+  readonly redis: Readonly<Record<'producer' | 'operator', string>>;
   readonly queuePrefix: string;
   readonly account: string;
   readonly progress: DemoProgress;
@@ -61,28 +64,27 @@ export interface DemoOptions {
 
 export class Demo {
   readonly #options: DemoOptions;
-  readonly #queue: Queue;
+  readonly #meter: Emitter;
   readonly #live: LiveTraffic;
   #state: DemoState;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> = Promise.resolve();
-  /** Live events that are not in Redis yet. */
-  #unsent: UsageEventInput[] = [];
-  #reported = false;
 
-  private constructor(options: DemoOptions, state: DemoState, live: LiveTraffic) {
+  private constructor(options: DemoOptions, meter: Emitter, state: DemoState, live: LiveTraffic) {
     this.#options = options;
+    this.#meter = meter;
     this.#state = state;
     this.#live = live;
-    this.#queue = new Queue(QUEUE_NAME, { connection: { url: options.redisUrl }, prefix: options.queuePrefix });
-    this.#queue.on('error', (error) => this.#reportError(error));
   }
 
   /** Resolves when the history has been stored, or after a minute. */
   static async start(options: DemoOptions): Promise<Demo> {
+    const { redis, queuePrefix, account, progress, say } = options;
     const now = Date.now();
-    const state = await readDemoState(options.progress, now);
-    const demo = new Demo(options, state, await LiveTraffic.open(options.account, now));
+    const [state, live] = await Promise.all([readDemoState(progress, now), LiveTraffic.open(account, now)]);
+    const onProblem = ({ message }: { message: string }) => say(`The demo: ${message}`);
+    const meter = await openEmitter({ url: redis.producer, queuePrefix, onProblem });
+    const demo = new Demo(options, meter, state, live);
     try {
       await demo.#catchUp(now);
     } catch (error) {
@@ -96,38 +98,43 @@ export class Demo {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#ticking;
-    await this.#queue.close();
+    await this.#meter.close({ timeoutMs: CLOSE_WITHIN_MS });
   }
 
   async #catchUp(now: EpochMs): Promise<void> {
-    const { stop, say } = this.#options;
     const events = this.#hoursUntil(now);
     if (events.length === 0) return;
-    say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
-    await this.#send(events);
-    await this.#recordHour(now);
+    this.#options.say(`Giving the demo account its history: ${events.length.toLocaleString('en-US')} events…`);
+    for (const event of events) await this.#meter.recordWhenRoom(event);
+    await this.#noteHour(now);
+    await this.#stored();
+  }
+
+  /** Resolves when the workers have taken everything, or after a minute. */
+  async #stored(): Promise<void> {
+    const { redis, queuePrefix: prefix, stop, say } = this.#options;
+    const queue = new Queue(QUEUE_NAME, { connection: { url: redis.operator }, prefix });
     const deadline = Date.now() + HISTORY_DEADLINE_MS;
-    while (!stop.aborted) {
-      const { waiting = 0, active = 0 } = await this.#queue.getJobCounts('waiting', 'active');
-      if (waiting + active === 0) return;
-      if (Date.now() > deadline) return say('The history is still being stored; that goes on in the background.');
-      await delay(POLL_MS);
+    try {
+      while (!stop.aborted) {
+        const { waiting = 0, active = 0 } = await queue.getJobCounts('waiting', 'active');
+        if (waiting + active === 0) return;
+        if (Date.now() > deadline) return say('The history is still being stored; that goes on in the background.');
+        await delay(POLL_MS);
+      }
+    } finally {
+      await queue.close();
     }
   }
 
   #tick(): void {
-    this.#ticking = this.#ticking.then(async () => {
-      const now = Date.now();
-      this.#unsent.push(...this.#live.until(now));
-      try {
-        await this.#send([...this.#hoursUntil(now), ...this.#unsent]);
-        this.#unsent = [];
-        await this.#recordHour(now);
-        this.#reported = false;
-      } catch (error) {
-        this.#reportError(error);
-      }
-    });
+    const now = Date.now();
+    this.#ticking = this.#ticking
+      .then(() => {
+        for (const event of [...this.#live.until(now), ...this.#hoursUntil(now)]) this.#meter.record(event);
+        return this.#noteHour(now);
+      })
+      .catch((error: unknown) => this.#options.say(`The demo cannot write down how far it is: ${String(error)}`));
   }
 
   /** The fleet reports an hour once it is over. */
@@ -142,26 +149,11 @@ export class Demo {
     return events;
   }
 
-  async #send(events: readonly UsageEventInput[]): Promise<void> {
-    const jobs = [];
-    for (let from = 0; from < events.length; from += EVENTS_PER_JOB) {
-      jobs.push({ name: 'usage', data: { events: events.slice(from, from + EVENTS_PER_JOB) } });
-    }
-    if (jobs.length > 0) await this.#queue.addBulk(jobs);
-  }
-
-  async #recordHour(now: EpochMs): Promise<void> {
+  /** Hours whose events are not accepted yet are recorded once more at the next tick, with the same ids. */
+  async #noteHour(now: EpochMs): Promise<void> {
     const nextHour = now - (now % MS_PER_HOUR);
-    if (nextHour === this.#state.nextHour) return;
+    if (nextHour === this.#state.nextHour || !(await this.#meter.flush())) return;
     this.#state = { ...this.#state, nextHour };
     await writeDemoState(this.#options.progress, this.#state);
-  }
-
-  #reportError(error: unknown): void {
-    if (!this.#reported) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#options.say(`The demo cannot reach Redis (${reason}); it continues once Redis is back.`);
-    }
-    this.#reported = true;
   }
 }

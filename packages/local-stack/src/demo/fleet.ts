@@ -3,7 +3,7 @@
  * its definition and the hour, so that the same hour always gives the same events.
  */
 import { type BillingDimension, DIMENSIONS, type EpochMs, MS_PER_DAY, type UsageEventInput } from '@meterline/catalog';
-import { URL_NAMESPACE, uuidV5 } from '../trace/uuid-v5.js';
+import { URL_NAMESPACE, uuidV5 } from '../trace.js';
 
 /** How busy a workload is over the week: people work in office hours, pipelines at night, storage always. */
 type Rhythm = 'office' | 'night' | 'steady';
@@ -128,14 +128,14 @@ export const TRACED_FLEET: readonly Workload[] = [
   {
     workspace: 'code',
     resourceName: 'code',
-    hourly: { agent_async_requests_count: 8_800, agent_compute_runtime_gbs: 870_000 },
+    hourly: { agent_async_requests_count: 8_800, agent_compute_runtime_gbs: 8_700 },
     rhythm: 'office',
     growth: 0.18,
   },
   {
     workspace: 'conv',
     resourceName: 'conv',
-    hourly: { agent_async_requests_count: 19_300, agent_compute_runtime_gbs: 10_100_000 },
+    hourly: { agent_async_requests_count: 19_300, agent_compute_runtime_gbs: 101_000 },
     rhythm: 'office',
     growth: 0.25,
   },

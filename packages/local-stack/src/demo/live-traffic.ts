@@ -1,12 +1,25 @@
 /** Plays a slice of the real trace in its own rhythm, over and over, as if its requests came in now. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { type EpochMs, parseTimestamp, type UsageEventInput } from '@meterline/catalog';
-import { eventsOfRequest, parseTrace, type TraceFile, type TraceRequest } from '../trace/azure-llm-trace.js';
-import { URL_NAMESPACE, uuidV5 } from '../trace/uuid-v5.js';
+import {
+  DIMENSIONS,
+  decimalText,
+  divideDecimals,
+  type EpochMs,
+  parseTimestamp,
+  USAGE_SCALE,
+  type UsageEventInput,
+} from '@meterline/catalog';
+import { eventsOfRequest, parseTrace, type TraceFile, type TraceRequest, URL_NAMESPACE, uuidV5 } from '../trace.js';
 
 const SLICE_DIRECTORY = new URL('../../trace-slice/', import.meta.url);
 const SLICES = ['azure-llm-2023-code.csv', 'azure-llm-2023-conv.csv'] as const;
+
+/**
+ * The trace is of a cloud's own GPU hosts. With all their memory the demo account would be a single colour; with a
+ * hundredth of it the replay costs about as much as the fleet of a small company beside it.
+ */
+const MEMORY_DIVISOR = decimalText('100');
 
 /** A pause between two rounds of a slice. */
 const GAP_MS = 1_000;
@@ -57,11 +70,16 @@ export class LiveTraffic {
       for (const event of eventsOfRequest(player.trace, request, { accountId: this.#accountId })) {
         // The trace's ids name its own requests; each round is new traffic.
         const eventId = uuidV5(URL_NAMESPACE, `live:${player.roundStart}:${event.eventId}`);
-        events.push({ ...event, eventId, timestamp: new Date(instant).toISOString() });
+        events.push({ ...event, eventId, usage: demoUsage(event), timestamp: new Date(instant).toISOString() });
       }
       player.next += 1;
     }
   }
+}
+
+function demoUsage({ billingDimension, usage }: UsageEventInput): UsageEventInput['usage'] {
+  if (DIMENSIONS[billingDimension].unit !== 'gbs') return usage;
+  return divideDecimals(decimalText(String(usage)), MEMORY_DIVISOR, USAGE_SCALE) ?? usage;
 }
 
 function player(trace: TraceFile, now: EpochMs): Player {

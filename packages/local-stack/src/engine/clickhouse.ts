@@ -1,14 +1,24 @@
 /** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
-import { access, mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { join } from 'node:path';
+import { writePrivateText } from '@meterline/service/private-file';
 import { LocalStackError } from '../errors.js';
+import { basicAuthorization, configXml, FREE_SPACE } from './clickhouse-config.js';
+import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
+import { ensurePassword } from './password.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 
+const DATABASE = 'meterline';
 const READY_DEADLINE_MS = 30_000;
 const PROBE_TIMEOUT_MS = 5_000;
+
+/** None of the developer's other variables: what the engine can read, everybody can who may insert. */
+const ENVIRONMENT = Object.fromEntries(
+  ['PATH', 'TZ', 'LD_LIBRARY_PATH'].map((name) => [name, process.env[name]] as const),
+);
 
 /** The packages that hold the engine, as `chdb` lists them among its optional dependencies (there is none for musl). */
 const ENGINE_PACKAGES: Readonly<Record<string, string>> = {
@@ -20,60 +30,80 @@ const ENGINE_PACKAGES: Readonly<Record<string, string>> = {
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
-  readonly tcpPort: number;
+  /** May do everything in databases. */
+  readonly user: typeof OWNER;
+  readonly password: string;
+  /** Of all users; the same at every start in a data directory. */
+  readonly passwords: Passwords;
 }
 
 export interface ClickHouseOptions {
-  /** The data goes to `<dataDir>/clickhouse`, the log to `<dataDir>/clickhouse.log`. */
+  /** The data goes to `<dataDir>/clickhouse`, the log to `<dataDir>/clickhouse.log`; configuration and password stay in it. */
   dataDir: string | DataDirectory;
   /** Default: any free one. */
   httpPort?: number | undefined;
-  /** Default: any free one. */
-  tcpPort?: number | undefined;
-  /** A ClickHouse configuration file, for `users_config` and `remote_servers`. */
-  configFile?: string | undefined;
+  /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
+  database?: string | undefined;
 }
 
 /**
- * Starts the embedded ClickHouse on the loopback address; user `default`, no password.
+ * Starts the embedded ClickHouse on the loopback address, for its owner and the users of clickhouse/users.xml.
  *
  * @throws LocalStackError
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
-  const { dataDir, configFile } = options;
-  // The engine would silently go without a file that it cannot find.
-  if (configFile !== undefined) await access(configFile);
   if (options.httpPort !== undefined) await requireFreePort(options.httpPort, 'ClickHouse (HTTP)');
-  if (options.tcpPort !== undefined) await requireFreePort(options.tcpPort, 'ClickHouse (TCP)');
 
   return launchOnFreePorts(async (choose) => {
-    const [httpPort, tcpPort] = [await choose(options.httpPort), await choose(options.tcpPort)];
+    const httpPort = await choose(options.httpPort);
     const url = `http://${LOOPBACK}:${httpPort}`;
-    const server = await startServer(dataDir, async (directory) => {
+    const server = await startServer(options.dataDir, async (directory) => {
       const path = directory.file('clickhouse');
       await mkdir(path, { recursive: true, mode: 0o700 });
+      const passwords = await ensurePasswords(directory.path);
+      const [config, users] = [directory.file('clickhouse-config.xml'), directory.file('clickhouse-users.xml')];
+      // In files, because every user of the machine can read the arguments of a process.
+      await writePrivateText(users, await usersXml(passwords, options.database ?? DATABASE));
+      await writePrivateText(config, configXml(users, passwords));
       return {
         name: 'ClickHouse',
         label: 'clickhouse',
         script: 'engine.js',
         args: [
           library,
-          ...['--path', path],
+          String(FREE_SPACE.endsBelow),
+          ...[config, users],
           ...['--http_port', String(httpPort)],
-          ...['--tcp_port', String(tcpPort)],
           ...['--listen_host', LOOPBACK],
-          ...(configFile === undefined ? [] : ['--config-file', resolve(configFile)]),
         ],
         announcesPid: false,
         cwd: path,
+        env: ENVIRONMENT,
         url,
-        answers: () => pingClickHouse(url),
+        answers: async () => {
+          await pingClickHouse(url, passwords[OWNER]);
+          // It has the passwords of all, and the engine may read it.
+          await rm(config, { force: true });
+        },
         readyDeadlineMs: READY_DEADLINE_MS,
       };
     });
-    return { ...server, httpPort, tcpPort };
+    const { dataDir } = options;
+    const passwords = await ensurePasswords(typeof dataDir === 'string' ? dataDir : dataDir.path);
+    return { ...server, httpPort, user: OWNER, password: passwords[OWNER], passwords };
   });
+}
+
+async function ensurePasswords(directory: string): Promise<Passwords> {
+  const of = (name: string) => ensurePassword(join(directory, `clickhouse-${name}.json`));
+  return {
+    [OWNER]: await of('password'),
+    ingest: await of('ingest-password'),
+    query: await of('query-password'),
+    operator: await of('operator-password'),
+    migrate: await of('migrate-password'),
+  };
 }
 
 /**
@@ -81,18 +111,22 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
  *
  * @throws LocalStackError `not_answering`
  */
-async function pingClickHouse(url: string): Promise<void> {
+async function pingClickHouse(url: string, password: string): Promise<void> {
   for (const path of ['/ping', '/?query=SELECT%201']) {
-    const response = await fetch(new URL(path, url), {
-      // ClickHouse shuts down in milliseconds, but waits for seconds while an idle connection is kept alive.
-      headers: { connection: 'close' },
-      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-    });
+    const response = await ask(url, path, password);
     const body = await response.text();
     if (!response.ok) {
       throw new LocalStackError('not_answering', `ClickHouse answers ${response.status}: ${body.slice(0, 200)}`);
     }
   }
+}
+
+function ask(url: string, path: string, password: string): Promise<Response> {
+  return fetch(new URL(path, url), {
+    // ClickHouse shuts down in milliseconds, but waits for seconds while an idle connection is kept alive.
+    headers: { connection: 'close', authorization: basicAuthorization(OWNER, password) },
+    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+  });
 }
 
 export interface Platform {

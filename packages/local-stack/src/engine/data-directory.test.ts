@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { access, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataDirectory, identifyProcess, type ProcessIdentity } from './data-directory.js';
 
@@ -48,6 +49,17 @@ describe('the lock of a data directory', () => {
   it('may be taken again after it was given back, and leaves no file behind', async () => {
     await (await DataDirectory.open(directory)).close();
     await (await DataDirectory.open(directory)).close();
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it('leaves no file behind when the disk is full', async () => {
+    // A limit on the size of files fails as a full disk does: the file is created and nothing can be written to it.
+    const code = `import { DataDirectory } from '${new URL('../../dist/engine/data-directory.js', import.meta.url)}';
+      await DataDirectory.open(process.argv[1]).catch((error) => console.log(error.code));`;
+    const limited = 'trap "" XFSZ; ulimit -f 0; exec "$0" "$@"';
+    const node = [process.execPath, '--input-type=module', '-e', code, directory];
+    const child = spawn('sh', ['-c', limited, ...node], { stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(await text(child.stdout)).toBe('EFBIG\n');
     expect(await readdir(directory)).toEqual([]);
   });
 

@@ -141,8 +141,9 @@ async function findUser(holder: Holder | undefined, patienceEnds: number): Promi
 /** Creates the file with its whole content at once, so that no reader ever sees half of it. */
 async function createExclusively(path: string, holder: Holder): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, JSON.stringify(holder), { mode: 0o600 });
   try {
+    // On a full disk this fails after it has created the file.
+    await writeFile(draft, JSON.stringify(holder), { mode: 0o600 });
     await link(draft, path);
     return true;
   } catch (error) {

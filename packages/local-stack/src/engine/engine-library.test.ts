@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { findEngineLibrary } from './clickhouse.js';
 
@@ -29,6 +31,17 @@ describe('findEngineLibrary', () => {
   it('says so when the package of a known platform is not installed', () => {
     expect(() => findEngineLibrary({ platform: 'linux', arch: 'x64' }, missing)).toThrow(
       /^The embedded ClickHouse is not installed for linux-x64 \(package @chdb\/lib-linux-x64-gnu is missing\)\..*CLICKHOUSE_URL.*$/,
+    );
+  });
+});
+
+describe('engine.js', () => {
+  it('ends before it opens the library when its disk has too little space left, and says so', () => {
+    const script = fileURLToPath(new URL('../../hosts/engine.js', import.meta.url));
+    const { signal, stderr } = spawnSync(process.execPath, [script, 'no-library', '1e18'], { encoding: 'utf8' });
+    expect(signal).toBe('SIGKILL');
+    expect(stderr).toMatch(
+      /^The disk of \/.* has \d+ MiB left\. The embedded ClickHouse needs 953674316406 MiB: it stops, so that nothing is lost\. Free some space\.\n$/,
     );
   });
 });

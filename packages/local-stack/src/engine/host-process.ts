@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { hasErrorCode } from '../errors.js';
 import { DataDirectory, identifyProcess, isRunning, type ProcessIdentity } from './data-directory.js';
+import { keepSmall, rotate } from './log-rotation.js';
 import { exitedEarly, LogFile, type ServerExit, waitUntilReady } from './readiness.js';
 
 const STOP_DEADLINE_MS = 15_000;
@@ -25,7 +26,7 @@ export interface RunningServer {
 export interface ServerOptions {
   /** What a message calls the server. */
   name: string;
-  /** Its log is `<dataDir>/<label>.log`. */
+  /** Its log is `<dataDir>/<label>.log`, and an older half `<label>.log.1` once that is long. */
   label: string;
   /** A file in this package's `hosts` directory. */
   script: string;
@@ -91,9 +92,11 @@ class HostProcess {
     readonly log: LogFile,
     gone: () => Promise<unknown>,
   ) {
+    const endRotation = keepSmall(log.path);
     this.exited = new Promise<ServerExit>((resolve) => {
       host.once('exit', (code, signal) => resolve({ code, signal }));
     }).then(async (exit) => {
+      endRotation();
       await this.forceEnd();
       await gone();
       return exit;
@@ -108,7 +111,9 @@ class HostProcess {
     gone: () => Promise<unknown>,
   ): Promise<HostProcess> {
     const script = fileURLToPath(new URL(`../../hosts/${options.script}`, import.meta.url));
-    const log = await LogFile.open(directory.file(`${options.label}.log`));
+    const logPath = directory.file(`${options.label}.log`);
+    await rotate(logPath);
+    const log = await LogFile.open(logPath);
     try {
       const host = spawn(process.execPath, [script, ...options.args], {
         cwd: options.cwd,

@@ -1,22 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { startClickHouse } from './clickhouse.js';
+import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { identifyProcess, isRunning, type ProcessIdentity } from './data-directory.js';
 import { startLocalStack } from './local-stack.js';
 import { findFreePort, isPortFree, LOOPBACK } from './ports.js';
 import { startRedis } from './redis.js';
-
-jest.setTimeout(60_000);
 
 let dataDir: string;
 beforeEach(async () => {
@@ -24,8 +22,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-async function sql(url: string, statement: string): Promise<string> {
-  const response = await fetch(url, { method: 'POST', body: statement, headers: { connection: 'close' } });
+async function sql({ url, user, password }: RunningClickHouse, statement: string): Promise<string> {
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+  const headers = { connection: 'close', authorization };
+  const response = await fetch(url, { method: 'POST', body: statement, headers });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text.trim();
@@ -48,7 +48,7 @@ describe('startLocalStack', () => {
   it('answers, and leaves neither processes, ports nor its temporary directory when it stops', async () => {
     const stack = await startLocalStack();
     const processes = await Promise.all([stack.clickhouse.pid, stack.redis.pid].map(identifyProcess));
-    expect(await sql(stack.clickhouse.url, 'SELECT 1 + 1')).toBe('2');
+    expect(await sql(stack.clickhouse, 'SELECT 1 + 1')).toBe('2');
     expect(await redisCommand(stack.redis.url, 'ECHO', 'hello')).toBe('hello');
     expect(await Promise.all(processes.map(isRunning))).toEqual([true, true]);
 
@@ -64,14 +64,14 @@ describe('startLocalStack', () => {
 
   it('keeps what was written over a stop and a start', async () => {
     const first = await startLocalStack({ dataDir });
-    await sql(first.clickhouse.url, 'CREATE DATABASE kept');
-    await sql(first.clickhouse.url, 'CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x');
-    await sql(first.clickhouse.url, 'INSERT INTO kept.t VALUES (42)');
+    await sql(first.clickhouse, 'CREATE DATABASE kept');
+    await sql(first.clickhouse, 'CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x');
+    await sql(first.clickhouse, 'INSERT INTO kept.t VALUES (42)');
     await redisCommand(first.redis.url, 'SET', 'key', 'value');
     await first.stop();
 
     const second = await startLocalStack({ dataDir });
-    expect(await sql(second.clickhouse.url, 'SELECT x FROM kept.t')).toBe('42');
+    expect(await sql(second.clickhouse, 'SELECT x FROM kept.t')).toBe('42');
     expect(await redisCommand(second.redis.url, 'GET', 'key')).toBe('value');
     await second.stop();
   });
@@ -79,7 +79,7 @@ describe('startLocalStack', () => {
   it('refuses a data directory that a stack is using, and does that stack no harm', async () => {
     const first = await startLocalStack({ dataDir });
     await expect(startLocalStack({ dataDir })).rejects.toMatchObject({ code: 'directory_in_use' });
-    expect(await sql(first.clickhouse.url, 'SELECT 1')).toBe('1');
+    expect(await sql(first.clickhouse, 'SELECT 1')).toBe('1');
     expect(await redisCommand(first.redis.url, 'PING')).toBe('PONG');
     await first.stop();
   });
@@ -111,29 +111,28 @@ describe('startLocalStack', () => {
 describe('startClickHouse', () => {
   it('comes back after kill -9 on the same ports with the same rows', async () => {
     const first = await startClickHouse({ dataDir });
-    await sql(first.url, 'CREATE DATABASE kept');
+    await sql(first, 'CREATE DATABASE kept');
     await sql(
-      first.url,
+      first,
       'CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x SETTINGS fsync_after_insert = 1, fsync_part_directory = 1',
     );
-    await sql(first.url, 'INSERT INTO kept.t VALUES (1), (2)');
+    await sql(first, 'INSERT INTO kept.t VALUES (1), (2)');
     await first.kill();
     expect(await first.exited).toMatchObject({ signal: 'SIGKILL' });
 
-    const { httpPort, tcpPort } = first;
-    const second = await startClickHouse({ dataDir, httpPort, tcpPort });
+    const second = await startClickHouse({ dataDir, httpPort: first.httpPort });
     expect(second.url).toBe(first.url);
-    expect(await sql(second.url, 'SELECT sum(x) FROM kept.t')).toBe('3');
+    expect(await sql(second, 'SELECT sum(x) FROM kept.t')).toBe('3');
     await second.stop();
   });
 
-  it('reports, when it cannot start, the end of its log', async () => {
-    const configFile = join(dataDir, 'config.xml');
-    await writeFile(configFile, '<clickhouse><users_config>missing.xml</users_config></clickhouse>');
-    const attempt = startClickHouse({ dataDir, configFile });
-    await expect(attempt).rejects.toMatchObject({
+  it('names its log when it cannot start', async () => {
+    const added = join(dataDir, 'clickhouse-users.d');
+    await mkdir(added);
+    await writeFile(join(added, 'damaged.xml'), '<clickhouse');
+    await expect(startClickHouse({ dataDir })).rejects.toMatchObject({
       code: 'exited_early',
-      message: expect.stringMatching(/clickhouse\.log:[\s\S]*missing\.xml/),
+      message: expect.stringContaining(`The end of ${join(dataDir, 'clickhouse.log')}:`),
     });
   });
 });

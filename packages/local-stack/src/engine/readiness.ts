@@ -41,7 +41,9 @@ export class LogFile {
 
   /** The last lines since `open`, for an error message. */
   async tail(): Promise<string> {
-    const text = (await readFile(this.path)).subarray(this.start).toString('utf8');
+    const content = await readFile(this.path);
+    // It is shorter than at the start if it has been rotated since.
+    const text = content.subarray(content.length < this.start ? 0 : this.start).toString('utf8');
     return text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
   }
 }

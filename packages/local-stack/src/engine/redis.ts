@@ -1,9 +1,13 @@
 import { mkdir } from 'node:fs/promises';
+import { QUEUE_PREFIX } from '@meterline/catalog';
+import { writePrivateText } from '@meterline/service/private-file';
 import { Redis } from 'ioredis';
 import { ensureRedisServer } from '../../hosts/redis-binary.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
+import { ensurePassword } from './password.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
+import { ensureRedisPasswords, type RedisUser, redisUsers } from './redis-users.js';
 
 /** Long, because a large append-only file is read before Redis answers anything but LOADING. */
 const READY_DEADLINE_MS = 120_000;
@@ -16,15 +20,20 @@ const PROBE_TIMEOUT_MS = 5_000;
  */
 const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 
+/** `url` has the owner's password. Passwords are the same at every start in a data directory. */
 export interface RunningRedis extends RunningServer {
   readonly port: number;
+  /** The address for a user with few rights. */
+  readonly urls: Readonly<Record<RedisUser, string>>;
 }
 
 export interface RedisOptions {
-  /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`. */
+  /** The data goes to `<dataDir>/redis`, the log to `<dataDir>/redis.log`; configuration and password stay in it. */
   dataDir: string | DataDirectory;
   /** Default: any free one. */
   port?: number | undefined;
+  /** Of the queues that workers and producers may use. Default: BullMQ's own. */
+  queuePrefix?: string | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
   say?: ((line: string) => void) | undefined;
 }
@@ -41,16 +50,23 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
 
   return launchOnFreePorts(async (choose) => {
     const port = await choose(options.port);
-    const url = `redis://${LOOPBACK}:${port}`;
+    let url = '';
     const server = await startServer(options.dataDir, async (directory) => {
       const path = directory.file('redis');
       await mkdir(path, { recursive: true, mode: 0o700 });
+      const password = await ensurePassword(directory.file('redis-password.json'));
+      // A file, because every user of the machine can read the arguments of a process.
+      const configuration = directory.file('redis.conf');
+      const passwords = await ensureRedisPasswords(directory.path);
+      const users = await redisUsers(passwords, options.queuePrefix ?? QUEUE_PREFIX);
+      await writePrivateText(configuration, `requirepass ${password}\n${users}`);
+      url = `redis://default:${password}@${LOOPBACK}:${port}`;
       return {
         name: 'Redis',
         label: 'redis',
         script: 'lifeline.js',
         // Redis logs to its standard output, which the lifeline sends to the log file together with start-up errors.
-        args: [binary, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
+        args: [binary, configuration, '--bind', LOOPBACK, '--port', String(port), '--dir', path, ...DURABLE],
         announcesPid: true,
         cwd: path,
         url,
@@ -58,7 +74,16 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
         readyDeadlineMs: READY_DEADLINE_MS,
       };
     });
-    return { ...server, port };
+    const { dataDir } = options;
+    const passwords = await ensureRedisPasswords(typeof dataDir === 'string' ? dataDir : dataDir.path);
+    const urlOf = (user: RedisUser) => `redis://${user}:${passwords[user]}@${LOOPBACK}:${port}`;
+    const urls = {
+      producer: urlOf('producer'),
+      worker: urlOf('worker'),
+      query: urlOf('query'),
+      operator: urlOf('operator'),
+    };
+    return { ...server, port, urls };
   });
 }
 

@@ -32,7 +32,8 @@ export async function ensureKeys(redisUrl: string, file: string, now: Date): Pro
     await redis.connect();
     const store = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
     const kept = await readPrivateFile(file, keysSchema);
-    if (kept && (await store.authenticate(kept.adminKey)) && (await store.authenticate(kept.memberKey))) return kept;
+    if (kept && (await store.authenticate(kept.adminKey, now)) && (await store.authenticate(kept.memberKey, now)))
+      return kept;
 
     const create = (role: 'admin' | 'member') =>
       store.create({ account: LOCAL_ACCOUNT, role, clientId: CLIENT_ID }, now).then(({ key }) => key);

@@ -1,6 +1,7 @@
 /** `npm start`: the whole of Meterline on one machine, until a signal asks it to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { MigrationError } from '@meterline/warehouse';
 import { RedisUnavailableError } from '../../hosts/redis-binary.js';
 import { LocalStackError } from '../errors.js';
 import { HELP, parseCommandLine, readEnv, UsageError } from './settings.js';
@@ -11,7 +12,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
-const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError];
+const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError, MigrationError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
   const { help, demo } = parseCommandLine(args);

@@ -1,12 +1,13 @@
 /** Starts every part after those that it needs. */
 import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
-import { createWarehouse, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { Demo } from '../demo/demo.js';
 import { type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
 import { DataDirectory } from '../engine/data-directory.js';
 import { findFreePort, LOOPBACK } from '../engine/ports.js';
 import { type RunningRedis, startRedis } from '../engine/redis.js';
+import type { RedisUser } from '../engine/redis-users.js';
 import { writePrivateFile } from '../private-file.js';
 import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
 import { chooseApiPort, startService } from './services.js';
@@ -18,6 +19,8 @@ export interface StackAddresses extends LocalKeys {
   readonly apiUrl: string;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
+  readonly clickhouseUser: string;
+  readonly clickhousePassword: string;
   readonly clickhouseDatabase: string;
 }
 
@@ -57,7 +60,7 @@ export class Session {
 /**
  * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
  *
- * @throws LocalStackError, RedisUnavailableError, or the reason of `stop`
+ * @throws LocalStackError, RedisUnavailableError, MigrationError, or the reason of `stop`
  */
 export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
   const { env, say, stop } = options;
@@ -68,28 +71,19 @@ export async function startStack(session: Session, options: StackOptions): Promi
   await rm(localFile, { force: true });
   const port = await chooseApiPort(env.PORT, say);
 
-  const clickhouseUrl = env.CLICKHOUSE_URL ?? (await superviseClickHouse(session, directory, say));
+  const clickhouse = givenClickHouse(env) ?? (await superviseClickHouse(session, directory, env, say));
   stop.throwIfAborted();
-  const redisUrl = env.REDIS_URL ?? (await superviseRedis(session, directory, say));
+  const redis = givenRedis(env) ?? (await superviseRedis(session, directory, env, say));
   stop.throwIfAborted();
 
-  const clickhouse = {
-    CLICKHOUSE_URL: clickhouseUrl,
-    // The embedded ClickHouse knows no other user.
-    CLICKHOUSE_USER: (env.CLICKHOUSE_URL && env.CLICKHOUSE_USER) ?? 'default',
-    CLICKHOUSE_PASSWORD: (env.CLICKHOUSE_URL && env.CLICKHOUSE_PASSWORD) ?? '',
-    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
-  };
   const serviceEnv: NodeJS.ProcessEnv = {
     ...env.inherited,
-    ...clickhouse,
-    REDIS_URL: redisUrl,
     // A stack on a developer's machine must not be reachable from the network.
     LISTEN_HOST: LOOPBACK,
   };
   const ingestPort = await findFreePort();
   const ingestUrl = `http://${LOOPBACK}:${ingestPort}`;
-  const ingestEnv = { ...serviceEnv, ADMIN_PORT: String(ingestPort) };
+  const ingestEnv = { ...serviceEnv, ...clickhouse.ingest, REDIS_URL: redis.worker, ADMIN_PORT: String(ingestPort) };
   const ingest = { name: 'ingest', env: ingestEnv, directory, url: ingestUrl, readyPath: '/healthz' } as const;
   session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
   stop.throwIfAborted();
@@ -98,6 +92,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const queryAdminPort = await findFreePort();
   const queryEnv = {
     ...serviceEnv,
+    ...clickhouse.query,
+    REDIS_URL: redis.query,
     PORT: String(port),
     ADMIN_PORT: String(queryAdminPort),
     CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
@@ -106,37 +102,86 @@ export async function startStack(session: Session, options: StackOptions): Promi
   session.add(await Supervised.start('The query service', () => startService(query), say));
   stop.throwIfAborted();
 
-  const keys = await ensureKeys(redisUrl, directory.file('keys.json'), new Date());
+  const keys = await ensureKeys(redis.operator, directory.file('keys.json'), new Date());
   if (options.demo) {
     const progress = {
       file: directory.file('demo-history.json'),
-      databaseId: await databaseIdOf(warehouseOptions(clickhouse, 'meterline-demo')),
+      databaseId: await databaseIdOf(warehouseOptions(clickhouse.migrate, 'meterline-demo')),
     };
     const queuePrefix = env.QUEUE_PREFIX;
-    session.add(await Demo.start({ redisUrl, queuePrefix, account: keys.account, progress, say, stop }));
+    session.add(await Demo.start({ redis, queuePrefix, account: keys.account, progress, say, stop }));
     stop.throwIfAborted();
   }
 
-  const addresses = { apiUrl, redisUrl, clickhouseUrl, clickhouseDatabase: env.CLICKHOUSE_DATABASE, ...keys };
+  const addresses = {
+    apiUrl,
+    redisUrl: redis.person,
+    clickhouseUrl: clickhouse.person.CLICKHOUSE_URL,
+    clickhouseUser: clickhouse.person.CLICKHOUSE_USER,
+    clickhousePassword: clickhouse.person.CLICKHOUSE_PASSWORD,
+    clickhouseDatabase: clickhouse.person.CLICKHOUSE_DATABASE,
+    ...keys,
+  };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
   const metricsUrls = [ingestPort, queryAdminPort].map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
   return { addresses, metricsUrls };
 }
 
+/** How a process is told of a ClickHouse. */
+type ClickHouseVariables = Record<`CLICKHOUSE_${'URL' | 'USER' | 'PASSWORD' | 'DATABASE'}`, string>;
+
+/** The same ClickHouse, as the user of each: `person` is who reads `local.json`, `migrate` this process. */
+type ClickHouseLogins = Readonly<Record<'ingest' | 'query' | 'migrate' | 'person', ClickHouseVariables>>;
+
+/** Undefined: none is given, and the embedded one is to be started. One user is given, for all. */
+function givenClickHouse(env: Env): ClickHouseLogins | undefined {
+  if (env.CLICKHOUSE_URL === undefined) return undefined;
+  const given = {
+    CLICKHOUSE_URL: env.CLICKHOUSE_URL,
+    CLICKHOUSE_USER: env.CLICKHOUSE_USER ?? 'default',
+    CLICKHOUSE_PASSWORD: env.CLICKHOUSE_PASSWORD ?? '',
+    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
+  };
+  return { ingest: given, query: given, migrate: given, person: given };
+}
+
 async function superviseClickHouse(
   session: Session,
   dataDir: DataDirectory,
+  env: Env,
   say: (line: string) => void,
-): Promise<string> {
-  const launch = (previous?: RunningClickHouse) =>
-    startClickHouse({ dataDir, httpPort: previous?.httpPort, tcpPort: previous?.tcpPort });
-  return session.add(await Supervised.start('ClickHouse', launch, say)).current.url;
+): Promise<ClickHouseLogins> {
+  const database = env.CLICKHOUSE_DATABASE;
+  const launch = (previous?: RunningClickHouse) => startClickHouse({ dataDir, database, httpPort: previous?.httpPort });
+  const { url, user: owner, passwords } = session.add(await Supervised.start('ClickHouse', launch, say)).current;
+  const as = (user: keyof typeof passwords): ClickHouseVariables => ({
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_USER: user,
+    CLICKHOUSE_PASSWORD: passwords[user],
+    CLICKHOUSE_DATABASE: database,
+  });
+  await migrate(warehouseOptions(as('migrate'), 'meterline-start'));
+  return { ingest: as('ingest'), query: as('query'), migrate: as('migrate'), person: as(owner) };
 }
 
-async function superviseRedis(session: Session, dataDir: DataDirectory, say: (line: string) => void): Promise<string> {
-  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, say });
-  return session.add(await Supervised.start('Redis', launch, say)).current.url;
+/** The address of the same Redis for the user of each: `person` is who reads `local.json`. */
+type RedisLogins = Readonly<Record<RedisUser | 'person', string>>;
+
+/** Undefined: none is given, and a local one is to be started. One user is given, for all. */
+function givenRedis({ REDIS_URL: url }: Env): RedisLogins | undefined {
+  return url === undefined ? undefined : { producer: url, worker: url, query: url, operator: url, person: url };
+}
+
+async function superviseRedis(
+  session: Session,
+  dataDir: DataDirectory,
+  { QUEUE_PREFIX: queuePrefix }: Env,
+  say: (line: string) => void,
+): Promise<RedisLogins> {
+  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, queuePrefix, say });
+  const { url, urls } = session.add(await Supervised.start('Redis', launch, say)).current;
+  return { ...urls, person: url };
 }
 
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {

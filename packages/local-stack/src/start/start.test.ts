@@ -16,6 +16,8 @@ const addressesSchema = z.object({
   apiUrl: z.url(),
   redisUrl: z.url(),
   clickhouseUrl: z.url(),
+  clickhouseUser: z.literal('meterline'),
+  clickhousePassword: z.string().min(16),
   clickhouseDatabase: z.literal('meterline'),
   account: z.string(),
   adminKey: z.string(),
@@ -116,6 +118,23 @@ describe('npm start', () => {
     ]);
     expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
     expect(await onlyOnLoopback(port)).toBe(true);
+  });
+
+  it('lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
+    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+    const answer = await fetch(clickhouseUrl, {
+      method: 'POST',
+      // Every user that has sent a statement.
+      body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
+      headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
+    });
+    expect((await answer.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
+
+    const redis = new Redis(redisUrl);
+    const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
+    expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(['default', 'query', 'worker']);
+    expect(await redis.acl('LOG')).toEqual([]);
+    redis.disconnect();
   });
 
   it('refuses a second copy in one line', async () => {

@@ -6,6 +6,8 @@ const STACK = {
     apiUrl: 'http://127.0.0.1:8080',
     redisUrl: 'redis://127.0.0.1:1',
     clickhouseUrl: 'http://127.0.0.1:2',
+    clickhouseUser: 'meterline',
+    clickhousePassword: 'of the stack',
     clickhouseDatabase: 'meterline',
     account: 'demo',
     adminKey: 'mlk_admin',

@@ -3,72 +3,31 @@
  * so this file alone observes, retries, times out and escapes. Why it is undici's pool and not the official client:
  * docs/decisions/0010.
  */
+import { randomUUID } from 'node:crypto';
 import { ClickHouseError, type ClickHouseSettings, parseError } from '@clickhouse/client';
 import { FormData, Pool } from 'undici';
 import { z } from 'zod';
+import { endedByAbort } from './cancelling.js';
 import { exceptionIn, failureOf, isLostConnection } from './errors.js';
-import { formatParameter, type Parameter } from './parameters.js';
+import {
+  formatParameter,
+  type Scope,
+  type Statement,
+  type StatementObserver,
+  type Warehouse,
+  type WarehouseOptions,
+} from './warehouse.js';
 
-export interface WarehouseOptions {
-  /** See {@link clickHouseUrlFault}. */
-  readonly url: string;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-  /** How long the server may be silent before a statement counts as failed. */
-  readonly requestTimeoutMs?: number;
-  /** Statements beyond so many at once wait for one of these connections. */
-  readonly maxConnections?: number;
-  /** Shown in ClickHouse's logs and in system.query_log. */
-  readonly application: string;
-  /** Called for every statement. */
-  readonly observe?: StatementObserver;
-}
-
-/** Called when a statement begins, with a name that never changes. Must not throw. */
-export type StatementObserver = (name: string) => StatementEnd;
-/** `refused`: the server answered with an error. `unanswered`: no answer came, or not in time, or not to its end. */
-export type StatementOutcome = 'ok' | 'refused' | 'unanswered';
-/** Called once, when the statement has ended. */
-export type StatementEnd = (outcome: StatementOutcome, error?: unknown) => void;
-
-/** Part of a statement, with its parameters; only identifiers of the catalog are ever part of the text. */
-export interface Relation {
-  readonly query: string;
-  /** Values of `{name: Type}` in the text. */
-  readonly query_params: Readonly<Record<string, Parameter>>;
-}
-
-export interface Statement extends Relation {
-  /** Stable: metrics, dashboards and traces name the statement by it. */
-  readonly name: string;
-  /** For this statement alone. */
-  readonly settings?: ClickHouseSettings;
-}
-
-/** A connection to Meterline's database; every function of this package takes one as its first argument. */
-export interface Warehouse {
-  /**
-   * Runs a SELECT and checks every row against its schema. A connection that is lost before the answer is complete gets
-   * the statement sent once more: most often the server closed it, idle, just as the statement left.
-   * @throws ClickHouseError when the server refuses, also after it has begun to answer; an error with a `code` when no
-   * complete answer comes; a SyntaxError when what answers is not ClickHouse; a ZodError when a row is not as it should be
-   */
-  read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]>;
-  /**
-   * Runs a statement that answers with nothing. What it has written is durable when the promise resolves. When it rejects
-   * with anything but a ClickHouseError, the statement may or may not have run, or may still be running.
-   * @param body the rows of an insert, in the format that the statement names. Such a statement is sent once more when the
-   * connection is lost: inserting the same rows twice changes nothing. Any other is sent only once, because a migration
-   * or a mutation that may be running must not be started a second time without its caller's knowledge.
-   * @throws as {@link read}
-   */
-  run(statement: Statement, body?: string | Buffer): Promise<void>;
-  /** Whether a server answers at all. It runs no statement, and never waits for one: it has a connection of its own. */
-  ping(): Promise<boolean>;
-  /** Closes at once: statements under way fail. A stop must not wait for a server that hangs. */
-  close(): Promise<void>;
-}
+export type {
+  Relation,
+  Scope,
+  Statement,
+  StatementEnd,
+  StatementObserver,
+  StatementOutcome,
+  Warehouse,
+  WarehouseOptions,
+} from './warehouse.js';
 
 /** Opens a pool of keep-alive connections. They connect at the first statement, so this never fails by itself. */
 export function createWarehouse(options: WarehouseOptions): Warehouse {
@@ -77,6 +36,10 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 10;
+/** For short statements, and to end others. */
+const SHORT_CONNECTIONS = 2;
+/** By so much the server gives up later than its caller, who then has an error of its own. */
+const EXECUTION_MARGIN_MS = 5_000;
 const OK = 200;
 /**
  * Parameters that take more characters of the URL than this are sent as fields of a form. Servers and proxies limit a
@@ -111,10 +74,15 @@ const AT_THE_END = { wait_end_of_query: '1', send_progress_in_http_headers: '0' 
 interface Request {
   readonly path: string;
   readonly body: string | Buffer | FormData;
+  readonly pool: Pool;
+  readonly signal: AbortSignal | undefined;
+  /** Whether it may be sent once more when the connection is lost. */
+  readonly isRepeatable: boolean;
 }
 
 class Connection implements Warehouse {
   readonly #pool: Pool;
+  readonly #shortPool: Pool;
   readonly #pings: Pool;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #settings: URLSearchParams;
@@ -123,33 +91,57 @@ class Connection implements Warehouse {
 
   constructor(options: WarehouseOptions) {
     const { url, user, password, database, application, observe } = options;
-    const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = options;
+    const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS, maxMemoryBytes } = options;
+    const { maxExecutionMs = requestTimeoutMs + EXECUTION_MARGIN_MS } = options;
     const limits = {
       connect: { timeout: requestTimeoutMs },
       headersTimeout: requestTimeoutMs,
       bodyTimeout: requestTimeoutMs,
     };
     this.#pool = new Pool(url, { ...limits, connections: maxConnections });
+    this.#shortPool = new Pool(url, { ...limits, connections: SHORT_CONNECTIONS });
     this.#pings = new Pool(url, { ...limits, connections: 1 });
     this.#headers = {
       authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
       'user-agent': application,
     };
-    this.#settings = withSettings(new URLSearchParams({ database }), SETTINGS);
+    this.#settings = withSettings(new URLSearchParams({ database }), {
+      ...SETTINGS,
+      max_execution_time: Math.ceil(maxExecutionMs / 1000),
+      ...(maxMemoryBytes !== undefined && memoryLimits(maxMemoryBytes)),
+    });
     this.#observe = observe;
     this.#timeoutMs = requestTimeoutMs;
   }
 
-  async read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]> {
-    const rows = await this.#observed(statement.name, async () =>
-      JSON.parse(await this.#answer(this.#request(statement, ROWS), true)),
-    );
+  read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]> {
+    return this.#read({}, statement, row);
+  }
+
+  run(statement: Statement, body?: string | Buffer): Promise<void> {
+    return this.#run({}, statement, body);
+  }
+
+  within(scope: Scope): Warehouse {
+    return {
+      read: (statement, row) => this.#read(scope, statement, row),
+      run: (statement, body) => this.#run(scope, statement, body),
+      within: (inner) => this.within({ ...scope, ...inner, settings: { ...scope.settings, ...inner.settings } }),
+      ping: () => this.ping(),
+      close: () => this.close(),
+    };
+  }
+
+  async #read<Row extends z.ZodType>(scope: Scope, statement: Statement, row: Row): Promise<z.output<Row>[]> {
+    const request = { ...this.#request(scope, statement, ROWS), isRepeatable: true };
+    const rows = await this.#observed(scope, statement.name, async () => JSON.parse(await this.#answer(request)));
     return z.array(row).parse(rows);
   }
 
-  async run(statement: Statement, body?: string | Buffer): Promise<void> {
-    await this.#observed(statement.name, async () => {
-      const answer = await this.#answer(this.#request(statement, AT_THE_END, body), body !== undefined);
+  async #run(scope: Scope, statement: Statement, body?: string | Buffer): Promise<void> {
+    const request = { ...this.#request(scope, statement, AT_THE_END, body), isRepeatable: body !== undefined };
+    await this.#observed(scope, statement.name, async () => {
+      const answer = await this.#answer(request);
       if (answer !== '') throw new Error(`${statement.name} was answered with: ${answer.slice(0, 500)}`);
     });
   }
@@ -165,55 +157,79 @@ class Connection implements Warehouse {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#pool.destroy(), this.#pings.destroy()]);
+    await Promise.all([this.#pool.destroy(), this.#shortPool.destroy(), this.#pings.destroy()]);
   }
 
-  async #observed<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async #observed<T>({ signal }: Scope, name: string, work: () => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
     const end = this.#observe?.(name);
     try {
       const answer = await work();
       end?.('ok');
       return answer;
     } catch (error) {
-      end?.(error instanceof ClickHouseError ? 'refused' : 'unanswered', error);
+      if (signal?.aborted) end?.('cancelled', error);
+      else end?.(error instanceof ClickHouseError ? 'refused' : 'unanswered', error);
       throw error;
     }
   }
 
   /** The statement is the request's body, unless rows are: then it is part of the URL. */
   #request(
-    { query, query_params, settings }: Statement,
+    scope: Scope,
+    { query, query_params, settings, isShort }: Statement,
     more: Record<string, string>,
     rows?: string | Buffer,
-  ): Request {
-    const search = withSettings(new URLSearchParams(this.#settings), { ...more, ...settings });
+  ): Omit<Request, 'isRepeatable'> {
+    const search = withSettings(new URLSearchParams(this.#settings), { ...more, ...scope.settings, ...settings });
+    const common = { pool: isShort ? this.#shortPool : this.#pool, signal: scope.signal };
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query_params)) parameters.set(`param_${name}`, formatParameter(value));
     const inUrl = `${parameters}`;
     if (rows !== undefined) {
       search.set('query', query);
-      return { path: `/?${search}&${inUrl}`, body: rows };
+      return { ...common, path: `/?${search}&${inUrl}`, body: rows };
     }
-    if (inUrl.length <= MAX_URL_PARAMETERS) return { path: `/?${search}&${inUrl}`, body: query };
+    if (inUrl.length <= MAX_URL_PARAMETERS) return { ...common, path: `/?${search}&${inUrl}`, body: query };
     const form = new FormData();
     form.set('query', query);
     for (const [name, value] of parameters) form.set(name, value);
-    return { path: `/?${search}`, body: form };
+    return { ...common, path: `/?${search}`, body: form };
   }
 
-  async #answer(request: Request, isRepeatable: boolean): Promise<string> {
+  async #answer(request: Request): Promise<string> {
+    const send = () => (request.signal ? this.#sendCancellable(request, request.signal) : this.#send(request));
     try {
-      return await this.#send(request).catch((error: unknown) => {
-        if (!isRepeatable || !isLostConnection(error)) throw error;
-        return this.#send(request);
+      return await send().catch((error: unknown) => {
+        if (!request.isRepeatable || request.signal?.aborted || !isLostConnection(error)) throw error;
+        return send();
       });
     } catch (error) {
       throw failureOf(error, this.#timeoutMs);
     }
   }
 
-  async #send({ path, body }: Request): Promise<string> {
-    const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
+  #sendCancellable(request: Request, signal: AbortSignal): Promise<string> {
+    const queryId = randomUUID();
+    const hangUp = new AbortController();
+    const path = `${request.path}&query_id=${queryId}`;
+    return endedByAbort(this.#send({ ...request, path, signal: hangUp.signal }), {
+      signal,
+      kill: () => this.#kill(queryId),
+      hangUp: () => hangUp.abort(),
+    });
+  }
+
+  /** Not read_only, so it does not go through `read`. A user may always end statements of its own. */
+  async #kill(queryId: string): Promise<void> {
+    const path = `/?${new URLSearchParams({ param_id: queryId })}`;
+    const body = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
+    const answer = await this.#shortPool.request({ method: 'POST', path, headers: this.#headers, body });
+    await answer.body.dump();
+  }
+
+  async #send({ path, body, pool, signal }: Omit<Request, 'isRepeatable'>): Promise<string> {
+    const answer = await pool.request({ method: 'POST', path, headers: this.#headers, body, signal: signal ?? null });
     const parts: Buffer[] = [];
     try {
       for await (const part of answer.body) parts.push(part);
@@ -231,12 +247,21 @@ class Connection implements Warehouse {
   }
 }
 
+function memoryLimits(bytes: number): ClickHouseSettings {
+  const half = String(Math.floor(bytes / 2));
+  return {
+    max_memory_usage: String(bytes),
+    max_bytes_before_external_group_by: half,
+    max_bytes_before_external_sort: half,
+  };
+}
+
 function withSettings(search: URLSearchParams, settings: Readonly<Record<string, unknown>>): URLSearchParams {
   for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
   return search;
 }
 
-const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', query_params: {} };
+const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', query_params: {}, isShort: true };
 
 /**
  * Runs a statement, so that a wrong password fails too, and looks at its answer: many servers answer 200 to everything, and

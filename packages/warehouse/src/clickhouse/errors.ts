@@ -63,6 +63,33 @@ export function isContentError(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && CONTENT_ERRORS.has(error.code);
 }
 
+/** Codes of limits that the statement itself has met. Source: ClickHouse src/Common/ErrorCodes.cpp. */
+const LIMIT_ERRORS: ReadonlySet<string> = new Set([
+  '159', // TIMEOUT_EXCEEDED
+  '241', // MEMORY_LIMIT_EXCEEDED
+]);
+
+/** Whether the server gave up because the statement takes too long or too much memory. */
+export function isStatementLimit(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && LIMIT_ERRORS.has(error.code);
+}
+
+/** ACCESS_DENIED. Source: ClickHouse src/Common/ErrorCodes.cpp. */
+const ACCESS_DENIED = '497';
+
+/** Whether the user lacks a right. */
+export function isAccessDenied(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && error.code === ACCESS_DENIED;
+}
+
+/** UNKNOWN_TABLE and UNKNOWN_DATABASE. Source: ClickHouse src/Common/ErrorCodes.cpp. */
+const MISSING_ERRORS: ReadonlySet<string> = new Set(['60', '81']);
+
+/** Whether the table, or its database, does not exist. */
+export function isMissing(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && MISSING_ERRORS.has(error.code);
+}
+
 /** `refused`: ClickHouse answers, with an error. `foreign`: something else answers. `away`: nothing does. */
 export type ClickHouseFailure = 'refused' | 'foreign' | 'away';
 

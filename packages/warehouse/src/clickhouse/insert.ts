@@ -18,13 +18,13 @@ export interface Table<Row> {
   readonly bytesPerRow: number;
 }
 
-/** An insert whose rows are encoded, so that it can be repeated without encoding them again. */
+/**
+ * An insert whose rows are encoded, so that it can be repeated without encoding them again. When its promise resolves the rows
+ * are durable; when it rejects they may or may not be, and the same rows may be inserted again.
+ */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
-/**
- * Inserts rows in one statement. When the promise resolves the rows are durable; when it rejects they may or may not
- * be, and the same rows may be inserted again.
- */
+/** Inserts rows in one statement, as a {@link PreparedInsert} does. */
 export async function insertBlock<Row>(warehouse: Warehouse, table: Table<Row>, rows: readonly Row[]): Promise<void> {
   if (rows.length > 0) await prepareInsert(table, rows)(warehouse);
 }
@@ -133,6 +133,14 @@ export class BlockWriter {
       this.#varUint(Buffer.byteLength(text));
       this.#length += this.#bytes.write(text, this.#length);
     }
+  }
+
+  /** A String of bytes that need not be text. */
+  blob(content: Uint8Array): void {
+    this.#reserve(5 + content.length);
+    this.#varUint(content.length);
+    this.#bytes.set(content, this.#length);
+    this.#length += content.length;
   }
 
   varUint(value: number): void {

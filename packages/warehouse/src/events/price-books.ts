@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PriceBook } from '@meterline/catalog';
+import { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/insert.js';
@@ -43,6 +43,19 @@ export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): 
   const row = { version: book.version, checksum: checksumOf(book), canonical: book.canonicalText };
   await insertRows(warehouse, 'price_books', [row]);
   await checkPriceBook(warehouse, book);
+}
+
+const CANONICAL_PRICE_BOOK = `
+SELECT canonical
+FROM price_books
+WHERE version = {version: UInt16}
+LIMIT 1`;
+
+/** The registered book of this version; undefined when there is none. */
+export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
+  const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version } };
+  const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));
+  return row && PriceBook.fromCanonicalText(version, row.canonical);
 }
 
 function checksumOf({ canonicalText }: PriceBook): string {

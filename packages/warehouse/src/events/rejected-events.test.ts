@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
-import { insertRejectedEvents, type RejectedEvent } from './rejected-events.js';
+import { prepareRejectedEvents, type RejectedEvent } from './rejected-events.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ function stored(jobId: string) {
 
 describe('rejected events', () => {
   it('are kept whole', async () => {
-    await insertRejectedEvents(database.warehouse, [REJECTED]);
+    await prepareRejectedEvents([REJECTED])(database.warehouse);
     expect(await stored('42')).toEqual([
       {
         received_at: '2025-10-01 12:00:00.007',
@@ -41,18 +41,18 @@ describe('rejected events', () => {
 
   it('are kept once, however often the job is delivered', async () => {
     const rejected = [0, 1].map((position) => ({ ...REJECTED, jobId: 'again', position }));
-    await insertRejectedEvents(database.warehouse, rejected);
-    await insertRejectedEvents(database.warehouse, rejected);
+    await prepareRejectedEvents(rejected)(database.warehouse);
+    await prepareRejectedEvents(rejected)(database.warehouse);
     expect(await stored('again')).toHaveLength(2);
   });
 
   it('keep a payload of a megabyte', async () => {
     const payload = JSON.stringify({ text: '😀'.repeat(250_000) });
-    await insertRejectedEvents(database.warehouse, [{ ...REJECTED, jobId: 'large', payload }]);
+    await prepareRejectedEvents([{ ...REJECTED, jobId: 'large', payload }])(database.warehouse);
     expect(await stored('large')).toMatchObject([{ payload }]);
   });
 
   it('may be none', async () => {
-    await expect(insertRejectedEvents(database.warehouse, [])).resolves.toBeUndefined();
+    await expect(prepareRejectedEvents([])(database.warehouse)).resolves.toBeUndefined();
   });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { readMetrics } from '../metrics/read.js';
 import { insertUsageEvents, type PricedEvent } from './usage-events.js';
@@ -15,22 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const EVENT: PricedEvent = {
+const EVENT = pricedEvent({
   eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'production',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
   resourceUuid: 'sbx-1',
-  billingDimension: 'sandbox_compute_runtime_gbs',
   usage: 12_500_000_000n,
   timestamp: NOON,
-  revision: 0,
-  voided: false,
   cost: 143_750_000n,
-  priceRevision: 0,
-  priceBook: 0,
-};
+});
 
 type Payload = Partial<PricedEvent>;
 
@@ -259,7 +251,7 @@ describe('a revision', () => {
       ['old', '0'],
       ['new', '12.5'],
     ] as const) {
-      const answer = await readMetrics(database.warehouse, { ...question, filters: { workspace } });
+      const answer = await readMetrics(database.warehouse, { ...question, filters: { workspace: [workspace] } });
       expect(answer.totals?.usage).toBe(usage);
     }
   });

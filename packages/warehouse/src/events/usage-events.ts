@@ -33,7 +33,7 @@ export const USAGE_EVENTS: Table<PricedEvent> = {
   ],
 };
 
-/** Stores events; storing one again changes nothing. See {@link insertBlock} for what success and failure mean. */
+/** Stores events; storing one again changes nothing. See {@link PreparedInsert} for what success and failure mean. */
 export function insertUsageEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
   return insertBlock(warehouse, USAGE_EVENTS, events);
 }

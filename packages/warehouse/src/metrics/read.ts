@@ -5,11 +5,18 @@ import {
   type GroupByDimension,
   isBillingDimension,
   isDecimalText,
-  sumDecimals,
+  ZERO,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { type MetricsQuestion, metricsStatement, NOT_READ, shownDimensions } from './statement.js';
+import {
+  type Grouping,
+  type MetricsQuestion,
+  metricsStatement,
+  NO_VALUE,
+  type SnapshotMark,
+  shownDimensions,
+} from './statement.js';
 
 /** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
 export interface SparseSeries {
@@ -25,7 +32,7 @@ export interface MetricsTotals {
 }
 
 export interface MetricsGroup extends MetricsTotals {
-  /** Values of the groupBy dimensions and of those they enrich. */
+  /** Values of the groupBy dimensions, and of those they enrich where all usage of the group has the same. */
   readonly values: Readonly<Partial<Record<GroupByDimension, string>>>;
   readonly series: SparseSeries;
 }
@@ -33,9 +40,10 @@ export interface MetricsGroup extends MetricsTotals {
 export interface MetricsAnswer {
   /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
-  /** Over all groups; undefined where the limit left some out. */
-  readonly totals: MetricsTotals | undefined;
+  /** Over all groups, also those that the limit left out. */
+  readonly totals: MetricsTotals;
   readonly totalGroups: number;
+  readonly mark: SnapshotMark;
 }
 
 /**
@@ -43,16 +51,19 @@ export interface MetricsAnswer {
  * nothing used there is none.
  */
 export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  const rows = await warehouse.read(metricsStatement(question), groupRow);
-  const groups = toGroups(rows, question.groupBy);
-  const totalGroups = rows[0]?.total_groups ?? 0;
-  return { groups, totals: totalGroups === groups.length ? totalsOf(groups) : undefined, totalGroups };
+  const rows = await warehouse.read(metricsStatement(question), answerRow);
+  const [first] = rows;
+  if (!first) return NO_GROUPS;
+  const { total_cost: cost, total_usage: usage, total_groups: totalGroups, digest, newest_block } = first;
+  return { groups: toGroups(rows, question), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
 }
 
-/** Added up here, because ClickHouse takes longer for so few groups. */
-function totalsOf(groups: readonly MetricsGroup[]): MetricsTotals {
-  return { cost: sumDecimals(groups.map(({ cost }) => cost)), usage: sumDecimals(groups.map(({ usage }) => usage)) };
-}
+const NO_GROUPS: MetricsAnswer = {
+  groups: [],
+  totals: { cost: ZERO, usage: ZERO },
+  totalGroups: 0,
+  mark: { digest: '0', newest_block: '0' },
+};
 
 export const decimal = z.string().refine(isDecimalText, 'must be a decimal in its shortest form');
 /** Checked as a whole: an answer holds thousands, and a check of its own for each takes longer than all the rest. */
@@ -76,23 +87,34 @@ export const groupRow = z.object({
   usage: decimal,
   series,
   total_groups: z.number(),
+  total_cost: decimal,
+  total_usage: decimal,
 });
 
-export function toGroups(
-  rows: readonly z.output<typeof groupRow>[],
-  groupBy: readonly GroupByDimension[],
-): MetricsGroup[] {
-  const shown = shownDimensions(groupBy);
-  return rows.map(({ values, cost, usage, series }) => ({ values: shownValues(shown, values), cost, usage, series }));
+const answerRow = groupRow.extend({ digest: z.string(), newest_block: z.string() });
+
+export function toGroups(rows: readonly z.output<typeof groupRow>[], grouping: Grouping): MetricsGroup[] {
+  const shown = shownDimensions(grouping);
+  return rows.map(({ values, cost, usage, series }) => ({
+    values: shownValues(shown, values, grouping.groupBy),
+    cost,
+    usage,
+    series,
+  }));
 }
 
-function shownValues(shown: readonly GroupByDimension[], values: readonly string[]): MetricsGroup['values'] {
+function shownValues(
+  shown: readonly GroupByDimension[],
+  values: readonly string[],
+  groupBy: readonly GroupByDimension[],
+): MetricsGroup['values'] {
   const named: Partial<Record<GroupByDimension, string>> = {};
   shown.forEach((dimension, index) => {
-    named[dimension] = values[index] ?? '';
+    const value = values[index] ?? '';
+    if (groupBy.includes(dimension) || value !== NO_VALUE) named[dimension] = value;
   });
-  const { billing_dimension = '', resource_type } = named;
-  if (resource_type === NOT_READ && isBillingDimension(billing_dimension)) {
+  const { billing_dimension = '' } = named;
+  if (shown.includes('resource_type') && isBillingDimension(billing_dimension)) {
     named.resource_type = DIMENSIONS[billing_dimension].resourceType;
   }
   return named;

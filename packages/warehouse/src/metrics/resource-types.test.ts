@@ -1,7 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
-import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import { insertUsageEvents } from '../events/usage-events.js';
+import { sealNext } from '../rollups/sealing.js';
+import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import type { Selection } from './plan.js';
 import { readResourceTypes, resourceTypesStatement } from './resource-types.js';
 
 const START = Date.UTC(2025, 9, 1);
@@ -14,28 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-function event(changes: Partial<PricedEvent>): PricedEvent {
-  return {
-    eventId: randomUUID(),
-    accountId: 'acme',
-    workspace: 'production',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
-    resourceUuid: '',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 1n,
-    timestamp: START,
-    revision: 0,
-    voided: false,
-    cost: 0n,
-    priceRevision: 0,
-    priceBook: 0,
-    ...changes,
-  };
+function selection(accountId: string, filters: Selection['filters'] = {}): Selection {
+  return { accountId, window: WINDOW, filters };
 }
 
 it('the statement asks for the types of events that count in the window', () => {
-  expect(resourceTypesStatement('acme', WINDOW)).toEqual({
+  expect(resourceTypesStatement(selection('acme'))).toEqual({
     name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
@@ -55,32 +42,56 @@ FROM
 describe('the resource types of an account', () => {
   it('come in the order of the catalog, also those that cost nothing', async () => {
     const events = (['volume', 'agent', 'sandbox', 'agent'] as const).map((resourceType) =>
-      event({ accountId: 'order', resourceType }),
+      pricedEvent({ accountId: 'order', resourceType }),
     );
     await insertUsageEvents(database.warehouse, events);
-    expect(await readResourceTypes(database.warehouse, 'order', WINDOW)).toEqual(['sandbox', 'agent', 'volume']);
+    expect(await readResourceTypes(database.warehouse, selection('order'))).toEqual(['sandbox', 'agent', 'volume']);
   });
 
   it('are those of the window: startTime is inside, endTime is not', async () => {
     await insertUsageEvents(database.warehouse, [
-      event({ accountId: 'window', resourceType: 'sandbox', timestamp: START - 1 }),
-      event({ accountId: 'window', resourceType: 'agent', timestamp: START }),
-      event({ accountId: 'window', resourceType: 'job', timestamp: END - 1 }),
-      event({ accountId: 'window', resourceType: 'volume', timestamp: END }),
+      pricedEvent({ accountId: 'window', resourceType: 'sandbox', timestamp: START - 1 }),
+      pricedEvent({ accountId: 'window', resourceType: 'agent', timestamp: START }),
+      pricedEvent({ accountId: 'window', resourceType: 'job', timestamp: END - 1 }),
+      pricedEvent({ accountId: 'window', resourceType: 'volume', timestamp: END }),
     ]);
-    expect(await readResourceTypes(database.warehouse, 'window', WINDOW)).toEqual(['agent', 'job']);
+    expect(await readResourceTypes(database.warehouse, selection('window'))).toEqual(['agent', 'job']);
   });
 
   it('do not include the type of a voided event', async () => {
-    const voided = event({ accountId: 'void', resourceType: 'job' });
-    await insertUsageEvents(database.warehouse, [voided, event({ accountId: 'void' })]);
-    expect(await readResourceTypes(database.warehouse, 'void', WINDOW)).toEqual(['sandbox', 'job']);
+    const voided = pricedEvent({ accountId: 'void', resourceType: 'job' });
+    await insertUsageEvents(database.warehouse, [voided, pricedEvent({ accountId: 'void' })]);
+    expect(await readResourceTypes(database.warehouse, selection('void'))).toEqual(['sandbox', 'job']);
     await insertUsageEvents(database.warehouse, [{ ...voided, revision: 1, voided: true }]);
-    expect(await readResourceTypes(database.warehouse, 'void', WINDOW)).toEqual(['sandbox']);
+    expect(await readResourceTypes(database.warehouse, selection('void'))).toEqual(['sandbox']);
   });
 
   it('are its own alone', async () => {
-    await insertUsageEvents(database.warehouse, [event({ accountId: 'somebody' })]);
-    expect(await readResourceTypes(database.warehouse, 'nobody', WINDOW)).toEqual([]);
+    await insertUsageEvents(database.warehouse, [pricedEvent({ accountId: 'somebody' })]);
+    expect(await readResourceTypes(database.warehouse, selection('nobody'))).toEqual([]);
+  });
+
+  it('are those of what the filters select, from events and from cells', async () => {
+    await insertUsageEvents(database.warehouse, [
+      pricedEvent({ accountId: 'filters', resourceType: 'job', workspace: 'a', resourceName: 'x' }),
+      pricedEvent({
+        accountId: 'filters',
+        resourceType: 'agent',
+        workspace: 'b',
+        resourceName: 'x',
+        resourceUuid: 'u',
+      }),
+      pricedEvent({ accountId: 'filters', resourceType: 'volume', workspace: 'b', resourceName: 'y' }),
+    ]);
+    while (await sealNext(database.warehouse, END));
+    for (const sealed of [NOTHING_SEALED, { hourly: END, daily: END }]) {
+      const types = (filters: Selection['filters']) =>
+        readResourceTypes(database.warehouse, selection('filters', filters), sealed);
+      expect(await types({})).toEqual(['agent', 'job', 'volume']);
+      expect(await types({ workspace: ['b'] })).toEqual(['agent', 'volume']);
+      expect(await types({ resource_name: ['x'], workspace: ['b', 'c'] })).toEqual(['agent']);
+      expect(await types({ resource_uuid: ['', 'v'] })).toEqual(['job', 'volume']);
+      expect(await types({ resource_type: ['job', 'volume'], resource_name: ['y'] })).toEqual(['volume']);
+    }
   });
 });

@@ -1,54 +1,66 @@
-import { RESOURCE_TYPES, type ResourceType, type Window } from '@meterline/catalog';
+import { type GroupByDimension, RESOURCE_TYPES, type ResourceType } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { CELL_TABLE } from '../rollups/cells.js';
 import { NOTHING_SEALED, type SealedUntil } from '../rollups/watermarks.js';
-import { planSegments, type Segment } from './plan.js';
-import { bucketsCondition, eventsCondition, selectionParameters } from './statement.js';
+import {
+  bucketsCondition,
+  eventsCondition,
+  type Filter,
+  filtersOf,
+  planSegments,
+  type Segment,
+  type Selection,
+  selectionParameters,
+  withEvents,
+} from './plan.js';
+import { smallestArrays } from './statement.js';
 
 const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
 
 /** Any resolution but hours will do: the answer has no buckets, so whole days may answer. */
 const COARSEST = 'monthly';
 
-export function resourceTypesStatement(
-  accountId: string,
-  window: Window,
-  sealed: SealedUntil = NOTHING_SEALED,
-): Statement {
-  const segments = planSegments(window, COARSEST, sealed);
+export function resourceTypesStatement(selection: Selection, sealed: SealedUntil = NOTHING_SEALED): Statement {
+  const segments = planSegments(withEvents(selection.window), COARSEST, sealed);
+  const filters = filtersOf(selection);
   return {
     name: 'read_resource_types',
     query: `
 SELECT DISTINCT resource_type
 FROM
-(${segments.map(segmentTypes).join('\n  UNION ALL')}
+(${segments.map((segment, index) => segmentTypes(segment, index, filters)).join('\n  UNION ALL')}
 )`,
-    query_params: selectionParameters({ accountId, filters: {} }, segments),
+    query_params: selectionParameters(selection, segments),
   };
 }
 
-function segmentTypes(segment: Segment, index: number): string {
+function segmentTypes(segment: Segment, index: number, filters: readonly Filter[]): string {
+  const filtered = filters.map(({ condition }) => condition);
   if (segment.source === 'events') {
     return `
   SELECT DISTINCT resource_type
   FROM usage_events FINAL
-  WHERE ${eventsCondition(segment, index).join('\n    AND ')}`;
+  WHERE ${[...eventsCondition(segment, index), ...filtered].join('\n    AND ')}`;
   }
+  const read = [...new Set<GroupByDimension>(['resource_type', ...filters.map(({ dimension }) => dimension)])];
+  const arrays = smallestArrays(read);
+  const condition = ['account_id = {account_id: String}', ...bucketsCondition('bucket', index), ...filtered];
   return `
-  SELECT DISTINCT arrayJoin(summary.resource_type) AS resource_type
+  SELECT DISTINCT resource_type
   FROM ${CELL_TABLE[segment.source]} FINAL
-  WHERE ${['account_id = {account_id: String}', ...bucketsCondition('bucket', index)].join('\n    AND ')}`;
+  ARRAY JOIN
+    ${read.map((column) => `${arrays}.${column} AS ${column}`).join(',\n    ')}
+  WHERE ${condition.join('\n    AND ')}`;
 }
 
-/** The resource types with at least one event that counts in the window, in the catalog's order. */
+/** The resource types with at least one event that counts among those selected, in the catalog's order. */
 export async function readResourceTypes(
   warehouse: Warehouse,
-  accountId: string,
-  window: Window,
+  selection: Selection,
   sealed?: SealedUntil,
 ): Promise<ResourceType[]> {
-  const rows = await warehouse.read(resourceTypesStatement(accountId, window, sealed), resourceTypeRow);
+  const rows = await warehouse.read(resourceTypesStatement(selection, sealed), resourceTypeRow);
   const found = new Set(rows.map((row) => row.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }

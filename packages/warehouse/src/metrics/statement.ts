@@ -8,9 +8,7 @@
  */
 import {
   bucketStart,
-  type EpochMs,
   enrichedDimensions,
-  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
@@ -18,37 +16,48 @@ import {
   type Window,
 } from '@meterline/catalog';
 import type { Relation, Statement } from '../clickhouse/connection.js';
-import { bucketOf, CELL_ARRAYS, CELL_TABLE, type CellArrays, type Grain } from '../rollups/cells.js';
+import { CELL_ARRAYS, CELL_TABLE, type CellArrays, type Grain } from '../rollups/cells.js';
 import { NOTHING_SEALED, type SealedUntil } from '../rollups/watermarks.js';
-import { planSegments, type Segment } from './plan.js';
+import {
+  bucketsCondition,
+  eventsCondition,
+  type Filter,
+  filtersOf,
+  planSegments,
+  type Segment,
+  type Selection,
+  selectionParameters,
+  type TimeSpan,
+  withEvents,
+} from './plan.js';
 
-/** Which events a question is about: one account, a window, and values that dimensions must have. */
-export interface Selection {
-  readonly accountId: string;
-  readonly window: Window;
-  readonly filters: Readonly<Partial<Record<GroupByDimension, string>>>;
+export interface Grouping {
+  /** In canonical order; empty for the aggregate of everything. */
+  readonly groupBy: readonly GroupByDimension[];
+  /** Groups do not show their workspace, unless they are grouped by it: a member may not see which there are. */
+  readonly hidesWorkspace?: boolean;
 }
 
-export interface MetricsQuestion extends Selection {
+export interface MetricsQuestion extends Selection, Grouping {
   readonly resolution: Resolution;
   /** Which cells may be read, as known before the question is asked; nothing: the events alone answer. */
   readonly sealed?: SealedUntil;
-  /** In canonical order; empty for the aggregate of everything. */
-  readonly groupBy: readonly GroupByDimension[];
+  /** Only events up to this block answer, as they did for an earlier page; see {@link SnapshotMark}. */
+  readonly asOf?: string;
   /** The most groups to return. */
   readonly limit: number;
 }
 
-/** The first groups of the ranking. */
+/** The first groups of the ranking, each with the columns that describe the whole answer. */
 export function metricsStatement(question: MetricsQuestion): Statement {
-  const { columns, from, order, query_params } = rankedGroups(question);
+  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(question);
   // Without groupBy there is one row. Sorting it would still take time.
   const first = question.groupBy.length > 0 ? `\nORDER BY ${order}\nLIMIT {limit: UInt32}` : '';
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${selectList(columns)}${from}${first}`,
+  ${selectList({ ...columns, ...wholeAnswer })}${from}${first}`,
     query_params: { ...query_params, limit: question.limit },
   };
 }
@@ -62,7 +71,9 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
 /** All groups that answer a question, as parts of one SELECT. */
 export interface RankedGroups {
   /** How each column that describes a group is computed, in a live answer and in a stored one; each may use those before it. */
-  readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series' | 'total_groups', string>>;
+  readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
+  /** How each column that is the same for every group is computed. */
+  readonly wholeAnswer: Readonly<Record<'total_groups' | 'total_cost' | 'total_usage' | keyof SnapshotMark, string>>;
   /** From FROM to GROUP BY. */
   readonly from: string;
   /** Of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
@@ -70,57 +81,83 @@ export interface RankedGroups {
   readonly query_params: Relation['query_params'];
 }
 
+/** By which a later page can tell whether what it computes is the answer that the first page was part of. */
+export interface SnapshotMark {
+  /** A hash of all groups with their cost and usage, in no order: UInt64 as decimal digits. */
+  readonly digest: string;
+  /**
+   * The newest block of `usage_events` that an event of the answer was read from: UInt64 as decimal digits. Blocks are
+   * numbered in the order in which inserts become visible, so later inserts have higher numbers.
+   */
+  readonly newest_block: string;
+}
+
 export function rankedGroups(question: MetricsQuestion): RankedGroups {
-  const { groupBy, window, resolution, sealed = NOTHING_SEALED } = question;
-  const segments = planSegments(window, resolution, sealed);
-  const shown = shownDimensions(groupBy);
+  const { groupBy, window, resolution, sealed = NOTHING_SEALED, asOf } = question;
+  const segments = planSegments(withEvents(window), resolution, sealed);
+  const shown = shownDimensions(question);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
-  const entries = entriesOf(segments, { resolution, columns, filters: filteredDimensions(question) });
-  const { bucket, cost, usage, from } = entries;
   const isGrouped = groupBy.length > 0;
+  const filters = filtersOf(question);
+  const entries = entriesOf(segments, { resolution, columns, filters, isGrouped, asOf });
+  const { bucket, cost, usage, block, from } = entries;
   return {
     columns: {
-      values: `[${shown.map((dimension) => shownValue(dimension, groupBy, cost)).join(', ')}]`,
+      values: `[${shown.map((dimension) => shownValue(dimension, groupBy)).join(', ')}]`,
       cost: `sum(${cost})`,
       usage: `sum(${usage})`,
       series: `sumMap([${bucket}], [${cost}], [${usage}])`,
-      total_groups: isGrouped ? 'toUInt32(count() OVER ())' : 'toUInt32(1)',
     },
+    wholeAnswer: isGrouped ? ofAllGroups(groupBy, block) : OF_ONE_GROUP,
     from: isGrouped ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
     order: ['cost DESC', ...groupBy].join(', '),
     query_params: {
       ...selectionParameters(question, segments),
-      axis_start: Math.floor(bucketStart(window.startTime, resolution) / 1000),
+      axis_start: axisStart(window, resolution),
+      ...(asOf !== undefined && { as_of: asOf }),
     },
   };
 }
 
+function ofAllGroups(groupBy: readonly GroupByDimension[], block: string): RankedGroups['wholeAnswer'] {
+  return {
+    total_groups: 'toUInt32(count() OVER ())',
+    total_cost: 'sum(cost) OVER ()',
+    total_usage: 'sum(usage) OVER ()',
+    digest: `sum(sipHash64(${groupBy.join(', ')}, cost, usage)) OVER ()`,
+    newest_block: `max(max(${block})) OVER ()`,
+  };
+}
+
+/** Without groupBy there is one page. */
+const OF_ONE_GROUP: RankedGroups['wholeAnswer'] = {
+  total_groups: 'toUInt32(1)',
+  total_cost: 'cost',
+  total_usage: 'usage',
+  digest: 'toUInt64(0)',
+  newest_block: 'toUInt64(0)',
+};
+
 /** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
-export function shownDimensions(groupBy: readonly GroupByDimension[]): GroupByDimension[] {
-  return [...groupBy, ...enrichedDimensions(groupBy)];
+export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): GroupByDimension[] {
+  const enriched = enrichedDimensions(groupBy);
+  return [...groupBy, ...enriched.filter((dimension) => dimension !== 'workspace' || !hidesWorkspace)];
 }
 
-/** What the groups have in common, or what stands for it where they enrich. */
-function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension[], cost: string): string {
+/** What all usage of the group has in common, or what stands for it. */
+function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension[]): string {
   if (groupBy.includes(column)) return column;
-  return isKnown(column, groupBy) ? `'${NOT_READ}'` : dominantValue(column, cost);
+  return isKnown(column, groupBy)
+    ? `'${NO_VALUE}'`
+    : `if(min(${column}) = max(${column}), min(${column}), '${NO_VALUE}')`;
 }
 
-/** In place of a value that is known without reading it; no dimension but the uuid may be empty. */
-export const NOT_READ = '';
+/** Where a group has several values, and where its value is known without reading it. A name is never empty. */
+export const NO_VALUE = '';
 
 /** A billing dimension belongs to one type, which need not be read. */
 function isKnown(column: GroupByDimension, groupBy: readonly GroupByDimension[]): boolean {
   return column === 'resource_type' && !groupBy.includes(column) && groupBy.includes('billing_dimension');
-}
-
-/**
- * The value that carries the most cost in the group; of several the smallest. sumMap gives the keys in ascending order
- * and leaves out those that sum to zero; where all do, every value ties.
- */
-function dominantValue(column: GroupByDimension, cost: string): string {
-  const costs = `sumMap([CAST(${column}, 'String')], [${cost}])`;
-  return `if(sum(${cost}) = 0, min(${column}), ${costs}.1[indexOf(${costs}.2, arrayMax(${costs}.2))])`;
 }
 
 /** What is asked of every segment. */
@@ -128,8 +165,11 @@ interface EntriesQuestion {
   readonly resolution: Resolution;
   /** The dimensions that the entries show. */
   readonly columns: readonly GroupByDimension[];
-  /** The dimensions that must have one value, a parameter of the same name. */
-  readonly filters: readonly GroupByDimension[];
+  /** A condition for each filtered dimension. */
+  readonly filters: readonly Filter[];
+  /** Whether there may be more pages, so that blocks matter. */
+  readonly isGrouped: boolean;
+  readonly asOf: string | undefined;
 }
 
 /** Rows of partial sums: any number of them for a group and bucket. */
@@ -140,6 +180,8 @@ interface Entries {
   readonly bucket: string;
   readonly cost: string;
   readonly usage: string;
+  /** The newest block of events in the row; 0 for a cell. */
+  readonly block: string;
 }
 
 /** Cells that answer alone are read without a subquery. */
@@ -153,18 +195,24 @@ function entriesOf(segments: readonly Segment[], question: EntriesQuestion): Ent
 FROM
 (${selects.join('\n  UNION ALL')}
 )`;
-  return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage' };
+  return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage', block: 'entry_block' };
 }
 
-/** Added up here already: of events there are many to a group and bucket. */
-function eventsSelect(segment: TimeSpan, index: number, { resolution, columns, filters }: EntriesQuestion): string {
+/**
+ * Added up here already: of events there are many to a group and bucket. What was inserted after block `as_of` is left
+ * out before FINAL chooses a row of each event, so that a revision does not hide what it revises.
+ */
+function eventsSelect(segment: TimeSpan, index: number, question: EntriesQuestion): string {
+  const { resolution, columns, filters, isGrouped, asOf } = question;
+  const blocks = isGrouped ? ',\n    max(_block_number) AS entry_block' : '';
+  const upTo = asOf === undefined ? '' : '\n  PREWHERE _block_number <= {as_of: UInt64}';
   return `
   SELECT
     ${[...columns, `${BUCKETS[resolution]('event_hour')} AS entry_bucket`].join(',\n    ')},
     sum(usage_events.cost) AS entry_cost,
-    sum(usage_events.usage) AS entry_usage
-  FROM usage_events FINAL
-  WHERE ${[...eventsCondition(segment, index), ...filters.map(filterCondition)].join('\n    AND ')}
+    sum(usage_events.usage) AS entry_usage${blocks}
+  FROM usage_events FINAL${upTo}
+  WHERE ${[...eventsCondition(segment, index), ...filters.map(({ condition }) => condition)].join('\n    AND ')}
   GROUP BY ${[...columns, 'entry_bucket'].join(', ')}`;
 }
 
@@ -175,6 +223,7 @@ function cellsSelect(grain: Grain, index: number, question: EntriesQuestion): st
     `${bucket} AS entry_bucket`,
     `${cost} AS entry_cost`,
     `${usage} AS entry_usage`,
+    ...(question.isGrouped ? [`${NO_BLOCK} AS entry_block`] : []),
   ];
   return `
   SELECT
@@ -184,17 +233,17 @@ function cellsSelect(grain: Grain, index: number, question: EntriesQuestion): st
 /** A row for each entry of the arrays, or for each cell when its entries need not be told apart. */
 function cellEntries(grain: Grain, index: number, { resolution, columns, filters }: EntriesQuestion): Entries {
   const table = CELL_TABLE[grain];
-  const read = [...new Set([...columns, ...filters])];
+  const read = [...new Set([...columns, ...filters.map(({ dimension }) => dimension)])];
   const arrays = smallestArrays(read);
   const condition = [
     'account_id = {account_id: String}',
     ...bucketsCondition(`${table}.bucket`, index),
-    ...filters.map(filterCondition),
+    ...filters.map(({ condition }) => condition),
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);
   if (read.length === 0) {
     const from = `\nFROM ${table} FINAL\nWHERE ${condition}`;
-    return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)` };
+    return { from, bucket, cost: `arraySum(${arrays}.cost)`, usage: `arraySum(${arrays}.usage)`, block: NO_BLOCK };
   }
   const joined = [
     ...read.map((column) => `${arrays}.${column} AS ${column}`),
@@ -202,16 +251,19 @@ function cellEntries(grain: Grain, index: number, { resolution, columns, filters
     `${arrays}.usage AS cell_usage`,
   ];
   const from = `\nFROM ${table} FINAL\nARRAY JOIN\n  ${joined.join(',\n  ')}\nWHERE ${condition}`;
-  return { from, bucket, cost: 'cell_cost', usage: 'cell_usage' };
+  return { from, bucket, cost: 'cell_cost', usage: 'cell_usage', block: NO_BLOCK };
 }
 
+/** Of a cell, which says nothing about the blocks of its events. */
+const NO_BLOCK = 'toUInt64(0)';
+
 /** The smaller set of a cell's arrays that has all these dimensions. */
-function smallestArrays(dimensions: readonly GroupByDimension[]): CellArrays {
+export function smallestArrays(dimensions: readonly GroupByDimension[]): CellArrays {
   const inSummary: readonly GroupByDimension[] = CELL_ARRAYS.summary;
   return dimensions.every((dimension) => inSummary.includes(dimension)) ? 'summary' : 'detail';
 }
 
-/** UTC has no daylight saving, so all buckets but months have one length. The axis may start before 1970. */
+/** UTC has no daylight saving, so all buckets but months have one length. */
 function fixedBucket(milliseconds: number): (hour: string) => string {
   return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
 }
@@ -221,62 +273,13 @@ const BUCKETS = {
   hourly: fixedBucket(MS_PER_HOUR),
   daily: fixedBucket(MS_PER_DAY),
   weekly: fixedBucket(7 * MS_PER_DAY),
-  monthly: (hour) => `toInt32(dateDiff('month', toDateTime({axis_start: Int64}, 'UTC'), ${hour}))`,
+  monthly: (hour) => `toInt32(dateDiff('month', toDateTime(0, 'UTC'), ${hour}) - {axis_start: Int64})`,
 } as const satisfies Record<Resolution, (hour: string) => string>;
 
-/** In canonical order. */
-export function filteredDimensions({ filters }: Selection): GroupByDimension[] {
-  return GROUP_BY_DIMENSIONS.filter((dimension) => filters[dimension] !== undefined);
-}
-
-/** The dimension must have one value, a parameter of the same name. */
-function filterCondition(dimension: GroupByDimension): string {
-  return `${dimension} = {${dimension}: String}`;
-}
-
-export type TimeSpan = Pick<Segment, 'from' | 'to'>;
-
-/**
- * The events that count: voided ones do not. A revision may move an event within its hour, so the exact window is a
- * condition on the surviving row, and the hours only narrow what is read.
- */
-export function eventsCondition(span: TimeSpan, index: number): string[] {
-  const times = isOfWholeHours(span)
-    ? bucketsCondition('event_hour', index)
-    : [
-        `event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC'))`,
-        `event_hour <= toDateTime(intDiv({to_${index}: Int64} - 1, 1000), 'UTC')`,
-        `timestamp >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')`,
-        `timestamp < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`,
-      ];
-  return ['account_id = {account_id: String}', ...times, 'NOT voided'];
-}
-
-/** @param column a DateTime at the start of an hour or day, of a segment that begins and ends with one */
-export function bucketsCondition(column: string, index: number): string[] {
-  return [`${column} >= {from_${index}: UInt32}`, `${column} < {to_${index}: UInt32}`];
-}
-
-export function selectionParameters(
-  { accountId, filters }: Pick<Selection, 'accountId' | 'filters'>,
-  segments: readonly TimeSpan[],
-): Relation['query_params'] {
-  const times = segments.map((segment, index) => timeParameters(segment, index));
-  return { account_id: accountId, ...Object.assign({}, ...times), ...filters };
-}
-
-/**
- * Of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
- * as the number that it is, and planning a short statement takes a tenth less.
- */
-function timeParameters(span: TimeSpan, index: number): Record<string, number> {
-  const unit = isOfWholeHours(span) ? 1000 : 1;
-  return { [`from_${index}`]: span.from / unit, [`to_${index}`]: span.to / unit };
-}
-
-/** ClickHouse's DateTime ends here. */
-const DATE_TIME_END: EpochMs = 2 ** 32 * 1000;
-
-function isOfWholeHours({ from, to }: TimeSpan): boolean {
-  return from >= 0 && to < DATE_TIME_END && bucketOf(from, 'hourly') === from && bucketOf(to, 'hourly') === to;
+/** Where the axis begins, counted from 1970 on: seconds, or months. An axis may begin long before the first event. */
+function axisStart({ startTime }: Window, resolution: Resolution): number {
+  const start = bucketStart(startTime, resolution);
+  if (resolution !== 'monthly') return start / 1000;
+  const first = new Date(start);
+  return (first.getUTCFullYear() - 1970) * 12 + first.getUTCMonth();
 }

@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, execute, type TestDatabase } from '../../../../test/stack.js';
 import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import { sealNext } from '../rollups/sealing.js';
 import { NOTHING_SEALED } from '../rollups/watermarks.js';
 import { readMetrics } from './read.js';
-import type { MetricsQuestion } from './statement.js';
-import { countStoredGroups, readStoredMetrics, STORED_METRICS, storeMetrics } from './stored-pages.js';
+import type { MetricsQuestion, SnapshotMark } from './statement.js';
+import {
+  countStoredGroups,
+  readStoredMetrics,
+  STORED_METRICS,
+  type StoredAnswer,
+  type StoredPage,
+  storeMetrics,
+} from './stored-pages.js';
 
 const START = Date.UTC(2025, 9, 1);
 const GROUPS = 25_000;
@@ -21,43 +29,37 @@ const QUESTION: MetricsQuestion = {
   limit: 100,
   sealed: SEALED,
 };
-const RESULT = { caller: 'client', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
-/** As in migration 0008. */
+const ANSWER = { accountId: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
+/** As in the migration of stored_answers. */
 const INDEX_GRANULARITY = 256;
 
 let database: TestDatabase;
+let mark: SnapshotMark;
 beforeAll(async () => {
   database = await createTestDatabase();
   const events = Array.from({ length: GROUPS }, (_, index) => event('acme', index));
   await insertUsageEvents(database.warehouse, [...events, event('another', 0), event('another', GROUPS)]);
   while (await sealNext(database.warehouse, SEALED.hourly));
-  await storeMetrics(database.warehouse, RESULT, QUESTION, GROUPS);
+  mark = (await readMetrics(database.warehouse, QUESTION)).mark;
+  await storeMetrics(database.warehouse, ANSWER.resultId, QUESTION, mark.digest);
 });
 afterAll(() => database.drop());
 
 function event(accountId: string, index: number): PricedEvent {
-  return {
-    eventId: `0190c5e4-7b1a-7def-8abc-${index.toString(16).padStart(12, '0')}`,
+  const eventId = `0190c5e4-7b1a-7def-8abc-${index.toString(16).padStart(12, '0')}`;
+  return pricedEvent({
+    eventId,
     accountId,
-    workspace: 'production',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
     resourceUuid: `box-${index}`,
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 10n ** 9n,
     timestamp: START,
-    revision: 0,
-    voided: false,
     cost: BigInt(GROUPS - index),
-    priceRevision: 0,
-    priceBook: 0,
-  };
+  });
 }
 
 /** Rows that the server touched to answer, from its own summary. */
 async function rowsRead(after: number): Promise<number> {
   const { url, database: name } = database.options;
-  const parameters = { caller: RESULT.caller, result_id: RESULT.resultId, after, last: after + 100 };
+  const parameters = { account_id: ANSWER.accountId, result_id: ANSWER.resultId, after, last: after + 100 };
   const search = new URLSearchParams({ database: name, wait_end_of_query: '1' });
   for (const [parameter, value] of Object.entries(parameters)) search.set(`param_${parameter}`, String(value));
   const answer = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
@@ -66,61 +68,99 @@ async function rowsRead(after: number): Promise<number> {
   return z.object({ read_rows: z.coerce.number() }).parse(JSON.parse(header)).read_rows;
 }
 
+/** The page after rank `after`. */
+function stored(after: number, limit: number, answer: StoredAnswer = ANSWER) {
+  return readStoredMetrics(database.warehouse, answer, { after, limit, groupBy: QUESTION.groupBy });
+}
+
+function names(page: StoredPage | undefined) {
+  return page?.groups.map(({ values }) => values.resource_uuid);
+}
+
 describe('a stored answer', () => {
   it('has every group under its rank', async () => {
-    const page = { after: 12_345, limit: 3, groupBy: QUESTION.groupBy };
-    const { groups } = await readStoredMetrics(database.warehouse, RESULT, page);
-    expect(groups.map(({ values }) => values.resource_uuid)).toEqual(['box-12345', 'box-12346', 'box-12347']);
+    expect(names(await stored(12_345, 3))).toEqual(['box-12345', 'box-12346', 'box-12347']);
   });
 
   it('is what was asked for, of this account alone', async () => {
     const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, sealed: NOTHING_SEALED });
-    expect(live).toMatchObject({ totalGroups: GROUPS, totals: { usage: String(GROUPS) } });
-    const page = { after: 0, limit: GROUPS, groupBy: QUESTION.groupBy };
-    expect(await readStoredMetrics(database.warehouse, RESULT, page)).toEqual(live);
+    const { groups, totals, totalGroups } = live;
+    expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
+    expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
   });
 
   it.each([2, 200])('costs page %d no more than the rows around it', async (page) => {
     expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
   });
 
-  it('of an earlier version, with costs for fewer buckets than usages, keeps both', async () => {
-    const result = { caller: 'earlier', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
-    await execute(
-      database.warehouse,
-      `
-INSERT INTO metrics_results (caller, result_id, account_id, rank, values, cost, usage, cost_series, usage_series,
-                             total_cost, total_usage, total_groups)
-VALUES ('earlier', '${result.resultId}', 'acme', 1, ['box'], 9, 14, ([3], [9]), ([0, 1, 3], [5, 7, 2]), 9, 14, 1)`,
-    );
-    const { groups } = await readStoredMetrics(database.warehouse, result, {
-      after: 0,
-      limit: 1,
-      groupBy: QUESTION.groupBy,
-    });
-    expect(groups[0]?.series).toEqual({ buckets: [0, 1, 3], costs: ['0', '0', '9'], usages: ['5', '7', '2'] });
-  });
-
-  it('is known to its caller alone', async () => {
-    const page = { after: 0, limit: 3, groupBy: QUESTION.groupBy };
-    const foreign = { ...RESULT, caller: 'another' };
-    expect((await readStoredMetrics(database.warehouse, foreign, page)).groups).toEqual([]);
+  it('is known in its account alone', async () => {
+    expect(await stored(0, 3, { ...ANSWER, accountId: 'another' })).toBeUndefined();
     expect(await countStoredGroups(database.warehouse, 'another')).toBe(0);
-    expect(await countStoredGroups(database.warehouse, 'client')).toBe(GROUPS);
+    expect(await countStoredGroups(database.warehouse, 'acme')).toBe(GROUPS);
   });
 
-  it('is not stored at all when it has more groups than it may', async () => {
-    const result = { caller: 'modest', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
-    await storeMetrics(database.warehouse, result, QUESTION, GROUPS - 1);
-    expect(await countStoredGroups(database.warehouse, 'modest')).toBe(0);
+  it('that was stored twice has every group once', async () => {
+    const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
+    for (let time = 0; time < 2; time += 1) {
+      await storeMetrics(database.warehouse, twice.resultId, QUESTION, mark.digest);
+    }
+    expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
+  });
+
+  it('is not stored at all under the digest of another', async () => {
+    const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
+    await storeMetrics(database.warehouse, other.resultId, QUESTION, '1');
+    expect(await stored(0, 1, other)).toBeUndefined();
   });
 
   it('is no answer where a part of it is lost', async () => {
-    await execute(database.warehouse, 'ALTER TABLE metrics_results DELETE WHERE rank BETWEEN 20050 AND 20060');
-    const page = (after: number) =>
-      readStoredMetrics(database.warehouse, RESULT, { after, limit: 100, groupBy: QUESTION.groupBy });
-    expect((await page(20_000)).groups).toEqual([]);
-    expect((await page(20_100)).groups).toHaveLength(100);
-    expect((await page(GROUPS - 7)).groups).toHaveLength(7);
+    await execute(database.warehouse, 'ALTER TABLE stored_answers DELETE WHERE rank BETWEEN 20050 AND 20060');
+    expect(await stored(20_000, 100)).toBeUndefined();
+    expect(names(await stored(20_100, 100))).toHaveLength(100);
+    expect(names(await stored(GROUPS - 7, 100))).toHaveLength(7);
+  });
+});
+
+describe('an answer as of a block', () => {
+  const OPEN: MetricsQuestion = { ...QUESTION, accountId: 'open', sealed: NOTHING_SEALED };
+  const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
+  const later = async (asOf: string) => {
+    const { groups, mark } = await readMetrics(database.warehouse, { ...OPEN, asOf });
+    return { names: groups.map(({ values }) => values.resource_uuid), digest: mark.digest };
+  };
+
+  it('leaves out what was inserted after it, also revisions and voids until they are merged', async () => {
+    await execute(database.warehouse, 'SYSTEM STOP MERGES usage_events');
+    try {
+      await insert(event('open', 1), event('open', 2));
+      const first = await readMetrics(database.warehouse, OPEN);
+      const before = { names: ['box-1', 'box-2'], digest: first.mark.digest };
+      await insert(event('open', 3), { ...event('open', 1), revision: 1, voided: true });
+      await insert({ ...event('open', 2), revision: 1, cost: 7n });
+      expect(await later(first.mark.newest_block)).toEqual(before);
+      const now = await readMetrics(database.warehouse, OPEN);
+      expect(now.groups.map(({ values }) => values.resource_uuid)).toEqual(['box-3', 'box-2']);
+      expect(now.mark.digest).not.toBe(before.digest);
+      expect(await later(now.mark.newest_block)).toEqual({ names: ['box-3', 'box-2'], digest: now.mark.digest });
+    } finally {
+      await execute(database.warehouse, 'SYSTEM START MERGES usage_events');
+    }
+  });
+
+  it('has another digest when merges have dropped what it was read from', async () => {
+    const { mark } = await readMetrics(database.warehouse, OPEN);
+    await insert({ ...event('open', 3), revision: 1, cost: 9n });
+    await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+    expect((await later(mark.newest_block)).digest).not.toBe(mark.digest);
+  });
+
+  it('has another digest when a group has another cost, another usage, or another name', async () => {
+    const digests = new Set<string>();
+    for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
+      await insert({ ...event(`changed ${index}`, 1), ...change });
+      const { mark } = await readMetrics(database.warehouse, { ...OPEN, accountId: `changed ${index}` });
+      digests.add(mark.digest);
+    }
+    expect(digests.size).toBe(4);
   });
 });

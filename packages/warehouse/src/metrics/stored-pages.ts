@@ -1,102 +1,94 @@
-/** Answers that are kept, so that their pages are slices of one ranking. Source: DESIGN section 6, "Paging". */
-import { type GroupByDimension, ZERO } from '@meterline/catalog';
+/**
+ * Answers that are kept, so that their pages are slices of one ranking. Nothing is kept for a first page: an answer is
+ * stored when its second page is asked for, and only if it is still, group by group, the answer that the first page was part
+ * of. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ */
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { decimal, groupRow, type MetricsAnswer, type MetricsTotals, toGroups } from './read.js';
-import { type MetricsQuestion, rankedGroups, selectList } from './statement.js';
+import { groupRow, type MetricsAnswer, toGroups } from './read.js';
+import { type Grouping, type MetricsQuestion, rankedGroups, selectList } from './statement.js';
 
-export interface StoredResult {
-  readonly caller: string;
+export type StoredPage = Pick<MetricsAnswer, 'groups' | 'totals' | 'totalGroups'>;
+
+export interface StoredAnswer {
+  readonly accountId: string;
   readonly resultId: string;
 }
 
-/** Ranks all groups that answer the question and keeps them for a day; none of them when they are more than `most`. */
+/**
+ * Computes the answer and keeps all its groups for a day; none of them if its digest is another one. Storing the same answer
+ * twice changes nothing.
+ */
 export async function storeMetrics(
   warehouse: Warehouse,
-  { caller, resultId }: StoredResult,
+  resultId: string,
   question: MetricsQuestion,
-  most: number,
+  digest: string,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(question);
-  await warehouse.run({ name, query, query_params: { ...query_params, caller, result_id: resultId, most } });
+  await warehouse.run({ name, query, query_params: { ...query_params, result_id: resultId, digest } });
 }
 
 export function storeMetricsStatement(question: MetricsQuestion): Statement {
-  const { columns, from, order, query_params } = rankedGroups(question);
+  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(question);
   const { series, ...described } = columns;
-  const others = { ...described, total_cost: 'sum(cost) OVER ()', total_usage: 'sum(usage) OVER ()' };
+  const { total_groups, total_cost, total_usage, digest } = wholeAnswer;
+  const others = { ...described, total_groups, total_cost, total_usage };
   return {
     name: 'store_metrics',
     query: `
-INSERT INTO metrics_results (caller, result_id, account_id, rank, ${Object.keys(others).join(', ')}, cost_series, usage_series)
+INSERT INTO stored_answers (account_id, result_id, rank, ${Object.keys(others).join(', ')}, series)
 SELECT
-  {caller: String},
-  {result_id: UUID},
   {account_id: String},
+  {result_id: UUID},
   toUInt32(row_number() OVER (ORDER BY ${order})),
   ${selectList(others)},
-  ((${series} AS series).1, series.2),
-  (series.1, series.3)${from}
-QUALIFY total_groups <= {most: UInt64}`,
+  ${series}${from}
+QUALIFY ${digest} = {digest: UInt64}`,
     query_params,
   };
 }
 
-export interface StoredMetrics extends MetricsAnswer {
-  readonly totals: MetricsTotals;
-}
-
 /**
- * The groups that rank after number `after`, at most `limit` of them; none when the result is no longer kept, not even
- * when some of them still are: a server that lost its power may have lost a part of what it had not written yet.
+ * The groups that rank after number `after`, at most `limit` of them; undefined when the answer is not stored or no longer
+ * kept, also when only some of its groups are: a server that lost its power may have lost what it had not written yet.
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,
-  { caller, resultId }: StoredResult,
-  page: { readonly after: number; readonly limit: number; readonly groupBy: readonly GroupByDimension[] },
-): Promise<StoredMetrics> {
+  { accountId, resultId }: StoredAnswer,
+  page: Grouping & { readonly after: number; readonly limit: number },
+): Promise<StoredPage | undefined> {
   const statement = {
     name: 'read_stored_metrics',
     query: STORED_METRICS,
-    query_params: { caller, result_id: resultId, after: page.after, last: page.after + page.limit },
+    query_params: { account_id: accountId, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
-  const rows = await warehouse.read(statement, storedRow);
+  const rows = await warehouse.read(statement, groupRow);
   const [first] = rows;
-  if (!first || rows.length !== Math.min(page.limit, first.total_groups - page.after)) return NOTHING_STORED;
+  if (!first || rows.length !== Math.min(page.limit, first.total_groups - page.after)) return undefined;
   return {
-    groups: toGroups(rows, page.groupBy),
+    groups: toGroups(rows, page),
     totals: { cost: first.total_cost, usage: first.total_usage },
     totalGroups: first.total_groups,
   };
 }
 
-const storedRow = groupRow.extend({ total_cost: decimal, total_usage: decimal });
-const NOTHING_STORED: StoredMetrics = { groups: [], totals: { cost: ZERO, usage: ZERO }, totalGroups: 0 };
-
-/** An earlier version stored costs for fewer buckets than usages; those that are missing are zero. */
+/** Two pages that were asked for at once may have stored the same answer twice. */
 export const STORED_METRICS = `
-SELECT
-  values,
-  cost,
-  usage,
-  (usage_series.1,
-   arrayMap(bucket -> cost_series.2[indexOf(cost_series.1, bucket)], usage_series.1),
-   usage_series.2) AS series,
-  total_cost,
-  total_usage,
-  total_groups
-FROM metrics_results
-WHERE caller = {caller: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
-ORDER BY rank`;
+SELECT values, cost, usage, series, total_cost, total_usage, total_groups
+FROM stored_answers
+WHERE account_id = {account_id: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
+ORDER BY rank
+LIMIT 1 BY rank`;
 
-/** How many groups of this caller's answers were stored in the last 24 hours. */
-export async function countStoredGroups(warehouse: Warehouse, caller: string): Promise<number> {
-  const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { caller } };
+/** How many groups of this account's answers were stored in the last 24 hours. */
+export async function countStoredGroups(warehouse: Warehouse, accountId: string): Promise<number> {
+  const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { account_id: accountId } };
   const [row] = await warehouse.read(statement, z.object({ stored_groups: z.number() }));
   return row?.stored_groups ?? 0;
 }
 
 const STORED_GROUPS = `
 SELECT toUInt32(count()) AS stored_groups
-FROM metrics_results
-WHERE caller = {caller: String} AND created_at > now() - INTERVAL 24 HOUR`;
+FROM stored_answers
+WHERE account_id = {account_id: String} AND created_at > now() - INTERVAL 24 HOUR`;

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
-import { insertRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
-import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import { prepareRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
+import { insertUsageEvents } from '../events/usage-events.js';
 import {
   accountPartitionsStatement,
   eraseAccountPartition,
@@ -20,25 +20,6 @@ beforeAll(async () => {
   database = await createTestDatabase();
 });
 afterAll(() => database.drop());
-
-function event(accountId: string, timestamp: number): PricedEvent {
-  return {
-    eventId: randomUUID(),
-    accountId,
-    workspace: 'production',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
-    resourceUuid: '',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 1n,
-    timestamp,
-    revision: 0,
-    voided: false,
-    cost: 0n,
-    priceRevision: 0,
-    priceBook: 0,
-  };
-}
 
 function refused(accountId: string, position: number): RejectedEvent {
   const reason = 'invalid_usage';
@@ -75,10 +56,14 @@ WHERE account_id = {account_id: String}`,
 
 describe('erasing an account', () => {
   it("takes a month's rows out of the files, duplicates and those of other months and accounts apart", async () => {
-    const october = event('acme', OCTOBER);
-    await insertUsageEvents(database.warehouse, [october, event('acme', NOVEMBER), event('zeta', OCTOBER)]);
+    const october = pricedEvent({ accountId: 'acme', timestamp: OCTOBER });
+    await insertUsageEvents(database.warehouse, [
+      october,
+      pricedEvent({ accountId: 'acme', timestamp: NOVEMBER }),
+      pricedEvent({ accountId: 'zeta', timestamp: OCTOBER }),
+    ]);
     await insertUsageEvents(database.warehouse, [{ ...october, revision: 1 }]);
-    await insertRejectedEvents(database.warehouse, [refused('acme', 0), refused('zeta', 0)]);
+    await prepareRejectedEvents([refused('acme', 0), refused('zeta', 0)])(database.warehouse);
 
     const partitions = await readAccountPartitions(database.warehouse, 'acme');
     expect(partitions).toEqual([
@@ -99,7 +84,7 @@ describe('erasing an account', () => {
   });
 
   it('does not keep the same event from counting when it comes again', async () => {
-    const again = event('again', OCTOBER);
+    const again = pricedEvent({ accountId: 'again', timestamp: OCTOBER });
     await insertUsageEvents(database.warehouse, [{ ...again, revision: 9 }]);
     for (const partition of await readAccountPartitions(database.warehouse, 'again')) {
       await eraseAccountPartition(database.warehouse, partition, 'again');
@@ -109,7 +94,7 @@ describe('erasing an account', () => {
   });
 
   it('takes refusals out of the files that settling has only marked', async () => {
-    await insertRejectedEvents(database.warehouse, [refused('marked', 0), refused('marked', 1)]);
+    await prepareRejectedEvents([refused('marked', 0), refused('marked', 1)])(database.warehouse);
     const [second] = await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 1 });
     await settleRejections(database.warehouse, second ? [second] : [], 'discarded');
     expect(await rowsOf('rejected_events', 'marked')).toBe(2);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
-import { insertRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
+import { prepareRejectedEvents, type RejectedEvent } from '../events/rejected-events.js';
 import {
   countOpenRejections,
   countOpenRejectionsStatement,
@@ -141,7 +141,7 @@ ${where}`,
 
 describe('open refusals', () => {
   it('come with everything but their payload', async () => {
-    await insertRejectedEvents(database.warehouse, [refused({ position: 4_999, payload: '"é"' })]);
+    await prepareRejectedEvents([refused({ position: 4_999, payload: '"é"' })])(database.warehouse);
     expect(await open()).toEqual([
       {
         receivedAt: TIME,
@@ -157,15 +157,15 @@ describe('open refusals', () => {
   });
 
   it('come once, with the same id, however often the job is delivered', async () => {
-    await insertRejectedEvents(database.warehouse, [refused()]);
+    await prepareRejectedEvents([refused()])(database.warehouse);
     const [first] = await open();
-    await insertRejectedEvents(database.warehouse, [refused()]);
+    await prepareRejectedEvents([refused()])(database.warehouse);
     expect(await open()).toEqual([first]);
   });
 
   it('come the newest first, and of a job the highest position first, in pages that leave none out', async () => {
     const rows = Array.from({ length: 7 }, (_, n) => refused({ receivedAt: TIME + (n >> 1), position: n }));
-    await insertRejectedEvents(database.warehouse, rows);
+    await prepareRejectedEvents(rows)(database.warehouse);
     const seen: number[] = [];
     let after: OpenRejection | undefined;
     do {
@@ -177,13 +177,13 @@ describe('open refusals', () => {
   });
 
   it('are those that fit the filter', async () => {
-    await insertRejectedEvents(database.warehouse, [
+    await prepareRejectedEvents([
       refused({ position: 0 }),
       refused({ position: 1, reason: 'no_price' }),
       refused({ position: 2, accountId: 'zeta' }),
       refused({ position: 3, receivedAt: TIME + 1 }),
       refused({ position: 4, payload: '[]' }),
-    ]);
+    ])(database.warehouse);
     expect(await positions({ reason: 'no_price' })).toEqual([1]);
     expect(await positions({ accountId: 'zeta' })).toEqual([2]);
     expect(await positions({ from: TIME + 1 })).toEqual([3]);
@@ -197,9 +197,8 @@ describe('open refusals', () => {
 describe('payloads', () => {
   it('come in the order of the ids; one that is gone is undefined', async () => {
     const payloads = ['{"a":1}', '{"a":2}', `"${'😀'.repeat(100_000)}"`];
-    await insertRejectedEvents(
+    await prepareRejectedEvents(payloads.map((payload, position) => refused({ position, payload })))(
       database.warehouse,
-      payloads.map((payload, position) => refused({ position, payload })),
     );
     const ids = (await open()).reverse();
     const gone = { receivedAt: TIME, fingerprint: 1n };
@@ -216,8 +215,8 @@ describe('settling', () => {
 
   it('removes exactly those, also where a job has written them twice', async () => {
     const rows = [0, 1, 2].map((position) => refused({ position }));
-    await insertRejectedEvents(database.warehouse, rows);
-    await insertRejectedEvents(database.warehouse, rows);
+    await prepareRejectedEvents(rows)(database.warehouse);
+    await prepareRejectedEvents(rows)(database.warehouse);
     const [third, , first] = await open();
     await settleRejections(database.warehouse, third && first ? [third, first] : [], 'discarded');
     expect(await positions()).toEqual([1]);
@@ -226,16 +225,16 @@ describe('settling', () => {
 
   it('keeps its word when the job is delivered again afterwards', async () => {
     const rows = [0, 1].map((position) => refused({ position }));
-    await insertRejectedEvents(database.warehouse, rows);
+    await prepareRejectedEvents(rows)(database.warehouse);
     const [second] = await open();
     await settleRejections(database.warehouse, second ? [second] : [], 'replayed');
-    await insertRejectedEvents(database.warehouse, rows);
+    await prepareRejectedEvents(rows)(database.warehouse);
     expect(await positions()).toEqual([0]);
     expect(await countOpenRejections(database.warehouse, { jobId })).toBe(1);
   });
 
   it('again changes nothing', async () => {
-    await insertRejectedEvents(database.warehouse, [refused()]);
+    await prepareRejectedEvents([refused()])(database.warehouse);
     const ids = await open();
     await settleRejections(database.warehouse, ids, 'replayed');
     await expect(settleRejections(database.warehouse, ids, 'replayed')).resolves.toBeUndefined();
@@ -247,7 +246,7 @@ describe('settling', () => {
   });
 
   it('does not touch another job that says the same at the same time', async () => {
-    await insertRejectedEvents(database.warehouse, [refused(), refused({ jobId: `${jobId}-other` })]);
+    await prepareRejectedEvents([refused(), refused({ jobId: `${jobId}-other` })])(database.warehouse);
     await settleRejections(database.warehouse, await open(), 'discarded');
     expect(await open({ jobId: `${jobId}-other` })).toHaveLength(1);
   });

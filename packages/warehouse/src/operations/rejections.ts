@@ -3,7 +3,7 @@ import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterlin
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/insert.js';
-import type { Parameter } from '../clickhouse/parameters.js';
+import type { Parameter } from '../clickhouse/warehouse.js';
 
 /** Identifies one refusal permanently: it follows from the row's key, so a redelivered job has the same ids. */
 export interface RejectionId {

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
 import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
 import {
@@ -22,23 +22,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 function event(changes: Partial<PricedEvent>): PricedEvent {
-  return {
-    eventId: randomUUID(),
-    accountId: 'acme',
-    workspace: 'production',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
-    resourceUuid: '',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 1_500_000_000n,
-    timestamp: START,
-    revision: 0,
-    voided: false,
-    cost: 17_250_000n,
-    priceRevision: 0,
-    priceBook: 0,
-    ...changes,
-  };
+  return pricedEvent({ timestamp: START, usage: 1_500_000_000n, cost: 17_250_000n, ...changes });
 }
 
 const SELECTION = `account_id = {account_id: String}

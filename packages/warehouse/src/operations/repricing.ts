@@ -14,7 +14,7 @@ import {
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
 import type { PricedEvent } from '../events/usage-events.js';
-import { eventsCondition, selectionParameters, type TimeSpan } from '../metrics/statement.js';
+import { eventsCondition, selectionParameters, type TimeSpan } from '../metrics/plan.js';
 
 export interface RepricingScope {
   readonly accountId: string;

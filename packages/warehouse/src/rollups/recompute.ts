@@ -6,7 +6,7 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
-import { Tuple } from '../clickhouse/parameters.js';
+import { Tuple } from '../clickhouse/warehouse.js';
 import { CELL_ARRAYS, CELL_TABLE, type Cell, type Grain } from './cells.js';
 
 /** The cells with from <= bucket < to, of one account or of all; or those named. */
@@ -250,6 +250,6 @@ function selectCells(
 }
 
 /** As text of type DateTime: inside a tuple a parameter has no other form that holds for all of 1970. */
-function dateTime(instant: EpochMs): string {
+export function dateTime(instant: EpochMs): string {
   return new Date(instant).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
 }

@@ -30,7 +30,9 @@ async function agrees(accountId: string): Promise<void> {
     const question = { accountId, window, filters: {}, resolution, groupBy: ['workspace'], limit: 9 } as const;
     const truth = await readMetrics(database.warehouse, question);
     expect(truth.groups).toHaveLength(1);
-    expect(await readMetrics(database.warehouse, { ...question, sealed: SEALED })).toEqual(truth);
+    // Cells do not tell which blocks their events came from.
+    const mark = { ...truth.mark, newest_block: '0' };
+    expect(await readMetrics(database.warehouse, { ...question, sealed: SEALED })).toEqual({ ...truth, mark });
   }
 }
 

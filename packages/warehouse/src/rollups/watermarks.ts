@@ -28,6 +28,7 @@ SELECT
 FROM rollup_seals
 GROUP BY grain`,
   query_params: {},
+  isShort: true,
 };
 
 const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });

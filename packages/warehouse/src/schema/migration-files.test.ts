@@ -70,6 +70,7 @@ describe('the files of migrations', () => {
     'ALTER TABLE a DROP COLUMN IF EXISTS b',
     'DROP TABLE IF EXISTS a',
     'CREATE VIEW IF NOT EXISTS a AS SELECT 1',
+    'ALTER TABLE a MODIFY SETTING b = 1',
   ])('may hold %j', async (sql) => {
     await files({ '0001_a.sql': sql });
     await expect(readMigrations(directory)).resolves.toHaveLength(1);
@@ -78,6 +79,7 @@ describe('the files of migrations', () => {
   it.each([
     'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, ADD COLUMN c UInt8',
     'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, DELETE WHERE 1',
+    'ALTER TABLE a MODIFY SETTING b = 1, DELETE WHERE 1',
     'ALTER TABLE a DROP COLUMN IF EXISTS b,\n  DROP COLUMN c',
   ])('may not hold %j, whose second part does so', async (sql) => {
     await files({ '0001_a.sql': sql });

@@ -7,6 +7,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
+import { isAccessDenied, isMissing } from '../clickhouse/errors.js';
 import { insertRows } from '../clickhouse/insert.js';
 
 export interface Migration {
@@ -32,7 +33,7 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
  * between a statement and its record. Both are harmless when a statement changes nothing the second time.
  */
 const REPEATABLE =
-  /^(CREATE (TABLE|VIEW|DICTIONARY) IF NOT EXISTS|ALTER TABLE \S+ \w+ \w+ IF (NOT )?EXISTS|DROP \w+ IF EXISTS)\s/i;
+  /^(CREATE (TABLE|VIEW|DICTIONARY) IF NOT EXISTS|ALTER TABLE \S+ (\w+ \w+ IF (NOT )?EXISTS|MODIFY SETTING)|DROP \w+ IF EXISTS)\s/i;
 
 const CREATE_DATABASE = 'CREATE DATABASE IF NOT EXISTS {database: Identifier}';
 
@@ -64,23 +65,52 @@ const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z
 type AppliedMigration = z.output<typeof historyRow>;
 
 /**
- * Creates the database if there is none and runs every migration that it lacks, in order.
+ * Creates the database if there is none and runs every migration that it lacks, in order. A user without rights to the schema
+ * can call it too: nothing but a SELECT is sent when the schema is up to date.
  * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE}.
  * @returns the names of the migrations that this call has run
- * @throws MigrationError when a file was edited after it ran, or the database has run a file that is not there
+ * @throws MigrationError when a file was edited after it ran, the database has run a file that is not there, or a migration
+ * has to run and the user may not
  */
 export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
   const migrations = await readMigrations(directory);
-  await createDatabase(options);
   const warehouse = createWarehouse(options);
   try {
-    await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
-    const applied = await warehouse.read(READ_HISTORY, historyRow);
-    const pending = pendingMigrations(migrations, applied);
-    for (const migration of pending) await apply(warehouse, migration);
+    const pending = pendingMigrations(migrations, await readHistory(warehouse));
+    if (pending.length > 0) await runMigrations(warehouse, options, pending);
     return pending.map(({ name }) => name);
   } finally {
     await warehouse.close();
+  }
+}
+
+/** Empty for a database that does not exist. */
+async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
+  try {
+    return await warehouse.read(READ_HISTORY, historyRow);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+async function runMigrations(
+  warehouse: Warehouse,
+  options: WarehouseOptions,
+  pending: readonly Migration[],
+): Promise<void> {
+  try {
+    await createDatabase(options);
+    await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
+    for (const migration of pending) await apply(warehouse, migration);
+  } catch (cause) {
+    if (!isAccessDenied(cause)) throw cause;
+    const { user, database } = options;
+    throw new MigrationError(
+      `database ${database} lacks migrations up to ${pending.at(-1)?.name}, and user ${user} may not run them; run ` +
+        '"meterline migrate" as a user that may, and start again',
+      { cause },
+    );
   }
 }
 

@@ -1,9 +1,9 @@
 /** DELETE /v0/service_accounts/{clientId}/api_keys/{apiKeyId} */
-import type { ApiKeyStore } from '@meterline/access';
+import type { ApiKey, ApiKeyStore } from '@meterline/access';
 import type { RequestHandler } from 'express';
-import { type Authenticate, requireScope } from '../auth/authenticate.js';
+import { type Authenticate, type Caller, requireScope } from '../auth/authenticate.js';
 import { notFound, orAuthUnavailable } from '../http/errors.js';
-import { refuseParameters } from '../http/query-parameters.js';
+import { refuseParameters, WORKSPACE_IGNORED } from '../http/query-parameters.js';
 import { applyVersion, rawQuery } from '../http/request-checks.js';
 
 export interface RevocationRouteDependencies {
@@ -23,13 +23,20 @@ export function revocationRoute({
     const caller = await authenticate(request);
     applyVersion(request, response);
     requireScope(caller, 'apiKey:write');
-    refuseParameters(rawQuery(request));
+    refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
 
     const key = await orAuthUnavailable(keys.find(apiKeyId));
-    if (!key || key.clientId !== clientId || caller.roles.get(key.account) !== 'admin') {
-      throw notFound('There is no such API key in an account that you are an admin of.');
+    if (!key || key.clientId !== clientId || !mayRevoke(caller, key)) {
+      throw notFound(
+        'There is no such API key that you may revoke: one of an account that you are an admin of, or your own.',
+      );
     }
     await orAuthUnavailable(keys.revoke(apiKeyId, clock()));
     response.status(200).end();
   };
+}
+
+/** An admin of the owning account, or the key itself, whatever its role: anyone who finds a leaked key can end it. Source: DESIGN section 7. */
+function mayRevoke({ keyId, roles }: Caller, key: ApiKey): boolean {
+  return keyId === key.keyId || roles.get(key.account) === 'admin';
 }

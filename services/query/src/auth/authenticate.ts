@@ -3,19 +3,25 @@
  * Source: the API specification, section "Authentication", and DESIGN section 7.
  */
 import type { IncomingMessage } from 'node:http';
-import { type ApiKeyStore, parseToken, type Role } from '@meterline/access';
+import { ApiKeyExpired, type ApiKeyStore, parseToken, type Role } from '@meterline/access';
+import type { Party } from '../admission/fair-slots.js';
 import { ApiError, accessDenied, insufficientScope, orAuthUnavailable, unauthorized } from '../http/errors.js';
-import { noteInLog } from '../http/request-log.js';
+import { noteInLog } from '../http/request-observation.js';
+import { LastUses } from './last-uses.js';
 import type { TokenVerifier } from './token-verifier.js';
 
 /** Who is asking, and what they may see. */
 export interface Caller {
   /** The service account of an API key, or the subject of a JWT: it stays the same when the token is renewed. */
   readonly id: string;
+  /** The id of the API key that was sent; undefined for a JWT. */
+  readonly keyId?: string;
   /** The scopes of a JWT; undefined for an API key, which needs none. */
   readonly scopes: ReadonlySet<string> | undefined;
   /** The accounts that the caller belongs to. */
   readonly roles: ReadonlyMap<string, Role>;
+  /** What a JWT calls accounts; of an account that it does not name so, the name is the registered one. */
+  readonly accountNames?: ReadonlyMap<string, string>;
 }
 
 /** @throws ApiError `unauthorized`, `conflicting_credentials`, `auth_unavailable` */
@@ -25,11 +31,13 @@ export interface Authorities {
   readonly keys: ApiKeyStore;
   /** Undefined: only API keys are accepted. */
   readonly tokens: TokenVerifier | undefined;
+  readonly clock: () => Date;
 }
 
 export function createAuthenticate(authorities: Authorities): Authenticate {
+  const lastUses = new LastUses(authorities.keys);
   return async (request) => {
-    const caller = await identify(authorities, readBearerToken(request));
+    const caller = await identify(authorities, lastUses, readBearerToken(request));
     if (!caller) {
       throw unauthorized('The API key or token is unknown, revoked or expired; send a valid one.', { presented: true });
     }
@@ -38,13 +46,35 @@ export function createAuthenticate(authorities: Authorities): Authenticate {
   };
 }
 
-async function identify({ keys, tokens }: Authorities, token: string): Promise<Caller | undefined> {
+async function identify(
+  { keys, tokens, clock }: Authorities,
+  lastUses: LastUses,
+  token: string,
+): Promise<Caller | undefined> {
   if (!parseToken(token)) return tokens?.verify(token);
-  const key = await orAuthUnavailable(keys.authenticate(token));
-  return key && { id: key.clientId, scopes: undefined, roles: new Map([[key.account, key.role]]) };
+  const now = clock();
+  const key = await orAuthUnavailable(keys.authenticate(token, now).catch(refuseExpired));
+  if (!key) return undefined;
+  lastUses.note(key.keyId, now);
+  return { id: key.clientId, keyId: key.keyId, scopes: undefined, roles: new Map([[key.account, key.role]]) };
 }
 
-export type Scope = 'admin' | 'apiKey:write';
+function refuseExpired(error: unknown): never {
+  if (!(error instanceof ApiKeyExpired)) throw error;
+  const message = `The API key expired at ${error.expiresAt}; ask an admin of the account for another one.`;
+  throw unauthorized(message, { presented: true });
+}
+
+/** Whose request it is where it names no account: the caller's only one, or one of its own. */
+export function partyOf({ id, roles }: Caller): Party {
+  const [account = '', ...others] = roles.keys();
+  // No account is called so: a name has no control characters.
+  return { account: others.length > 0 ? `\0${id}` : account, caller: id };
+}
+
+/** The scopes that operations of this API need. Source: the API specification, section "Authentication". */
+export const SCOPES = ['admin', 'apiKey:list', 'apiKey:write'] as const;
+export type Scope = (typeof SCOPES)[number];
 
 /** Scopes limit JWTs; an API key may do what its role may. @throws ApiError `insufficient_scope` */
 export function requireScope({ scopes }: Caller, scope: Scope): void {
@@ -58,36 +88,64 @@ export function requireMembership({ roles }: Caller, account: string): Role {
   return role;
 }
 
+/** The accounts that the caller is an admin of. @throws ApiError `forbidden` where there are none */
+export function requireAdminAccounts({ roles }: Caller): readonly string[] {
+  const accounts = [...roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
+  if (accounts.length === 0) throw accessDenied();
+  return accounts;
+}
+
 /** @throws ApiError `forbidden` */
 export function requireAdmin(role: Role): void {
   if (role !== 'admin') throw accessDenied();
 }
 
-/** RFC 6750, section 2.1; the scheme's case does not matter (RFC 9110, section 11.1). */
+/** The scheme's case does not matter (RFC 9110, section 11.1). */
+const BEARER_SCHEME = /^Bearer(?: |$)/i;
+/** RFC 6750, section 2.1. */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * The bearer token of a request (rule 1 of the section), from `Authorization` or `X-Svc-Authorization`; both may be sent if they are the same.
+ * The bearer token of a request (rule 1 of the section), from `Authorization` or `X-Svc-Authorization`. Both may be sent if
+ * they carry the same token, or if one of them has another scheme: that one is for something else, such as a proxy.
  * @throws ApiError `unauthorized`, `conflicting_credentials`
  */
 function readBearerToken({ headersDistinct }: IncomingMessage): string {
-  const values = [...(headersDistinct['authorization'] ?? []), ...(headersDistinct['x-svc-authorization'] ?? [])];
-  if (values.length === 0) {
-    throw unauthorized('Credentials are missing; send Authorization: Bearer <API key or token>.', { presented: false });
-  }
-  // A value that is not a bearer token is compared as it is, so it differs from every token.
-  const [first, ...others] = values.map((value) => ({ value, token: BEARER.exec(value)?.[1] }));
-  if (others.some(({ value, token }) => (token ?? value) !== (first?.token ?? first?.value))) {
-    throw new ApiError(
-      400,
-      'conflicting_credentials',
-      'Authorization and X-Svc-Authorization carry different credentials; send one of them.',
+  const sent = ['Authorization', 'X-Svc-Authorization'].flatMap((name) => {
+    const value = onlyValue(name, headersDistinct[name.toLowerCase()]);
+    return value === undefined ? [] : [value];
+  });
+  const bearers = sent.filter((value) => BEARER_SCHEME.test(value)).map((value) => ({ value, token: tokenOf(value) }));
+  const [first, second] = bearers;
+  if (first && second && (first.token ?? first.value) !== (second.token ?? second.value)) {
+    throw conflictingCredentials(
+      'Authorization and X-Svc-Authorization carry different bearer tokens; send one of them.',
     );
   }
-  if (first?.token === undefined) {
-    throw unauthorized('The credentials are not a bearer token; send Authorization: Bearer <API key or token>.', {
-      presented: true,
-    });
+  if (first?.token !== undefined) return first.token;
+  throw sent.length === 0
+    ? unauthorized('Credentials are missing; send Authorization: Bearer <API key or token>.', { presented: false })
+    : unauthorized('The credentials are not a bearer token; send Authorization: Bearer <API key or token>.', {
+        presented: true,
+      });
+}
+
+function tokenOf(value: string): string | undefined {
+  return BEARER.exec(value)?.[1];
+}
+
+/** RFC 9110, section 5.3: a header that is no list comes once; repeated with the same value it says the same. */
+function onlyValue(name: string, values: readonly string[] = []): string | undefined {
+  const [value, ...others] = new Set(values);
+  if (others.length > 0) {
+    throw conflictingCredentials(
+      `The request has ${values.length} ${name} headers with different values; send one. A proxy that adds its own ` +
+        `credentials can leave ${name === 'Authorization' ? 'X-Svc-Authorization' : 'Authorization'} to the API.`,
+    );
   }
-  return first.token;
+  return value;
+}
+
+function conflictingCredentials(message: string): ApiError {
+  return new ApiError(400, 'conflicting_credentials', message);
 }

@@ -1,9 +1,12 @@
 /** OAuth2 access tokens: JWTs that the platform's authorisation server signs. Source: DESIGN section 7. */
-import { ROLES, type Role } from '@meterline/access';
-import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+import { Outage } from '@meterline/service';
+import { errors, jwtVerify } from 'jose';
+import type { Logger } from 'pino';
 import { z } from 'zod';
-import { authUnavailable } from '../http/errors.js';
+import { authUnavailable, unauthorized } from '../http/errors.js';
+import { type AccountClaims, DEFAULT_ACCOUNT_CLAIMS, MalformedClaim, readMemberships } from './account-claims.js';
 import type { Caller } from './authenticate.js';
+import { SigningKeys } from './signing-keys.js';
 
 /** Asymmetric only: with a shared secret every service that verifies could also sign. */
 const ALGORITHMS = [
@@ -20,8 +23,6 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-const JWKS_TIMEOUT_MS = 3_000;
-
 /** Faults of the token itself. Any other error means that the signing keys cannot be read. Source: jose, errors. */
 const TOKEN_FAULTS: ReadonlySet<string> = new Set([
   errors.JOSEAlgNotAllowed.code,
@@ -35,19 +36,23 @@ const TOKEN_FAULTS: ReadonlySet<string> = new Set([
   errors.JWTInvalid.code,
 ]);
 
+/** Platforms write scopes in one of three claims, as one text with spaces between them (RFC 8693, section 4.2) or as a list. */
+const scopeClaim = z
+  .union([z.string().transform((text) => text.split(' ')), z.array(z.string())], 'must be a text or a list of texts')
+  .default([]);
 const claims = z.object({
-  sub: z.string().min(1),
-  scope: z.string().default(''),
-  scopes: z.array(z.string()).default([]),
-  scp: z.array(z.string()).default([]),
-  accounts: z.record(z.string(), z.string()).default({}),
+  sub: z.string().min(1, 'must not be empty'),
+  scope: scopeClaim,
+  scopes: scopeClaim,
+  scp: scopeClaim,
 });
-type Claims = z.output<typeof claims>;
-
-const role = z.enum(ROLES);
 
 export interface TokenVerifier {
-  /** @returns undefined when the token is not valid. @throws ApiError `auth_unavailable` when its key cannot be read */
+  /**
+   * @returns undefined when the token is not valid
+   * @throws ApiError `unauthorized` when a claim has not the form that it should have, `auth_unavailable` when its key cannot
+   * be read
+   */
   verify(token: string): Promise<Caller | undefined>;
 }
 
@@ -55,24 +60,40 @@ export interface TokenVerifierOptions {
   readonly jwksUrl: string;
   readonly issuer: string;
   readonly audience: string;
+  readonly accountClaims?: AccountClaims;
+  /** How long keys are used while the JWKS is away. */
+  readonly keptMs: number;
+  /** For the times in tokens. */
   readonly clock: () => Date;
+  /** For the age of keys. */
+  readonly elapsedMs?: () => number;
+  readonly log: Logger;
 }
 
-export function createTokenVerifier({ jwksUrl, issuer, audience, clock }: TokenVerifierOptions): TokenVerifier {
-  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
+export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
+  const { jwksUrl, keptMs, issuer, audience, clock, elapsedMs = () => performance.now(), log } = options;
+  const { accountClaims = DEFAULT_ACCOUNT_CLAIMS } = options;
+  const outage = new Outage(log, 'JWKS', 'tokens are checked with the keys that are known');
+  const keys = new SigningKeys({
+    jwksUrl,
+    keptMs,
+    elapsedMs,
+    onFailure: (error) => outage.failed(error),
+    onSuccess: () => outage.recovered(),
+  });
   return {
     async verify(token) {
       try {
-        const { payload } = await jwtVerify(token, keys, {
+        const { payload } = await jwtVerify(token, (header, jws) => keys.find(header, jws), {
           issuer,
           audience,
           algorithms: ALGORITHMS,
           requiredClaims: ['exp', 'sub'],
           currentDate: clock(),
         });
-        const known = claims.safeParse(payload);
-        return known.success ? caller(known.data) : undefined;
+        return callerOf(payload, accountClaims);
       } catch (error) {
+        if (error instanceof MalformedClaim) throw unauthorized(error.message, { presented: true });
         if (error instanceof errors.JOSEError && TOKEN_FAULTS.has(error.code)) return undefined;
         throw authUnavailable(error);
       }
@@ -80,16 +101,13 @@ export function createTokenVerifier({ jwksUrl, issuer, audience, clock }: TokenV
   };
 }
 
-function caller({ sub, scope, scopes, scp, accounts }: Claims): Caller {
-  return {
-    id: sub,
-    scopes: new Set([...scope.split(' '), ...scopes, ...scp]),
-    roles: new Map(Object.entries(accounts).flatMap(membership)),
-  };
-}
-
-/** A role that Meterline does not know gives no access. */
-function membership([account, name]: [string, string]): [string, Role][] {
-  const known = role.safeParse(name);
-  return known.success ? [[account, known.data]] : [];
+/** @throws MalformedClaim */
+function callerOf(payload: unknown, accountClaims: AccountClaims): Caller {
+  const known = claims.safeParse(payload);
+  if (!known.success) {
+    const faults = known.error.issues.map(({ path, message }) => `The token's claim ${path.join('.')} ${message}.`);
+    throw new MalformedClaim(faults.join(' '));
+  }
+  const { sub, scope, scopes, scp } = known.data;
+  return { id: sub, scopes: new Set([...scope, ...scopes, ...scp]), ...readMemberships(payload, accountClaims) };
 }

@@ -1,3 +1,4 @@
+import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -54,6 +55,28 @@ describe('CursorCodec', () => {
     const refusal = expect.objectContaining({ code: 'invalid_cursor', status: 400 });
     expect(() => codecAt(START).open(cursor, [...BINDING, 'more'], anything)).toThrow(refusal);
     expect(() => codecAt(START, `${SECRET}!`).open(cursor, BINDING, anything)).toThrow(refusal);
+  });
+
+  it('refuses what another release has signed and this one cannot read', () => {
+    const position = z.object({ after: z.int() });
+    const sign = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
+    const binding = createHash('sha256').update(JSON.stringify(BINDING)).digest('base64url');
+    const contents = [
+      { issuedAt: START, binding, position: { offset: 10 } },
+      { issuedAt: START, binding, position: 'box' },
+      { issuedAt: START, binding },
+      { issued: START, key: binding, position: { after: 1 } },
+      { issuedAt: String(START), binding, position: { after: 1 } },
+      ['metrics', 10],
+      null,
+    ];
+    const texts = contents.map((content) => JSON.stringify(content));
+    for (const text of [...texts, 'no JSON', '']) {
+      const cursor = sign(Buffer.from(text).toString('base64url'));
+      expect(() => codecAt(START).open(cursor, BINDING, position)).toThrow(
+        expect.objectContaining({ code: 'invalid_cursor', status: 400 }),
+      );
+    }
   });
 
   it('is good for 24 hours', () => {

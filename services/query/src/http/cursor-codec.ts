@@ -3,7 +3,7 @@
  * Text: base64url(payload) "." base64url(HMAC-SHA256 of the payload's text). Source: DESIGN section 6, "Paging".
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { MS_PER_DAY } from '@meterline/catalog';
+import { MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
 import { cursorExpired, invalidCursor } from './errors.js';
 
@@ -49,10 +49,13 @@ export class CursorCodec {
     if (!text || !signature || !timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(text)))) {
       throw invalidCursor();
     }
-    const content = payload.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
-    if (content.binding !== digest(binding)) throw invalidCursor();
-    if (this.#clock().getTime() - content.issuedAt > LIFETIME_MS) throw cursorExpired();
-    return position.parse(content.position);
+    // It is one of ours, but may be of another release, whose content had another shape.
+    const content = payload.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
+    if (!content.success || content.data.binding !== digest(binding)) throw invalidCursor();
+    if (this.#clock().getTime() - content.data.issuedAt > LIFETIME_MS) throw cursorExpired();
+    const place = position.safeParse(content.data.position);
+    if (!place.success) throw invalidCursor();
+    return place.data;
   }
 
   #sign(text: string): string {

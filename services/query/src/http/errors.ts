@@ -3,10 +3,10 @@
  * In the body, whose members are public, the status is `code` and the code is `error`; everywhere else they are `status`
  * and `code`. Source: the API specification, section "Errors", and DESIGN section 6.
  */
-import { isContentError } from '@meterline/warehouse';
-import type { ErrorRequestHandler, RequestHandler } from 'express';
-import { ZodError, z } from 'zod';
-import { requestIdOf } from './request-log.js';
+import { isContentError, isStatementLimit } from '@meterline/warehouse';
+import { ZodError } from 'zod';
+import { seconds } from '../admission/limits.js';
+import type { RateLimit } from '../admission/shared-limits.js';
 
 /** Public and stable: the member `error` of the body. */
 export type ErrorCode =
@@ -29,13 +29,21 @@ export type ErrorCode =
   | 'method_unknown'
   | 'not_found'
   | 'not_ready'
+  | 'overloaded'
+  | 'precondition_failed'
+  | 'query_limit_exceeded'
   | 'request_timeout'
+  | 'server_busy'
   | 'storage_unavailable'
+  | 'too_many_api_keys'
+  | 'too_many_requests'
+  | 'too_many_statements'
   | 'too_many_stored_groups'
+  | 'too_many_unread_answers'
   | 'unauthorized'
   | 'url_too_long';
 
-/** What was wrong with one parameter. */
+/** What was wrong with one parameter, or with one member of a body. */
 export interface ParameterFault {
   readonly parameter: string;
   readonly message: string;
@@ -68,22 +76,11 @@ export class ApiError extends Error {
   }
 }
 
-export interface ErrorBody {
-  readonly code: number;
-  readonly error: ErrorCode;
-  readonly message: string;
-  readonly details?: readonly Readonly<Record<string, string>>[];
-  readonly requestId: string;
-}
-
-/** Only what the caller may know: never the cause. */
-export function errorBody({ status, code, message, details }: ApiError, requestId: string): ErrorBody {
-  return { code: status, error: code, message, ...(details && { details }), requestId };
-}
-
 const CHALLENGE = 'Bearer realm="meterline"';
 const RETRY_AFTER_SECONDS = '5';
 const STORED_GROUPS_RETRY_SECONDS = '3600';
+/** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
+const QUERY_LIMIT_RETRY_SECONDS = '60';
 
 /** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
@@ -102,9 +99,24 @@ export function accessDenied(): ApiError {
   return new ApiError(403, 'forbidden', 'Access denied');
 }
 
+/** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
+const MAX_FAULTS = 10;
+
 export function invalidParameters(faults: readonly ParameterFault[]): ApiError {
-  return new ApiError(400, 'invalid_parameter', faults.map(({ message }) => message).join(' '), {
-    details: faults.map(({ parameter, message }) => ({ parameter, message })),
+  return invalidRequest('invalid_parameter', faults);
+}
+
+export function invalidBody(faults: readonly ParameterFault[]): ApiError {
+  return invalidRequest('invalid_body', faults);
+}
+
+function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): ApiError {
+  const shown = faults.slice(0, MAX_FAULTS);
+  const others = faults.length - shown.length;
+  const sentences = shown.map(({ message }) => message);
+  if (others > 0) sentences.push(`There are ${others} more faults; fix these first.`);
+  return new ApiError(400, code, sentences.join(' '), {
+    details: shown.map(({ parameter, message }) => ({ parameter, message })),
   });
 }
 
@@ -112,7 +124,7 @@ export function invalidCursor(): ApiError {
   return new ApiError(
     400,
     'invalid_cursor',
-    'The cursor is not one of this query; send meta.nextCursor unchanged, with the same parameters and the same caller, or leave it out for the first page.',
+    'The cursor is not one of this query; send meta.nextCursor unchanged, with the same parameters and a key of the same role, or leave it out for the first page.',
   );
 }
 
@@ -120,26 +132,95 @@ export function cursorExpired(): ApiError {
   return new ApiError(
     400,
     'cursor_expired',
-    'The cursor has expired: the answer it belongs to is kept for 24 hours; start again from the first page.',
+    'The cursor has expired: it is over 24 hours old, or events have changed the answer that it belongs to; start again from the first page.',
   );
 }
 
 export function tooManyStoredGroups(groups: number, most: number): ApiError {
-  const message = `This answer has ${groups} groups, and the answers stored for your cursors may have ${most} in 24 hours; filter, group by fewer dimensions, or try again later.`;
+  const message = `This answer has ${groups} groups, and the answers of this account that are stored for later pages may have ${most} in 24 hours; filter, group by fewer dimensions, or try again later.`;
   return new ApiError(429, 'too_many_stored_groups', message, {
     headers: { 'Retry-After': STORED_GROUPS_RETRY_SECONDS },
   });
+}
+
+export function tooManyApiKeys(): ApiError {
+  const message =
+    'The account has as many valid API keys as it may have; revoke those that nobody uses, and send the request again.';
+  return new ApiError(409, 'too_many_api_keys', message);
+}
+
+/** @param whose limit it is: that of all callers of the account, or of this caller alone */
+export function tooManyRequests(
+  whose: 'account' | 'caller',
+  { perSecond, burst }: RateLimit,
+  waitMs: number,
+): ApiError {
+  const subject = whose === 'account' ? 'All callers of this account together' : 'You';
+  const message = `${subject} may send ${perSecond} requests a second, and ${burst} at once after a rest; wait as long as Retry-After says.`;
+  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds(waitMs)) } });
+}
+
+export function tooManyStatements(account: number, caller: number): ApiError {
+  const message = `Too many questions of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
+  return new ApiError(429, 'too_many_statements', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+}
+
+export function overloaded(): ApiError {
+  return unavailable(
+    'overloaded',
+    'More is being asked than can be answered at the moment; try again shortly.',
+    undefined,
+  );
+}
+
+function queryLimitExceeded(cause: unknown): ApiError {
+  const message =
+    'The answer would take more time or memory than a question may; narrow the window, filter, or group by fewer dimensions. If it was answered before, try again later.';
+  return new ApiError(503, 'query_limit_exceeded', message, {
+    cause,
+    headers: { 'Retry-After': QUERY_LIMIT_RETRY_SECONDS },
+  });
+}
+
+/** The client closed the connection before it had its answer, so nobody reads one. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+
+  constructor() {
+    super('the client closed the connection before it had its answer');
+  }
+}
+
+/** @param bytes of the answers that the caller has not read */
+export function tooManyUnreadAnswers(bytes: number): ApiError {
+  const message = `You have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
+  return new ApiError(429, 'too_many_unread_answers', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+}
+
+/** All callers together have too many answers that they have not read yet. */
+export function tooManyUnsentBytes(): ApiError {
+  return unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.', undefined);
 }
 
 export function notFound(message: string): ApiError {
   return new ApiError(404, 'not_found', message);
 }
 
+/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
+export function fileHasChanged(): ApiError {
+  const message = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
+  return new ApiError(412, 'precondition_failed', message);
+}
+
 export function unknownPath(path: string): ApiError {
+  const bare = path.replace(/\/+$/, '');
+  if (bare !== path && bare !== '') {
+    return notFound(`There is no ${path}; the API's paths do not end with a slash, try ${bare}.`);
+  }
   return notFound(`There is no ${path}; the API's paths begin with /v0/accounts and /v0/service_accounts.`);
 }
 
-export function storageUnavailable(cause: unknown): ApiError {
+function storageUnavailable(cause: unknown): ApiError {
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
 }
 
@@ -166,52 +247,10 @@ async function orUnavailable<T>(answer: Promise<T>, unavailable: (cause: unknown
   try {
     return await answer;
   } catch (error) {
+    if (error instanceof ApiError || error instanceof ClientGone) throw error;
+    if (isStatementLimit(error)) throw queryLimitExceeded(error);
     // The server did answer, but with something that our statements and records never give.
     if (error instanceof ZodError || isContentError(error)) throw error;
     throw unavailable(error);
   }
-}
-
-/** What Express and its body parser throw. Source: the npm package http-errors. */
-const httpError = z.object({ status: z.int().min(400).max(499), message: z.string() });
-
-export const routeNotFound: RequestHandler = (request) => {
-  throw unknownPath(request.path);
-};
-
-export function methodNotAllowed(allowed: string): RequestHandler {
-  return (request) => {
-    throw new ApiError(405, 'method_not_allowed', `${request.method} is not allowed here; use ${allowed}.`, {
-      headers: { Allow: allowed },
-    });
-  };
-}
-
-// Express recognises an error handler by its four parameters.
-export const answerError: ErrorRequestHandler = (thrown: unknown, request, response, _next) => {
-  const error = toApiError(thrown);
-  // The request log writes it down together with the request it belongs to.
-  if (error.status >= 500) response.err = error;
-  if (response.headersSent) {
-    request.socket.destroy();
-    return;
-  }
-  response
-    .status(error.status)
-    .set(error.headers)
-    .json(errorBody(error, requestIdOf(request)));
-};
-
-function toApiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError) return thrown;
-  const known = httpError.safeParse(thrown);
-  if (!known.success) {
-    return new ApiError(500, 'internal_error', 'Something went wrong on our side; quote the requestId to support.', {
-      cause: thrown,
-    });
-  }
-  const { status, message } = known.data;
-  if (status === 413)
-    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; these operations need none.');
-  return new ApiError(status, 'invalid_body', `The body cannot be read (${message}); these operations need none.`);
 }

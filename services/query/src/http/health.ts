@@ -1,4 +1,7 @@
-/** GET /healthz: the process runs. GET /readyz: the servers that it depends on answer too. */
+/**
+ * GET /healthz: the process runs. GET /readyz: it is not stopping, and the servers that it depends on answer too; and what one
+ * of them cannot do although it does.
+ */
 import { inTime } from '@meterline/service';
 import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
@@ -11,12 +14,15 @@ export interface ReadinessCheck {
   readonly server: string;
   /** Rejects when the server does not answer. */
   readonly check: () => Promise<unknown>;
+  /** What it cannot do although it answers; undefined: nothing. Never rejects. */
+  readonly limit?: () => Promise<string | undefined>;
 }
 
 const CHECK_TIMEOUT_MS = 3_000;
 
-export function readinessRoute(checks: readonly ReadinessCheck[]): RequestHandler {
+export function readinessRoute(isStopping: () => boolean, checks: readonly ReadinessCheck[]): RequestHandler {
   return async (_request, response) => {
+    if (isStopping()) throw new ApiError(503, 'not_ready', 'This process is stopping; ask another one.');
     const outcomes = await Promise.allSettled(
       checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
     );
@@ -28,6 +34,22 @@ export function readinessRoute(checks: readonly ReadinessCheck[]): RequestHandle
         cause: new AggregateError(causes),
       });
     }
-    response.json({ status: 'ready' });
+    const degraded = await limitsOf(checks);
+    response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
+  };
+}
+
+async function limitsOf(checks: readonly ReadinessCheck[]): Promise<{ server: string; message: string }[]> {
+  const limits = await Promise.all(checks.map(async ({ server, limit }) => ({ server, message: await limit?.() })));
+  return limits.flatMap(({ server, message }) => (message === undefined ? [] : [{ server, message }]));
+}
+
+/** What a full Redis refuses this service. Answers need nothing of it but reading. */
+export function fullRedis(isFull: () => Promise<boolean>): () => Promise<string | undefined> {
+  return async () => {
+    // It does answer, so the service is ready; its user may lack the command INFO.
+    const full = await inTime('Redis', isFull(), CHECK_TIMEOUT_MS).catch(() => undefined);
+    if (full === undefined) return 'does not say whether it is full';
+    return full ? 'is full: API keys cannot be created or revoked, and producers cannot add events' : undefined;
   };
 }

@@ -1,6 +1,7 @@
 /**
- * A query string, parsed strictly: a parameter that is unknown, repeated or empty is a fault, because a typo must not read
- * as "everything". All faults are collected, so that the caller can fix them in one go. Source: DESIGN section 6.
+ * A query string, parsed strictly: a parameter that is unknown, empty, or given again where one value is meant is a fault,
+ * because a typo must not read as "everything". All faults are collected, so that the caller can fix them in one go.
+ * Source: DESIGN section 6.
  */
 import type { z } from 'zod';
 import { type ApiError, invalidParameters, type ParameterFault } from './errors.js';
@@ -10,14 +11,19 @@ export interface ParameterRules {
   readonly names: readonly string[];
   /** Those that may be empty. */
   readonly mayBeEmpty?: readonly string[];
+  /** Those that may be given several times. */
+  readonly mayRepeat?: readonly string[];
+  /** Those that are accepted and not looked at. */
+  readonly ignored?: readonly string[];
   /** Parameters of related APIs that are asked for by mistake, with what to use instead. */
   readonly unsupported?: Readonly<Record<string, string>>;
 }
 
 const QUOTED_LENGTH = 80;
+const LEFT_OUT = 'give it a value or leave it out';
 
 export class QueryParameters {
-  readonly #values = new Map<string, string>();
+  readonly #values = new Map<string, readonly string[]>();
   readonly #faulty = new Set<string>();
   readonly #faults: ParameterFault[] = [];
   readonly #mayBeEmpty: readonly string[];
@@ -27,34 +33,51 @@ export class QueryParameters {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
     for (const name of new Set(sent.keys())) {
-      const fault = admissionFault(name, sent.getAll(name), rules);
-      if (fault === undefined) this.#values.set(name, sent.get(name) ?? '');
+      if (rules.ignored?.includes(name)) continue;
+      const values = sent.getAll(name);
+      const fault = admissionFault(name, values, rules);
+      if (fault === undefined) this.#values.set(name, values);
       else this.fault(name, fault);
     }
   }
 
   /** The value, parsed by the schema; undefined when it was not sent or is faulty. */
   optional<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
-    return this.#read(name, schema, 'give it a value or leave it out');
+    return this.#read(name, schema, LEFT_OUT)?.[0];
   }
 
-  /** The same for a parameter that must be sent. */
+  /** All values of a parameter that may repeat; undefined when it was not sent or one of them is faulty. */
+  list<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema>[] | undefined {
+    return this.#read(name, schema, LEFT_OUT);
+  }
+
+  /** A list whose members come with commas between them, in parameters of their own, or both. */
+  joined<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
+    const texts = this.#values.get(name);
+    if (texts !== undefined && !texts.includes('')) this.#values.set(name, [texts.join(',')]);
+    return this.optional(name, schema);
+  }
+
+  /** The value of a parameter that must be sent. */
   required<Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> | undefined {
     if (!this.#values.has(name) && !this.#faulty.has(name)) this.fault(name, `${name} is missing; it is required.`);
-    return this.#read(name, schema, 'it is required, give it a value');
+    return this.#read(name, schema, 'it is required, give it a value')?.[0];
   }
 
-  #read<Schema extends z.ZodType>(name: string, schema: Schema, ifEmpty: string): z.output<Schema> | undefined {
-    const text = this.#values.get(name);
-    if (text === undefined) return undefined;
-    if (text === '' && !this.#mayBeEmpty.includes(name)) {
+  #read<Schema extends z.ZodType>(name: string, schema: Schema, ifEmpty: string): z.output<Schema>[] | undefined {
+    const texts = this.#values.get(name);
+    if (texts === undefined) return undefined;
+    if (texts.includes('') && !this.#mayBeEmpty.includes(name)) {
       this.fault(name, `${name} is empty; ${ifEmpty}.`);
       return undefined;
     }
-    const value = schema.safeParse(text);
-    if (value.success) return value.data;
-    for (const { message } of value.error.issues) this.fault(name, `${name} ${message} (got ${quoted(text)}).`);
-    return undefined;
+    const values: z.output<Schema>[] = [];
+    for (const text of texts) {
+      const value = schema.safeParse(text);
+      if (value.success) values.push(value.data);
+      else for (const { message } of value.error.issues) this.fault(name, `${name} ${message} (got ${quoted(text)}).`);
+    }
+    return values.length === texts.length ? values : undefined;
   }
 
   /** @param message a sentence that names the parameter, what was wrong and what is allowed */
@@ -72,26 +95,37 @@ export class QueryParameters {
   }
 }
 
+/**
+ * Operations of the management API take a workspace, as they do the header X-Svc-Workspace; accounts and keys belong to none.
+ * Source: the API specification, section "Management API".
+ */
+export const WORKSPACE_IGNORED = ['workspace'] as const;
+
 /** For operations without parameters. @throws ApiError `invalid_parameter` */
-export function refuseParameters(rawQuery: string): void {
-  const parameters = new QueryParameters(rawQuery, { names: [] });
+export function refuseParameters(rawQuery: string, rules: Omit<ParameterRules, 'names'> = {}): void {
+  const parameters = new QueryParameters(rawQuery, { ...rules, names: [] });
   if (!parameters.areValid) throw parameters.refusal();
 }
 
 function admissionFault(name: string, values: readonly string[], rules: ParameterRules): string | undefined {
-  const { names, unsupported = {} } = rules;
+  const { names, mayRepeat = [], unsupported = {} } = rules;
   if (!names.includes(name)) {
     const instead = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (instead !== undefined) return `${name} is not supported; ${instead}.`;
     if (names.length === 0) return `${quoted(name)} is not a parameter; this operation takes none.`;
     return `${quoted(name)} is not a parameter; the parameters are ${names.join(', ')}.`;
   }
-  if (values.length > 1) return `${name} is given ${values.length} times; give it once.`;
+  if (values.length > 1 && !mayRepeat.includes(name)) return `${name} is given ${values.length} times; give it once.`;
   return undefined;
 }
 
-function quoted(text: string): string {
+/** A text of the caller, for a message about it. */
+export function quoted(text: string): string {
+  return JSON.stringify(shortened(text));
+}
+
+/** At most as much of it as a message should repeat. */
+export function shortened(text: string): string {
   const characters = [...text];
-  const shown = characters.length > QUOTED_LENGTH ? `${characters.slice(0, QUOTED_LENGTH).join('')}…` : text;
-  return JSON.stringify(shown);
+  return characters.length > QUOTED_LENGTH ? `${characters.slice(0, QUOTED_LENGTH).join('')}…` : text;
 }

@@ -5,8 +5,8 @@ import type { Request, RequestHandler, Response } from 'express';
 import { ApiError } from './errors.js';
 
 /**
- * Bytes: a target is ASCII. A name of 256 code points takes up to 3,072 of them. The longest real target, some 16 KiB, has
- * four names (the account and three filters) and a cursor.
+ * Bytes: a target is ASCII. A name of 256 code points takes up to 3,072 of them. The longest target with one value to each
+ * filter, some 16 KiB, has four such names (the account and three filters) and a cursor.
  */
 const MAX_URL_LENGTH = 24 * 1024;
 

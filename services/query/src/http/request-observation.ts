@@ -1,4 +1,6 @@
-/** How the service measures and traces requests: a histogram of their durations, and a span for each. */
+/** What the service records of each request: a log line, its duration as a metric, and a span. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Attributes,
   context,
@@ -10,12 +12,13 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { type HttpLogger, pinoHttp } from 'pino-http';
 import { Histogram, type Registry } from 'prom-client';
 import { z } from 'zod';
-import { requestIdOf } from './request-log.js';
 
 /** Clients may send any word as a method; the ones that no route has share one label. */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Comes before everything that may answer, so that it sees every answer. */
@@ -80,4 +83,85 @@ const matched = z.object({ path: z.string() });
  */
 function routeOf(request: Request): string | undefined {
   return matched.safeParse(request.route).data?.path;
+}
+
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+
+const completion = z.object({ durationMs: z.number() });
+
+/**
+ * One log line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string.
+ * Caller, log and support identify a request by its id.
+ */
+export function requestLog(logger: Logger): HttpLogger {
+  return pinoHttp({
+    logger,
+    genReqId: chooseRequestId,
+    // Errors are written by the logger's own serializer, as everywhere else.
+    wrapSerializers: false,
+    // The default would write the whole request for a logger that is never used.
+    serializers: { req: () => undefined },
+    // With both quiet, request.log is the logger of the line below: what a handler binds to it appears in that line.
+    quietReqLogger: true,
+    quietResLogger: true,
+    customAttributeKeys: { reqId: 'requestId', responseTime: 'durationMs' },
+    customLogLevel: (request, response, error) => {
+      if (error || response.statusCode >= 500) return 'error';
+      return HEALTH_PATHS.has(pathOf(request)) ? 'debug' : 'info';
+    },
+    customSuccessObject: (request, response, values: unknown) => ({
+      event: 'request',
+      ...line(request, response, values),
+    }),
+    customErrorObject: (request, response, err, values: unknown) => ({
+      ...line(request, response, values),
+      event: 'request_failed',
+      err,
+    }),
+    customErrorMessage: () => 'request failed',
+  });
+}
+
+/** Adds to the request's line who the caller is, which account was asked for, or which API key was created. */
+export function noteInLog(
+  request: IncomingMessage,
+  facts: { caller?: string; account?: string; keyId?: string },
+): void {
+  request.log.setBindings(Object.fromEntries(Object.entries(facts).map(([name, text]) => [name, shortened(text)])));
+}
+
+/** Characters of a text that the client has chosen. A name has 256 code points at most. */
+const LONGEST_TEXT = 512;
+
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+}
+
+function line(request: IncomingMessage & { ip?: string }, response: ServerResponse, values: unknown) {
+  return {
+    // Express looks through as many proxies as TRUST_PROXY says.
+    remoteAddress: request.ip && shortened(request.ip),
+    method: request.method,
+    path: shortened(pathOf(request)),
+    status: response.statusCode,
+    durationMs: completion.parse(values).durationMs,
+  };
+}
+
+/** Express rewrites `url` while it routes; `originalUrl` stays. The query string may hold a cursor. */
+function pathOf(request: IncomingMessage & { originalUrl?: string }): string {
+  return (request.originalUrl ?? request.url ?? '').split('?', 1)[0] ?? '';
+}
+
+/** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */
+const SANE = /^[\x21-\x7e]{1,128}$/;
+
+function chooseRequestId(request: IncomingMessage): string {
+  const sent = request.headers['x-request-id'];
+  return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
+}
+
+/** The id that {@link chooseRequestId} chose when the request came in. */
+export function requestIdOf(request: IncomingMessage): string {
+  return String(request.id);
 }

@@ -1,10 +1,12 @@
 /** The web page: static files, built by packages/dashboard. */
+import { readFile } from 'node:fs/promises';
 import type { RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { unknownPath } from './errors.js';
+import type { PageFiles } from '../reference/page.js';
+import { fileHasChanged, unknownPath } from './errors.js';
 
 /** Nothing from other origins, nothing inline, no eval. */
-const CONTENT_SECURITY_POLICY = [
+export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -19,10 +21,40 @@ const CONTENT_SECURITY_POLICY = [
 /** For files whose name has a hash of their content: they never change. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** Cached, but checked each time: it names the files of the version that is deployed. */
-const REVALIDATE = 'no-cache';
+export const REVALIDATE = 'no-cache';
 
-/** The error of `sendFile` for a file that does not exist, or a name that leads out of the folder. */
-const missing = z.object({ status: z.union([z.literal(403), z.literal(404)]) });
+/** The errors of `sendFile` for a name that is not that of a file in the folder. Source: the npm package send. */
+const missing = z.union([
+  // One that no file can have, one that leads out of the folder or begins with a dot, and one that no file has.
+  z.object({ status: z.union([z.literal(400), z.literal(403), z.literal(404)]) }),
+  // That of the folder itself.
+  z.object({ code: z.literal('EISDIR') }),
+]);
+/** `If-Match` or `If-Unmodified-Since` does not hold. */
+const preconditionFailed = z.object({ status: z.literal(412) });
+
+const paths = z.array(z.string()).default([]);
+/** What Vite writes of each entry, with paths below the build's folder. Source: Vite's guide, "Backend Integration". */
+const manifest = z.record(z.string(), z.object({ file: z.string(), css: paths, assets: paths }));
+
+/** The typeface of the page, in the part that has the letters of English. */
+const FONT = /latin-wght.*\.woff2$/;
+
+/**
+ * The addresses of an entry of the build.
+ * @throws when the build has no such entry
+ */
+export async function readPageFiles(folder: string, entry: string): Promise<PageFiles> {
+  const entries = manifest.parse(JSON.parse(await readFile(`${folder}/.vite/manifest.json`, 'utf8')));
+  const found = entries[entry];
+  if (!found) throw new Error(`the web page's build has no entry ${entry}`);
+  const font = found.assets.find((path) => FONT.test(path));
+  return {
+    script: `/${found.file}`,
+    styles: found.css.map((path) => `/${path}`),
+    font: font === undefined ? undefined : `/${font}`,
+  };
+}
 
 /** GET / @param folder the page's build */
 export function pageRoute(folder: string): RequestHandler {
@@ -44,9 +76,16 @@ function sendFile(
   next: (error?: unknown) => void,
 ) {
   const headers = { 'Cache-Control': caching, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
-  response.sendFile(file, { root, cacheControl: false, headers, dotfiles: 'deny' }, (error) => {
+  // These files are small: a Range is ignored, as RFC 9110, section 14.2, allows.
+  const options = { root, index: false, cacheControl: false, acceptRanges: false, headers, dotfiles: 'deny' } as const;
+  response.sendFile(file, options, (error) => {
     if (!error) return;
-    if (response.headersSent || !missing.safeParse(error).success) return next(error);
-    next(unknownPath(path));
+    if (response.headersSent) return next(error);
+    // Those of the file, which the error would be sent with.
+    for (const name of ['Content-Type', 'ETag', 'Last-Modified']) response.removeHeader(name);
+    response.set('Cache-Control', 'private, no-store');
+    if (missing.safeParse(error).success) return next(unknownPath(path));
+    if (preconditionFailed.safeParse(error).success) return next(fileHasChanged());
+    next(error);
   });
 }

@@ -1,46 +1,56 @@
 /** GET /v0/accounts/{accountId}/metrics/enums/… */
-import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
-import { readResourceTypes, type Warehouse } from '@meterline/warehouse';
+import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/catalog';
+import { readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
-import { type Authenticate, requireMembership, requireScope } from '../auth/authenticate.js';
+import { requireAdmin } from '../auth/authenticate.js';
 import { orStorageUnavailable } from '../http/errors.js';
 import { refuseParameters } from '../http/query-parameters.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
+import { rawQuery } from '../http/request-checks.js';
 import type { ReadSealed } from './pages.js';
-import { parseWindowRequest } from './request.js';
+import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
+import { type EntryDependencies, enterAccount } from './route.js';
 
-export interface ResourceTypesRouteDependencies {
-  readonly authenticate: Authenticate;
+interface ResourceTypesRouteDependencies extends EntryDependencies {
   readonly readSealed: ReadSealed;
-  readonly warehouse: Warehouse;
 }
 
-/** The dimensions that groupBy may name; the same for every account. */
-export function groupByEnumRoute(authenticate: Authenticate): RequestHandler<{ accountId: string }> {
+/** The dimensions that groupBy may name. */
+export function groupByEnumRoute(dependencies: EntryDependencies): RequestHandler<{ accountId: string }> {
+  return staticEnumRoute(dependencies, GROUP_BY_DIMENSIONS);
+}
+
+/** What is billed, with its unit. An extension: clients need no table of their own. */
+export function billingDimensionsEnumRoute(dependencies: EntryDependencies): RequestHandler<{ accountId: string }> {
+  const values = BILLING_DIMENSIONS.map((billingDimension) => ({ billingDimension, ...DIMENSIONS[billingDimension] }));
+  return staticEnumRoute(dependencies, values);
+}
+
+/** The same for every account. */
+function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    const caller = await authenticate(request);
-    applyVersion(request, response);
-    requireScope(caller, 'admin');
-    requireMembership(caller, request.params.accountId);
+    await enterAccount(entry, request, response, false);
     refuseParameters(rawQuery(request));
-    response.json({ values: GROUP_BY_DIMENSIONS });
+    response.json({ values });
   };
 }
 
-/** The resource types with at least one event in the window. */
+/** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesEnumRoute({
-  authenticate,
   readSealed,
-  warehouse,
+  ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    const { accountId } = request.params;
-    const caller = await authenticate(request);
-    applyVersion(request, response);
-    requireScope(caller, 'admin');
-    requireMembership(caller, accountId);
-    const window = parseWindowRequest(rawQuery(request));
-    const sealed = await orStorageUnavailable(readSealed());
-    response.json({ values: await orStorageUnavailable(readResourceTypes(warehouse, accountId, window, sealed)) });
+    const { accountId, role, visit } = await enterAccount(entry, request, response, true);
+    try {
+      const asked = parseResourceTypesRequest(rawQuery(request));
+      if (readsWorkspaces(asked)) requireAdmin(role);
+      const warehouse = await visit.turn();
+      const sealed = await orStorageUnavailable(readSealed());
+      response.json({
+        values: await orStorageUnavailable(readResourceTypes(warehouse, { ...asked, accountId }, sealed)),
+      });
+    } finally {
+      visit.leave();
+    }
   };
 }

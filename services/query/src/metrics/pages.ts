@@ -1,119 +1,119 @@
 /**
- * An answer in pages, and which cells it may be read from. If it fits the first page, it is computed and not kept. A larger
- * one is stored once, ranked, and all its pages, the first one too, are slices of what was stored. The last answer of the
- * same shape predicts whether this one will be large; a wrong guess costs a second computation, or stores a small answer for
- * nothing. Source: DESIGN section 6, "Paging".
+ * An answer in pages, and which cells it may be read from. A first page is computed and nothing is kept of it. Its cursor holds
+ * a digest of the whole answer, so the second page can tell whether what it computes is still that answer; if it is, all
+ * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the
+ * answer, the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { randomUUID } from 'node:crypto';
+import { shared } from '@meterline/service';
 import {
-  filteredDimensions,
+  countStoredGroups,
+  type Grouping,
   type MetricsQuestion,
   NOTHING_SEALED,
   readMetrics,
   readStoredMetrics,
   readWatermarks,
   type SealedUntil,
-  type StoredMetrics,
+  type StoredPage,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
-import { StoredGroupsBudget, type StoredGroupsBudgetOptions } from './stored-groups-budget.js';
 
-const MAX_SHAPES = 10_000;
-/** An answer is still stored if it has grown by this factor since its size was last seen. */
-const GROWTH = 1.25;
-
-export interface MetricsPagesOptions extends StoredGroupsBudgetOptions {
+export interface MetricsPagesOptions {
   readonly readSealed: ReadSealed;
+  /** The most groups that may be stored of one account's answers in 24 hours. */
+  readonly maxStoredGroups: number;
   readonly clock: () => Date;
 }
 
-/** Where the next page begins: in which stored answer, and after which group. */
+const digits = z.string().regex(/^\d{1,20}$/);
+
+/** Where the next page begins: in which answer, and after which group. */
 export const pagePosition = z.object({
   resultId: z.uuid(),
-  storedAt: z.number(),
+  /** When the first page was computed, in epoch milliseconds. */
+  askedAt: z.number(),
+  /** Which cells the first page could be read from. */
+  sealed: z.object({ hourly: z.number(), daily: z.number() }),
+  digest: digits,
+  newestBlock: digits,
+  totalGroups: z.int(),
   /** The rank of the last group on the page before. */
   after: z.int(),
 });
 export type PagePosition = z.output<typeof pagePosition>;
 
-export interface MetricsPage extends Pick<StoredMetrics, 'groups' | 'totals'> {
+/** What is asked, and what the caller may see of it. */
+export type PageRequest = MetricsRequest & Required<Pick<Grouping, 'hidesWorkspace'>>;
+
+export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
   /** Undefined on the last page. */
   readonly next: PagePosition | undefined;
 }
 
+/** Whose question it is, and the warehouse that answers it: its statements end when the client goes. */
+export interface Asker {
+  readonly accountId: string;
+  readonly warehouse: Warehouse;
+}
+
 export class MetricsPages {
   readonly #options: MetricsPagesOptions;
-  readonly #budget: StoredGroupsBudget;
-  /** How many groups the last answer of a shape had: an answer that will be stored need not be computed first. */
-  readonly #sizes = new LRUCache<string, number>({ max: MAX_SHAPES });
 
   constructor(options: MetricsPagesOptions) {
     this.#options = options;
-    this.#budget = new StoredGroupsBudget(options);
   }
 
-  /** @throws ApiError `storage_unavailable`, `too_many_stored_groups` */
-  async first(caller: string, accountId: string, request: MetricsRequest): Promise<MetricsPage> {
-    const { warehouse, readSealed, maxStoredGroups } = this.#options;
+  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
+  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
+    const { readSealed, clock } = this.#options;
+    const askedAt = clock().getTime();
     const sealed = await orStorageUnavailable(readSealed());
-    const question: MetricsQuestion = { ...request, accountId, sealed };
-    const shape = JSON.stringify([accountId, question.groupBy, filteredDimensions(question)]);
-    const expected = this.#sizes.get(shape) ?? 0;
-    const guessed = expected > question.limit ? await this.#store(caller, question, expected, shape) : undefined;
-    if (guessed) return guessed;
-
-    const answer = await orStorageUnavailable(readMetrics(warehouse, question));
-    this.#sizes.set(shape, answer.totalGroups);
-    const { groups, totals } = answer;
-    if (totals) return { groups, totals, next: undefined };
-    const stored = await this.#store(caller, question, answer.totalGroups, shape);
-    if (!stored) throw tooManyStoredGroups(answer.totalGroups, maxStoredGroups);
-    return stored;
+    const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, sealed }));
+    const { digest, newest_block: newestBlock } = answer.mark;
+    const { totalGroups } = answer;
+    const resultId = randomUUID();
+    return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
   }
 
-  /** @throws ApiError `storage_unavailable`, `cursor_expired` */
-  async next(caller: string, position: PagePosition, { groupBy, limit }: MetricsRequest): Promise<MetricsPage> {
-    const { resultId, after } = position;
-    const answer = await orStorageUnavailable(
-      readStoredMetrics(this.#options.warehouse, { caller, resultId }, { after, limit, groupBy }),
-    );
-    if (answer.groups.length === 0) throw cursorExpired();
-    return pageOf(answer, position);
+  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups` */
+  async next(asker: Asker, position: PagePosition, request: PageRequest): Promise<MetricsPage> {
+    const { accountId, warehouse } = asker;
+    const { resultId, digest, sealed, after } = position;
+    const { groupBy, hidesWorkspace, limit } = request;
+    const readPage = () =>
+      orStorageUnavailable(
+        readStoredMetrics(warehouse, { accountId, resultId }, { after, limit, groupBy, hidesWorkspace }),
+      );
+    const stored = await readPage();
+    if (stored) return pageOf(stored, position);
+    await this.#requireRoom(asker, position.totalGroups);
+    // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
+    // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
+    for (const asOf of [{ asOf: position.newestBlock }, {}]) {
+      const question: MetricsQuestion = { ...request, accountId, sealed, ...asOf };
+      await orStorageUnavailable(storeMetrics(warehouse, resultId, question, digest));
+      const page = await readPage();
+      if (page) return pageOf(page, position);
+    }
+    throw cursorExpired();
   }
 
-  /**
-   * @param groups about how many there will be
-   * @returns undefined when the caller has no room for so many, or when there are none or many more
-   */
-  async #store(
-    caller: string,
-    question: MetricsQuestion,
-    groups: number,
-    shape: string,
-  ): Promise<MetricsPage | undefined> {
-    const { warehouse, clock } = this.#options;
-    const storedAt = clock().getTime();
-    const result = { caller, resultId: randomUUID() };
-    const size = { least: groups, wanted: Math.ceil(groups * GROWTH) };
-    const answer = await this.#budget.spend(caller, size, async (most) => {
-      await orStorageUnavailable(storeMetrics(warehouse, result, question, most));
-      return orStorageUnavailable(readStoredMetrics(warehouse, result, { ...question, after: 0 }));
-    });
-    if (!answer || answer.totalGroups === 0) return undefined;
-    this.#sizes.set(shape, answer.totalGroups);
-    return pageOf(answer, { resultId: result.resultId, storedAt, after: 0 });
+  async #requireRoom({ accountId, warehouse }: Asker, groups: number): Promise<void> {
+    const { maxStoredGroups } = this.#options;
+    const stored = await orStorageUnavailable(countStoredGroups(warehouse, accountId));
+    if (stored + groups > maxStoredGroups) throw tooManyStoredGroups(groups, maxStoredGroups);
   }
 }
 
 /** @param from where the page begins */
-function pageOf(answer: StoredMetrics, from: PagePosition): MetricsPage {
-  const shown = from.after + answer.groups.length;
-  return { ...answer, next: shown < answer.totalGroups ? { ...from, after: shown } : undefined };
+function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition): MetricsPage {
+  const shown = from.after + groups.length;
+  return { groups, totals, next: shown < totalGroups ? { ...from, after: shown } : undefined };
 }
 
 /** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
@@ -129,12 +129,12 @@ export const readNothingSealed: ReadSealed = () => Promise.resolve(NOTHING_SEALE
 export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadSealed {
   let kept: SealedUntil = NOTHING_SEALED;
   let keptUntil = 0;
-  return async () => {
+  const read = shared(async () => {
     const now = clock().getTime();
-    if (now < keptUntil) return kept;
     const { hourly, daily } = await readWatermarks(warehouse);
     kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
-  };
+  });
+  return async () => (clock().getTime() < keptUntil ? kept : read());
 }

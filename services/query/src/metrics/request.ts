@@ -1,17 +1,30 @@
 /** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
 import {
+  bucketCount,
   defaultResolution,
+  ENTRY_FIELD,
   exceededCap,
+  GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import { MAX_METRICS_PAGE, METRICS_PARAMETERS as schemas, WINDOW_PARAMETERS } from '@meterline/catalog/api';
-import type { MetricsQuestion } from '@meterline/warehouse';
+import {
+  FILTER_PARAMETERS,
+  MAX_FILTER_VALUES,
+  MAX_METRICS_PAGE,
+  MAX_PAGE_POINTS,
+  REPEATABLE_PARAMETERS,
+  RESOURCE_TYPES_PARAMETERS,
+  METRICS_PARAMETERS as schemas,
+  VALUE_FILTERS,
+  WINDOW_PARAMETERS,
+} from '@meterline/catalog/api';
+import type { MetricsQuestion, Selection } from '@meterline/warehouse';
 import { type ParameterRules, QueryParameters } from '../http/query-parameters.js';
 
 /** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
-export interface MetricsRequest extends Omit<MetricsQuestion, 'accountId' | 'sealed'> {
+export interface MetricsRequest extends Omit<MetricsQuestion, 'accountId' | 'sealed' | 'hidesWorkspace'> {
   /** Empty for the first page. */
   readonly cursor: string;
 }
@@ -20,38 +33,57 @@ const INSTEAD = 'filter with workspace, resourceType, resourceName, resourceUuid
 
 const RULES = {
   names: Object.keys(schemas),
-  mayBeEmpty: ['resourceUuid', 'cursor'],
+  mayBeEmpty: ['cursor'],
+  mayRepeat: REPEATABLE_PARAMETERS,
   unsupported: {
     label: INSTEAD,
     unit: `each billing dimension has one unit; ${INSTEAD}`,
   },
 } as const satisfies ParameterRules;
 
-/** @throws ApiError `invalid_parameter` with every fault */
-export function parseMetricsRequest(rawQuery: string): MetricsRequest {
+/**
+ * @param maxPoints of one page, in all its series together
+ * @returns with a limit whose groups stay within it
+ * @throws ApiError `invalid_parameter` with every fault
+ */
+export function parseMetricsRequest(rawQuery: string, maxPoints = MAX_PAGE_POINTS): MetricsRequest {
   const parameters = new QueryParameters(rawQuery, RULES);
   const window = readWindow(parameters);
-  const resolution = readResolution(parameters, window);
-  const groupBy = parameters.optional('groupBy', schemas.groupBy) ?? [];
-  const filters = {
-    workspace: parameters.optional('workspace', schemas.workspace),
-    resource_type: parameters.optional('resourceType', schemas.resourceType),
-    resource_name: parameters.optional('resourceName', schemas.resourceName),
-    resource_uuid: parameters.optional('resourceUuid', schemas.resourceUuid),
-    billing_dimension: parameters.optional('billingDimension', schemas.billingDimension),
-  };
+  const resolution = readResolution(parameters, window, maxPoints);
+  const groupBy = parameters.joined('groupBy', schemas.groupBy) ?? [];
+  const filters = readFilters(parameters);
   const limit = parameters.optional('limit', schemas.limit) ?? MAX_METRICS_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   if (!window || !resolution || !parameters.areValid) throw parameters.refusal();
-  return { window, resolution, groupBy, filters: given(filters), limit, cursor };
+  const mostGroups = Math.floor(maxPoints / bucketCount(window, resolution));
+  return { window, resolution, groupBy, filters, limit: Math.min(limit, mostGroups), cursor };
 }
 
 /** Whether the request groups or filters by workspace, which only an account's admins may do. */
-export function readsWorkspaces({ groupBy, filters }: MetricsRequest): boolean {
+export function readsWorkspaces({
+  groupBy = [],
+  filters,
+}: Pick<Selection, 'filters'> & Partial<Pick<MetricsRequest, 'groupBy'>>): boolean {
   return groupBy.includes('workspace') || filters.workspace !== undefined;
 }
 
-function readResolution(parameters: QueryParameters, window: Window | undefined): Resolution | undefined {
+/** What the enum of resource types is about. @throws ApiError `invalid_parameter` with every fault */
+export function parseResourceTypesRequest(rawQuery: string): Omit<Selection, 'accountId'> {
+  const parameters = new QueryParameters(rawQuery, {
+    names: Object.keys(RESOURCE_TYPES_PARAMETERS),
+    mayRepeat: REPEATABLE_PARAMETERS,
+  });
+  const window = readWindow(parameters);
+  const filters = readFilters(parameters);
+  if (!window || !parameters.areValid) throw parameters.refusal();
+  return { window, filters };
+}
+
+function readResolution(
+  parameters: QueryParameters,
+  window: Window | undefined,
+  mostBuckets: number,
+): Resolution | undefined {
   const asked = parameters.optional('resolution', schemas.resolution);
   if (!window) return undefined;
   const cap = asked && exceededCap(asked, window);
@@ -61,11 +93,20 @@ function readResolution(parameters: QueryParameters, window: Window | undefined)
       `resolution ${asked} allows a window of at most ${cap}; shorten the window or use a coarser resolution.`,
     );
   }
-  return asked ?? defaultResolution(window);
+  const resolution = asked ?? defaultResolution(window);
+  const buckets = bucketCount(window, resolution);
+  // A cap that is exceeded says more.
+  if (!cap && buckets > mostBuckets) {
+    parameters.fault(
+      'endTime',
+      `The window has ${buckets} ${resolution} buckets, and an answer at most ${mostBuckets}; shorten the window.`,
+    );
+  }
+  return resolution;
 }
 
 /** startTime and endTime; undefined if one of them is at fault. */
-function readWindow(parameters: QueryParameters): Window | undefined {
+export function readWindow(parameters: QueryParameters): Window | undefined {
   const startTime = parameters.required('startTime', WINDOW_PARAMETERS.startTime);
   const endTime = parameters.required('endTime', WINDOW_PARAMETERS.endTime);
   if (startTime === undefined || endTime === undefined) return undefined;
@@ -74,14 +115,36 @@ function readWindow(parameters: QueryParameters): Window | undefined {
   return undefined;
 }
 
-/** A request whose only parameters are the window's. @throws ApiError `invalid_parameter` with every fault */
-export function parseWindowRequest(rawQuery: string): Window {
-  const parameters = new QueryParameters(rawQuery, { names: Object.keys(WINDOW_PARAMETERS) });
-  const window = readWindow(parameters);
-  if (!window || !parameters.areValid) throw parameters.refusal();
-  return window;
-}
+/** How an event without a resource UUID is stored. */
+const NO_UUID = '';
 
-function given(filters: Partial<Record<GroupByDimension, string | undefined>>): MetricsRequest['filters'] {
-  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined));
+/**
+ * The values that usage must have to be counted: those of one filter are alternatives. In canonical form, each once and in
+ * ascending order. Source: DESIGN section 6.
+ */
+export function readFilters(parameters: QueryParameters): Selection['filters'] {
+  const uuids = parameters.list('resourceUuid', VALUE_FILTERS.resourceUuid) ?? [];
+  const withoutUuid = parameters.optional('withoutResourceUuid', FILTER_PARAMETERS.withoutResourceUuid) ?? false;
+  const sent: Readonly<Record<GroupByDimension, readonly string[] | undefined>> = {
+    workspace: parameters.list('workspace', VALUE_FILTERS.workspace),
+    resource_type: parameters.list('resourceType', VALUE_FILTERS.resourceType),
+    resource_name: parameters.list('resourceName', VALUE_FILTERS.resourceName),
+    resource_uuid: withoutUuid ? [...uuids, NO_UUID] : uuids,
+    billing_dimension: parameters.list('billingDimension', VALUE_FILTERS.billingDimension),
+  };
+  const filters: Partial<Record<GroupByDimension, readonly string[]>> = {};
+  let count = 0;
+  for (const dimension of GROUP_BY_DIMENSIONS) {
+    const values = [...new Set(sent[dimension])].sort();
+    if (values.length > 0) filters[dimension] = values;
+    count += values.length;
+    if (count > MAX_FILTER_VALUES && count - values.length <= MAX_FILTER_VALUES) {
+      const parameter = ENTRY_FIELD[dimension];
+      parameters.fault(
+        parameter,
+        `${parameter} has too many values; all filters together may have at most ${MAX_FILTER_VALUES} values.`,
+      );
+    }
+  }
+  return filters;
 }

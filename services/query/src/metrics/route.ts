@@ -1,53 +1,92 @@
 /** GET /v0/accounts/{accountId}/metrics */
-import type { RequestHandler } from 'express';
-import { type Authenticate, type Caller, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
+import type { Role } from '@meterline/access';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Admission } from '../admission/admission.js';
+import { type Authenticate, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
 import { applyVersion, rawQuery } from '../http/request-checks.js';
+import type { UnsentBytes } from '../http/unread-answers.js';
 import { type MetricsPages, pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 
-export interface MetricsRouteDependencies {
+/** What decides whether a caller may ask about an account, and how often. */
+export interface EntryDependencies {
+  readonly admission: Admission;
   readonly authenticate: Authenticate;
+}
+
+interface MetricsRouteDependencies extends EntryDependencies {
   readonly cursors: CursorCodec;
   readonly pages: MetricsPages;
+  readonly unsent: UnsentBytes;
 }
 
 export function metricsRoute({
-  authenticate,
   cursors,
   pages,
+  unsent,
+  ...entry
 }: MetricsRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    const { accountId } = request.params;
-    const caller = await authenticate(request);
-    applyVersion(request, response);
-    requireScope(caller, 'admin');
-    const role = requireMembership(caller, accountId);
+    const { accountId, party, role, visit } = await enterAccount(entry, request, response, true);
+    try {
+      const query = parseMetricsRequest(rawQuery(request));
+      const binding = cursorBinding(role, accountId, query);
+      const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
+      if (readsWorkspaces(query)) requireAdmin(role);
 
-    const query = parseMetricsRequest(rawQuery(request));
-    const binding = cursorBinding(caller, accountId, query);
-    const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
-    if (readsWorkspaces(query)) requireAdmin(role);
-
-    const page = await (position ? pages.next(caller.id, position, query) : pages.first(caller.id, accountId, query));
-    const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.storedAt) : '';
-    response.type('json').send(writeJson(metricsResponse(query, page, nextCursor)));
+      unsent.requireRoom(party);
+      // A member may not learn which workspaces there are.
+      const asked = { ...query, hidesWorkspace: role !== 'admin' };
+      const asker = { accountId, warehouse: await visit.turn() };
+      const page = await (position ? pages.next(asker, position, asked) : pages.first(asker, asked));
+      visit.leave();
+      const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
+      unsent.sendJson(request, response, party, writeJson(metricsResponse(query, page, nextCursor)));
+    } finally {
+      visit.leave();
+    }
   };
 }
 
-/** Binds a cursor to every parameter but `limit`, in canonical form: neither the order of groupBy nor how a time is written matters. */
-function cursorBinding(caller: Caller, accountId: string, request: MetricsRequest): CursorBinding {
+/**
+ * The first steps of every question about an account: who asks, whether they may, and that the request is counted.
+ * @param asksWarehouse whether the visit will take a turn
+ * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
+ */
+export async function enterAccount(
+  { admission, authenticate }: EntryDependencies,
+  request: Request<{ accountId: string }>,
+  response: Response,
+  asksWarehouse: boolean,
+) {
+  const { accountId } = request.params;
+  const caller = await authenticate(request);
+  applyVersion(request, response);
+  requireScope(caller, 'admin');
+  const role = requireMembership(caller, accountId);
+  const party = { account: accountId, caller: caller.id };
+  const visit = await admission.enter(party, response, asksWarehouse);
+  return { accountId, party, role, visit };
+}
+
+/**
+ * Binds a cursor to account, role and every parameter but `limit`, in canonical form: neither the order of groupBy nor how a
+ * time is written matters. To the role, because an admin's pages show what a member's do not; not to a key: anyone who may
+ * ask the question may go on with its answer.
+ */
+function cursorBinding(role: Role, accountId: string, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters } = request;
   const { workspace, resource_type, resource_name, resource_uuid, billing_dimension } = filters;
   return [
     'metrics',
-    caller.id,
     accountId,
+    role,
     [window.startTime, window.endTime],
     resolution,
     groupBy,
-    // No filter (null in JSON) is not the same as a filter by "".
+    // null in JSON where there is no filter.
     [workspace, resource_type, resource_name, resource_uuid, billing_dimension],
   ];
 }

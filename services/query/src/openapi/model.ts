@@ -18,6 +18,8 @@ export interface Parameter {
   readonly allowEmptyValue?: boolean;
   readonly schema: JsonSchema;
   readonly examples?: Readonly<Record<string, Example>>;
+  /** Meterline's own: the platform's API does not have it. */
+  readonly 'x-extension'?: true;
 }
 
 export interface Header {
@@ -41,6 +43,11 @@ export interface Reference {
   readonly $ref: string;
 }
 
+export interface RequestBody {
+  readonly required: true;
+  readonly content: Readonly<Record<'application/json', MediaType>>;
+}
+
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -48,10 +55,13 @@ export interface Operation {
   readonly description: string;
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly Parameter[];
+  readonly requestBody?: RequestBody;
   readonly responses: Readonly<Record<string, Response | Reference>>;
+  /** Meterline's own: the platform's API does not have it. */
+  readonly 'x-extension'?: true;
 }
 
-export type Method = 'get' | 'delete';
+export type Method = 'get' | 'post' | 'delete';
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';

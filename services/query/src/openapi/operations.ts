@@ -1,57 +1,67 @@
 /** Every operation of the API. The contract tests compare this list with the routes. */
-import { API_VERSIONS, EARLIEST_API_VERSION, MAX_NAME_LENGTH } from '@meterline/catalog';
-import { ACCOUNT_LIST_PARAMETERS, METRICS_PARAMETERS, WINDOW_PARAMETERS } from '@meterline/catalog/api';
+import {
+  ACCOUNT_LIST_PARAMETERS,
+  API_KEY_LIST_PARAMETERS,
+  EVENTS_PARAMETERS,
+  MAX_FILTER_VALUES,
+  MAX_PAGE_POINTS,
+  METRICS_PARAMETERS,
+  RESOURCE_TYPES_PARAMETERS,
+} from '@meterline/catalog/api';
 import type { z } from 'zod';
+import { METADATA_PATH } from '../auth/protected-resource.js';
 import {
   ACCOUNTS_EXAMPLES,
+  BILLING_DIMENSIONS_EXAMPLES,
+  EVENTS_EXAMPLES,
   type Examples,
   GROUP_BY_EXAMPLES,
   HEALTH_EXAMPLES,
+  KEY_CREATION_EXAMPLES,
+  KEY_LIST_EXAMPLES,
   METRICS_EXAMPLES,
   READINESS_EXAMPLES,
+  RESOURCE_METADATA_EXAMPLES,
   RESOURCE_TYPES_EXAMPLES,
   REVOCATION_EXAMPLES,
 } from './examples.js';
-import type { JsonSchema, Method, OpenApiDocument, Operation, Parameter, Response } from './model.js';
-import { errorReference, headerReference } from './responses.js';
-import { parameterSchema, reference } from './schemas.js';
+import type { JsonSchema, Method, Operation } from './model.js';
+import { errorReference } from './responses.js';
+import { reference } from './schemas.js';
 
-/** What is particular about an operation; {@link operationOf} adds what follows from it. */
-interface OperationSketch {
-  /** With the parameters of {@link PATH_PARAMETERS}. */
+/** What is particular about an operation; the document adds what follows from it. */
+export interface OperationSketch {
+  /** With the parameters that `pathParameters` describes. */
   readonly path: string;
   readonly method: Method;
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
+  /** The platform's API does not have it. */
+  readonly isExtension?: true;
   readonly query?: Readonly<Record<string, z.ZodType>>;
+  /** Takes a workspace, and does not look at it. */
+  readonly ignoresWorkspace?: true;
+  /** Of the request's body; none: there is no body. */
+  readonly body?: JsonSchema;
   /** Without a schema the answer has no body. */
   readonly success: { readonly description: string; readonly schema?: JsonSchema };
   readonly examples: Examples;
   readonly errors: Operation['responses'];
 }
 
-const PATH_PARAMETERS: Readonly<Record<string, string>> = {
-  accountId: 'The account, as `GET /v0/accounts` names it.',
-  clientId: 'The service account.',
-  apiKeyId: 'The key’s id; not its text.',
-};
-const NAME: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH };
-/** The query parameters that must be sent, and those that may be empty. */
-const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
-const MAY_BE_EMPTY: readonly string[] = ['resourceUuid', 'cursor'];
-
 const API_ERRORS = {
   '400': errorReference('BadRequest'),
   '401': errorReference('Unauthorized'),
   '403': errorReference('Forbidden'),
+  '429': errorReference('TooMany'),
   '503': errorReference('Unavailable'),
   default: errorReference('Other'),
 };
-const HEALTH_ERRORS = { '4XX': errorReference('Other'), default: errorReference('Other') };
+const PUBLIC_ERRORS = { default: errorReference('Other') };
 
-const OPERATIONS: readonly OperationSketch[] = [
+export const OPERATIONS: readonly OperationSketch[] = [
   {
     path: '/v0/accounts/{accountId}/metrics',
     method: 'get',
@@ -61,13 +71,36 @@ const OPERATIONS: readonly OperationSketch[] = [
     description:
       'Sums up usage and cost over a window, as a whole or by up to three dimensions, with a series of hours, days, weeks ' +
       'or months. Events that arrive late, are corrected or are sent again count as they should from their arrival on.\n\n' +
-      'A result with more groups than `limit` comes in pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is ' +
-      'false. `summary` is that of the whole window on every page. Only an admin of the account may group or filter by ' +
+      'A group shows the dimensions that it is grouped by. Besides them it shows the workspace, type or name that all of its ' +
+      'usage has; where there are several, the member is left out. A member of the account never sees a workspace.\n\n' +
+      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. All filters ' +
+      `together may have ${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values are an extension of the platform’s API.\n\n` +
+      `A result with more groups than \`limit\`, or with more than ${MAX_PAGE_POINTS} points (groups times buckets), comes in ` +
+      'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one answer: every group comes ' +
+      'once, and the pages add up to the `summary`, which is that of the whole window on every page. Events that arrive ' +
+      'meanwhile do not show; where one has replaced what the first page was read from before the second page was asked for, ' +
+      'that page is a 400 `cursor_expired`. Only an admin of the account may group or filter by ' +
       'workspace.',
     query: METRICS_PARAMETERS,
     success: { description: 'A page of groups.', schema: reference('AccountMetricsResponse') },
     examples: METRICS_EXAMPLES,
-    errors: { ...API_ERRORS, '429': errorReference('TooMany') },
+    errors: API_ERRORS,
+  },
+  {
+    path: '/v0/accounts/{accountId}/events',
+    method: 'get',
+    operationId: 'listEvents',
+    tag: 'Usage and cost',
+    summary: 'The events behind a figure',
+    description:
+      'Each event as it counts now, with the price that it got and what it replaced: with the window and the filters of a ' +
+      'figure, the costs of all its pages add up to that figure. Events that arrive or change meanwhile show on pages that ' +
+      'are asked for afterwards. For admins of the account, because events name workspaces.',
+    isExtension: true,
+    query: EVENTS_PARAMETERS,
+    success: { description: 'A page of events.', schema: reference('EventPage') },
+    examples: EVENTS_EXAMPLES,
+    errors: API_ERRORS,
   },
   {
     path: '/v0/accounts/{accountId}/metrics/enums/group-by',
@@ -86,10 +119,27 @@ const OPERATIONS: readonly OperationSketch[] = [
     operationId: 'listResourceTypes',
     tag: 'Usage and cost',
     summary: 'The resource types that were used',
-    description: 'The resource types with at least one event of the account in the window.',
-    query: WINDOW_PARAMETERS,
+    description:
+      'The resource types with at least one event of the account in the window. The filters are those of the metrics; here ' +
+      'they are an extension of the platform’s API.',
+    query: RESOURCE_TYPES_PARAMETERS,
     success: { description: 'The resource types.', schema: reference('ResourceTypeValues') },
     examples: RESOURCE_TYPES_EXAMPLES,
+    errors: API_ERRORS,
+  },
+  {
+    path: '/v0/accounts/{accountId}/metrics/enums/billing-dimensions',
+    method: 'get',
+    operationId: 'listBillingDimensions',
+    tag: 'Usage and cost',
+    summary: 'What is billed, and in which unit',
+    description:
+      'The billing dimensions, each with the resource type that it belongs to and its unit: `gbs` are GB-seconds, `count` ' +
+      'is a number of events, `hours` are hours of activity. The same for every account, so no client needs a table of its ' +
+      'own.',
+    isExtension: true,
+    success: { description: 'The billing dimensions.', schema: reference('BillingDimensionValues') },
+    examples: BILLING_DIMENSIONS_EXAMPLES,
     errors: API_ERRORS,
   },
   {
@@ -102,6 +152,7 @@ const OPERATIONS: readonly OperationSketch[] = [
       'The accounts that the key or token belongs to, each with the caller’s role in it. An object with pages since version ' +
       '2026-04-28, and takes parameters since then; before, an array of everything.',
     query: ACCOUNT_LIST_PARAMETERS,
+    ignoresWorkspace: true,
     success: {
       description: 'The accounts.',
       schema: { oneOf: [reference('AccountPage'), reference('AccountArray')] },
@@ -110,17 +161,69 @@ const OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
+    path: '/v0/service_accounts/{clientId}/api_keys',
+    method: 'get',
+    operationId: 'listApiKeys',
+    tag: 'Access',
+    summary: 'The API keys of a service account',
+    description:
+      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to. ' +
+      'Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
+      'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
+      'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
+    query: API_KEY_LIST_PARAMETERS,
+    ignoresWorkspace: true,
+    success: {
+      description: 'The keys.',
+      schema: { oneOf: [reference('ApiKeyPage'), reference('ApiKeyArray')] },
+    },
+    examples: KEY_LIST_EXAMPLES,
+    errors: { ...API_ERRORS, '404': errorReference('NotFound') },
+  },
+  {
+    path: '/v0/service_accounts/{clientId}/api_keys',
+    method: 'post',
+    operationId: 'createApiKey',
+    tag: 'Access',
+    summary: 'Create an API key',
+    description:
+      'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
+      'key is to read. **The key itself is in this answer alone.** A token needs the scope `apiKey:write`.\n\n' +
+      'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
+      'id; while none is, the answer is a 409 `too_many_api_keys`.',
+    ignoresWorkspace: true,
+    body: reference('NewApiKey'),
+    success: { description: 'The key was created.', schema: reference('CreatedApiKey') },
+    examples: KEY_CREATION_EXAMPLES,
+    errors: { ...API_ERRORS, '409': errorReference('Conflict') },
+  },
+  {
     path: '/v0/service_accounts/{clientId}/api_keys/{apiKeyId}',
     method: 'delete',
     operationId: 'revokeApiKey',
     tag: 'Access',
     summary: 'Revoke an API key',
     description:
-      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to. ' +
-      'Again is no error. A token needs the scope `apiKey:write`.',
+      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to and ' +
+      'for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
+    ignoresWorkspace: true,
     success: { description: 'The key is revoked. The answer has no body.' },
     examples: REVOCATION_EXAMPLES,
     errors: { ...API_ERRORS, '404': errorReference('NotFound') },
+  },
+  {
+    path: METADATA_PATH,
+    method: 'get',
+    operationId: 'getProtectedResource',
+    tag: 'Access',
+    summary: 'Where tokens come from',
+    description:
+      'For clients that are given no more than this API’s address: which server issues tokens for it, and which scopes there ' +
+      'are (RFC 9728). Every 401 names this document, in the parameter `resource_metadata` of `WWW-Authenticate`. Needs no ' +
+      'credentials. A service that accepts API keys only has none: 404.',
+    success: { description: 'The metadata of the protected resource.', schema: reference('ProtectedResource') },
+    examples: RESOURCE_METADATA_EXAMPLES,
+    errors: { ...PUBLIC_ERRORS, '404': errorReference('NotFound') },
   },
   {
     path: '/healthz',
@@ -131,7 +234,7 @@ const OPERATIONS: readonly OperationSketch[] = [
     description: 'Asks no other server.',
     success: { description: 'It does.', schema: reference('Health') },
     examples: HEALTH_EXAMPLES,
-    errors: HEALTH_ERRORS,
+    errors: PUBLIC_ERRORS,
   },
   {
     path: '/readyz',
@@ -139,90 +242,11 @@ const OPERATIONS: readonly OperationSketch[] = [
     operationId: 'getReadiness',
     tag: 'Health',
     summary: 'Can requests be answered?',
-    description: 'Asks ClickHouse and Redis, and waits three seconds at most.',
+    description:
+      'Asks ClickHouse and Redis, and waits three seconds at most. 503 too while the process stops, for load balancers. ' +
+      '`degraded` names a server that answers and cannot do all of its work: a full Redis refuses to revoke a key.',
     success: { description: 'They can.', schema: reference('Health') },
     examples: READINESS_EXAMPLES,
-    errors: { ...HEALTH_ERRORS, '503': errorReference('NotReady') },
+    errors: { ...PUBLIC_ERRORS, '503': errorReference('NotReady') },
   },
 ];
-
-export function apiPaths(): OpenApiDocument['paths'] {
-  const paths: Record<string, Partial<Record<Method, Operation>>> = {};
-  for (const sketch of OPERATIONS) {
-    paths[sketch.path] = { ...paths[sketch.path], [sketch.method]: operationOf(sketch) };
-  }
-  return paths;
-}
-
-function operationOf({ path, operationId, tag, summary, description, ...sketch }: OperationSketch): Operation {
-  const { query = {}, success, examples, errors } = sketch;
-  // Health checks need no credentials, and have no versions.
-  const isPublic = !path.startsWith('/v0/');
-  return {
-    operationId,
-    tags: [tag],
-    summary,
-    description,
-    ...(isPublic && { security: [] }),
-    parameters: [
-      ...pathParameters(path, examples),
-      ...queryParameters(query, examples),
-      ...(isPublic ? [] : [versionParameter(examples)]),
-    ],
-    responses: { '200': successResponse(success, examples), ...errors },
-  };
-}
-
-function successResponse({ description, schema }: OperationSketch['success'], examples: Examples): Response {
-  const headers = { 'X-Request-Id': headerReference('X-Request-Id'), 'Svc-Version': headerReference('Svc-Version') };
-  if (!schema) return { description, headers };
-  const values = Object.entries(examples).map(([id, { summary, answer }]) => [id, { summary, value: answer }]);
-  return { description, headers, content: { 'application/json': { schema, examples: Object.fromEntries(values) } } };
-}
-
-function pathParameters(path: string, examples: Examples): Parameter[] {
-  return Object.entries(PATH_PARAMETERS)
-    .filter(([name]) => path.includes(`{${name}}`))
-    .map(([name, description]) => ({
-      name,
-      in: 'path',
-      required: true,
-      description,
-      schema: NAME,
-      ...examplesOf(name, examples),
-    }));
-}
-
-function queryParameters(schemas: Readonly<Record<string, z.ZodType>>, examples: Examples): Parameter[] {
-  return Object.entries(schemas).map(([name, parameter]) => {
-    const { description, schema } = parameterSchema(parameter);
-    return {
-      name,
-      in: 'query',
-      required: REQUIRED.includes(name),
-      description,
-      ...(schema['type'] === 'array' && { style: 'form', explode: false }),
-      ...(MAY_BE_EMPTY.includes(name) && { allowEmptyValue: true }),
-      schema,
-      ...examplesOf(name, examples),
-    };
-  });
-}
-
-function versionParameter(examples: Examples): Parameter {
-  return {
-    name: 'Svc-Version',
-    in: 'header',
-    required: false,
-    description: `The version of the API. Left out: ${EARLIEST_API_VERSION}.`,
-    schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION },
-    ...examplesOf('Svc-Version', examples),
-  };
-}
-
-function examplesOf(name: string, examples: Examples): Pick<Parameter, 'examples'> {
-  const given = Object.entries(examples).filter(([, { parameters }]) => name in parameters);
-  if (given.length === 0) return {};
-  const values = given.map(([id, { summary, parameters }]) => [id, { summary, value: parameters[name] }]);
-  return { examples: Object.fromEntries(values) };
-}

@@ -1,32 +1,45 @@
-/** The examples of an operation as commands for a shell. */
+/** The requests of an operation's examples. */
 import type { Operation, Parameter } from './model.js';
 
-export interface CurlExample {
-  readonly summary: string;
-  readonly command: string;
-  /** Indented JSON; undefined for an answer without a body. */
-  readonly answer: string | undefined;
-}
-
-interface Place {
+export interface Place {
   readonly path: string;
+  /** In lower case, as in the document. */
   readonly method: string;
   readonly operation: Operation;
 }
 
-/** `$METERLINE_URL` and `$METERLINE_API_KEY` stand for what only the reader knows. */
-export function curlExamples({ path, method, operation }: Place): CurlExample[] {
+export interface ExampleRequest {
+  readonly summary: string;
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Besides the credential. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly needsCredential: boolean;
+  /** Of the path, the query and the headers, by name, before they are written as text. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  /** Undefined for an answer without a body. */
+  readonly answer?: unknown;
+}
+
+export function exampleRequests({ path, method, operation }: Place): ExampleRequest[] {
   const answers = answersOf(operation);
   return exampleNames(operation).map((name) => {
-    const { summary, value } = answers[name] ?? { summary: operation.summary, value: undefined };
-    const headers = operation.security === undefined ? ['Authorization: Bearer $METERLINE_API_KEY'] : [];
-    for (const { name: header, value: text } of sent(operation, 'header', name)) headers.push(`${header}: ${text}`);
-    const options = [
-      ...(method === 'get' ? [] : [`-X ${method.toUpperCase()}`]),
-      ...headers.map((text) => `-H "${text}"`),
-    ];
-    const command = ['curl -s', ...options, `"$METERLINE_URL${requestTarget(path, operation, name)}"`].join(' \\\n  ');
-    return { summary, command, answer: value === undefined ? undefined : JSON.stringify(value, null, 2) };
+    const body = operation.requestBody?.content['application/json'].examples?.[name]?.value;
+    return {
+      summary: answers[name]?.summary ?? operation.summary,
+      method: method.toUpperCase(),
+      target: requestTarget(path, operation, name),
+      headers: {
+        ...Object.fromEntries(sent(operation, 'header', name).map(({ name: header, value }) => [header, value])),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      needsCredential: operation.security === undefined,
+      parameters: valuesOf(operation, name),
+      body,
+      answer: answers[name]?.value,
+    };
   });
 }
 
@@ -37,6 +50,12 @@ export function requestTarget(path: string, operation: Operation, example: strin
     target = target.replace(`{${name}}`, encodeURIComponent(value));
   const query = sent(operation, 'query', example).map(({ name, value }) => `${name}=${value}`);
   return query.length === 0 ? target : `${target}?${query.join('&')}`;
+}
+
+/** The values of an example's parameters, by name. */
+function valuesOf({ parameters }: Operation, example: string): Record<string, unknown> {
+  const given = parameters.filter(({ examples }) => examples?.[example] !== undefined);
+  return Object.fromEntries(given.map(({ name, examples }) => [name, examples?.[example]?.value]));
 }
 
 function exampleNames(operation: Operation): string[] {
@@ -50,8 +69,10 @@ function answersOf({ responses }: Operation) {
 }
 
 function sent({ parameters }: Operation, place: Parameter['in'], example: string): { name: string; value: string }[] {
-  return parameters.flatMap(({ name, in: where, examples }) => {
+  return parameters.flatMap(({ name, in: where, explode, examples }) => {
     const value = where === place ? examples?.[example]?.value : undefined;
-    return value === undefined ? [] : [{ name, value: Array.isArray(value) ? value.join(',') : String(value) }];
+    if (value === undefined) return [];
+    const values: unknown[] = Array.isArray(value) ? value : [value];
+    return (explode ? values : [values.join(',')]).map((text) => ({ name, value: String(text) }));
   });
 }

@@ -19,8 +19,20 @@ export const HEADERS = {
     required: true,
     schema: { type: 'integer', minimum: 0 },
   },
+  'RateLimit-Policy': {
+    description:
+      'The limits that apply, as in draft-ietf-httpapi-ratelimit-headers-10: requests of the account and of the caller, and ' +
+      'how many statements may run for each at once.',
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description:
+      'How many requests are left of each limit, and in how many seconds there will be more, as in the same draft.',
+    schema: { type: 'string' },
+  },
   'WWW-Authenticate': {
-    description: 'A challenge as in RFC 6750, section 3.',
+    description:
+      'A challenge as in RFC 6750, section 3, with `resource_metadata` (RFC 9728) where tokens are accepted.',
     required: true,
     schema: { type: 'string' },
   },
@@ -54,13 +66,19 @@ function errorResponse(description: string, headers: Response['headers'], body: 
 }
 
 const START_TIME =
-  'startTime must be RFC 3339 in UTC (Z or +00:00), from 1970 through 2100, such as 2025-10-01T00:00:00Z (got "yesterday").';
+  'startTime must be RFC 3339 in UTC (Z or +00:00), of the years 0001 to 9999, such as 2025-10-01T00:00:00Z (got "yesterday").';
+
+const LIMIT_HEADERS = {
+  'RateLimit-Policy': headerReference('RateLimit-Policy'),
+  RateLimit: headerReference('RateLimit'),
+};
 
 export const ERROR_RESPONSES = {
   BadRequest: errorResponse(
     'A parameter is missing, unknown, repeated or has a value that is not allowed (`invalid_parameter`), a cursor is not of ' +
-      'this query or too old (`invalid_cursor`, `cursor_expired`), the version does not exist (`invalid_api_version`), or two ' +
-      'credentials contradict each other (`conflicting_credentials`).',
+      'this query or too old (`invalid_cursor`, `cursor_expired`), the body is not what the operation takes (`invalid_body`), ' +
+      'the version does not exist (`invalid_api_version`), or two credentials contradict each other ' +
+      '(`conflicting_credentials`).',
     {},
     {
       code: 400,
@@ -79,7 +97,7 @@ export const ERROR_RESPONSES = {
     },
   ),
   Forbidden: errorResponse(
-    'The account is not the caller’s, or does not exist (`forbidden`); a member asked for something by workspace ' +
+    'The account is not the caller’s, or does not exist (`forbidden`); a member asked for something by workspace, or for keys ' +
       '(`forbidden`); or the token lacks the scope (`insufficient_scope`).',
     {},
     { code: 403, error: 'forbidden', message: 'Access denied' },
@@ -90,23 +108,35 @@ export const ERROR_RESPONSES = {
     {
       code: 404,
       error: 'not_found',
-      message: 'There is no such API key in an account that you are an admin of.',
+      message: 'There is no such API key that you may revoke: one of an account that you are an admin of, or your own.',
+    },
+  ),
+  Conflict: errorResponse(
+    'The account has as many valid API keys as it may have (`too_many_api_keys`).',
+    {},
+    {
+      code: 409,
+      error: 'too_many_api_keys',
+      message:
+        'The account has as many valid API keys as it may have; revoke those that nobody uses, and send the request again.',
     },
   ),
   TooMany: errorResponse(
-    'The caller has had too many groups stored for its cursors within 24 hours (`too_many_stored_groups`): an answer that has ' +
-      'more than one page is stored when its first page is asked for.',
-    { 'Retry-After': headerReference('Retry-After') },
+    'The account or the caller sends more requests than it may (`too_many_requests`), or has too many of them answered at ' +
+      'once and waiting (`too_many_statements`). Or too many groups of answers for this account have been stored within 24 ' +
+      'hours (`too_many_stored_groups`): an answer that has more than one page is stored when its second page is asked for; ' +
+      'a first page is never refused for it. Or the caller has not read its earlier answers yet (`too_many_unread_answers`).',
+    { 'Retry-After': headerReference('Retry-After'), ...LIMIT_HEADERS },
     {
       code: 429,
-      error: 'too_many_stored_groups',
-      message:
-        'This answer has 250000 groups, and the answers stored for your cursors may have 1000000 in 24 hours; filter, group by ' +
-        'fewer dimensions, or try again later.',
+      error: 'too_many_requests',
+      message: 'You may send 50 requests a second, and 200 at once after a rest; wait as long as Retry-After says.',
     },
   ),
   Unavailable: errorResponse(
-    'A server behind the API is away (`storage_unavailable`, `auth_unavailable`). Try again after Retry-After.',
+    'A server behind the API is away (`storage_unavailable`, `auth_unavailable`), more is asked than can be answered ' +
+      '(`overloaded`), too many answers are being sent (`server_busy`), or the answer would take more time or memory than a question may (`query_limit_exceeded`). Try again ' +
+      'after Retry-After.',
     { 'Retry-After': headerReference('Retry-After') },
     {
       code: 503,
@@ -115,7 +145,7 @@ export const ERROR_RESPONSES = {
     },
   ),
   NotReady: errorResponse(
-    'A server behind the API does not answer.',
+    'A server behind the API does not answer, or this process is stopping.',
     {},
     {
       code: 503,

@@ -1,8 +1,7 @@
 /** GET /openapi.json: the API for machines. GET /docs: the same for people. Each is built once, when it is first asked for. */
-import { createHash } from 'node:crypto';
 import type { RequestHandler } from 'express';
+import { CONTENT_SECURITY_POLICY, REVALIDATE, readPageFiles } from '../http/web-page.js';
 import { referencePage } from '../reference/page.js';
-import { STYLE } from '../reference/style.js';
 import { createOpenApiDocument } from './document.js';
 
 /** The same for every caller until the next release. */
@@ -16,18 +15,16 @@ export function openApiRoute(): RequestHandler {
   };
 }
 
-export function referenceRoute(): RequestHandler {
+/** @param folder the web page's build, which has the reference's look; undefined: there is none */
+export function referenceRoute(folder: string | undefined): RequestHandler {
   let page: string | undefined;
-  const styleHash = createHash('sha256').update(STYLE).digest('base64');
-  const policy = [
-    "default-src 'none'",
-    `style-src 'sha256-${styleHash}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
-  return (_request, response) => {
-    page ??= referencePage(createOpenApiDocument());
-    response.set({ 'Cache-Control': CACHING, 'Content-Security-Policy': policy }).type('html').send(page);
+  const readFiles = async () => (folder === undefined ? undefined : readPageFiles(folder, ENTRY));
+  return async (_request, response) => {
+    page ??= referencePage(createOpenApiDocument(), await readFiles());
+    const headers = { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
+    response.set(headers).type('html').send(page);
   };
 }
+
+/** In the dashboard's sources. */
+const ENTRY = 'src/reference/main.ts';

@@ -6,11 +6,20 @@ import {
   accountArraySchema,
   accountPageSchema,
   accountSchema,
+  apiKeyArraySchema,
+  apiKeyPageSchema,
+  apiKeySchema,
+  billingDimensionsEnumSchema,
+  createdApiKeySchema,
   errorAnswerSchema,
+  eventPageSchema,
+  eventRevisionSchema,
+  eventSchema,
   groupByEnumSchema,
   metricsAnswerSchema,
   metricsEntrySchema,
   metricsPointSchema,
+  newApiKeySchema,
   resourceTypesEnumSchema,
 } from '@meterline/catalog/api';
 import { z } from 'zod';
@@ -20,14 +29,36 @@ const COMPONENTS = {
   AccountMetricsResponse: metricsAnswerSchema,
   AccountMetricsDataEntry: metricsEntrySchema,
   AccountMetricsPoint: metricsPointSchema,
+  EventPage: eventPageSchema,
+  Event: eventSchema,
+  EventRevision: eventRevisionSchema,
   GroupByValues: groupByEnumSchema,
   ResourceTypeValues: resourceTypesEnumSchema,
+  BillingDimensionValues: billingDimensionsEnumSchema,
   Account: accountSchema,
   AccountArray: accountArraySchema,
   AccountPage: accountPageSchema,
+  ApiKey: apiKeySchema,
+  ApiKeyArray: apiKeyArraySchema,
+  ApiKeyPage: apiKeyPageSchema,
+  NewApiKey: newApiKeySchema,
+  CreatedApiKey: createdApiKeySchema,
+  ProtectedResource: z.object({
+    resource: z
+      .string()
+      .meta({ description: 'The API, for the parameter `resource` of a request for a token (RFC 8707).' }),
+    authorization_servers: z.array(z.string()).optional().meta({ description: 'Who issues tokens for it.' }),
+    scopes_supported: z.array(z.string()),
+    bearer_methods_supported: z.array(z.string()),
+    resource_name: z.string(),
+    resource_documentation: z.string(),
+  }),
   Error: errorAnswerSchema,
-  Health: z.object({ status: z.enum(['ok', 'ready']) }),
-} as const satisfies Record<string, z.ZodType>;
+  Health: z.object({
+    status: z.enum(['ok', 'ready']),
+    degraded: z.array(z.object({ server: z.string(), message: z.string() })).optional(),
+  }),
+} as const satisfies Record<string, z.core.$ZodType>;
 export type ComponentName = keyof typeof COMPONENTS;
 
 /** The JSON or text on the wire, before a schema transforms it. */

@@ -1,24 +1,23 @@
-/** The reference for people: one page built from the OpenAPI document, without scripts and without anything from other hosts. */
-import type {
-  JsonSchema,
-  MediaType,
-  OpenApiDocument,
-  Operation,
-  Parameter,
-  Reference,
-  Response,
-} from '../openapi/model.js';
-import { curlExamples } from '../openapi/requests.js';
-import { Html, html, phrase, prose } from './html.js';
-import { STYLE } from './style.js';
+/**
+ * The reference for people: one page built from the OpenAPI document. Everything can be read without a script. Its look, and the
+ * script that sends requests, are files of the web page's build (packages/dashboard/src/reference).
+ */
+import type { JsonSchema, MediaType, OpenApiDocument, Response } from '../openapi/model.js';
+import type { Place } from '../openapi/requests.js';
+import { type Html, html, phrase, prose } from './html.js';
+import { operationSection, verb } from './operation.js';
+import { schemaTable, typeOf } from './schema-table.js';
 
-interface Place {
-  readonly path: string;
-  readonly method: string;
-  readonly operation: Operation;
+/** Addresses on this server. */
+export interface PageFiles {
+  readonly script: string;
+  readonly styles: readonly string[];
+  /** That of most text. */
+  readonly font: string | undefined;
 }
 
-export function referencePage(document: OpenApiDocument): string {
+/** @param files undefined where the web page is not built: the reference is plain then, and sends nothing */
+export function referencePage(document: OpenApiDocument, files?: PageFiles): string {
   const places = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
@@ -28,12 +27,17 @@ export function referencePage(document: OpenApiDocument): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>${info.title} API reference</title>
-<style>${new Html(STYLE)}</style>
+${files?.font !== undefined && html`<link rel="preload" href="${files.font}" as="font" type="font/woff2" crossorigin>`}
+${files?.styles.map((address) => html`<link rel="stylesheet" href="${address}">`)}
+${files && html`<script type="module" src="${files.script}" blocking="render"></script>`}
 </head>
 <body>
 <a class="skip" href="#content">To the content</a>
-<div class="page">
+<header class="top"><a class="brand" href="#content">${LOGO}${info.title}</a><span class="what">API reference</span>
+<span class="top-end">${files && html`<a href="/">Cost explorer</a>`}<button type="button" class="theme-switch" hidden></button></span></header>
+<div class="reference">
 ${navigation(document, places)}
 <main id="content">
 <h1>${info.title} API</h1>
@@ -55,21 +59,24 @@ ${Object.entries(components.schemas).map(schemaSection)}
 `.text;
 }
 
+/** That of the web page. */
+const LOGO = html`<svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M8 23V15M13.5 23V9M19 23v-6M24.5 23V12"/></svg>`;
+
 /** Of the error responses among the components. */
 const ERROR_TITLE: Readonly<Record<string, string>> = {
   BadRequest: '400 Bad request',
   Unauthorized: '401 Unauthorized',
   Forbidden: '403 Forbidden',
   NotFound: '404 Not found',
-  TooMany: '429 Too many stored groups',
+  Conflict: '409 Conflict',
+  TooMany: '429 Too many',
   Unavailable: '503 Unavailable',
   NotReady: '503 Not ready',
   Other: 'Any other status',
 };
 
-function navigation({ info, tags, components }: OpenApiDocument, places: readonly Place[]): Html {
-  return html`<nav aria-label="Reference">
-<a class="brand" href="#content">${info.title}<span>API reference</span></a>
+function navigation({ tags, components }: OpenApiDocument, places: readonly Place[]): Html {
+  return html`<nav aria-label="Reference"><details open><summary>Contents</summary>
 ${tags.map(
   ({ name }) =>
     html`<h2>${name}</h2><ul>${places
@@ -81,64 +88,7 @@ ${tags.map(
 )}
 <h2>Details</h2><ul><li><a href="#errors">Errors</a></li>
 ${Object.keys(components.schemas).map((name) => html`<li><a href="#schema-${name}">${name}</a></li>`)}</ul>
-</nav>`;
-}
-
-function verb(method: string, text = method.toUpperCase()): Html {
-  return html`<span class="verb ${method}">${text}</span>`;
-}
-
-function operationSection({ path, method, operation }: Place): Html {
-  const { operationId, summary, description, parameters, responses } = operation;
-  const success = responses['200'];
-  return html`<section id="${operationId}">
-<h3><a href="#${operationId}">${summary}</a></h3>
-<p class="route">${verb(method)}<span>${path}</span></p>
-${prose(description)}
-${parameters.length > 0 && html`<h4>Parameters</h4>${parameterTable(summary, parameters)}`}
-<h4>Answer</h4>
-${success !== undefined && answer(success)}
-<h4>Example</h4>
-${curlExamples({ path, method, operation }).map(
-  ({
-    summary: what,
-    command,
-    answer: body,
-  }) => html`<details open><summary>${what}</summary><pre tabindex="0">${command}</pre>
-${body !== undefined && html`<pre tabindex="0">${body}</pre>`}</details>`,
-)}
-<h4>Errors</h4>
-<p>${errorLinks(responses)}</p>
-</section>`;
-}
-
-function parameterTable(summary: string, parameters: readonly Parameter[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Parameters: ${summary}" tabindex="0"><table>
-<thead><tr><th>Name</th><th>In</th><th>Type</th><th>Meaning</th></tr></thead>
-<tbody>${parameters.map(
-    ({ name, in: place, required, schema, description }) => html`<tr>
-<td>${name}${required && html` <span class="needed">required</span>`}</td><td>${place}</td>
-<td><span class="type">${typeOf(schema)}</span></td><td>${phrase(description)}${allowedValues(schema)}${defaultValue(schema)}</td></tr>`,
-  )}</tbody></table></div>`;
-}
-
-function defaultValue({ default: value }: JsonSchema): Html {
-  return value === undefined ? html`` : html`<span class="values">default: ${String(value)}</span>`;
-}
-
-function answer(response: Response | Reference): Html {
-  if ('$ref' in response) return html``;
-  const schema = response.content?.['application/json'].schema;
-  return html`<p>${phrase(response.description)}${schema !== undefined && html` ${typeOf(schema)}.`}</p>`;
-}
-
-function errorLinks(responses: Operation['responses']): Html[] {
-  const links = Object.entries(responses).flatMap(([status, response]) => {
-    if (!('$ref' in response)) return [];
-    const label = status === 'default' ? 'others' : status;
-    return [html`<a href="#error-${response.$ref.split('/').at(-1)}">${label}</a>`];
-  });
-  return links.flatMap((link, index) => (index === 0 ? [link] : [html`, `, link]));
+</details></nav>`;
 }
 
 function errorSection([name, response]: [string, Response]): Html {
@@ -154,64 +104,4 @@ ${hasMembers ? schemaTable(name, schema) : html`<p class="type">${typeOf(schema)
 
 function examples({ examples: all = {} }: MediaType): Html[] {
   return Object.values(all).map(({ value }) => html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`);
-}
-
-// A JSON Schema as a table of its members; members of members are indented.
-
-interface Member {
-  readonly name: string;
-  readonly depth: number;
-  readonly isRequired: boolean;
-  readonly schema: JsonSchema;
-}
-
-const REFERENCE = /^#\/components\/schemas\/(\w+)$/;
-
-function schemaTable(name: string, schema: JsonSchema): Html {
-  return html`<div class="scroll" role="region" aria-label="Members of ${name}" tabindex="0"><table>
-<thead><tr><th>Member</th><th>Type</th><th>Meaning</th></tr></thead>
-<tbody>${membersOf(schema, 0).map(memberRow)}</tbody></table></div>`;
-}
-
-/** `array of AccountMetricsPoint`; the name links to its description. */
-function typeOf(schema: JsonSchema): Html {
-  const name = referencedName(schema);
-  if (name !== undefined) return html`<a href="#schema-${name}">${name}</a>`;
-  if (Array.isArray(schema['oneOf'])) {
-    const [first, ...others] = schema['oneOf'].filter(isSchema).map(typeOf);
-    return html`${first}${others.map((other) => html` or ${other}`)}`;
-  }
-  if (isSchema(schema['items'])) return html`array of ${typeOf(schema['items'])}`;
-  return html`${String(schema['format'] ?? schema['type'] ?? 'any')}`;
-}
-
-/** The allowed values of an enum. */
-function allowedValues(schema: JsonSchema): Html {
-  const { enum: values } = isSchema(schema['items']) ? schema['items'] : schema;
-  return Array.isArray(values) ? html`<span class="values">${values.join(' · ')}</span>` : html``;
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function memberRow({ name, depth, isRequired, schema }: Member): Html {
-  const description = typeof schema['description'] === 'string' ? phrase(schema['description']) : '';
-  return html`<tr><td><span class="depth${depth}">${name}</span></td>
-<td><span class="type">${typeOf(schema)}</span>${!isRequired && html`<span class="type">, optional</span>`}</td>
-<td>${description}${allowedValues(schema)}</td></tr>`;
-}
-
-function membersOf(schema: JsonSchema, depth: number): Member[] {
-  const holder = isSchema(schema['items']) ? schema['items'] : schema;
-  if (!isSchema(holder['properties'])) return [];
-  const required = Array.isArray(holder['required']) ? holder['required'] : [];
-  return Object.entries(holder['properties']).flatMap(([name, member]) => {
-    if (!isSchema(member)) return [];
-    return [{ name, depth, isRequired: required.includes(name), schema: member }, ...membersOf(member, depth + 1)];
-  });
-}
-
-function referencedName({ $ref }: JsonSchema): string | undefined {
-  return typeof $ref === 'string' ? REFERENCE.exec($ref)?.[1] : undefined;
 }

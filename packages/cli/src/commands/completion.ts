@@ -1,0 +1,38 @@
+import { Argument, type Command } from 'commander';
+import type { CommandContext } from '../command.js';
+import { addEveryCommand } from '../command-list.js';
+import { type CommandNode, commandTree } from '../completion/command-tree.js';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+const SETUP = `
+To complete commands, flags and their values with the Tab key:
+  bash  echo 'source <(meterline completion bash)' >> ~/.bashrc
+  zsh   echo 'source <(meterline completion zsh)' >> ~/.zshrc    (after compinit)
+  fish  meterline completion fish > ~/.config/fish/completions/meterline.fish
+Then open a new shell. "meterline" must be on the PATH.`;
+
+export function addCommand(program: Command, context: CommandContext): void {
+  program
+    .command('completion')
+    .description(
+      'Prints a script that lets a shell complete this command line. It asks no server, and runs nothing of Meterline.',
+    )
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .addHelpText('after', SETUP)
+    .action((shell: Shell) => printCompletion(context, program, shell));
+}
+
+async function printCompletion(context: CommandContext, called: Command, shell: Shell): Promise<void> {
+  // The program that was called has the flags of this command alone.
+  const program = called.createCommand(called.name());
+  await addEveryCommand(program, context);
+  context.stdout.write((await SCRIPTS[shell]())(commandTree(program)));
+}
+
+const SCRIPTS: Readonly<Record<Shell, () => Promise<(program: CommandNode) => string>>> = {
+  bash: async () => (await import('../completion/bash.js')).bashScript,
+  zsh: async () => (await import('../completion/zsh.js')).zshScript,
+  fish: async () => (await import('../completion/fish.js')).fishScript,
+};

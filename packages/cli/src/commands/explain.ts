@@ -1,0 +1,104 @@
+import { DIMENSIONS, formatUsage, formatUsdExact, grouped, sumDecimals } from '@meterline/catalog';
+import { DEFAULT_EVENTS_PAGE, MAX_EVENTS_PAGE } from '@meterline/catalog/api';
+import type { EventPage, EventRevision } from '@meterline/client';
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, say } from '../command.js';
+import { type AccountSession, withAccount } from '../connections/api.js';
+import { wholeNumber, withApiFlags } from '../flags.js';
+import { type FilterFlags, filtersOf, withFilters } from '../metrics/filters.js';
+import { type WindowFlags, windowOf, withWindow } from '../metrics/window.js';
+import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+
+interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags {
+  readonly includeVoided?: boolean;
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly json?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  meterline explain --from 2026-11-02T10:00:00Z --to 2026-11-02T11:00:00Z --filter resourceName=crawler
+  meterline explain --since 1h --include-voided --json | jq '.data[] | select(.revision > 0)'`;
+
+const COLUMNS: readonly Column[] = [
+  { heading: 'TIME' },
+  { heading: 'EVENT' },
+  { heading: 'WORKSPACE', least: 6 },
+  { heading: 'RESOURCE', least: 6 },
+  { heading: 'DIMENSION', least: 9 },
+  { heading: 'USAGE', isNumeric: true },
+  { heading: 'PRICE', isNumeric: true },
+  { heading: 'COST', isNumeric: true },
+];
+
+export function addCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('explain')
+    .description(
+      'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
+        'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
+    );
+  withFilters(withWindow(withApiFlags(command)))
+    .option('--include-voided', 'also events that were voided, which do not count')
+    .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
+      wholeNumber(text, 1, MAX_EVENTS_PAGE),
+    )
+    .option('--cursor <cursor>', 'the page of this cursor, which is meta.nextCursor of another answer')
+    .option('--json', "print the API's answer as it is")
+    .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
+    .action((flags: ExplainFlags) => withAccount(context, flags, (session) => explain(context, flags, session)));
+}
+
+async function explain(
+  context: CommandContext,
+  flags: ExplainFlags,
+  { client, account }: AccountSession,
+): Promise<void> {
+  const { includeVoided, limit, cursor } = flags;
+  const query = { ...windowOf(flags, context.now()).query, ...filtersOf(flags), includeVoided, limit, cursor };
+  if (flags.json) {
+    context.stdout.write(`${await client.eventsText(account, query)}\n`);
+    return;
+  }
+  const page = await client.events(account, query);
+  context.stdout.write(`${pageText(context, page)}\n`);
+  if (page.meta.hasMore) say(context, `There are more events: add --cursor ${page.meta.nextCursor}`);
+}
+
+function pageText(context: CommandContext, { data }: EventPage): string {
+  if (data.length === 0) return 'No event counts in this window.';
+  const rows = data.flatMap(({ eventId, history, ...newest }): Row[] => [
+    { cells: cellsOf(newest, newest.timestamp, eventId) },
+    ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${whatItWas(replaced)}`) })),
+  ]);
+  const total = sumDecimals(data.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
+  const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(total)];
+  return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
+}
+
+function whatItWas({ revision, priceRevision, voided }: EventRevision): string {
+  const price = priceRevision > 0 ? `, price ${priceRevision}` : '';
+  return `was revision ${revision}${price}${voided ? ', a void' : ''}`;
+}
+
+function cellsOf(payload: EventRevision, time: string, event: string): string[] {
+  const { workspace, resourceName, billingDimension, usage, cost, voided } = payload;
+  const { unit } = DIMENSIONS[billingDimension];
+  return [
+    time,
+    event,
+    ...[workspace, resourceName, billingDimension],
+    formatUsage(usage, unit),
+    priceText(payload),
+    voided ? 'void' : formatUsdExact(cost),
+  ];
+}
+
+/** `? (book 3)` where the book is not on record. */
+function priceText({ price, priceBook }: EventRevision): string {
+  if (!price) return `? (book ${priceBook})`;
+  const amount = formatUsdExact(price.amount);
+  return price.per === '1' ? amount : `${amount} / ${grouped(price.per)}`;
+}

@@ -1,0 +1,37 @@
+/** What the client and its calls are given. */
+import type { ApiVersion, Role } from '@meterline/catalog';
+import type { Instant } from '@meterline/catalog/api';
+
+interface CommonOptions {
+  /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
+  readonly baseUrl: string;
+  /** Default: the newest that this client knows. */
+  readonly apiVersion?: ApiVersion | undefined;
+  /** Default: the platform's. */
+  readonly fetch?: typeof fetch | undefined;
+  /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
+  readonly retries?: number | undefined;
+  /** Milliseconds for one attempt, default 60,000. */
+  readonly timeout?: number | undefined;
+}
+
+/** An API key or access token, or a function that returns one: called before every attempt, so that it can be renewed. */
+export type MeterlineClientOptions = CommonOptions &
+  (
+    | { readonly credential: string; readonly getCredential?: never }
+    | { readonly credential?: never; readonly getCredential: () => string | Promise<string> }
+  );
+
+export interface RequestOptions {
+  /** Aborting it ends the call at once, waits between attempts included; the call fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A new key of a service account. */
+export interface NewApiKey {
+  readonly role: Role;
+  /** One that the caller is an admin of; needed only by those who are an admin of several. */
+  readonly account?: string | undefined;
+  /** In the future; default: never. */
+  readonly expiresAt?: Instant | undefined;
+}

@@ -1,0 +1,67 @@
+/** Where requests go. */
+import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog/api';
+
+const PROTOCOLS: readonly string[] = ['http:', 'https:'];
+
+/**
+ * The API's address, without `/v0` and without a slash at its end.
+ * @throws TypeError unless it is an absolute http or https URL without credentials, query and fragment
+ */
+export function apiAddress(baseUrl: string): string {
+  const fault = faultOf(baseUrl);
+  if (fault !== undefined) {
+    throw new TypeError(`baseUrl ${fault}; give the API's address, such as https://billing.example.com`);
+  }
+  return baseUrl.replace(/\/+$/, '').replace(/\/v0$/, '');
+}
+
+function faultOf(baseUrl: string): string | undefined {
+  if (!URL.canParse(baseUrl)) return 'is not an absolute URL';
+  const { protocol, username, password, search, hash } = new URL(baseUrl);
+  if (!PROTOCOLS.includes(protocol)) return `begins with ${protocol}, not with http or https`;
+  if (username !== '' || password !== '') return 'has a user or a password, which the client does not send';
+  if (search !== '' || hash !== '') return 'has something after its path';
+  return undefined;
+}
+
+export function accountPath(account: string): string {
+  return `/v0/accounts/${encodeURIComponent(account)}`;
+}
+
+export function apiKeysPath(clientId: string): string {
+  return `/v0/service_accounts/${encodeURIComponent(clientId)}/api_keys`;
+}
+
+/** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
+export function questionString({
+  startTime,
+  endTime,
+  groupBy,
+  limit,
+  withoutResourceUuid,
+  includeVoided,
+  ...others
+}: MetricsQuery & EventsQuery): string {
+  return queryString({
+    startTime: instantText(startTime),
+    endTime: instantText(endTime),
+    groupBy: groupBy && groupBy.length > 0 ? groupBy.join(',') : undefined,
+    limit: limit?.toString(),
+    withoutResourceUuid: withoutResourceUuid?.toString(),
+    includeVoided: includeVoided?.toString(),
+    ...others,
+  });
+}
+
+/** Several values of a parameter are sent one by one. */
+export function queryString(parameters: Readonly<Record<string, string | readonly string[] | undefined>>): string {
+  const sent = new URLSearchParams();
+  for (const [name, value = []] of Object.entries(parameters)) {
+    for (const text of typeof value === 'string' ? [value] : value) sent.append(name, text);
+  }
+  return sent.toString();
+}
+
+export function instantText(instant: Instant): string {
+  return typeof instant === 'string' ? instant : instant.toISOString();
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+import { bucketAxis, decimalText, MS_PER_DAY, type Resolution, sumDecimals, ZERO } from '@meterline/catalog';
+import type { Breakdown } from '../breakdown/breakdown.js';
+import { monthFigures, monthWindow, withShownDays } from './forecast.js';
+
+/** A Sunday. */
+const NOW = Date.parse('2026-11-22T06:00:00Z');
+const TODAY = Date.parse('2026-11-22T00:00:00Z');
+const daysOf = (asOf: number) => bucketAxis(monthWindow(asOf), 'daily');
+
+/** Ten on working days, two at the weekend, from a day on. */
+function weekly(asOf: number, from = 0, today = ZERO) {
+  const days = daysOf(asOf);
+  const costs = days.map((day) => {
+    if (day === asOf - (asOf % MS_PER_DAY)) return today;
+    if (day < from) return ZERO;
+    return decimalText(new Date(day).getUTCDay() % 6 === 0 ? '2' : '10');
+  });
+  return { days, costs };
+}
+
+describe('the month so far and its forecast', () => {
+  it('asks for the month and for four weeks', () => {
+    expect(monthWindow(NOW)).toEqual({ startTime: Date.parse('2026-10-25T00:00:00Z'), endTime: NOW });
+    const late = Date.parse('2026-10-31T12:00:00Z');
+    expect(monthWindow(late).startTime).toBe(Date.parse('2026-10-01T00:00:00Z'));
+  });
+
+  it('puts weekends where the weekends will be', () => {
+    const { toDate, forecast, toCome } = monthFigures(weekly(NOW), NOW);
+    // 1 to 21 November: 15 working days and 6 days of weekends.
+    expect(toDate).toBe('162');
+    // Today and 28, 29: 2 each. 23 to 27 and 30: 10 each.
+    expect(forecast).toBe('228');
+    expect([...toCome.values()]).toEqual(['2', '10', '10', '10', '10', '10', '2', '2', '10']);
+    expect([...toCome.keys()][0]).toBe(TODAY);
+  });
+
+  it('lets today cost what it has cost, when that is more', () => {
+    const { forecast, toCome } = monthFigures(weekly(NOW, 0, decimalText('7.5')), NOW);
+    expect(forecast).toBe('233.5');
+    expect(toCome.get(TODAY)).toBe(ZERO);
+    expect(monthFigures(weekly(NOW, 0, decimalText('0.5')), NOW).forecast).toBe('228');
+  });
+
+  it('does not count weeks before the first use', () => {
+    const { forecast } = monthFigures(weekly(NOW, Date.parse('2026-11-16T00:00:00Z')), NOW);
+    // Monday to Saturday: 52 so far; no Sunday was seen, so it takes the average of the six days, 8.666666666667.
+    expect(forecast).toBe('131.333333333334');
+  });
+
+  it('forecasts nothing from nothing', () => {
+    expect(monthFigures(weekly(NOW, Number.POSITIVE_INFINITY, decimalText('3')), NOW)).toEqual({
+      toDate: '3',
+      forecast: undefined,
+      toCome: new Map(),
+    });
+  });
+});
+
+const asOf = Date.parse('2026-11-03T06:00:00Z');
+const days = ['2026-10-31', '2026-11-01', '2026-11-02', '2026-11-03'].map((day) => Date.parse(`${day}T00:00:00Z`));
+/** Read a moment later than the bars: an event of the third has arrived in between. */
+const later = { days, costs: ['5', '1', '2', '3.5'].map(decimalText) };
+
+function shown(resolution: Resolution, from: string, to: string, ...totals: string[]) {
+  const window = { startTime: Date.parse(from), endTime: Date.parse(to) };
+  const buckets = bucketAxis(window, resolution);
+  const breakdown: Breakdown = { buckets, series: [], totals: totals.map(decimalText), total: decimalText('0') };
+  return withShownDays(later, breakdown, { resolution, window, asOf });
+}
+
+describe('the figures of the month', () => {
+  it('are those of the bars, where these are of its days', () => {
+    const { costs } = shown('daily', '2026-11-01T00:00:00Z', '2026-11-04T00:00:00Z', '1', '2', '3');
+    expect(costs).toEqual(['5', '1', '2', '3']);
+    expect(monthFigures({ days, costs }, asOf).toDate).toBe('6');
+  });
+
+  it('are those of the bars of hours, but for days that the window cuts', () => {
+    const hours = Array.from({ length: 36 }, () => '0.1');
+    const { costs } = shown('hourly', '2026-11-01T12:00:00Z', '2026-11-03T00:00:00Z', ...hours);
+    expect(costs).toEqual(['5', '1', '2.4', '3.5']);
+  });
+
+  it('add up to the bar of the month', () => {
+    const { costs } = shown('monthly', '2026-10-01T00:00:00Z', '2026-12-01T00:00:00Z', '40', '6');
+    expect(sumDecimals(costs.slice(1))).toBe('6');
+  });
+
+  it('are those that were read, where the bars are weeks', () => {
+    expect(shown('weekly', '2026-10-01T00:00:00Z', '2026-11-04T00:00:00Z', '1').costs).toEqual(later.costs);
+  });
+});

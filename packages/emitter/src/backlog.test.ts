@@ -1,0 +1,227 @@
+import { appendFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Backlog, type Batch } from './backlog.js';
+import type { Problem } from './problem.js';
+import { Spool } from './spool.js';
+
+const MIB = 1024 * 1024;
+const ALL = { events: 5_000, bytes: 16 * MIB };
+
+let directory: string;
+let problems: Problem[];
+const opened: Spool[] = [];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
+  problems = [];
+});
+afterEach(async () => {
+  for (const spool of opened.splice(0)) await spool.close();
+  await rm(directory, { recursive: true });
+});
+
+async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
+  const spool = await Spool.open({ directory, maxBytes, fsyncMs: undefined }, (problem) => problems.push(problem));
+  opened.push(spool);
+  return spool;
+}
+
+/** A start after `kill -9`: the lock is gone, and nothing was closed in order. */
+async function afterKill(spool: Spool, memoryBytes = 64 * MIB): Promise<Backlog> {
+  await spool.close();
+  return new Backlog(memoryBytes, await openSpool());
+}
+
+/** JSON, of so many bytes. */
+function text(n: number, bytes = 20): string {
+  return JSON.stringify(String(n).padStart(bytes - 2, '0'));
+}
+
+function add(backlog: Backlog, count: number, bytes = 20, first = 0): string[] {
+  return Array.from({ length: count }, (_, n) => backlog.add(text(first + n, bytes)));
+}
+
+async function takeAll(backlog: Backlog): Promise<Batch[]> {
+  const batches: Batch[] = [];
+  for (let batch = await backlog.take(ALL); batch; batch = await backlog.take(ALL)) batches.push(batch);
+  return batches;
+}
+
+const textsOf = (batches: readonly Batch[]) => batches.flatMap(({ texts }) => texts);
+const numbers = (count: number, bytes = 20) => Array.from({ length: count }, (_, n) => text(n, bytes));
+const files = async () => (await readdir(directory)).filter((name) => !name.endsWith('.lock'));
+
+describe('in memory', () => {
+  it('gives events in the order of adding, in batches of so many events or bytes', async () => {
+    const backlog = new Backlog(MIB, undefined);
+    add(backlog, 7);
+    expect((await backlog.take({ events: 3, bytes: MIB }))?.texts).toEqual(numbers(3));
+    expect((await backlog.take({ events: 5_000, bytes: 40 }))?.texts).toEqual([text(3), text(4)]);
+    expect((await backlog.take({ events: 5_000, bytes: 1 }))?.texts).toEqual([text(5)]);
+    expect((await backlog.take(ALL))?.first).toBe(6);
+    expect(await backlog.take(ALL)).toBeUndefined();
+  });
+
+  it('is full at its bytes, until events are sent', async () => {
+    const backlog = new Backlog(100, undefined);
+    expect(add(backlog, 6)).toEqual([...Array(5).fill('memory'), 'full']);
+    const batch = await backlog.take({ events: 2, bytes: MIB });
+    expect(add(backlog, 1)).toEqual(['full']);
+    if (batch) backlog.settle(batch);
+    expect(add(backlog, 3)).toEqual(['memory', 'memory', 'full']);
+    expect(backlog.unsent).toBe(5);
+  });
+
+  it('counts bytes, not characters', () => {
+    expect(new Backlog(5, undefined).add('"é€"')).toBe('full');
+    expect(new Backlog(7, undefined).add('"é€"')).toBe('memory');
+  });
+});
+
+describe('with a spool', () => {
+  it('has every event in the file when it is added, and an empty file when all are sent', async () => {
+    const backlog = new Backlog(64 * MIB, await openSpool());
+    expect(add(backlog, 2)).toEqual(['spool', 'spool']);
+    expect(await files()).toEqual(['000000000001.jsonl']);
+    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n${text(1)}\n`);
+    for (const batch of await takeAll(backlog)) backlog.settle(batch);
+    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe('');
+    add(backlog, 1);
+    expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n`);
+    for (const batch of await takeAll(backlog)) backlog.settle(batch);
+    backlog.close();
+    expect(await files()).toEqual([]);
+  });
+
+  it('gives everything again after a kill, what was taken and not sent too', async () => {
+    const spool = await openSpool();
+    const backlog = new Backlog(64 * MIB, spool);
+    add(backlog, 10);
+    await backlog.take({ events: 4, bytes: MIB });
+    const later = await afterKill(spool);
+    expect(later.unsent).toBe(10);
+    expect(add(later, 1, 20, 10)).toEqual(['spool']);
+    const batches = await takeAll(later);
+    expect(textsOf(batches)).toEqual(numbers(11));
+    for (const batch of batches) later.settle(batch);
+    expect(later.unsent).toBe(0);
+    expect(await files()).toEqual(['000000000002.jsonl']);
+  });
+
+  it('sends again no more than the files that are not sent as a whole', async () => {
+    const spool = await openSpool();
+    const backlog = new Backlog(64 * MIB, spool);
+    add(backlog, 30, MIB / 10);
+    expect(await files()).toHaveLength(3);
+    const [first, second] = await takeAll(backlog);
+    if (!first || !second) throw new Error('two batches at least');
+    backlog.settle(second);
+    expect(await files()).toEqual(['000000000001.jsonl', '000000000003.jsonl']);
+    expect(textsOf(await takeAll(await afterKill(spool)))).toHaveLength(20);
+  });
+
+  it('a torn last line was never recorded', async () => {
+    const spool = await openSpool();
+    add(new Backlog(64 * MIB, spool), 2);
+    appendFileSync(join(directory, '000000000001.jsonl'), '{"eventId":"01a2');
+    const later = await afterKill(spool);
+    expect(later.unsent).toBe(2);
+    for (const batch of await takeAll(later)) later.settle(batch);
+    expect(await files()).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it('a file with nothing but a torn line is removed', async () => {
+    await writeFile(join(directory, '000000000001.jsonl'), '{"eventId":"01a2');
+    expect(new Backlog(MIB, await openSpool()).unsent).toBe(0);
+    expect(await files()).toEqual([]);
+  });
+
+  it('sends what it can read of a damaged file, and keeps the file', async () => {
+    await writeFile(join(directory, '000000000001.jsonl'), `${text(0)}\n\0\0\0\n${text(1)}\n`);
+    const backlog = new Backlog(64 * MIB, await openSpool());
+    const batches = await takeAll(backlog);
+    expect(textsOf(batches)).toEqual(numbers(2));
+    for (const batch of batches) backlog.settle(batch);
+    expect(backlog.unsent).toBe(0);
+    expect(await files()).toEqual(['000000000001.jsonl.damaged']);
+    expect(problems).toMatchObject([
+      { code: 'spool', message: expect.stringContaining('1 events that cannot be read') },
+    ]);
+  });
+
+  it('goes on in the file alone when memory is full, and reads it when its turn comes', async () => {
+    const spool = await openSpool();
+    const backlog = new Backlog(2.5 * MIB, spool);
+    const count = 80;
+    expect(new Set(add(backlog, count, MIB / 10))).toEqual(new Set(['spool']));
+    expect(backlog.waitingBytes).toBeLessThan(2.5 * MIB);
+    const batches = await takeAll(backlog);
+    expect(textsOf(batches)).toEqual(numbers(count, MIB / 10));
+    for (const batch of batches) backlog.settle(batch);
+    backlog.close();
+    expect(await files()).toEqual([]);
+  });
+
+  it('an event that comes while the newest file is read is not lost', async () => {
+    const backlog = new Backlog(1, await openSpool());
+    add(backlog, 3);
+    const taking = backlog.take(ALL);
+    expect(add(backlog, 1, 20, 3)).toEqual(['spool']);
+    const first = await taking;
+    expect(first?.texts).toEqual(numbers(3));
+    expect((await backlog.take(ALL))?.texts).toEqual([text(3)]);
+  });
+
+  it('is bounded: when it is full events are in memory alone, and when that is full they are not taken', async () => {
+    const spool = await openSpool({ maxBytes: 63 });
+    const backlog = new Backlog(2 * MIB, spool);
+    expect(add(backlog, 5)).toEqual(['spool', 'spool', 'spool', 'memory', 'memory']);
+    expect(backlog.add(text(0, 2 * MIB))).toBe('full');
+    expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('is full, with 63 bytes') }]);
+    expect(textsOf(await takeAll(backlog))).toEqual(numbers(5));
+    expect(textsOf(await takeAll(await afterKill(spool)))).toEqual(numbers(3));
+  });
+
+  it('keeps events in memory when the folder cannot be written', async () => {
+    const spool = await openSpool();
+    // A folder in place of the file fails for every user.
+    await mkdir(join(directory, '000000000001.jsonl'));
+    const backlog = new Backlog(MIB, spool);
+    expect(add(backlog, 3)).toEqual(['memory', 'memory', 'memory']);
+    expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('cannot be written') }]);
+    expect(textsOf(await takeAll(backlog))).toEqual(numbers(3));
+  });
+});
+
+describe('the lock of a spool', () => {
+  it('is one process’s, until it ends', async () => {
+    const spool = await openSpool();
+    await expect(openSpool()).rejects.toMatchObject({ name: 'EmitterError', code: 'spool_in_use' });
+    await spool.close();
+    await openSpool();
+  });
+
+  it('of two at the same moment at most one gets it', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => openSpool()));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeLessThan(2);
+  });
+
+  it('of a dead process is removed', async () => {
+    // What a killed process leaves: a socket on which nobody listens. Renaming keeps it from being removed at the close.
+    const spool = await openSpool();
+    const [lock = ''] = await readdir(directory);
+    await rename(join(directory, lock), join(directory, 'dead.lock'));
+    await spool.close();
+    await openSpool();
+    expect(await readdir(directory)).not.toContain('dead.lock');
+  });
+
+  it('says so when the path is too long for one', async () => {
+    const deep = join(directory, 'a-folder-with-a-long-name'.repeat(5));
+    const opening = Spool.open({ directory: deep, maxBytes: MIB, fsyncMs: undefined }, () => undefined);
+    await expect(opening).rejects.toMatchObject({ code: 'spool_unusable' });
+  });
+});

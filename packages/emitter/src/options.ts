@@ -1,0 +1,83 @@
+/** What an emitter can be told, with defaults and limits. */
+import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog/events';
+import type { Report } from './problem.js';
+
+export interface EmitterOptions {
+  /** `redis://…` or `rediss://…`: the Redis of Meterline's queue. */
+  readonly url: string;
+  /** That of the workers; without it `bull`. */
+  readonly queuePrefix?: string;
+  /** Keeps events on disk until they are sent. */
+  readonly spool?: SpoolOptions;
+  /** Unsent events in memory, in bytes of their JSON; without it 64 MiB. Events beyond that are dropped, or in the spool alone. */
+  readonly memoryBytes?: number;
+  /** The most events of a job, 1 to 5,000; without it 500. */
+  readonly batchEvents?: number;
+  /** A job is not larger than this, in bytes of JSON, unless by one event; without it 1 MiB. */
+  readonly batchBytes?: number;
+  /** How long an event waits for others, in milliseconds; without it 200. */
+  readonly batchMs?: number;
+  /** How many jobs are on their way at once; without it 4. */
+  readonly inFlight?: number;
+  /** How often running timers report, in milliseconds; without it a minute. A crash loses at most so much of them. */
+  readonly timerMs?: number;
+  /** How long `add` sums, in milliseconds; without it 10 s. A crash loses at most so much of the sums. */
+  readonly sumMs?: number;
+  /** Told of refused and dropped events, outages, and trouble with the spool. Without it they are warnings of the process. */
+  readonly onProblem?: Report;
+}
+
+export interface SpoolOptions {
+  /** On a local disk, and for one process. It is created when there is none. */
+  readonly directory: string;
+  /** Of all its files; without it 1 GiB. */
+  readonly maxBytes?: number;
+  /**
+   * How often what was written is forced to the disk, in milliseconds. Without it the operating system decides when: `kill -9` loses
+   * nothing, a power cut may lose the last seconds.
+   */
+  readonly fsyncMs?: number;
+}
+
+/** An emitter cannot be opened; the message says what to do. */
+export class EmitterError extends Error {
+  override readonly name = 'EmitterError';
+  readonly code: 'invalid_option' | 'missing_package' | 'spool_in_use' | 'spool_unusable';
+
+  constructor(code: EmitterError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+const MIB = 1024 * 1024;
+const LONGEST_MS = 2 ** 31 - 1;
+
+export type CheckedOptions = ReturnType<typeof checkOptions>;
+
+/** @throws EmitterError `invalid_option` */
+export function checkOptions(options: EmitterOptions) {
+  const { queuePrefix = QUEUE_PREFIX, spool, onProblem } = options;
+  return {
+    url: options.url,
+    queuePrefix,
+    onProblem,
+    memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
+    batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
+    batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 16 * MIB),
+    batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
+    inFlight: whole('inFlight', options.inFlight ?? 4, 64),
+    timerMs: whole('timerMs', options.timerMs ?? 60_000, LONGEST_MS),
+    sumMs: whole('sumMs', options.sumMs ?? 10_000, LONGEST_MS),
+    spool: spool && {
+      directory: spool.directory,
+      maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),
+      fsyncMs: spool.fsyncMs === undefined ? undefined : whole('spool.fsyncMs', spool.fsyncMs, LONGEST_MS),
+    },
+  };
+}
+
+function whole(name: string, value: number, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw new EmitterError('invalid_option', `${name} must be a whole number from 1 to ${max}, not ${value}`);
+}

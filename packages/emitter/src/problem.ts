@@ -1,0 +1,45 @@
+/** What an emitter reports, because `record` does not throw. */
+import type { RejectionReason } from '@meterline/catalog/events';
+
+export type Problem =
+  /** An event is against the rules. Told for each event. */
+  | { readonly code: 'refused'; readonly reason: RejectionReason; readonly message: string; readonly event: unknown }
+  /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
+  | { readonly code: 'dropped'; readonly message: string }
+  /** Events could not be sent; they are tried again. Told once until one succeeds. */
+  | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
+  /** The spool could not be written or read. */
+  | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
+
+export type Report = (problem: Problem) => void;
+
+const WARNING_TYPE = 'MeterlineWarning';
+
+/** Calls the listener and survives its errors. Without one, warnings say it, each reason for a refusal once. */
+export function reporter(listener: Report | undefined): Report {
+  if (listener === undefined) return warner();
+  return (problem) => {
+    try {
+      listener(problem);
+    } catch (error) {
+      process.emitWarning(`onProblem has thrown: ${String(error)}`, WARNING_TYPE);
+    }
+  };
+}
+
+function warner(): Report {
+  const told = new Set<RejectionReason>();
+  return (problem) => {
+    if (problem.code === 'refused') {
+      if (told.has(problem.reason)) return;
+      told.add(problem.reason);
+    }
+    process.emitWarning(problem.message, { type: WARNING_TYPE, code: problem.code });
+  };
+}
+
+/** The words of an error. Connecting to a name with several addresses fails with one error for each and no message of its own. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

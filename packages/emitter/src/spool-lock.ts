@@ -1,0 +1,73 @@
+/**
+ * One process per spool. Each that wants it listens on a socket of its own in the folder, whose name is never used again, and
+ * then looks for others: one that answers is alive, so this one gives way; one that refuses is dead for ever, because the kernel
+ * closes sockets however a process ends. So nobody waits for a time to pass after `kill -9`, a frozen process keeps its lock,
+ * and of two that start at the same moment at least one sees the other. A lock file with a process id has none of this: ids
+ * are used again, and differ between containers.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, unlink } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { EmitterError } from './options.js';
+import { wordsOf } from './problem.js';
+
+const SUFFIX = '.lock';
+/** Of a socket, where it is least. Node does not refuse a longer one, but cuts it off. */
+const LONGEST_PATH = 103;
+
+export interface SpoolLock {
+  release(): Promise<void>;
+}
+
+/** @throws EmitterError `spool_in_use`; `spool_unusable` when the folder takes no sockets, or its path is too long for one */
+export async function lockSpool(directory: string): Promise<SpoolLock> {
+  const own = `${randomBytes(4).toString('hex')}${SUFFIX}`;
+  const path = join(directory, own);
+  if (Buffer.byteLength(path) > LONGEST_PATH) {
+    throw new EmitterError(
+      'spool_unusable',
+      `the path of the spool is too long: ${path} must have at most ${LONGEST_PATH} bytes`,
+    );
+  }
+  const server = await listen(path);
+  for (const name of await readdir(directory)) {
+    if (!name.endsWith(SUFFIX) || name === own) continue;
+    const other = join(directory, name);
+    if (!(await isAlive(other))) {
+      await unlink(other).catch(() => undefined);
+      continue;
+    }
+    await close(server);
+    throw new EmitterError('spool_in_use', `another process uses the spool ${directory}; give each process its own`);
+  }
+  return { release: () => close(server) };
+}
+
+async function listen(path: string): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  server.unref();
+  try {
+    await once(server.listen(path), 'listening');
+    return server;
+  } catch (error) {
+    throw new EmitterError('spool_unusable', `the spool cannot be locked: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+function isAlive(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    // Refused: nobody listens any more. Gone: another process has just removed it.
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+  });
+}
+
+/** Removes its file as well. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,154 @@
+/**
+ * Events on disk: a folder of files. A file is removed when all its events are sent; how far it is sent is written nowhere,
+ * because events that are sent again count once. So a crash after each step leaves:
+ *
+ * 1. the event's line is written: an event that the next start sends. It is in the operating system's memory, which `kill -9`
+ *    does not touch; a power cut does, unless it was forced to the disk
+ * 2. the event is sent: the same, so it is sent twice
+ * 3. the file is removed or emptied: nothing
+ */
+import { mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EmitterError } from './options.js';
+import { type Report, wordsOf } from './problem.js';
+import { type FileWatcher, SpoolFile } from './spool-file.js';
+import { lockSpool, type SpoolLock } from './spool-lock.js';
+
+const FILE_NAME = /^(\d{12})\.jsonl$/;
+const NEWLINE = '\n'.charCodeAt(0);
+/** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
+const HOLD_OFF_MS = 1_000;
+
+export interface SpoolSettings {
+  readonly directory: string;
+  readonly maxBytes: number;
+  readonly fsyncMs: number | undefined;
+}
+
+interface FoundFile {
+  readonly path: string;
+  readonly number: number;
+  readonly bytes: number;
+  /** Its whole lines. */
+  readonly events: number;
+}
+
+export class Spool implements FileWatcher {
+  /** The files that earlier processes have left, oldest first. */
+  readonly recovered: readonly { readonly file: SpoolFile; readonly events: number }[];
+  readonly #settings: SpoolSettings;
+  readonly #lock: SpoolLock;
+  readonly #report: Report;
+  readonly #forcing: NodeJS.Timeout | undefined;
+  #bytes: number;
+  #nextNumber: number;
+  #newest: SpoolFile | undefined;
+  #hasGrown = false;
+  #failedAt: number | undefined;
+
+  private constructor(settings: SpoolSettings, lock: SpoolLock, report: Report, found: readonly FoundFile[]) {
+    this.#settings = settings;
+    this.#lock = lock;
+    this.#report = report;
+    this.recovered = found.map(({ path, bytes, events }) => ({ file: SpoolFile.found(path, this, bytes), events }));
+    this.#bytes = found.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#nextNumber = 1 + Math.max(0, ...found.map(({ number }) => number));
+    if (settings.fsyncMs !== undefined) this.#forcing = setInterval(() => this.#force(), settings.fsyncMs).unref();
+  }
+
+  /** Takes the folder for this process, and finds what earlier ones have left. @throws EmitterError */
+  static async open(settings: SpoolSettings, report: Report): Promise<Spool> {
+    const { directory } = settings;
+    let lock: SpoolLock | undefined;
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      lock = await lockSpool(directory);
+      return new Spool(settings, lock, report, await findFiles(directory));
+    } catch (error) {
+      await lock?.release();
+      if (error instanceof EmitterError) throw error;
+      throw new EmitterError('spool_unusable', `the spool cannot be used: ${wordsOf(error)}`, { cause: error });
+    }
+  }
+
+  /** Whether so many bytes may be written now. */
+  takes(bytes: number): boolean {
+    if (this.#failedAt !== undefined && performance.now() - this.#failedAt < HOLD_OFF_MS) return false;
+    this.#failedAt = undefined;
+    if (this.#bytes + bytes <= this.#settings.maxBytes) return true;
+    this.cannotWrite(`is full, with ${this.#settings.maxBytes} bytes`);
+    return false;
+  }
+
+  /** A new file to append to; undefined when there can be none, which is reported. */
+  create(): SpoolFile | undefined {
+    const path = join(this.#settings.directory, `${String(this.#nextNumber).padStart(12, '0')}.jsonl`);
+    try {
+      this.#newest = SpoolFile.create(path, this);
+      this.#nextNumber += 1;
+      return this.#newest;
+    } catch (error) {
+      this.cannotWrite('cannot be written', error);
+      return undefined;
+    }
+  }
+
+  seal(file: SpoolFile): void {
+    file.seal(this.#forcing !== undefined);
+  }
+
+  grown(bytes: number): void {
+    this.#bytes += bytes;
+    this.#hasGrown = true;
+  }
+
+  cannotWrite(why: string, cause?: unknown): void {
+    this.#failedAt = performance.now();
+    this.failed(`${why}; events are in memory alone meanwhile`, cause);
+  }
+
+  failed(what: string, cause?: unknown): void {
+    const reason = cause === undefined ? '' : ` (${wordsOf(cause)})`;
+    this.#report({ code: 'spool', message: `the spool ${what}${reason}`, ...(cause !== undefined && { cause }) });
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#forcing);
+    await this.#lock.release();
+  }
+
+  #force(): void {
+    if (!this.#hasGrown) return;
+    this.#hasGrown = false;
+    this.#newest?.force();
+    // The names of new files.
+    forceFolder(this.#settings.directory).catch((error) => this.failed('cannot be forced to the disk', error));
+  }
+}
+
+async function findFiles(directory: string): Promise<FoundFile[]> {
+  const found: FoundFile[] = [];
+  for (const name of (await readdir(directory)).sort()) {
+    const [, number] = FILE_NAME.exec(name) ?? [];
+    if (number === undefined) continue;
+    const path = join(directory, name);
+    const content = await readFile(path);
+    found.push({ path, number: Number(number), bytes: content.length, events: countLines(content) });
+  }
+  return found;
+}
+
+function countLines(content: Buffer): number {
+  let lines = 0;
+  for (let at = content.indexOf(NEWLINE); at !== -1; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
+  return lines;
+}
+
+async function forceFolder(directory: string): Promise<void> {
+  const folder = await open(directory);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

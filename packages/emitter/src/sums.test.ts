@@ -1,0 +1,101 @@
+import { expect, it } from '@jest/globals';
+import type { EventToRecord } from './event-text.js';
+import { checkUsage, Sums, type UsageToSum } from './sums.js';
+
+const NOON = Date.UTC(2026, 9, 1, 12);
+const REQUEST: UsageToSum = {
+  accountId: 'acme',
+  workspace: 'production',
+  resourceType: 'agent',
+  resourceName: 'support',
+  billingDimension: 'agent_async_requests_count',
+  usage: 1,
+};
+
+/** Sums whose window the test ends, and what they have reported. */
+function openSums() {
+  const events: EventToRecord[] = [];
+  const room = { is: true };
+  const sums = new Sums(3_600_000, (event) => {
+    if (room.is) events.push(event);
+    return room.is;
+  });
+  const add = (changes: Partial<UsageToSum>, now = NOON) => {
+    const usage = checkUsage({ ...REQUEST, ...changes }, now);
+    if (!usage.ok) throw new Error(usage.message);
+    return sums.add(usage.value);
+  };
+  return { sums, add, events, room };
+}
+
+it('equal usage is one event, with the id and the time of the first', () => {
+  const { sums, add, events } = openSums();
+  for (let n = 0; n < 1_000; n += 1) add({ usage: n % 2 }, NOON + n);
+  sums.reportAll();
+  sums.reportAll();
+  expect(events).toEqual([
+    {
+      ...REQUEST,
+      usage: '500',
+      eventId: expect.any(String),
+      timestamp: '2026-10-01T12:00:00.000Z',
+    },
+  ]);
+});
+
+it('differs by every name, by dimension and by UTC hour', () => {
+  const { sums, add, events } = openSums();
+  add({});
+  add({ accountId: 'other' });
+  add({ workspace: 'staging' });
+  add({ resourceName: 'sales' });
+  add({ resourceUuid: '1' });
+  add({ billingDimension: 'agent_compute_runtime_gbs', usage: '0.1' });
+  add({}, NOON + 3_599_999);
+  add({}, NOON + 3_600_000);
+  sums.reportAll();
+  expect(events.map(({ usage, timestamp }) => `${usage} ${timestamp}`)).toEqual([
+    '2 2026-10-01T12:00:00.000Z',
+    ...Array(4).fill('1 2026-10-01T12:00:00.000Z'),
+    '0.1 2026-10-01T12:00:00.000Z',
+    '1 2026-10-01T13:00:00.000Z',
+  ]);
+});
+
+it('decimals add up exactly', () => {
+  const { sums, add, events } = openSums();
+  for (const usage of [0.1, 0.2, '0.000000001']) add({ billingDimension: 'agent_compute_runtime_gbs', usage });
+  sums.reportAll();
+  expect(events[0]).toMatchObject({ usage: '0.300000001' });
+});
+
+it('a sum that would be too large for an event is two', () => {
+  const { sums, add, events } = openSums();
+  for (const usage of ['999999999999999', '1', '1']) add({ usage });
+  sums.reportAll();
+  expect(events.map(({ usage }) => usage)).toEqual(['999999999999999', '2']);
+  expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(2);
+});
+
+it('sums that find no room stay, and are never more than 10,000', () => {
+  const { sums, add, events, room } = openSums();
+  room.is = false;
+  const isTaken = Array.from({ length: 10_001 }, (_, n) => add({ resourceName: `agent-${n}` }));
+  expect(isTaken.indexOf(false)).toBe(10_000);
+  expect(add({ resourceName: 'agent-0' })).toBe(true);
+  room.is = true;
+  sums.reportAll();
+  expect(events).toHaveLength(10_000);
+  expect(events[0]).toMatchObject({ resourceName: 'agent-0', usage: '2' });
+});
+
+it.each(['eventId', 'timestamp', 'revision', 'void'])(
+  'usage with its own %s is refused: a sum would lose it',
+  (field) => {
+    expect(checkUsage(Object.assign({ ...REQUEST }, { [field]: 1 }), NOON)).toMatchObject({
+      ok: false,
+      reason: 'unknown_field',
+      message: expect.stringContaining(field),
+    });
+  },
+);

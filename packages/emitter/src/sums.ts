@@ -1,0 +1,81 @@
+/**
+ * Sums usage of the same resource and dimension within a window and a UTC hour into one event. Its id and its time are those
+ * of the first usage in it, and it is sent as any other event; so it counts once however often it is sent.
+ */
+import {
+  type Checked,
+  type EpochMs,
+  formatScaled,
+  MS_PER_HOUR,
+  rejected,
+  USAGE_SCALE,
+  type UsageEvent,
+  type UsageEventInput,
+} from '@meterline/catalog/events';
+import { type CheckedEvent, checkEvent, type EventToRecord } from './event-text.js';
+import type { Offer } from './timers.js';
+
+/** Usage that is summed. It has no id and no time of its own. */
+export type UsageToSum = Omit<EventToRecord, (typeof ONE_EVENTS)[number]>;
+
+/** What only a single event can have. A sum would lose it. */
+const ONE_EVENTS = ['eventId', 'timestamp', 'revision', 'void'] as const;
+
+/** More sums than this are reported before their window ends. */
+const MOST_SUMS = 10_000;
+/** The usage of an event is below 10^15. */
+const LARGEST_USAGE = 10n ** BigInt(15 + USAGE_SCALE);
+/** No name contains it. */
+const SEPARATOR = '\0';
+
+/** @throws whatever a getter of the usage throws */
+export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEvent> {
+  const field = ONE_EVENTS.find((name) => Object.hasOwn(input, name));
+  if (field !== undefined) {
+    return rejected('unknown_field', `${field} is not for usage that is summed; record it as an event of its own`);
+  }
+  return checkEvent(input, now);
+}
+
+export class Sums {
+  readonly #windowMs: number;
+  readonly #offer: Offer;
+  readonly #sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
+  #window: NodeJS.Timeout | undefined;
+
+  constructor(windowMs: number, offer: Offer) {
+    this.#windowMs = windowMs;
+    this.#offer = offer;
+  }
+
+  /** @returns false when there is no room for another sum */
+  add({ sent, read }: CheckedEvent): boolean {
+    const key = keyOf(read);
+    const sum = this.#sums.get(key);
+    if (sum && sum.total + read.usage < LARGEST_USAGE) {
+      sum.total += read.usage;
+      return true;
+    }
+    if (sum || this.#sums.size >= MOST_SUMS) this.reportAll();
+    if (this.#sums.has(key) || this.#sums.size >= MOST_SUMS) return false;
+    this.#sums.set(key, { event: sent, total: read.usage });
+    this.#window ??= setTimeout(() => this.reportAll(), this.#windowMs).unref();
+    return true;
+  }
+
+  /** Those that find no room stay for the next window. */
+  reportAll(): void {
+    clearTimeout(this.#window);
+    this.#window = undefined;
+    for (const [key, { event, total }] of this.#sums) {
+      if (!this.#offer({ ...event, usage: formatScaled(total, USAGE_SCALE) })) break;
+      this.#sums.delete(key);
+    }
+    if (this.#sums.size > 0) this.#window = setTimeout(() => this.reportAll(), this.#windowMs).unref();
+  }
+}
+
+function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
+  const hour = Math.floor(timestamp / MS_PER_HOUR);
+  return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join(SEPARATOR);
+}

@@ -1,0 +1,2 @@
+/** See file-access.js. */
+export declare function canLimitFileAccess(): boolean;

@@ -1,0 +1,89 @@
+/**
+ * The configuration of the embedded ClickHouse: which requests it answers. Every user and every web page of the machine
+ * reaches its port.
+ */
+import { escapeXml, type Passwords } from './clickhouse-users.js';
+
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * Bytes that the disk must have left. Below the first limit the engine takes no insert and begins no merge, so jobs wait in the
+ * queue. Below the second it ends itself: what is under way then would not be written, and it would not notice
+ * (docs/decisions/0026).
+ */
+export const FREE_SPACE = { refusesBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
+
+/** Those that only this machine's own programs send; a page that a foreign name leads to this address sends that name. */
+const OWN_HOST = String.raw`regex:(127\.0\.0\.1|localhost)(:[0-9]+)?`;
+
+/** In the form of ClickHouse's errors, so that clients recognise its code. */
+const NO_USER =
+  'Code: 516. DB::Exception: Authentication failed: send clickhouseUser and clickhousePassword of local.json as HTTP basic ' +
+  'authentication. (AUTHENTICATION_FAILED)';
+
+/** The header that a user sends. */
+export function basicAuthorization(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+/**
+ * The rights that a usual server asks for, and the rules of the port.
+ *
+ * @param usersFile absolute path of the users
+ */
+export function configXml(usersFile: string, passwords: Passwords): string {
+  return `<clickhouse>
+    <users_config>${escapeXml(usersFile)}</users_config>
+    <access_control_improvements>
+        <users_without_row_policies_can_read_rows>true</users_without_row_policies_can_read_rows>
+        <table_engines_require_grant>true</table_engines_require_grant>
+        <select_from_system_db_requires_grant>true</select_from_system_db_requires_grant>
+        <select_from_information_schema_requires_grant>true</select_from_information_schema_requires_grant>
+    </access_control_improvements>
+    <merge_tree>
+        <min_free_disk_bytes_to_perform_insert>${FREE_SPACE.refusesBelow}</min_free_disk_bytes_to_perform_insert>
+    </merge_tree>
+    <storage_configuration>
+        <disks><default><keep_free_space_bytes>${FREE_SPACE.refusesBelow}</keep_free_space_bytes></default></disks>
+    </storage_configuration>
+    <!-- The first rule that fits decides. -->
+    <http_handlers>
+        <rule>
+            <headers><Origin>regex:.+</Origin></headers>
+            ${answer(403, 'Web pages of other origins are refused.')}
+        </rule>
+        <rule>
+            <url>/ping</url>
+            <headers><Host>${OWN_HOST}</Host></headers>
+            ${answer(200, 'Ok.')}
+        </rule>
+        <!-- Whole credentials, not the name alone: without them nobody reaches any user, not even the engine's own. -->
+        ${Object.entries(passwords).flatMap(statementsOf).join('\n        ')}
+        <rule>
+            <headers><Host>${OWN_HOST}</Host></headers>
+            ${answer(401, NO_USER)}
+        </rule>
+        <rule>
+            ${answer(403, 'Only 127.0.0.1 and localhost are accepted as Host.')}
+        </rule>
+    </http_handlers>
+</clickhouse>
+`;
+}
+
+/** The two ways in which a user may send its credentials. */
+function statementsOf([user, password]: readonly [string, string]): string[] {
+  return [
+    `<Authorization>${basicAuthorization(user, password)}</Authorization>`,
+    `<X-ClickHouse-User>${user}</X-ClickHouse-User><X-ClickHouse-Key>${password}</X-ClickHouse-Key>`,
+  ].map(
+    (credentials) => `<rule>
+            <headers><Host>${OWN_HOST}</Host>${credentials}</headers>
+            <handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler>
+        </rule>`,
+  );
+}
+
+function answer(status: number, text: string): string {
+  return `<handler><type>static</type><status>${status}</status><response_content>${text}\n</response_content></handler>`;
+}

@@ -1,1 +1,0 @@
-export * from './azure-llm-trace.js';

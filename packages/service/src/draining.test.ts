@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DrainingServer } from './draining.js';
+
+const DEADLINE_MS = 60_000;
+/** More than the sockets of both sides take by themselves: up to 4 MB (tcp(7), `tcp_wmem`). */
+const LARGE = Buffer.alloc(8_000_000, 'x');
+
+let server: Server;
+let draining: DrainingServer;
+let clients: Socket[];
+
+beforeEach(async () => {
+  clients = [];
+  server = createServer((request, response) => response.end(request.url === '/large' ? LARGE : 'small'));
+  draining = new DrainingServer(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(() => {
+  for (const client of clients) client.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+async function open(): Promise<Socket> {
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  clients.push(client);
+  await once(client, 'connect');
+  return client;
+}
+
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+interface Answer {
+  /** Whether it says that its connection closes. */
+  readonly closes: boolean;
+  readonly length: number;
+}
+
+/** Reads one whole answer. Rejects when the connection ends before. */
+function readAnswer(client: Socket): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let received = 0;
+    let headers = '';
+    const onEnd = () => reject(new Error(`the connection ended after ${received} bytes`));
+    const onData = (chunk: Buffer) => {
+      received += chunk.length;
+      // They come in one piece.
+      if (headers === '') headers = chunk.toString('latin1').split('\r\n\r\n', 1)[0] ?? '';
+      const length = Number(/content-length: (\d+)/i.exec(headers)?.[1]);
+      if (received < headers.length + 4 + length) return;
+      client.off('data', onData).off('end', onEnd).off('error', reject);
+      resolve({ closes: /^connection: close$/im.test(headers), length });
+    };
+    client.on('data', onData).once('end', onEnd).once('error', reject).resume();
+  });
+}
+
+describe('a server that drains', () => {
+  it('sends an answer to its end', async () => {
+    const client = await open();
+    client.write(ask('/large'));
+    await once(client, 'readable');
+    const drained = draining.drain(DEADLINE_MS);
+    expect(await readAnswer(client)).toMatchObject({ length: LARGE.length });
+    await drained;
+  });
+
+  it('answers every request of connections that are in use, and then closes them', async () => {
+    let answered = 0;
+    const useUntilClosed = async () => {
+      const client = await open();
+      let closes = false;
+      while (!closes) {
+        client.write(ask('/'));
+        ({ closes } = await readAnswer(client));
+        answered += 1;
+      }
+    };
+    const users = Promise.all(Array.from({ length: 20 }, useUntilClosed));
+    while (answered < 200) await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([users, draining.drain(DEADLINE_MS)]);
+  });
+
+  it('answers a request that arrives in pieces', async () => {
+    const [idle, client] = [await open(), await open()];
+    client.write(ask('/').slice(0, 10));
+    const drained = draining.drain(DEADLINE_MS);
+    // Once this one is closed, so would be the other if it were idle.
+    await once(idle.resume(), 'end');
+    client.write(ask('/').slice(10));
+    expect(await readAnswer(client)).toMatchObject({ closes: true });
+    await drained;
+  });
+
+  it('closes connections without a request', async () => {
+    const [unused, used] = [await open(), await open()];
+    used.write(ask('/'));
+    expect(await readAnswer(used)).toMatchObject({ closes: false });
+    const ends = [unused, used].map((client) => once(client.resume(), 'end'));
+    await Promise.all([draining.drain(DEADLINE_MS), ...ends]);
+  });
+
+  it('goes on accepting connections for as long as it is told to', async () => {
+    const drained = draining.drain(0, 1_000);
+    const client = await open();
+    client.write(ask('/'));
+    expect(await readAnswer(client)).toMatchObject({ closes: true });
+    const { port } = server.address() as AddressInfo;
+    await drained;
+    await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('cuts off at its deadline who does not read', async () => {
+    const client = await open();
+    client.write(ask('/large'));
+    await once(client, 'readable');
+    await draining.drain(100);
+    expect(client.bytesRead).toBeLessThan(LARGE.length);
+  });
+});

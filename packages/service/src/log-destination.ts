@@ -1,0 +1,115 @@
+/**
+ * Where a service's log goes: a file descriptor, written in the background. It may stall, be full or be gone: lines are
+ * then kept up to a bound, later ones are lost and counted, and the service goes on. Each line has a maximum length.
+ *
+ * Not `pino.destination`: an error of it that nobody handles ends the process, and what it has not written it tries to
+ * write when the process exits, for ever if the disk is full.
+ */
+import sonicBoom from 'sonic-boom';
+import { inTime } from './waiting.js';
+
+/** How much may wait to be written. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+const RETRY_MS = 1_000;
+
+export class LogDestination {
+  readonly #output: sonicBoom.SonicBoom;
+  readonly #retry: NodeJS.Timeout;
+  readonly #onRecovery: (lostLines: number) => void;
+  #lostLines = 0;
+  #ended = false;
+
+  /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
+  constructor(fd: number, onRecovery: (lostLines: number) => void) {
+    this.#onRecovery = onRecovery;
+    // With a least length of one, `flush` starts a write that has failed again.
+    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: 1, maxLength: MAX_WAITING_BYTES });
+    // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
+    this.#output.on('error', () => undefined);
+    this.#output.on('drop', () => {
+      this.#lostLines += 1;
+    });
+    this.#output.on('drain', () => this.#reportLoss());
+    this.#retry = setInterval(() => this.#output.flush(), RETRY_MS).unref();
+  }
+
+  /** Never throws, and never waits. */
+  write(line: string): void {
+    if (this.#ended) return;
+    this.#output.write(limitLine(line));
+  }
+
+  /** Writes what is left, if that is possible and takes no longer than the deadline. Later lines are lost. */
+  async end(deadlineMs: number): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearInterval(this.#retry);
+    const over = new Promise((resolve) => this.#output.once('close', resolve).once('error', resolve));
+    this.#output.end();
+    await inTime('the reader of the log', over, deadlineMs).catch(() => undefined);
+  }
+
+  #reportLoss(): void {
+    const lost = this.#lostLines;
+    if (lost === 0) return;
+    this.#lostLines = 0;
+    this.#onRecovery(lost);
+  }
+}
+
+/** The newline included. Docker hands on longer lines in parts of this size. */
+export const MAX_LINE_BYTES = 16 * 1024;
+
+interface Limit {
+  /** Of one text. */
+  readonly characters: number;
+  /** Of one list or object. */
+  readonly items: number;
+  /** How deep lists and objects may lie in each other. */
+  readonly depth: number;
+}
+
+/** Tried in this order until the line is short enough, which it is with the last one: that allows 15 short texts. */
+const LIMITS: readonly Limit[] = [
+  { characters: 4_096, items: 100, depth: 6 },
+  { characters: 1_024, items: 50, depth: 4 },
+  { characters: 256, items: 30, depth: 2 },
+  { characters: 60, items: 15, depth: 1 },
+];
+
+/**
+ * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were
+ * cut, lists and objects miss their last items, and what lies too deep is "…".
+ * @param line one JSON object and a newline, as pino writes it
+ */
+export function limitLine(line: string): string {
+  if (Buffer.byteLength(line) <= MAX_LINE_BYTES) return line;
+  const fields: unknown = JSON.parse(line);
+  let shorter = '';
+  for (const limit of LIMITS) {
+    shorter = `${JSON.stringify({ truncated: true, ...entries(shorten(fields, limit, limit.depth)) })}\n`;
+    if (Buffer.byteLength(shorter) <= MAX_LINE_BYTES) break;
+  }
+  return shorter;
+}
+
+function shorten(value: unknown, limit: Limit, depth: number): unknown {
+  if (typeof value === 'string') return cut(value, limit.characters);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return '…';
+  if (Array.isArray(value)) return value.slice(0, limit.items).map((item) => shorten(item, limit, depth - 1));
+  const kept = Object.entries(value).slice(0, limit.items);
+  return Object.fromEntries(
+    kept.map(([name, field]) => [cut(name, limit.characters), shorten(field, limit, depth - 1)]),
+  );
+}
+
+/** Whole characters: half a surrogate pair would be no valid text. */
+function cut(text: string, characters: number): string {
+  if (text.length <= characters) return text;
+  return `${text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+function entries(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {};
+}

@@ -1,0 +1,109 @@
+/**
+ * Two lanes to ClickHouse, each with one insert in flight, so that late events do not hold up current ones.
+ *
+ * An insert makes a part in each month that it has rows of, and a late event has its cells recomputed before it is
+ * acknowledged: a job of 5,000 events over all months since 1970 takes half a minute. So late rows are cut into slices by
+ * month, an insert of theirs has a few months only, and several late jobs take turns, a month each. A job is stored when all
+ * its slices are; each goes through all steps of `store()`.
+ */
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
+import type { AcceptedEvent, Intake } from './intake.js';
+
+/** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0018. */
+const LATE_MONTHS = 12;
+/** However late hours are sealed: current rows lie in three months at most. */
+const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
+
+export interface LanesOptions extends Omit<BatcherOptions, 'maxMonths'> {
+  /** How long after its end an hour is sealed. */
+  readonly sealDelayMs: number;
+}
+
+/** The rows of a job by the lane that they take. */
+export interface Split {
+  readonly current: readonly Slice[];
+  readonly late: readonly Slice[];
+}
+
+export class Lanes {
+  readonly #current: Batcher;
+  readonly #late: Batcher;
+  readonly #sealDelayMs: number;
+
+  constructor({ sealDelayMs, ...options }: LanesOptions) {
+    this.#current = new Batcher(options);
+    this.#late = new Batcher({ ...options, maxMonths: LATE_MONTHS });
+    this.#sealDelayMs = sealDelayMs;
+  }
+
+  /** Rows that are collected and not in an insert yet. */
+  get pendingRows(): number {
+    return this.#current.pendingRows + this.#late.pendingRows;
+  }
+
+  split(intake: Intake, now: EpochMs): Split {
+    return splitByAge(intake, currentSince(now, this.#sealDelayMs));
+  }
+
+  /**
+   * Resolves when all rows are durable, and rejects as the store does, when nothing of the job is under way any more.
+   * @throws when the lanes have stopped
+   */
+  async add({ current, late }: Split): Promise<void> {
+    const outcomes = await Promise.allSettled([...this.#current.addAll(current), ...this.#late.addAll(late)]);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  flushNow(): void {
+    this.#current.flushNow();
+    this.#late.flushNow();
+  }
+
+  /** @throws as {@link Batcher.stop} does */
+  stop(): void {
+    this.#current.stop();
+    this.#late.stop();
+  }
+}
+
+/** The first instant of the hours that are not sealed yet, by the clock. A clock that is wrong costs time alone. */
+export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
+  const due = now - sealDelayMs;
+  return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
+}
+
+/** A refused event is as old as its job, because its table is divided by that time. */
+export function splitByAge(intake: Intake, since: EpochMs): Split {
+  const { job, accepted, rejected } = intake;
+  const isLate = ({ priced }: AcceptedEvent) => priced.timestamp < since;
+  const lateAccepted = accepted.filter(isLate);
+  const areRejectedLate = rejected.length > 0 && job.receivedAt < since;
+  if (lateAccepted.length === 0 && !areRejectedLate) return { current: [{ intake }], late: [] };
+
+  const months = new Map<number, { accepted: AcceptedEvent[]; rejected: Intake['rejected'] }>();
+  const sliceOf = (time: EpochMs) => {
+    const month = monthOf(time);
+    const slice = months.get(month) ?? { accepted: [], rejected: [] };
+    months.set(month, slice);
+    return slice;
+  };
+  for (const event of lateAccepted) sliceOf(event.priced.timestamp).accepted.push(event);
+  if (areRejectedLate) sliceOf(job.receivedAt).rejected = rejected;
+
+  const current = {
+    job,
+    accepted: accepted.filter((event) => !isLate(event)),
+    rejected: areRejectedLate ? [] : rejected,
+  };
+  return {
+    current: current.accepted.length + current.rejected.length > 0 ? [{ intake: current }] : [],
+    late: [...months].map(([month, slice]) => ({ month, intake: { job, ...slice } })),
+  };
+}
+
+/** Counted from the year 0. */
+function monthOf(time: EpochMs): number {
+  const date = new Date(time);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}

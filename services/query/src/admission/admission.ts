@@ -1,0 +1,257 @@
+/**
+ * Who may ask, how often, and how many statements at once: what keeps one account from being in the way of another. A request
+ * enters once its account is known, which counts it, and takes its turn before its first statement. How the parts work
+ * together, and why: docs/decisions/0014.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Warehouse } from '@meterline/warehouse';
+import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import { type ApiError, ClientGone, overloaded, tooManyRequests, tooManyStatements } from '../http/errors.js';
+import { BUSY_SETTINGS, BusyAccounts } from './busy-accounts.js';
+import { accountKey, callerKey, FairSlots, type Party, type Release } from './fair-slots.js';
+import { limitField, type Policy, policyField, type RateStates } from './limits.js';
+import {
+  type Lease,
+  LocalRate,
+  type PartyLimits,
+  type RateState,
+  type SharedAnswer,
+  type SharedLimits,
+} from './shared-limits.js';
+
+export interface AdmissionLimits extends PartyLimits {
+  /** Statements at once in this process, of all accounts. */
+  readonly process: number;
+  /** How long a request waits for its turn. */
+  readonly maxWaitMs: number;
+  /** How many requests may wait in this process: of one account, and of all. */
+  readonly maxWaitingOfAccount: number;
+  readonly maxWaiting: number;
+}
+
+/** Called for each request that was not answered because of a limit. */
+export type RefusalObserver = (reason: 'rate' | 'statements' | 'overload') => void;
+
+export interface AdmissionOptions {
+  readonly limits: AdmissionLimits;
+  readonly shared: SharedLimits;
+  readonly warehouse: Warehouse;
+  readonly observeRefusal?: RefusalObserver | undefined;
+}
+
+/** A request that was counted. */
+export interface Visit {
+  /**
+   * Waits for the request's turn. @returns the warehouse for its statements, one at a time, which end when the client goes
+   * @throws ApiError `too_many_statements`, `overloaded`; ClientGone
+   */
+  turn(): Promise<Warehouse>;
+  /** When no statement is under way any more. Must be called, and may be called twice. */
+  leave(): void;
+}
+
+/** While Redis does not answer, it is left alone for so long, and this process counts alone. */
+const ALONE_MS = 1_000;
+/** When all statements of an account run in other processes, they are asked again so much later. */
+const RETRY_LEASE_MS = 75;
+/** A caller that returns earlier than it was told waits this much longer for its refusal, so that refusals do not keep this process busy. */
+const IMPATIENT_MS = 1_000;
+const MAX_IMPATIENT = 500;
+const MAX_CALLERS = 10_000;
+const NOTHING_LEFT: RateState = { waitMs: 0, remaining: 0 };
+
+export class Admission {
+  readonly slots: FairSlots;
+  readonly #options: AdmissionOptions;
+  readonly #local = new LocalRate();
+  readonly #busy = new BusyAccounts();
+  /** When callers that were refused may return. */
+  readonly #refusedUntil = new LRUCache<string, number>({ max: MAX_CALLERS });
+  readonly #pauses = new Map<string, Promise<void>>();
+  /** When Redis last said that all statements of an account were taken. */
+  readonly #busyElsewhereAt = new LRUCache<string, number>({ max: MAX_CALLERS });
+  #impatient = 0;
+  #aloneUntil = 0;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    this.slots = new FairSlots(options.limits);
+  }
+
+  /**
+   * Counts a request of a caller that may see the account.
+   * @param asksWarehouse whether it will take a turn
+   * @throws ApiError `too_many_requests`
+   */
+  async enter(party: Party, response: Response, asksWarehouse: boolean): Promise<Visit> {
+    const { limits } = this.#options;
+    const signal = goneSignal(response);
+    const release = asksWarehouse ? this.slots.tryTake(party) : undefined;
+    const answer = await this.#ask(party, { counts: true, leases: release !== undefined }).catch((error: unknown) => {
+      release?.();
+      throw error;
+    });
+    response.set({ 'RateLimit-Policy': policyField(limits), RateLimit: limitField(answer, limits) });
+    const visit = new CountedVisit(this, party, signal, response, answer);
+    if (answer.account.waitMs > 0 || answer.caller.waitMs > 0) {
+      release?.();
+      throw await this.#refusedByRate(party, answer, signal);
+    }
+    if (answer.lease === 'busy') this.#pause(party.account);
+    if (release && answer.lease !== 'busy') visit.hold(release, answer.lease);
+    else release?.();
+    return visit;
+  }
+
+  /** Waits until this process has a slot and all processes together have a statement left for the party. */
+  async take(party: Party, signal: AbortSignal): Promise<readonly [Release, Lease | undefined]> {
+    for (;;) {
+      await this.#pauses.get(party.account);
+      const release = await this.slots.take(party, signal);
+      const { lease } = await this.#ask(party, { counts: false, leases: true }).catch((error: unknown) => {
+        release();
+        throw error;
+      });
+      if (lease !== 'busy') return [release, lease];
+      release();
+      this.#pause(party.account);
+    }
+  }
+
+  /** @returns why a request that has waited to its end, or may not wait at all, is refused */
+  refusal(party: Party, states: RateStates, response: Response): ApiError {
+    const { limits } = this.#options;
+    const busyElsewhereAt = this.#busyElsewhereAt.get(party.account) ?? Number.NEGATIVE_INFINITY;
+    const isItsOwn = this.slots.hasItsShare(party) || performance.now() - busyElsewhereAt < limits.maxWaitMs;
+    this.#options.observeRefusal?.(isItsOwn ? 'statements' : 'overload');
+    if (!isItsOwn) return overloaded();
+    const policy: Policy = limits.caller < limits.account ? 'caller-statements' : 'account-statements';
+    response.set('RateLimit', limitField(states, limits, policy));
+    return tooManyStatements(limits.account, limits.caller);
+  }
+
+  mayWait({ account }: Party): boolean {
+    const { maxWaiting, maxWaitingOfAccount } = this.#options.limits;
+    return this.slots.waiting < maxWaiting && this.slots.waitingOf(account) < maxWaitingOfAccount;
+  }
+
+  get maxWaitMs(): number {
+    return this.#options.limits.maxWaitMs;
+  }
+
+  warehouseFor({ account }: Party, signal: AbortSignal): Warehouse {
+    const settings = this.#busy.isBusy(account, performance.now()) ? BUSY_SETTINGS : {};
+    return this.#options.warehouse.within({ signal, settings });
+  }
+
+  end({ account }: Party, lease: Lease | undefined, ms: number): void {
+    if (lease) this.#options.shared.release(lease);
+    this.#busy.used(account, ms, performance.now());
+  }
+
+  /** Of Redis, or while it does not answer of this process alone. */
+  async #ask(party: Party, what: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
+    if (performance.now() >= this.#aloneUntil) {
+      try {
+        return await this.#options.shared.enter(party, what);
+      } catch {
+        // Redis' own outage is logged where its connection is watched.
+        this.#aloneUntil = performance.now() + ALONE_MS;
+      }
+    }
+    if (!what.counts) return { account: NOTHING_LEFT, caller: NOTHING_LEFT, lease: undefined };
+    const { accountRate, callerRate } = this.#options.limits;
+    const buckets = [
+      { key: accountKey(party), limit: accountRate },
+      { key: callerKey(party), limit: callerRate },
+    ];
+    const [account = NOTHING_LEFT, caller = NOTHING_LEFT] = this.#local.count(buckets, performance.now());
+    return { account, caller, lease: undefined };
+  }
+
+  #pause(account: string): void {
+    this.#busyElsewhereAt.set(account, performance.now());
+    if (this.#pauses.has(account)) return;
+    const pause = delay(RETRY_LEASE_MS * (0.5 + Math.random())).then(() => void this.#pauses.delete(account));
+    this.#pauses.set(account, pause);
+  }
+
+  async #refusedByRate(party: Party, states: RateStates, signal: AbortSignal): Promise<ApiError> {
+    const { accountRate, callerRate } = this.#options.limits;
+    this.#options.observeRefusal?.('rate');
+    const key = callerKey(party);
+    const isImpatient = (this.#refusedUntil.get(key) ?? 0) > performance.now();
+    const waitMs = Math.max(states.account.waitMs, states.caller.waitMs);
+    this.#refusedUntil.set(key, performance.now() + waitMs);
+    if (isImpatient && this.#impatient < MAX_IMPATIENT) {
+      this.#impatient += 1;
+      await delay(IMPATIENT_MS, undefined, { signal }).catch(() => undefined);
+      this.#impatient -= 1;
+    }
+    return states.account.waitMs > states.caller.waitMs
+      ? tooManyRequests('account', accountRate, waitMs)
+      : tooManyRequests('caller', callerRate, waitMs);
+  }
+}
+
+class CountedVisit implements Visit {
+  readonly #admission: Admission;
+  readonly #party: Party;
+  readonly #gone: AbortSignal;
+  readonly #response: Response;
+  readonly #states: RateStates;
+  #held: { readonly release: Release; readonly lease: Lease | undefined; readonly sinceMs: number } | undefined;
+
+  constructor(admission: Admission, party: Party, gone: AbortSignal, response: Response, states: RateStates) {
+    this.#admission = admission;
+    this.#party = party;
+    this.#gone = gone;
+    this.#response = response;
+    this.#states = states;
+  }
+
+  hold(release: Release, lease: Lease | undefined): void {
+    this.#held = { release, lease, sinceMs: performance.now() };
+  }
+
+  async turn(): Promise<Warehouse> {
+    if (!this.#held) this.hold(...(await this.#wait()));
+    this.#gone.throwIfAborted();
+    return this.#admission.warehouseFor(this.#party, this.#gone);
+  }
+
+  leave(): void {
+    if (!this.#held) return;
+    const { release, lease, sinceMs } = this.#held;
+    this.#held = undefined;
+    this.#admission.end(this.#party, lease, performance.now() - sinceMs);
+    release();
+  }
+
+  async #wait(): Promise<readonly [Release, Lease | undefined]> {
+    if (!this.#admission.mayWait(this.#party)) throw this.#refusal();
+    const deadline = AbortSignal.timeout(this.#admission.maxWaitMs);
+    try {
+      return await this.#admission.take(this.#party, AbortSignal.any([this.#gone, deadline]));
+    } catch (error) {
+      this.#gone.throwIfAborted();
+      if (deadline.aborted) throw this.#refusal();
+      throw error;
+    }
+  }
+
+  #refusal(): ApiError {
+    return this.#admission.refusal(this.#party, this.#states, this.#response);
+  }
+}
+
+/** Aborted when the client closes the connection before it has its answer. */
+function goneSignal(response: Response): AbortSignal {
+  const gone = new AbortController();
+  if (response.closed) gone.abort(new ClientGone());
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new ClientGone());
+  });
+  return gone.signal;
+}

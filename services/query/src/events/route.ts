@@ -1,0 +1,159 @@
+/**
+ * GET /v0/accounts/{accountId}/events: the events behind a figure, with what they cost and why. For admins: events name
+ * workspaces. An extension of the platform's API.
+ */
+import {
+  decimalText,
+  ENTRY_FIELD,
+  formatTimestamp,
+  GROUP_BY_DIMENSIONS,
+  isBillingDimension,
+  type PriceBook,
+} from '@meterline/catalog';
+import { DEFAULT_EVENTS_PAGE, EVENTS_PARAMETERS, REPEATABLE_PARAMETERS } from '@meterline/catalog/api';
+import {
+  type ListedEvent,
+  placeOf,
+  readEventList,
+  readPriceBook,
+  type StoredPayload,
+  type Warehouse,
+} from '@meterline/warehouse';
+import type { RequestHandler } from 'express';
+import { z } from 'zod';
+import type { Admission } from '../admission/admission.js';
+import { type Authenticate, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
+import type { CursorCodec } from '../http/cursor-codec.js';
+import { orStorageUnavailable } from '../http/errors.js';
+import { QueryParameters } from '../http/query-parameters.js';
+import { applyVersion, rawQuery } from '../http/request-checks.js';
+import type { UnsentBytes } from '../http/unread-answers.js';
+import { readFilters, readWindow } from '../metrics/request.js';
+import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
+
+interface EventsRouteDependencies {
+  readonly admission: Admission;
+  readonly authenticate: Authenticate;
+  readonly cursors: CursorCodec;
+  readonly unsent: UnsentBytes;
+}
+
+/** The last event of the page before. */
+const eventPlace = z.object({ hour: z.int(), eventId: z.uuid() });
+
+export function eventsRoute({
+  admission,
+  authenticate,
+  cursors,
+  unsent,
+}: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
+  const books = new PriceBooks();
+  return async (request, response) => {
+    const { accountId } = request.params;
+    const caller = await authenticate(request);
+    applyVersion(request, response);
+    requireScope(caller, 'admin');
+    requireAdmin(requireMembership(caller, accountId));
+
+    const party = { account: accountId, caller: caller.id };
+    const visit = await admission.enter(party, response, true);
+    try {
+      const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
+      const binding = ['events', accountId, selection];
+      const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
+
+      unsent.requireRoom(party);
+      const warehouse = await visit.turn();
+      const question = { ...selection, accountId, after, limit };
+      const { events, hasMore } = await orStorageUnavailable(readEventList(warehouse, question));
+      const known = await orStorageUnavailable(books.of(warehouse, events));
+      visit.leave();
+      const last = events.at(-1);
+      const nextCursor = hasMore && last ? cursors.issue(binding, placeOf(last.newest)) : '';
+      const page = {
+        data: events.map((event) => eventJson(event, accountId, known)),
+        meta: { hasMore: nextCursor !== '', nextCursor },
+      };
+      unsent.sendJson(request, response, party, writeJson(page));
+    } finally {
+      visit.leave();
+    }
+  };
+}
+
+/** @throws ApiError `invalid_parameter` with every fault */
+function parseEventsRequest(rawQuery: string) {
+  const parameters = new QueryParameters(rawQuery, {
+    names: Object.keys(EVENTS_PARAMETERS),
+    mayBeEmpty: ['cursor'],
+    mayRepeat: REPEATABLE_PARAMETERS,
+  });
+  const window = readWindow(parameters);
+  const filters = readFilters(parameters);
+  const includesVoided = parameters.optional('includeVoided', EVENTS_PARAMETERS.includeVoided) ?? false;
+  const limit = parameters.optional('limit', EVENTS_PARAMETERS.limit) ?? DEFAULT_EVENTS_PAGE;
+  const cursor = parameters.optional('cursor', EVENTS_PARAMETERS.cursor) ?? '';
+  if (!window || !parameters.areValid) throw parameters.refusal();
+  return { window, filters, includesVoided, limit, cursor };
+}
+
+type KnownBooks = ReadonlyMap<number, PriceBook>;
+
+/** Price books by version. A version means the same prices for ever, so one that was read is kept; there are few. */
+class PriceBooks {
+  readonly #books = new Map<number, PriceBook>();
+
+  /** Those that the events were priced with, as far as they are registered. */
+  async of(warehouse: Warehouse, events: readonly ListedEvent[]): Promise<KnownBooks> {
+    const versions = new Set(
+      events.flatMap(({ newest, replaced }) => [newest, ...replaced].map(({ price_book }) => price_book)),
+    );
+    for (const version of versions) {
+      if (this.#books.has(version)) continue;
+      const book = await readPriceBook(warehouse, version);
+      if (book) this.#books.set(version, book);
+    }
+    return this.#books;
+  }
+}
+
+function eventJson({ newest, replaced }: ListedEvent, accountId: string, books: KnownBooks): ExactJson {
+  return {
+    eventId: newest.id,
+    ...payloadJson(newest, accountId, books),
+    history: replaced.map((payload) => payloadJson(payload, accountId, books)),
+  };
+}
+
+function payloadJson(
+  payload: StoredPayload,
+  accountId: string,
+  books: KnownBooks,
+): Readonly<Record<string, ExactJson | undefined>> {
+  return {
+    timestamp: formatTimestamp(payload.at),
+    ...Object.fromEntries(GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], payload[dimension]])),
+    usage: exactNumber(payload.usage),
+    cost: exactNumber(payload.cost),
+    voided: payload.voided,
+    revision: wholeNumber(payload.revision),
+    priceRevision: wholeNumber(payload.price_revision),
+    priceBook: wholeNumber(payload.price_book),
+    price: priceJson(payload, accountId, books),
+  };
+}
+
+function priceJson(payload: StoredPayload, accountId: string, books: KnownBooks): ExactJson | undefined {
+  const { billing_dimension: dimension, price_book: version, at } = payload;
+  const price = isBillingDimension(dimension) ? books.get(version)?.priceAt(accountId, dimension, at) : undefined;
+  if (!price) return undefined;
+  return {
+    amount: exactNumber(decimalText(price.amount)),
+    per: exactNumber(decimalText(price.per)),
+    effectiveFrom: formatTimestamp(price.effectiveFrom),
+  };
+}
+
+function wholeNumber(value: number): RawJson {
+  return new RawJson(String(value));
+}

@@ -1,0 +1,111 @@
+/** What is attacked: ClickHouse, Redis, the query service and workers, all of this run alone. */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type Role } from '@meterline/access';
+import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { type LocalStack, type RunningClickHouse, startLocalStack } from '@meterline/local-stack';
+import { createWarehouse, migrate, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { Queue, QueueEvents } from 'bullmq';
+import { Redis } from 'ioredis';
+import {
+  killServices,
+  type QueryProcess,
+  type ServiceEnvironment,
+  type ServiceProcess,
+  startIngest,
+  startQuery,
+} from '../services.js';
+import { databaseVariables } from '../stack.js';
+
+const DATABASE = 'meterline';
+export const CURSOR_SECRET = 'a secret of the attacks, 32 characters or more';
+
+export class AttackSite {
+  readonly redis: Redis;
+  readonly warehouse: Warehouse;
+  readonly #stack: LocalStack;
+  readonly #keys: ApiKeyStore;
+
+  private constructor(stack: LocalStack, warehouse: Warehouse) {
+    this.#stack = stack;
+    this.redis = new Redis(stack.redis.url);
+    this.warehouse = warehouse;
+    this.#keys = new ApiKeyStore(this.redis, new AccountDirectory(this.redis, REDIS_PREFIX), REDIS_PREFIX);
+  }
+
+  static async open(): Promise<AttackSite> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'meterline-attack-'));
+    try {
+      const stack = await startLocalStack({ dataDir });
+      const options = databaseOf(stack);
+      await migrate(options);
+      return new AttackSite(stack, createWarehouse(options));
+    } catch (error) {
+      await rm(dataDir, { recursive: true });
+      throw error;
+    }
+  }
+
+  get redisUrl(): string {
+    return this.#stack.redis.url;
+  }
+
+  get clickhouse(): RunningClickHouse {
+    return this.#stack.clickhouse;
+  }
+
+  /** Where the local stack keeps what it has. */
+  get directory(): string {
+    return this.#stack.directory.path;
+  }
+
+  get environment(): ServiceEnvironment {
+    return { REDIS_URL: this.redisUrl, CURSOR_SECRET, ...databaseVariables(databaseOf(this.#stack)) };
+  }
+
+  startQuery(env: ServiceEnvironment = {}): Promise<QueryProcess> {
+    return startQuery({ ...this.environment, ...env });
+  }
+
+  startWorker(env: ServiceEnvironment = {}): Promise<ServiceProcess> {
+    return startIngest({ ...this.environment, ...env });
+  }
+
+  /** Sends events through the queue to a worker of its own and waits until they are stored. */
+  async store(events: readonly UsageEventInput[]): Promise<void> {
+    const prefix = `store-${randomUUID()}`;
+    const worker = await this.startWorker({ QUEUE_PREFIX: prefix });
+    const queue = new Queue(QUEUE_NAME, { prefix, connection: { url: this.redisUrl } });
+    const ended = new QueueEvents(QUEUE_NAME, { prefix, connection: { url: this.redisUrl } });
+    const job = await queue.add('usage', { events });
+    await job.waitUntilFinished(ended);
+    await Promise.all([queue.close(), ended.close(), worker.stop()]);
+  }
+
+  /** The text of a new key. */
+  async key(account: string, role: Role = 'admin'): Promise<string> {
+    return (await this.#keys.create({ account, role, clientId: `attack ${role}` }, new Date())).key;
+  }
+
+  async revokedKey(account: string): Promise<string> {
+    const { key, keyId } = await this.#keys.create({ account, role: 'admin', clientId: 'revoked' }, new Date());
+    await this.#keys.revoke(keyId, new Date());
+    return key;
+  }
+
+  /** Ends every process and removes every file. */
+  async close(): Promise<void> {
+    await killServices();
+    this.redis.disconnect();
+    await this.warehouse.close();
+    await Promise.all([this.#stack.clickhouse.kill(), this.#stack.redis.kill()]);
+    await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
+  }
+}
+
+function databaseOf({ clickhouse }: LocalStack): WarehouseOptions {
+  const { url, user, password } = clickhouse;
+  return { url, user, password, database: DATABASE, application: 'attack' };
+}

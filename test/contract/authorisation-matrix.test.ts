@@ -1,0 +1,295 @@
+/**
+ * The authorisation matrix: every operation for every kind of caller. A cell is the status and, of an error, its code. An
+ * operation that the OpenAPI document has and the table has not fails, and so does one that needs credentials and is asked
+ * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createOpenApiDocument, createTokenVerifier } from '@meterline/query';
+import { pino } from 'pino';
+import { DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';
+import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer, unsigned } from './token-issuer.js';
+
+let api: TestApi;
+let issuer: TokenIssuer;
+
+beforeAll(async () => {
+  issuer = await startTokenIssuer();
+  const { jwksUrl } = issuer;
+  api = await startApi({
+    protectedResource: { issuer: ISSUER, publicUrl: undefined },
+    tokens: createTokenVerifier({
+      jwksUrl,
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keptMs: 60_000,
+      clock: () => NOW,
+      log: pino({ level: 'silent' }),
+    }),
+  });
+  await api.key('acme', 'member', 'automaton');
+  await api.seed([event({ workspace: 'main' }), event({ accountId: 'globex' })]);
+});
+afterAll(async () => {
+  await api.stop();
+  await issuer.close();
+});
+
+interface Operation {
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** As in the OpenAPI document. */
+  readonly path: string;
+  /** Where it is sent; by default, the path. */
+  readonly target?: () => string | Promise<string>;
+  readonly body?: string;
+}
+
+const METRICS = '/v0/accounts/{accountId}/metrics';
+const KEYS = '/v0/service_accounts/{clientId}/api_keys';
+const KEY = `${KEYS}/{apiKeyId}`;
+const keyPath = (clientId: string, key: string) => `/v0/service_accounts/${clientId}/api_keys/${key.split('_')[1]}`;
+
+const get = (path: string, target: string) => ({ method: 'GET', path, target: () => target }) as const;
+const ofMetrics = (query = {}) => get(METRICS, metricsPath('acme', { ...DAY, ...query }));
+const enumOf = (name: string, query: Record<string, string> = {}) => {
+  const search = String(new URLSearchParams(query));
+  return get(`${METRICS}/enums/${name}`, `/v0/accounts/acme/metrics/enums/${name}${search && `?${search}`}`);
+};
+/** What is asked for: always of the account acme. */
+const OPERATIONS: readonly Operation[] = [
+  { name: 'metrics', ...ofMetrics() },
+  { name: 'by workspace', ...ofMetrics({ groupBy: 'workspace' }) },
+  { name: 'of a workspace', ...ofMetrics({ workspace: 'main' }) },
+  { name: 'dimensions', ...enumOf('group-by') },
+  { name: 'resource types', ...enumOf('resource-types', DAY) },
+  { name: 'resource types of a workspace', ...enumOf('resource-types', { ...DAY, workspace: 'main' }) },
+  { name: 'billing dimensions', ...enumOf('billing-dimensions') },
+  { name: 'accounts', method: 'GET', path: '/v0/accounts' },
+  {
+    name: "another's key",
+    method: 'DELETE',
+    path: KEY,
+    target: async () => keyPath('robot', await api.key('acme', 'member', 'robot')),
+  },
+  { name: 'no key', method: 'DELETE', path: KEY, target: () => keyPath('robot', `mlk_${'0'.repeat(24)}_`) },
+  { name: 'keys', ...get(KEYS, KEYS.replace('{clientId}', 'automaton')) },
+  {
+    name: 'a new key',
+    method: 'POST',
+    path: KEYS,
+    target: () => KEYS.replace('{clientId}', 'new'),
+    body: '{"role":"member","account":"acme"}',
+  },
+  {
+    name: 'events',
+    ...get('/v0/accounts/{accountId}/events', `/v0/accounts/acme/events?${new URLSearchParams(DAY)}`),
+  },
+  { name: 'where tokens come from', method: 'GET', path: '/.well-known/oauth-protected-resource' },
+  { name: 'health', method: 'GET', path: '/healthz' },
+  { name: 'readiness', method: 'GET', path: '/readyz' },
+];
+
+/** The outcome of each operation, in the order above. The last three ask for no credentials and read none. */
+type Outcomes = readonly string[];
+
+const OPEN = ['200', '200', '200'];
+/** The places of the operations on a service account's keys. */
+const [LIST, CREATE] = [10, 11];
+const all = (outcome: string): Outcomes => [...Array(13).fill(outcome), ...OPEN];
+const of = (text: string): Outcomes => [...text.split(' | '), ...OPEN];
+
+const REFUSED = all('401 unauthorized');
+const CONFLICTING = all('400 conflicting_credentials');
+const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200');
+const MEMBER = of(
+  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+);
+const STRANGER = of(
+  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+);
+/** An admin of another account may list and create keys, but not of this one. */
+const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
+const UNSCOPED = all('403 insufficient_scope');
+/** What is left of it for a token that has only one scope. */
+const onlyReading = (outcomes: Outcomes) =>
+  outcomes.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 insufficient_scope'));
+const onlyListing = (outcomes: Outcomes) => UNSCOPED.with(LIST, outcomes[LIST] ?? '');
+const onlyWriting = (outcomes: Outcomes) =>
+  [8, 9, CREATE].reduce((some, index) => some.with(index, outcomes[index] ?? ''), UNSCOPED);
+
+type Headers = Readonly<Record<string, string>>;
+
+const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
+const svcBearer = (token: string): Headers => ({ 'x-svc-authorization': `Bearer ${token}` });
+const admin = () => api.key('acme');
+
+const seconds = Math.floor(NOW.getTime() / 1_000);
+const CLAIMS = {
+  iss: ISSUER,
+  aud: AUDIENCE,
+  sub: 'user-1',
+  exp: seconds + 60,
+  scope: 'admin apiKey:list apiKey:write',
+};
+const IN_ACME = { acme: 'admin' };
+const token = async (claims: Readonly<Record<string, unknown>>) => bearer(await issuer.sign({ ...CLAIMS, ...claims }));
+const admins = (claims: Readonly<Record<string, unknown>>) => () => token({ accounts: IN_ACME, ...claims });
+
+async function revoked(): Promise<string> {
+  const key = await api.key('acme', 'admin', 'gone');
+  await api.keys.revoke(key.split('_')[1] ?? '', NOW);
+  return key;
+}
+
+async function expired(): Promise<string> {
+  const before = new Date(NOW.getTime() - 1);
+  return (await api.keys.create({ account: 'acme', role: 'admin', clientId: 'late', expiresAt: NOW }, before)).key;
+}
+
+async function changed(): Promise<string> {
+  const key = await admin();
+  return key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+}
+
+async function withOtherClaims(): Promise<string> {
+  const [header, , signature] = (await issuer.sign({ ...CLAIMS, accounts: {} })).split('.');
+  const claims = Buffer.from(JSON.stringify({ ...CLAIMS, accounts: IN_ACME })).toString('base64url');
+  return `${header}.${claims}.${signature}`;
+}
+
+/** Each kind of caller: the headers that it sends, and what it gets. */
+const CALLERS: readonly (readonly [kind: string, headers: () => Headers | Promise<Headers>, outcomes: Outcomes])[] = [
+  ['nobody', () => ({}), REFUSED],
+  ['an empty Authorization', () => ({ authorization: '' }), REFUSED],
+  ['a scheme without a token', () => ({ authorization: 'Bearer' }), REFUSED],
+  ['garbage', () => bearer('garbage'), REFUSED],
+  ['two words', async () => ({ authorization: `Bearer ${await admin()} x` }), REFUSED],
+  ['an admin key without a scheme', async () => ({ authorization: await admin() }), REFUSED],
+  ['Basic', async () => ({ authorization: `Basic ${Buffer.from(`${await admin()}:`).toString('base64')}` }), REFUSED],
+  ['another scheme with an admin key', async () => ({ authorization: `Token ${await admin()}` }), REFUSED],
+  ['a key in the query’s place: a cookie', async () => ({ cookie: `authorization=Bearer ${await admin()}` }), REFUSED],
+  ['a key that never was', () => bearer(`mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`), REFUSED],
+  ['a key with one wrong digit', async () => bearer(await changed()), REFUSED],
+  ['a revoked key', async () => bearer(await revoked()), REFUSED],
+  ['an expired key', async () => bearer(await expired()), REFUSED],
+  ['an admin key', async () => bearer(await admin()), ADMIN],
+  ['an admin key in X-Svc-Authorization', async () => svcBearer(await admin()), ADMIN],
+  ['an admin key in both headers', () => admin().then((key) => ({ ...bearer(key), ...svcBearer(key) })), ADMIN],
+  ['a member key', async () => bearer(await api.key('acme', 'member')), MEMBER],
+  ['a member key in X-Svc-Authorization', async () => svcBearer(await api.key('acme', 'member')), MEMBER],
+  ['an admin key of another account', async () => bearer(await api.key('globex')), FOREIGN_ADMIN],
+  ['a member key of another account', async () => bearer(await api.key('globex', 'member')), STRANGER],
+  ['an admin key of ACME', async () => bearer(await api.key('ACME')), FOREIGN_ADMIN],
+  ['two admin keys', async () => ({ ...bearer(await admin()), ...svcBearer(await admin()) }), CONFLICTING],
+  [
+    'an admin key and a member key',
+    async () => ({ ...bearer(await admin()), ...svcBearer(await api.key('acme', 'member')) }),
+    CONFLICTING,
+  ],
+  [
+    'an admin key and a token',
+    async () => ({ ...svcBearer(await admin()), ...(await token({ accounts: IN_ACME })) }),
+    CONFLICTING,
+  ],
+  ['an admin key and garbage', async () => ({ ...bearer(await admin()), ...svcBearer('garbage') }), CONFLICTING],
+  ['an admin token', admins({}), ADMIN],
+  ['a member token', admins({ accounts: { acme: 'member' } }), MEMBER],
+  ['an admin token of two accounts', admins({ accounts: { globex: 'member', acme: 'admin' } }), ADMIN],
+  ['an admin token of another account', admins({ accounts: { globex: 'admin' } }), FOREIGN_ADMIN],
+  ['an admin token of ACME', admins({ accounts: { ACME: 'admin' } }), FOREIGN_ADMIN],
+  ['a token of no account', admins({ accounts: {} }), STRANGER],
+  ['a token without accounts', admins({ accounts: undefined }), STRANGER],
+  ['a token with a role that does not exist', admins({ accounts: { acme: 'owner' } }), STRANGER],
+  ['an admin token without scopes', admins({ scope: undefined }), UNSCOPED],
+  ['an admin token with another scope', admins({ scope: 'administrator jobs:list' }), UNSCOPED],
+  ['an admin token with the scope admin', admins({ scope: 'admin' }), onlyReading(ADMIN)],
+  [
+    'a member token with the scope admin',
+    admins({ scope: 'admin', accounts: { acme: 'member' } }),
+    onlyReading(MEMBER),
+  ],
+  [
+    'a stranger’s token with the scope admin',
+    admins({ scope: 'admin', accounts: { globex: 'admin' } }),
+    onlyReading(STRANGER),
+  ],
+  ['an admin token with the scope apiKey:write', admins({ scope: 'apiKey:write' }), onlyWriting(ADMIN)],
+  [
+    'a member token with the scope apiKey:write',
+    admins({ scope: 'apiKey:write', accounts: { acme: 'member' } }),
+    onlyWriting(MEMBER),
+  ],
+  ['an admin token with the scope apiKey:list', admins({ scope: 'apiKey:list' }), onlyListing(ADMIN)],
+  [
+    'a member token with the scope apiKey:list',
+    admins({ scope: 'apiKey:list', accounts: { acme: 'member' } }),
+    onlyListing(MEMBER),
+  ],
+  ['an expired token', admins({ exp: seconds - 1 }), REFUSED],
+  ['a token that never expires', admins({ exp: undefined }), REFUSED],
+  ['a token that is not valid yet', admins({ nbf: seconds + 60 }), REFUSED],
+  ['a token of another issuer', admins({ iss: 'https://evil.example.com/' }), REFUSED],
+  ['a token for another audience', admins({ aud: 'somebody-else' }), REFUSED],
+  ['a token without a subject', admins({ sub: undefined }), REFUSED],
+  ['a token with broken claims', admins({ accounts: 'acme' }), REFUSED],
+  ['a token with other claims than were signed', async () => bearer(await withOtherClaims()), REFUSED],
+  ['a forged token', async () => bearer(await issuer.forge({ ...CLAIMS, accounts: IN_ACME })), REFUSED],
+  [
+    'a token signed with a shared secret',
+    async () => bearer(await issuer.signWithSharedSecret({ ...CLAIMS, accounts: IN_ACME })),
+    REFUSED,
+  ],
+  ['an unsigned token', () => bearer(unsigned({ ...CLAIMS, accounts: IN_ACME })), REFUSED],
+];
+
+const CHALLENGE =
+  /^Bearer realm="meterline"(, error="invalid_token")?, resource_metadata="http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-protected-resource"$/;
+
+async function outcome({ method, path, target, body }: Operation, headers: Headers): Promise<string> {
+  const answer = await api.request(target ? await target() : path, { method, headers, ...(body && { body }) });
+  if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(CHALLENGE);
+  return answer.status === 200 ? '200' : `${answer.status} ${errorOf(answer).error}`;
+}
+
+describe('the matrix', () => {
+  it('has every operation of the OpenAPI document', () => {
+    const documented = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
+  });
+
+  it('has 53 kinds of callers and 16 operations, 848 cells', () => {
+    expect([CALLERS.length, OPERATIONS.length]).toEqual([53, 16]);
+    for (const [, , outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
+  });
+
+  it.each(CALLERS)('%s', async (_kind, headers, outcomes) => {
+    const sent = await headers();
+    const found = await Promise.all(OPERATIONS.map((operation) => outcome(operation, sent)));
+    const named = (list: Outcomes) => Object.fromEntries(OPERATIONS.map(({ name }, index) => [name, list[index]]));
+    expect(named(found)).toEqual(named(outcomes));
+  });
+});
+
+describe('a method that an operation does not have', () => {
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  const served = ({ path }: Operation) =>
+    OPERATIONS.flatMap((other) => {
+      if (other.path !== path) return [];
+      return other.method === 'GET' ? ['GET', 'HEAD'] : [other.method];
+    });
+
+  it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
+    'is 405 for %s, for an admin and for nobody',
+    async (_name, operation) => {
+      const target = operation.target ? await operation.target() : operation.path;
+      for (const method of others.filter((other) => !served(operation).includes(other))) {
+        for (const headers of [{}, bearer(await admin())]) {
+          const { status } = await api.request(target, { method, headers });
+          expect([method, status]).toEqual([method, 405]);
+        }
+      }
+    },
+  );
+});

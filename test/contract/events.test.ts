@@ -1,0 +1,155 @@
+/** The events behind a figure: which, in what order and pages, at what price, and what they replaced. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
+import { eventPageSchema, readExactJson } from '@meterline/catalog/api';
+import { registerPriceBook } from '@meterline/warehouse';
+import { execute } from '../stack.js';
+import { bearer, DAY, errorOf, event, type Query, readMetrics, startApi, type TestApi } from './fixture.js';
+
+const OVERRIDDEN = new PriceBook({
+  ...DEFAULT_PRICE_BOOK_FILE,
+  version: 7,
+  overrides: [
+    {
+      accountId: 'acme|west',
+      billingDimension: 'sandbox_compute_runtime_gbs',
+      effectiveFrom: '2025-06-01T00:00:00Z',
+      amount: '3.5',
+      per: '1000',
+    },
+  ],
+});
+const id = (index: number) => `018f0000-0000-7000-8000-${String(index).padStart(12, '0')}`;
+
+let api: TestApi;
+const keys = new Map<string, string>();
+beforeAll(async () => {
+  api = await startApi();
+  const { warehouse } = api.dependencies;
+  await registerPriceBook(warehouse, DEFAULT_PRICE_BOOK);
+  await registerPriceBook(warehouse, OVERRIDDEN);
+  // Merges would remove what the histories show.
+  await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
+  for (const account of ['acme', 'globex', 'acme|west']) keys.set(account, await api.key(account));
+  const late = { eventId: id(1), at: '2025-10-01T10:59:59.999Z', resourceName: 'late', usage: '3', cost: '3' };
+  await api.seed([
+    event({ eventId: id(3), at: '2025-10-01T11:00:00Z', resourceUuid: 'box', usage: '0.5', cost: '0.00000575' }),
+    event({ eventId: id(2), at: '2025-10-01T10:00:00Z', usage: '2', cost: '2' }),
+    event({ ...late, usage: '1', cost: '1' }),
+    event({ eventId: id(4), at: '2025-10-01T12:00:00Z', usage: '4', cost: '4' }),
+    event({ eventId: id(5), at: '2025-10-02T00:00:00Z' }),
+    event({ eventId: id(1), accountId: 'globex' }),
+    event({ eventId: id(6), accountId: 'acme|west', usage: '2000', cost: '7', priceBook: 7 }),
+  ]);
+  // The same again, a correction, a second price, and a void: one by one, because of one insert ClickHouse keeps the last.
+  const later = [
+    event({ ...late, usage: '1', cost: '1' }),
+    event({ ...late, usage: '2', cost: '2', revision: 1 }),
+    event({ ...late, revision: 1, priceRevision: 1, priceBook: 9 }),
+    event({ eventId: id(4), at: '2025-10-01T12:00:00Z', usage: '4', cost: '4', revision: 1, voided: true }),
+  ];
+  for (const one of later) await api.seed([one]);
+});
+afterAll(() => api.stop());
+
+function path(account: string, query: Query | string): string {
+  return `/v0/accounts/${encodeURIComponent(account)}/events?${new URLSearchParams(query)}`;
+}
+
+async function read(account: string, query: Query) {
+  const { status, text } = await api.request(path(account, query), bearer(keys.get(account) ?? ''));
+  if (status !== 200) throw new Error(`${status}: ${text}`);
+  return eventPageSchema.parse(readExactJson(text));
+}
+
+describe('the list of events', () => {
+  it('has each event of the window once, as it counts now, by hour and then by id', async () => {
+    const { data, meta } = await read('acme', DAY);
+    expect(data.map(({ eventId, cost, revision }) => [eventId, cost, revision])).toEqual([
+      [id(1), '3', 1],
+      [id(2), '2', 0],
+      [id(3), '0.00000575', 0],
+    ]);
+    expect(meta).toEqual({ hasMore: false, nextCursor: '' });
+  });
+
+  it('adds up to the figure that the same window and filters give', async () => {
+    for (const filter of [{}, { resourceName: 'late' }, { withoutResourceUuid: 'true' }]) {
+      const window = { startTime: '2025-10-01T10:00:00.001Z', endTime: '2025-10-01T11:00:00.001Z' };
+      const { data } = await read('acme', { ...window, ...filter });
+      const figure = await readMetrics(api, 'acme', keys.get('acme') ?? '', { ...window, ...filter });
+      expect(data.reduce((sum, { cost }) => sum + Number(cost), 0)).toBe(figure.summary.totalCost);
+    }
+  });
+
+  it('says what an event replaced, the newest first, and what was sent twice once', async () => {
+    const { data } = await read('acme', { ...DAY, resourceName: 'late' });
+    const [late] = data;
+    expect([late?.revision, late?.priceRevision, late?.priceBook, late?.usage]).toEqual([1, 1, 9, '3']);
+    expect(
+      late?.history.map(({ revision, priceRevision, usage, cost }) => [revision, priceRevision, usage, cost]),
+    ).toEqual([
+      [1, 0, '2', '2'],
+      [0, 0, '1', '1'],
+    ]);
+  });
+
+  it('gives the price in force, and none where the book is not on record', async () => {
+    const [late, other] = (await read('acme', DAY)).data;
+    expect([late?.price, other?.price]).toEqual([
+      undefined,
+      { amount: '0.0000115', per: '1', effectiveFrom: '1970-01-01T00:00:00Z' },
+    ]);
+    const { data } = await read('acme|west', DAY);
+    expect(data.map(({ price, priceBook }) => [price, priceBook])).toEqual([
+      [{ amount: '3.5', per: '1000', effectiveFrom: '2025-06-01T00:00:00Z' }, 7],
+    ]);
+  });
+
+  it('has voided events only if they are asked for', async () => {
+    const { data } = await read('acme', { ...DAY, includeVoided: 'true' });
+    expect(data.map(({ eventId, voided }) => [eventId, voided])).toEqual([
+      [id(1), false],
+      [id(2), false],
+      [id(3), false],
+      [id(4), true],
+    ]);
+    expect(data[3]?.history.map(({ voided, cost }) => [voided, cost])).toEqual([[false, '4']]);
+  });
+
+  it('comes in pages that show every event once, also where an hour is split', async () => {
+    const shown: string[] = [];
+    let cursor = '';
+    do {
+      const page = await read('acme', { ...DAY, limit: '1', cursor });
+      shown.push(...page.data.map(({ eventId }) => eventId));
+      cursor = page.meta.nextCursor;
+    } while (cursor !== '');
+    expect(shown).toEqual([id(1), id(2), id(3)]);
+  });
+});
+
+describe('refused are', () => {
+  it('members, strangers and cursors of another question', async () => {
+    const member = await api.key('acme', 'member');
+    const asMember = await api.request(path('acme', DAY), bearer(member));
+    expect([asMember.status, errorOf(asMember).error]).toEqual([403, 'forbidden']);
+    const asStranger = await api.request(path('acme', DAY), bearer(keys.get('globex') ?? ''));
+    expect(asStranger.status).toBe(403);
+    const { meta } = await read('acme', { ...DAY, limit: '1' });
+    const foreign = { ...DAY, limit: '1', cursor: meta.nextCursor, resourceName: 'late' };
+    const answer = await api.request(path('acme', foreign), bearer(keys.get('acme') ?? ''));
+    expect([answer.status, errorOf(answer).error]).toEqual([400, 'invalid_cursor']);
+  });
+
+  it('parameters that it does not have, with every fault', async () => {
+    const query = { ...DAY, groupBy: 'workspace', includeVoided: 'yes', limit: '0' };
+    const answer = await api.request(path('acme', query), bearer(keys.get('acme') ?? ''));
+    expect(answer.status).toBe(400);
+    expect(
+      errorOf(answer)
+        .details?.map(({ parameter }) => parameter)
+        .sort(),
+    ).toEqual(['groupBy', 'includeVoided', 'limit']);
+  });
+});

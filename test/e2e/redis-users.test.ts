@@ -1,0 +1,120 @@
+/** redis/users.conf: each user can do its work, and a producer can do nothing but enqueue. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { runCommand } from '../cli/run-command.js';
+import { createUsers, type RedisUser, urlOfUser } from '../redis-users.js';
+import { killServices, startIngest, startQuery } from '../services.js';
+import { createTestDatabase, databaseVariables, select, type TestDatabase } from '../stack.js';
+import { usageEvents } from './pipeline.js';
+
+const SECRET = 'the name of a customer';
+
+let dataDir: string;
+let server: RunningRedis;
+let database: TestDatabase;
+let owner: Redis;
+let queue: Queue;
+let producer: Redis;
+
+const urlOf = (user: RedisUser) => urlOfUser(server.url, user);
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-redis-users-'));
+  [server, database] = await Promise.all([startRedis({ dataDir }), createTestDatabase()]);
+  owner = new Redis(server.url);
+  await createUsers(owner);
+  queue = new Queue(QUEUE_NAME, { connection: { url: urlOf('producer') } });
+  producer = new Redis(urlOf('producer'));
+});
+afterAll(async () => {
+  await killServices();
+  await queue.close();
+  for (const redis of [owner, producer]) redis.disconnect();
+  await Promise.all([server.kill(), database.drop()]);
+  await rm(dataDir, { recursive: true });
+});
+
+it('a producer enqueues, a worker stores, an operator makes a key, and the API takes it', async () => {
+  const [first = {}, second = {}, third = {}, fourth = {}] = usageEvents(1, 4);
+  await queue.add('usage', { events: [first] });
+  await queue.addBulk([{ name: 'usage', data: { events: [second] } }]);
+  await queue.add('usage', { events: [third] }, { priority: 2, removeOnComplete: true });
+  await queue.add('usage', { events: [fourth] }, { delay: 1, jobId: 'mine' });
+
+  const env = databaseVariables(database.options);
+  const worker = await startIngest({ ...env, REDIS_URL: urlOf('worker'), SEAL_EVERY_MS: '1000', ADMIN_PORT: '0' });
+  const api = await startQuery({ ...env, REDIS_URL: urlOf('query'), CURSOR_SECRET: 'x'.repeat(32) });
+  const asOperator = { env: { ...env, REDIS_URL: urlOf('operator') } };
+  const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', 'admin', '--json'], asOperator);
+  const { key } = JSON.parse(created.stdout);
+  const count = async () =>
+    (await select<{ n: string }>(database.warehouse, 'SELECT count() AS n FROM usage_events'))[0]?.n;
+  while ((await count()) !== '4') await new Promise((resolve) => setTimeout(resolve, 50));
+
+  const answer = await fetch(`${api.url}/v0/accounts`, {
+    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
+  expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
+  const notAllowed = /NOPERM|can't run this command|can't access at least one of the keys/;
+  for (const service of [worker, api]) expect(service.log()).not.toMatch(notAllowed);
+  expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+});
+
+describe('a producer', () => {
+  let jobId: string;
+  beforeAll(async () => {
+    jobId = String((await queue.add('usage', { events: [SECRET] })).id);
+  });
+
+  it.each<[string, string[]]>([
+    ['write an API key', ['HSET', 'meterline:key:x', 'account', 'acme']],
+    ['write an API key with a script', ['EVAL', "return redis.call('HSET', 'meterline:key:x', 'a', 'b')", '0']],
+    ['read an API key', ['HGET', 'meterline:key:x', 'account']],
+    ['list keys', ['KEYS', '*']],
+    ['scan', ['SCAN', '0']],
+    ['read a job', ['HGETALL', 'bull:usage-events:JOB']],
+    ['read the data of a job', ['HGET', 'bull:usage-events:JOB', 'data']],
+    ['read it with a script', ['EVAL', "return redis.call('HGET', ARGV[1], 'data')", '0', 'bull:usage-events:JOB']],
+    ['delete a job', ['DEL', 'bull:usage-events:JOB']],
+    ['take a job', ['RPOP', 'bull:usage-events:wait']],
+    ['remove one from the list', ['LREM', 'bull:usage-events:wait', '0', 'JOB']],
+    ['rename the list', ['RENAME', 'bull:usage-events:wait', 'bull:usage-events:gone']],
+    ['let a job expire', ['PEXPIRE', 'bull:usage-events:JOB', '1']],
+    ['write to another queue', ['LPUSH', 'bull:meterline-sealing:wait', '1']],
+    ['empty the database', ['FLUSHALL']],
+    ['change the configuration', ['CONFIG', 'SET', 'maxmemory', '1mb']],
+    ['give itself rights', ['ACL', 'SETUSER', 'producer', '+@all']],
+    ['watch others', ['MONITOR']],
+    ['end others', ['CLIENT', 'KILL', 'TYPE', 'normal']],
+    ['flush scripts', ['SCRIPT', 'FLUSH']],
+    ['stop the server', ['SHUTDOWN', 'NOSAVE']],
+    ['write a copy of the data', ['REPLICAOF', '127.0.0.1', '1']],
+    ['publish', ['PUBLISH', 'meterline', 'x']],
+  ])('cannot %s', async (_, [name = '', ...args]) => {
+    const refused = producer.call(name, ...args.map((argument) => argument.replace('JOB', jobId)));
+    await expect(refused).rejects.toThrow(/NOPERM|The user executing the script can't/);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['drain', () => queue.drain()],
+    ['obliterate', () => queue.obliterate({ force: true })],
+    ['clean', () => queue.clean(0, 10, 'wait')],
+    ['remove', () => queue.remove(jobId)],
+    ['getJob', () => queue.getJob(jobId)],
+    ['getJobs', () => queue.getJobs()],
+  ])('cannot use %s of BullMQ', async (_, call) => {
+    await expect(call()).rejects.toThrow(/NOPERM|The user executing the script can't/);
+  });
+
+  it('has left the job as it was', async () => {
+    expect(await owner.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
+    expect(await owner.exists('meterline:key:x')).toBe(0);
+  });
+});
