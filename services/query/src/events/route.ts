@@ -3,6 +3,16 @@
  * workspaces. An extension of the platform's API.
  */
 import {
+  type Authenticate,
+  applyVersion,
+  QueryParameters,
+  rawQuery,
+  requireAdmin,
+  requireMembership,
+  requireScope,
+  type UnsentBytes,
+} from '@meterline/api';
+import {
   decimalText,
   ENTRY_FIELD,
   formatTimestamp,
@@ -22,12 +32,8 @@ import {
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
 import { orStorageUnavailable } from '../http/errors.js';
-import { QueryParameters } from '../http/query-parameters.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
-import type { UnsentBytes } from '../http/unread-answers.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 
