@@ -8,7 +8,7 @@ export interface EmitterOptions {
   readonly url: string;
   /** For a collector: a key with the role emitter, or a function that gives the one of an account before each attempt. */
   readonly apiKey?: ApiKey | undefined;
-  /** That of the workers; without it `bull`. */
+  /** For Redis: that of the workers; without it `bull`. */
   readonly queuePrefix?: string;
   /** Keeps events on disk until they are sent. */
   readonly spool?: SpoolOptions;
