@@ -1,10 +1,9 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { type Role, sumDecimals } from '@meterline/catalog';
 import type { ShownAccount } from '../account/use-account-view.js';
-import { paletteOf, seriesColor } from '../chart/palette.js';
+import { seriesColor } from '../chart/series-color.js';
 import { ExportMenu } from '../export/export-menu.js';
 import { CopyMenu } from '../share/copy-menu.js';
-import { useTheme } from '../shell/header.js';
 import { ProblemPanel, TableSkeleton } from '../states/panels.js';
 import { navigate, replaceView } from '../view/address.js';
 import { PAGE_SIZES, type View } from '../view/view.js';
@@ -19,11 +18,10 @@ interface TableCardProps {
 
 export function TableCard({ account, role, view, shown }: TableCardProps) {
   const { breakdown, first, rows, needsAll, further, query, compared, previous, previousCosts } = shown;
-  const palette = paletteOf(useTheme());
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
     const series = breakdown?.series[rank];
-    return series && seriesColor(series, rank, palette);
+    return series && seriesColor(series, rank);
   };
   const from = (view.page - 1) * view.pageSize;
   const onPage = rows.slice(from, from + view.pageSize);

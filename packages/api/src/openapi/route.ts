@@ -2,25 +2,25 @@
 import type { RequestHandler } from 'express';
 import { CONTENT_SECURITY_POLICY, REVALIDATE, readPageFiles } from '../http/web-page.js';
 import { referencePage } from '../reference/page.js';
-import { createOpenApiDocument } from './document.js';
+import type { OpenApiDocument } from './model.js';
 
 /** The same for every caller until the next release. */
 const CACHING = 'public, max-age=300';
 
-export function openApiRoute(): RequestHandler {
+export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
   let document: string | undefined;
   return (_request, response) => {
-    document ??= JSON.stringify(createOpenApiDocument());
+    document ??= JSON.stringify(create());
     response.set('Cache-Control', CACHING).type('json').send(document);
   };
 }
 
 /** @param folder the web page's build, which has the reference's look; undefined: there is none */
-export function referenceRoute(folder: string | undefined): RequestHandler {
+export function referenceRoute(create: () => OpenApiDocument, folder: string | undefined): RequestHandler {
   let page: string | undefined;
   const readFiles = async () => (folder === undefined ? undefined : readPageFiles(folder, ENTRY));
   return async (_request, response) => {
-    page ??= referencePage(createOpenApiDocument(), await readFiles());
+    page ??= referencePage(create(), await readFiles());
     const headers = { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
     response.set(headers).type('html').send(page);
   };

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiKeyExpired, type ApiKeyStore, parseToken, type Role } from '@meterline/access';
-import type { Party } from '../admission/fair-slots.js';
+import type { Party } from '../admission/party.js';
 import { ApiError, accessDenied, insufficientScope, orAuthUnavailable, unauthorized } from '../http/errors.js';
 import { noteInLog } from '../http/request-observation.js';
 import { LastUses } from './last-uses.js';

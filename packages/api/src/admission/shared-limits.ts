@@ -1,5 +1,5 @@
 /**
- * What all query processes together allow an account and a caller: requests per second, and statements at once. One script,
+ * What all processes of a service together allow an account and a caller: requests per second, and statements at once. One script,
  * and one round trip, counts a request and leases its statement. A lease that is not renewed ends by itself, so a process
  * that was killed gives back what it had. All times are those of Redis. While it is away, a process counts requests alone.
  *
@@ -10,7 +10,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Party } from './fair-slots.js';
+import type { Party } from './party.js';
 
 export interface RateLimit {
   /** Requests in the long run. */
@@ -29,9 +29,9 @@ export interface RateState {
 export interface PartyLimits {
   readonly accountRate: RateLimit;
   readonly callerRate: RateLimit;
-  /** Statements at once. */
-  readonly account: number;
-  readonly caller: number;
+  /** Statements at once; undefined where a service leases none. */
+  readonly account?: number;
+  readonly caller?: number;
 }
 
 export interface SharedAnswer {
@@ -115,7 +115,7 @@ export class SharedLimits {
    * @throws when Redis does not answer or refuses
    */
   async enter(party: Party, { counts, leases }: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
-    const { accountRate, callerRate, account, caller } = this.#limits;
+    const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
     const id = leases ? randomUUID() : '';
     const reply = await this.#run(ENTER, this.#keys(party), [
       ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],

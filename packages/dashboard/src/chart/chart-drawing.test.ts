@@ -2,11 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { decimalText, ZERO } from '@meterline/catalog';
 import fc from 'fast-check';
 import { type Breakdown, OTHER_KEY } from '../breakdown/breakdown.js';
+import { drawChart, plotOf, scaleOf } from './chart-drawing.js';
 import { type ChartSource, chartFigures } from './chart-figures.js';
-import { chartOption, plotOf, scaleOf } from './chart-option.js';
-import { paletteOf } from './palette.js';
 
-const palette = paletteOf('light');
 const at = (text: string) => Date.parse(`2026-11-${text}`);
 const series = (key: string, ...points: string[]) => ({
   key,
@@ -32,8 +30,10 @@ const source: ChartSource = {
   previous: undefined,
   budget: undefined,
 };
+/** Room for the amounts' labels, two bands of 100 pixels, and 100 pixels above the axis. */
+const SIZE = { width: 44 + 200 + 8, height: 22 + 100 + 28 };
 const draw = (change: Partial<ChartSource> = {}, hidden: readonly string[] = []) =>
-  chartOption({ figures: chartFigures({ ...source, ...change }), hidden: new Set(hidden), palette }).option;
+  drawChart(chartFigures({ ...source, ...change }), new Set(hidden), SIZE);
 const toCome = new Map([
   [at('02T00:00:00Z'), decimalText('0.5')],
   [at('03T00:00:00Z'), decimalText('4')],
@@ -45,32 +45,65 @@ const previous = {
 };
 
 describe('the chart', () => {
-  it('stacks one bar for each series, and marks the one that is not over', () => {
-    expect(draw().series).toMatchObject([
-      { type: 'bar', stack: 'all', data: [1.25, { value: 0.000001, itemStyle: {} }], color: palette.series[0] },
-      { type: 'bar', stack: 'all', data: [0, { value: 3 }], color: palette.other },
+  it('stacks one bar for each series, and tells the one that is not over from the others', () => {
+    // Up to $4, so that a pixel is 4 cents; the bars are as wide as bars become.
+    expect(draw().bars).toEqual([
+      { closed: 'M66 122V90.75h56V122z', open: 'M166 122V122h56V122z' },
+      { closed: '', open: 'M166 122V47h56V122z' },
     ]);
-    expect(draw().xAxis).toMatchObject({ data: ['1 Nov', '2 Nov'] });
-    expect(draw({ asOf: at('03T00:00:00Z') }).series).toMatchObject([{ data: [1.25, 0.000001] }, {}]);
+    expect(draw({ asOf: at('03T00:00:00Z') }).bars[1]).toEqual({ closed: 'M166 122V47h56V122z', open: '' });
   });
 
-  it('draws the period before as a line above its edge, no further than the window', () => {
-    expect(draw({ previous }).series).toMatchObject([
-      {},
-      {},
-      { color: palette.surface },
-      { type: 'line', data: [9, 8] },
+  it('names the buckets, and the steps of the amounts', () => {
+    expect(draw().times.map(({ text, x }) => [text, x])).toEqual([
+      ['1 Nov', 94],
+      ['2 Nov', 194],
     ]);
+    expect(draw().amounts.map(({ text, y }) => [text, y])).toEqual([
+      ['$0', 122],
+      ['$1', 97],
+      ['$2', 72],
+      ['$3', 47],
+      ['$4', 22],
+    ]);
+  });
+
+  it('leaves out labels that would touch', () => {
+    const buckets = Array.from({ length: 30 }, (_, day) => at('01T00:00:00Z') + day * 86_400_000);
+    const month = { ...breakdown, buckets, series: [], totals: buckets.map(() => ZERO) };
+    const { times } = draw({ breakdown: month });
+    expect(times.length).toBeGreaterThan(2);
+    for (const [index, { text, x }] of times.entries()) {
+      const before = times[index - 1];
+      if (before) expect(x - before.x).toBeGreaterThan(text.length * 7);
+    }
+  });
+
+  it('finds the bar under a point, and nothing beside or above it', () => {
+    const { barAt } = draw();
+    expect(barAt(94, 100)).toEqual({ series: 0, bucket: 0 });
+    expect(barAt(194, 50)).toEqual({ series: 1, bucket: 1 });
+    expect(barAt(194, 40)).toBeUndefined();
+    expect(barAt(60, 100)).toBeUndefined();
+    expect(barAt(20, 100)).toBeUndefined();
+    expect(draw({}, ['agent']).barAt(94, 100)).toBeUndefined();
+  });
+
+  it('draws the period before as a line, no further than the window', () => {
+    // Up to $10.
+    expect(draw({ previous }).previous).toBe('M98.5 32L195.5 42');
   });
 
   it('takes away the bars of a series, and with it what is about all', () => {
     const shown = draw({ previous, budget: decimalText('300') }, ['agent']);
-    expect(shown.series).toMatchObject([{ data: [] }, { data: [0, { value: 3 }] }]);
-    expect(shown.yAxis).toMatchObject({ max: 3 });
+    expect(shown.bars[0]).toEqual({ closed: '', open: '' });
+    expect([shown.previous, shown.budget]).toEqual(['', '']);
+    expect(shown.amounts.at(-1)?.text).toBe('$3');
   });
 
   it('has room for the highest of everything', () => {
-    expect(draw({ previous }).yAxis).toMatchObject({ max: 10 });
+    expect(draw({ previous }).amounts.at(-1)?.text).toBe('$10');
+    expect(draw({ budget: decimalText('300') }).budget).toBe('M50 22H244');
   });
 });
 

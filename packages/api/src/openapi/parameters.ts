@@ -2,8 +2,7 @@
 import { API_VERSIONS, EARLIEST_API_VERSION, MAX_NAME_LENGTH } from '@meterline/catalog';
 import { MAX_FILTER_VALUES, REPEATABLE_PARAMETERS, WINDOW_PARAMETERS } from '@meterline/catalog/api';
 import type { z } from 'zod';
-import type { Examples } from './examples.js';
-import type { JsonSchema, Parameter } from './model.js';
+import type { Examples, JsonSchema, Parameter } from './model.js';
 import { parameterSchema } from './schemas.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {

@@ -1,7 +1,8 @@
 /** How a failure is answered: its body, and what becomes of errors that are not ours, unknown paths and methods. */
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { z } from 'zod';
-import { ApiError, ClientGone, type ErrorCode, unknownPath } from './errors.js';
+import { ClientGone } from './client-gone.js';
+import { ApiError, type ErrorCode, unknownPath } from './errors.js';
 import { requestIdOf } from './request-observation.js';
 
 export interface ErrorBody {

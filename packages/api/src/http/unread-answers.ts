@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
-import { callerKey, type Party } from '../admission/fair-slots.js';
+import { callerKey, type Party } from '../admission/party.js';
 import { tooManyUnreadAnswers, tooManyUnsentBytes } from './errors.js';
 
 /** How often answers are looked at, as a share of the limit. */

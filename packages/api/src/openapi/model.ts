@@ -83,3 +83,16 @@ export interface OpenApiDocument {
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
   };
 }
+
+/** An example request with its answer. */
+export interface OperationExample {
+  readonly summary: string;
+  /** The values in the path, the query and the headers, by name. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Undefined for a request without a body. */
+  readonly body?: unknown;
+  /** Undefined for an answer without a body. */
+  readonly answer?: unknown;
+}
+
+export type Examples = Readonly<Record<string, OperationExample>>;
