@@ -62,7 +62,11 @@ async function explain(
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
   }
-  const page = await client.events(account, query);
+  let page = await client.events(account, query);
+  // A page looks through so many events; with narrow filters it may have found none yet.
+  while (page.data.length === 0 && page.meta.hasMore) {
+    page = await client.events(account, { ...query, cursor: page.meta.nextCursor });
+  }
   context.stdout.write(`${pageText(context, page)}\n`);
   if (page.meta.hasMore) say(context, `There are more events: add --cursor ${page.meta.nextCursor}`);
 }

@@ -23,7 +23,6 @@ import {
 import { DEFAULT_EVENTS_PAGE, EVENTS_PARAMETERS, REPEATABLE_PARAMETERS } from '@meterline/catalog/api';
 import {
   type ListedEvent,
-  placeOf,
   readEventList,
   readPriceBook,
   type StoredPayload,
@@ -71,11 +70,10 @@ export function eventsRoute({
       unsent.requireRoom(party);
       const warehouse = await visit.turn();
       const question = { ...selection, accountId, after, limit };
-      const { events, hasMore } = await orStorageUnavailable(readEventList(warehouse, question));
+      const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
       const known = await orStorageUnavailable(books.of(warehouse, events));
       visit.leave();
-      const last = events.at(-1);
-      const nextCursor = hasMore && last ? cursors.issue(binding, placeOf(last.newest)) : '';
+      const nextCursor = next ? cursors.issue(binding, next) : '';
       const page = {
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },
