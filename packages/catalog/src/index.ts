@@ -7,3 +7,4 @@ export * from './group-by.js';
 export * from './metrics-csv.js';
 export * from './period.js';
 export * from './price-book.js';
+export * from './priced-event.js';
