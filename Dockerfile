@@ -16,6 +16,7 @@ COPY packages/catalog/package.json packages/catalog/
 COPY packages/warehouse/package.json packages/warehouse/
 COPY packages/access/package.json packages/access/
 COPY packages/service/package.json packages/service/
+COPY packages/api/package.json packages/api/
 COPY packages/client/package.json packages/client/
 COPY packages/operations/package.json packages/operations/
 COPY packages/cli/package.json packages/cli/
@@ -28,6 +29,7 @@ COPY --from=build /app/packages/catalog/dist packages/catalog/dist
 COPY --from=build /app/packages/warehouse/dist packages/warehouse/dist
 COPY --from=build /app/packages/access/dist packages/access/dist
 COPY --from=build /app/packages/service/dist packages/service/dist
+COPY --from=build /app/packages/api/dist packages/api/dist
 COPY clickhouse/migrations clickhouse/migrations
 USER node
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { findFreePort, type RunningClickHouse, startClickHouse } from '@meterline/local-stack';
+import { freeze } from '../freeze.js';
 import { killServices, startIngest } from '../services.js';
 import { drained, enqueue, openPipeline, type Pipeline, stored, until } from './pipeline.js';
 
@@ -55,7 +56,7 @@ describe('a worker whose ClickHouse is away', () => {
 
   it.each([
     ['refuses connections', () => clickhouse.kill()],
-    ['takes connections and never answers', async () => void process.kill(clickhouse.pid, 'SIGSTOP')],
+    ['takes connections and never answers', () => freeze(clickhouse.pid)],
   ])('gives its jobs back and ends with code 0 within the deadline when ClickHouse %s', async (_, fail) => {
     const worker = await startIngest({ ...pipeline.env, SHUTDOWN_TIMEOUT_MS: '1000' });
     await fail();

@@ -1,5 +1,6 @@
 /** Workers that are killed or stopped while they process jobs lose nothing and count nothing twice. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { freeze } from '../freeze.js';
 import { killServices, type ServiceProcess, startIngest } from '../services.js';
 import {
   drained,
@@ -31,7 +32,7 @@ const SLOW = { INGEST_FLUSH_MS: '60000' };
 /** Stops the process at a moment at which it has jobs in work. */
 async function stopInWork({ pid }: ServiceProcess): Promise<void> {
   await until('it is stopped with jobs in work', 10_000, async () => {
-    process.kill(pid, 'SIGSTOP');
+    await freeze(pid);
     if ((await pipeline.queue.getActiveCount()) > 0) return true;
     process.kill(pid, 'SIGCONT');
     return false;

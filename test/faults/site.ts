@@ -12,7 +12,7 @@ import {
   startRedis,
 } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
-import { type QueryProcess, type ServiceEnvironment, startQuery } from '../services.js';
+import { type HttpProcess, type ServiceEnvironment, startQuery } from '../services.js';
 import { databaseVariables } from '../stack.js';
 import { RestartableServer } from './restartable-server.js';
 import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
@@ -32,7 +32,7 @@ export class Site {
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
   readonly #stack: LocalStack;
-  #query: QueryProcess | undefined;
+  #query: HttpProcess | undefined;
   #rounds = 0;
 
   private constructor(stack: LocalStack, clickhouseLink: TcpProxy, redisLink: TcpProxy) {
@@ -95,7 +95,7 @@ export class Site {
     this.#query = await startQuery({ ...servers, CURSOR_SECRET, ...env });
   }
 
-  get query(): QueryProcess {
+  get query(): HttpProcess {
     if (!this.#query) throw new Error('the query service has not been started');
     return this.#query;
   }

@@ -11,6 +11,7 @@ import {
   startRedis,
 } from '@meterline/local-stack';
 import { drained, enqueue, openPipeline, PATIENCE, type Pipeline, until } from '../e2e/pipeline.js';
+import { freeze } from '../freeze.js';
 import { killServices, startIngest, startQuery } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
@@ -78,7 +79,7 @@ describe('the metrics of the ingest worker', () => {
 
   it.each([
     ['is dead', () => redis.kill(), restartRedis],
-    ['hangs', async () => void process.kill(redis.pid, 'SIGSTOP'), async () => void process.kill(redis.pid, 'SIGCONT')],
+    ['hangs', () => freeze(redis.pid), async () => void process.kill(redis.pid, 'SIGCONT')],
   ])('are complete but for the queue when Redis %s', async (_, fail, restore) => {
     const url = await adminUrl(await startIngest({ ...pipeline.env, ADMIN_PORT: '0' }));
     expect((await quickScrape(url)).value('meterline_queue_jobs{state="waiting"}')).toBe(0);
@@ -142,7 +143,7 @@ describe('the metrics of the query service', () => {
     ] as const) {
       const outage = async () => (await quickScrape(url)).value(`meterline_outage{server="${server}"}`);
       expect(await outage()).toBe(0);
-      process.kill(pid, 'SIGSTOP');
+      await freeze(pid);
       expect(await outage()).toBe(1);
       process.kill(pid, 'SIGCONT');
       await until(`${server} is back`, 20_000, async () => (await outage()) === 0);

@@ -6,11 +6,10 @@ import {
   eventsOfJob,
   type PriceBook,
   parseJson,
-  parseUsageEvent,
+  parsePricedEvent,
   payloadOf,
   payloadReference,
   type Rejection,
-  rejected,
   toUsageEventInput,
 } from '@meterline/catalog';
 import type { PricedEvent, RejectedEvent } from '@meterline/warehouse';
@@ -50,9 +49,9 @@ export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: Epoc
   const refused: RejectedEvent[] = [];
   const payloadOf = payloads(data, content);
   for (const [position, input] of events.value.entries()) {
-    const priced = price(input, book, now);
-    if (priced.ok) accepted.push({ priced: priced.value, position });
-    else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
+    const outcome = priced(input, book, now);
+    if (outcome.ok) accepted.push({ priced: outcome.value, position });
+    else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), outcome));
   }
   return { job, accepted, rejected: refused };
 }
@@ -77,14 +76,10 @@ function payloads(data: string, content: unknown): (input: unknown, position: nu
   };
 }
 
-function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
-  const checked = parseUsageEvent(input, now);
+function priced(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
+  const checked = parsePricedEvent(input, book, now);
   if (!checked.ok) return checked;
-  const event = checked.value;
-  const inForce = book.priceAt(event.accountId, event.billingDimension, event.timestamp);
-  if (!inForce) {
-    return rejected('no_price', `the price book has no price for ${event.billingDimension} at the event's timestamp`);
-  }
+  const { event, price } = checked.value;
   return {
     ok: true,
     // Listed, because spreading the event costs more than all its checks together (docs/decisions/0003).
@@ -100,7 +95,7 @@ function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEve
       timestamp: event.timestamp,
       revision: event.revision,
       voided: event.voided,
-      cost: costOf(event.usage, inForce),
+      cost: costOf(event.usage, price),
       priceRevision: 0,
       priceBook: book.version,
     },
