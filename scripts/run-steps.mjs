@@ -35,6 +35,7 @@ export const LONG_FILES = [
   'test/e2e/redis-outage.test.ts',
   'test/e2e/sealing.test.ts',
   'test/e2e/start-up.test.ts',
+  'test/emitter/accounts.test.ts',
   'test/generated-clients/generated-clients.test.ts',
   'test/guides/guides.test.ts',
   'test/observability/outage-metrics.test.ts',
