@@ -1,6 +1,7 @@
 export * from './amount-format.js';
 export * from './calendar.js';
 export * from './caller.js';
+export * from './event-text.js';
 export * from './events.js';
 export * from './group-by.js';
 export * from './metrics-csv.js';
