@@ -30,7 +30,7 @@ console.log(`${folders.length} manifests and the lock file have the version ${ve
 
 function setVersion(described) {
   described.version = version;
-  for (const needed of [described.dependencies, described.devDependencies]) {
+  for (const needed of [described.dependencies, described.devDependencies, described.peerDependencies]) {
     for (const name of Object.keys(needed ?? {})) if (name.startsWith('@meterline/')) needed[name] = version;
   }
 }
