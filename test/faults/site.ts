@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import type { KeyRole } from '@meterline/catalog';
 import {
   type LocalStack,
   type RunningClickHouse,
@@ -134,12 +135,12 @@ export class Site {
     }
   }
 
-  /** The text of an admin's key for the account. */
-  async createKey(account: string): Promise<string> {
+  /** The text of a key for the account. */
+  async createKey(account: string, role: KeyRole = 'admin'): Promise<string> {
     const redis = new Redis(this.redisUrl);
     try {
       const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
-      return (await keys.create({ account, role: 'admin', clientId: 'fault-tests' }, new Date())).key;
+      return (await keys.create({ account, role, clientId: 'fault-tests' }, new Date())).key;
     } finally {
       redis.disconnect();
     }
