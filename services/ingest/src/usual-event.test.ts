@@ -4,7 +4,7 @@ import { EventRows, encodeUsageEvents, Names } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { JobMaker, rawData } from '../../../test/attack/job-cases.js';
 import { SeededRandom } from '../../../test/faults/seeded-random.js';
-import { price } from './intake.js';
+import { priceEvent } from './intake.js';
 import { addUsualEvent } from './usual-event.js';
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -51,7 +51,7 @@ function takesShortWay(input: unknown, book: PriceBook): boolean {
   const rows = new EventRows(2, names);
   const before = names.size;
   const isUsual = addUsualEvent(input, 7, { book, now: NOW, rows });
-  const priced = price(input, book, NOW);
+  const priced = priceEvent(input, book, NOW);
   if (!isUsual) {
     expect(rows.length).toBe(0);
     if (!priced.ok) return false;
