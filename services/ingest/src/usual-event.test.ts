@@ -74,7 +74,7 @@ describe('the short way of an event gives the same row as the long one, or leave
     const random = new SeededRandom(15);
     const maker = new JobMaker(random, { accounts: ['acme', 'ünï', 'zeta'], now: NOW });
     let [usual, all] = [0, 0];
-    for (let job = 0; job < 150; job += 1) {
+    for (let job = 0; job < 80; job += 1) {
       const events = eventsOfJob(parseJson(JSON.stringify(maker.data(20))));
       for (const event of events.ok ? events.value : []) {
         all += 1;
