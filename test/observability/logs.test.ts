@@ -8,6 +8,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = {
   ingest: 'services/ingest/src',
   query: 'services/query/src',
+  collector: 'services/collector/src',
   http: 'packages/api/src',
   all: 'packages/service/src',
 } as const;

@@ -70,7 +70,7 @@ describe('packed and installed alone', () => {
     await once(collector.listen(0, '127.0.0.1'), 'listening');
     const address = collector.address();
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-    const output = await packed.run('readme', { METERLINE_COLLECTOR_URL: url, METERLINE_API_KEY: 'mlk_1' });
+    const output = await packed.run('readme', { METERLINE_COLLECTOR_URL: url, METERLINE_EMITTER_KEY: 'mlk_1' });
     collector.close();
     expect(output).toMatch(ALL_SENT);
     expect([...paths]).toEqual(['POST /v0/accounts/acme/events Bearer mlk_1']);

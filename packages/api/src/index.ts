@@ -19,7 +19,9 @@ export {
   partyOf,
   requireAdmin,
   requireAdminAccounts,
+  requireEmitter,
   requireMembership,
+  requireReader,
   requireScope,
 } from './auth/authenticate.js';
 export { METADATA_PATH, type ProtectedResource } from './auth/protected-resource.js';
@@ -34,7 +36,7 @@ export {
 } from './environment.js';
 export { builtPage, listen, logMalformedKey, openAdminPort } from './hosting.js';
 export { ClientGone, goneSignal } from './http/client-gone.js';
-export { methodNotAllowed } from './http/error-answers.js';
+export { errorBody, methodNotAllowed } from './http/error-answers.js';
 export {
   ApiError,
   accessDenied,
@@ -60,8 +62,8 @@ export {
   WORKSPACE_IGNORED,
 } from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
-export { noteInLog, requestMetrics, requestSpans } from './http/request-observation.js';
-export { UnsentBytes } from './http/unread-answers.js';
+export { noteInLog, requestIdOf, requestMetrics, requestSpans } from './http/request-observation.js';
+export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
 export { pageRoute } from './http/web-page.js';
 export { type OperationSketch, openApiDocument } from './openapi/document.js';
 export type {
@@ -74,7 +76,7 @@ export type {
   Reference,
   Response as OpenApiResponse,
 } from './openapi/model.js';
-export { exampleRequests, requestTarget } from './openapi/requests.js';
+export { exampleRequests, requestTarget, successOf } from './openapi/requests.js';
 export {
   COMMON_RESPONSES,
   errorResponse,

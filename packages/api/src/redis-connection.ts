@@ -19,9 +19,12 @@ export function createRedis(url: string): Redis {
   });
 }
 
-/** One line when Redis goes away and one when it is back, however many attempts fail in between. */
-export function watchOutages(redis: Redis, log: Logger): void {
-  const outage = new Outage(log, 'Redis', 'requests with an API key get 503 until it does');
+/**
+ * One line when Redis goes away and one when it is back, however many attempts fail in between.
+ * @param consequence of the outage, for the log
+ */
+export function watchOutages(redis: Redis, log: Logger, consequence: string): void {
+  const outage = new Outage(log, 'Redis', consequence);
   redis.on('error', (error) => outage.failed(error));
   redis.on('ready', () => outage.recovered());
 }

@@ -35,7 +35,9 @@ export class Gate {
   close(atLeastMs: number): number {
     if (this.#timer) return 0;
     this.#pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * this.#pauseMs), this.#longestMs);
-    const ms = Math.max(atLeastMs, this.#pauseMs * (0.5 + Math.random() / 2));
+    // So that not all producers come back at the same moment.
+    const jitter = 1 + Math.random() / 4;
+    const ms = Math.max(atLeastMs, this.#pauseMs) * jitter;
     this.#timer = setTimeout(() => this.#open(), ms);
     return ms;
   }
@@ -44,11 +46,10 @@ export class Gate {
     this.#waiting.push(parcel);
   }
 
-  /** Events were taken. */
+  /** Events were taken. One that is closed stays so for its time: it may have been asked for. */
   reset(): void {
     this.#pauseMs = 0;
     this.isReported = false;
-    this.#open();
   }
 
   stop(): void {
@@ -56,8 +57,7 @@ export class Gate {
   }
 
   #open(): void {
-    this.stop();
     this.#timer = undefined;
-    if (this.#waiting.length > 0) this.#release(this.#waiting.splice(0));
+    this.#release(this.#waiting.splice(0));
   }
 }

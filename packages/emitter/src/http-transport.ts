@@ -35,10 +35,10 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
   const attempts = new Set<AbortController>();
 
   /** @throws NotTaken */
-  async function keyOf(account: string): Promise<string> {
+  async function keyOf(account: string, signal: AbortSignal): Promise<string> {
     let key = apiKey;
     try {
-      if (typeof key === 'function') key = await key(account);
+      if (typeof key === 'function') key = await Promise.race([key(account), end(signal)]);
     } catch (cause) {
       throw new NotTaken(`apiKey has failed: ${wordsOf(cause)}`, HELD_MS);
     }
@@ -46,7 +46,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
     throw new NotTaken('apiKey gives no key', HELD_MS);
   }
 
-  async function post(account: string, key: string, json: string) {
+  async function post(account: string, json: string) {
     const isLarge = json.length >= COMPRESSED_FROM_BYTES;
     const attempt = new AbortController();
     const late = new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
@@ -56,7 +56,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
       const response = await fetch(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
         method: 'POST',
         headers: {
-          authorization: `Bearer ${key}`,
+          authorization: `Bearer ${await keyOf(account, attempt.signal)}`,
           'content-type': 'application/json',
           ...(isLarge && { 'content-encoding': 'gzip' }),
         },
@@ -86,7 +86,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
         const message = `no HTTP address has the account "${account}"; send its events to the queue`;
         return texts.map((_, index) => ({ index, reason: 'invalid_account_id', message }));
       }
-      const { status, headers, text } = await post(account, await keyOf(account), `[${texts.join()}]`);
+      const { status, headers, text } = await post(account, `[${texts.join()}]`);
       const refusals = status === 202 || status === 400 ? refusalsIn(text, texts) : undefined;
       if (refusals) return refusals;
       const { message } = membersOf(text);
@@ -99,6 +99,11 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
       for (const attempt of attempts) attempt.abort();
     },
   };
+}
+
+/** Rejects when the attempt is over. */
+function end(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 }
 
 /** Undefined for an answer that does not account for each event: nothing is known then. */

@@ -210,9 +210,9 @@ export class Sender {
   }
 
   #settle(parcel: Parcel, refusals: readonly Refusal[]): void {
-    this.#door.reset();
-    this.#lanes.get(parcel.lane)?.reset();
-    this.#lanes.delete(parcel.lane);
+    const gate = this.#lanes.get(parcel.lane);
+    for (const passed of [this.#door, gate]) passed?.reset();
+    if (!gate?.isClosed) this.#lanes.delete(parcel.lane);
     this.#tally.sent += parcel.texts.length - refusals.length;
     this.#tally.refused += refusals.length;
     for (const { index, reason, message } of refusals) {

@@ -16,6 +16,8 @@ export {
   isStatementLimit,
 } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
+export { EventRows, hoursOf, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
+export { Names } from './events/names.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';
 export {
@@ -27,7 +29,7 @@ export {
   type RejectedPayload,
   readPayloadParts,
 } from './events/rejected-events.js';
-export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './events/usage-events.js';
+export { encodeUsageEvents, insertUsageEvents, prepareUsageEvents } from './events/usage-events.js';
 export {
   type EventListQuestion,
   type EventPlace,
@@ -71,5 +73,11 @@ export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingSt
 export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
 export { repairCells, type Stored } from './rollups/repair.js';
 export { sealNext } from './rollups/sealing.js';
-export { NOTHING_SEALED, readWatermarks, type SealedUntil, type Watermarks } from './rollups/watermarks.js';
+export {
+  NOTHING_SEALED,
+  raiseWatermarks,
+  readWatermarks,
+  type SealedUntil,
+  type Watermarks,
+} from './rollups/watermarks.js';
 export { MigrationError, migrate, readDatabaseId } from './schema/migrator.js';

@@ -53,7 +53,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
-    watchOutages(redis, log);
+    watchOutages(redis, log, 'requests with an API key get 503 until it does');
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),

@@ -18,8 +18,10 @@ export interface Caller {
   readonly keyId?: string;
   /** The scopes of a JWT; undefined for an API key, which needs none. */
   readonly scopes: ReadonlySet<string> | undefined;
-  /** The accounts that the caller belongs to. */
+  /** The accounts that the caller may read. */
   readonly roles: ReadonlyMap<string, Role>;
+  /** The account of an emitter's key, which may send events of it and read nothing. */
+  readonly emitsFor?: string;
   /** What a JWT calls accounts; of an account that it does not name so, the name is the registered one. */
   readonly accountNames?: ReadonlyMap<string, string>;
 }
@@ -56,7 +58,9 @@ async function identify(
   const key = await orAuthUnavailable(keys.authenticate(token, now).catch(refuseExpired));
   if (!key) return undefined;
   lastUses.note(key.keyId, now);
-  return { id: key.clientId, keyId: key.keyId, scopes: undefined, roles: new Map([[key.account, key.role]]) };
+  const { account, clientId: id, keyId, role } = key;
+  if (role === 'emitter') return { id, keyId, scopes: undefined, roles: new Map(), emitsFor: account };
+  return { id, keyId, scopes: undefined, roles: new Map([[account, role]]) };
 }
 
 function refuseExpired(error: unknown): never {
@@ -66,8 +70,8 @@ function refuseExpired(error: unknown): never {
 }
 
 /** Whose request it is where it names no account: the caller's only one, or one of its own. */
-export function partyOf({ id, roles }: Caller): Party {
-  const [account = '', ...others] = roles.keys();
+export function partyOf({ id, roles, emitsFor }: Caller): Party {
+  const [account = emitsFor ?? '', ...others] = roles.keys();
   // No account is called so: a name has no control characters.
   return { account: others.length > 0 ? `\0${id}` : account, caller: id };
 }
@@ -81,16 +85,26 @@ export function requireScope({ scopes }: Caller, scope: Scope): void {
   if (scopes && !scopes.has(scope)) throw insufficientScope(scope);
 }
 
+/** @throws ApiError `forbidden` for a key that may only send events */
+export function requireReader({ emitsFor }: Caller): void {
+  if (emitsFor === undefined) return;
+  const message =
+    'This API key has the role emitter: it may send events to the collector, and read nothing. Use a key with the role admin or member.';
+  throw new ApiError(403, 'forbidden', message);
+}
+
 /** The caller's role in the account. @throws ApiError `forbidden`, the same whether there is such an account or not */
-export function requireMembership({ roles }: Caller, account: string): Role {
-  const role = roles.get(account);
+export function requireMembership(caller: Caller, account: string): Role {
+  requireReader(caller);
+  const role = caller.roles.get(account);
   if (!role) throw accessDenied();
   return role;
 }
 
 /** The accounts that the caller is an admin of. @throws ApiError `forbidden` where there are none */
-export function requireAdminAccounts({ roles }: Caller): readonly string[] {
-  const accounts = [...roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
+export function requireAdminAccounts(caller: Caller): readonly string[] {
+  requireReader(caller);
+  const accounts = [...caller.roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
   if (accounts.length === 0) throw accessDenied();
   return accounts;
 }
@@ -99,6 +113,26 @@ export function requireAdminAccounts({ roles }: Caller): readonly string[] {
 export function requireAdmin(role: Role): void {
   if (role !== 'admin') throw accessDenied();
 }
+
+/**
+ * May the caller send events of the account? An API key needs the role `emitter`; a token the scope `admin` and the role of an
+ * admin. Source: docs/decisions/0027.
+ * @throws ApiError `insufficient_scope`; `forbidden`, the same for every account that is not the caller's
+ */
+export function requireEmitter(caller: Caller, account: string): void {
+  requireScope(caller, 'admin');
+  const { emitsFor, keyId, roles } = caller;
+  if (emitsFor === account) return;
+  const role = roles.get(account);
+  if (role === undefined) throw accessDenied();
+  if (keyId !== undefined) throw new ApiError(403, 'forbidden', KEY_READS_ONLY);
+  if (role !== 'admin') throw new ApiError(403, 'forbidden', MEMBER_READS_ONLY);
+}
+
+const KEY_READS_ONLY =
+  'This API key may read and not send events; send them with a key of the role emitter, such as meterline keys create --role emitter makes.';
+const MEMBER_READS_ONLY =
+  'A member of the account may read and not send events; send them with the token of an admin, or an API key of the role emitter.';
 
 /** The scheme's case does not matter (RFC 9110, section 11.1). */
 const BEARER_SCHEME = /^Bearer(?: |$)/i;

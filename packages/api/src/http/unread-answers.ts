@@ -91,7 +91,7 @@ const pending = new WeakMap<Socket, Set<() => void>>();
  * Calls back once, when the answer is sent or its connection is gone. A response alone does not say the latter if it waits
  * behind another one of the same connection (pipelining).
  */
-function onAnswerEnd(socket: Socket, response: ServerResponse, callback: () => void): void {
+export function onAnswerEnd(socket: Socket, response: ServerResponse, callback: () => void): void {
   const waiting = pending.get(socket) ?? listenTo(socket);
   const end = () => {
     if (waiting.delete(end)) callback();

@@ -7,6 +7,7 @@ import type {
   OpenApiDocument,
   Operation,
   OperationExample,
+  Parameter,
   RequestBody,
   Response,
 } from './model.js';
@@ -29,8 +30,12 @@ export interface OperationSketch {
   readonly ignoresWorkspace?: true;
   /** Of the request's body; none: there is no body. */
   readonly body?: JsonSchema;
+  /** Its schemas in other formats, by media type. */
+  readonly otherFormats?: Readonly<Record<string, JsonSchema>>;
+  /** Headers besides the version's. */
+  readonly headers?: readonly Parameter[];
   /** Without a schema the answer has no body. */
-  readonly success: { readonly description: string; readonly schema?: JsonSchema };
+  readonly success: { readonly status?: '202'; readonly description: string; readonly schema?: JsonSchema };
   readonly examples: Examples;
   readonly errors: Operation['responses'];
 }
@@ -82,7 +87,17 @@ function pathsOf(operations: readonly OperationSketch[]): OpenApiDocument['paths
 }
 
 function operationOf({ path, operationId, tag, summary, description, ...sketch }: OperationSketch): Operation {
-  const { isExtension, ignoresWorkspace, query = {}, body, success, examples, errors } = sketch;
+  const {
+    isExtension,
+    ignoresWorkspace,
+    query = {},
+    body,
+    otherFormats,
+    headers = [],
+    success,
+    examples,
+    errors,
+  } = sketch;
   // Health checks need no credentials, and have no versions.
   const isPublic = !path.startsWith('/v0/');
   return {
@@ -98,15 +113,22 @@ function operationOf({ path, operationId, tag, summary, description, ...sketch }
       ...pathParameters(path, examples),
       ...queryParameters(query, examples),
       ...(ignoresWorkspace ? [IGNORED_WORKSPACE] : []),
+      ...headers,
       ...(isPublic ? [] : [versionParameter(examples)]),
     ],
-    ...(body && { requestBody: requestBody(body, examples) }),
-    responses: { '200': successResponse(success, examples), ...errors },
+    ...(body && { requestBody: requestBody(body, otherFormats, examples) }),
+    responses: { [success.status ?? '200']: successResponse(success, examples), ...errors },
   };
 }
 
-function requestBody(schema: JsonSchema, examples: Examples): RequestBody {
-  return { required: true, content: mediaType(schema, examples, ({ body }) => body) };
+function requestBody(
+  schema: JsonSchema,
+  otherFormats: OperationSketch['otherFormats'] = {},
+  examples: Examples,
+): RequestBody {
+  const others = Object.entries(otherFormats).map(([type, other]) => [type, { schema: other }]);
+  const json = mediaType(schema, examples, ({ body }) => body);
+  return { required: true, content: { ...json, ...Object.fromEntries(others) } };
 }
 
 function successResponse({ description, schema }: OperationSketch['success'], examples: Examples): Response {

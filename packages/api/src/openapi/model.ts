@@ -45,7 +45,8 @@ export interface Reference {
 
 export interface RequestBody {
   readonly required: true;
-  readonly content: Readonly<Record<'application/json', MediaType>>;
+  /** By media type. All examples are in JSON. */
+  readonly content: Readonly<Record<'application/json', MediaType>> & Readonly<Record<string, MediaType>>;
 }
 
 export interface Operation {

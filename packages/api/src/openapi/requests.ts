@@ -1,5 +1,5 @@
 /** The requests of an operation's examples. */
-import type { Operation, Parameter } from './model.js';
+import type { Operation, Parameter, Response } from './model.js';
 
 export interface Place {
   readonly path: string;
@@ -58,14 +58,19 @@ function valuesOf({ parameters }: Operation, example: string): Record<string, un
   return Object.fromEntries(given.map(({ name, examples }) => [name, examples?.[example]?.value]));
 }
 
+/** The answer to a request that succeeds. */
+export function successOf({ responses }: Operation): Response | undefined {
+  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
+  return success && !('$ref' in success) ? success : undefined;
+}
+
 function exampleNames(operation: Operation): string[] {
   const ofParameters = operation.parameters.flatMap(({ examples = {} }) => Object.keys(examples));
   return [...new Set([...Object.keys(answersOf(operation)), ...ofParameters])];
 }
 
-function answersOf({ responses }: Operation) {
-  const success = responses['200'];
-  return (success && 'content' in success && success.content?.['application/json'].examples) || {};
+function answersOf(operation: Operation) {
+  return successOf(operation)?.content?.['application/json'].examples ?? {};
 }
 
 function sent({ parameters }: Operation, place: Parameter['in'], example: string): { name: string; value: string }[] {

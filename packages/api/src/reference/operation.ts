@@ -1,6 +1,6 @@
 /** An operation: what it does and takes, its examples in three languages, and a form to try it. */
-import type { JsonSchema, Operation, Parameter, Reference, Response } from '../openapi/model.js';
-import { type ExampleRequest, exampleRequests, type Place } from '../openapi/requests.js';
+import type { JsonSchema, Operation, Parameter, RequestBody, Response } from '../openapi/model.js';
+import { type ExampleRequest, exampleRequests, type Place, successOf } from '../openapi/requests.js';
 import { codeOf, LANGUAGES } from './code.js';
 import { type Html, html, phrase, prose } from './html.js';
 import { allowedValues, typeOf } from './schema-table.js';
@@ -9,13 +9,13 @@ import { tryForm } from './try-form.js';
 export function operationSection(place: Place): Html {
   const { path, method, operation } = place;
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
-  const success = responses['200'];
+  const success = successOf(operation);
   return html`<section class="operation" id="${operationId}">
 <h3><a href="#${operationId}">${summary}</a></h3>
 <p class="route">${verb(method)}<span>${path}</span></p>
 <div class="columns"><div>
 ${prose(description)}
-${requestBody !== undefined && html`<h4>Body</h4><p>JSON: ${typeOf(requestBody.content['application/json'].schema)}.</p>`}
+${requestBody !== undefined && html`<h4>Body</h4>${bodyTypes(requestBody)}`}
 <h4>Answer</h4>
 ${success !== undefined && answer(success)}
 <h4>Errors</h4>
@@ -26,6 +26,15 @@ ${exampleRequests(place).map((request, index) => example(operationId, request, i
 ${parameters.length > 0 && html`<h4>Parameters</h4>${parameterTable(summary, parameters)}`}
 ${tryForm(place)}
 </section>`;
+}
+
+/** What the body is in each format. */
+function bodyTypes({ content }: RequestBody): Html[] {
+  const formats = Object.entries(content);
+  return formats.map(([type, { schema }]) => {
+    const name = formats.length === 1 ? 'JSON' : type;
+    return html`<p>${name}: ${typeOf(schema)}.</p>`;
+  });
 }
 
 /** `GET`, coloured by what it does. */
@@ -62,8 +71,7 @@ function defaultValue({ default: value }: JsonSchema): Html {
   return value === undefined ? html`` : html`<span class="values">default: ${String(value)}</span>`;
 }
 
-function answer(response: Response | Reference): Html {
-  if ('$ref' in response) return html``;
+function answer(response: Response): Html {
   const schema = response.content?.['application/json'].schema;
   return html`<p>${phrase(response.description)}${schema !== undefined && html` ${typeOf(schema)}.`}</p>`;
 }

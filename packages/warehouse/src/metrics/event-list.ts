@@ -3,7 +3,7 @@ import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { Tuple } from '../clickhouse/warehouse.js';
-import { dateTime } from '../rollups/recompute.js';
+import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 

@@ -8,6 +8,7 @@ import {
   orAuthUnavailable,
   partyOf,
   rawQuery,
+  requireReader,
   requireScope,
 } from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, ACCOUNT_SORTS } from '@meterline/catalog/api';
@@ -35,6 +36,7 @@ export function accountsRoute({
     const caller = await authenticate(request);
     const version = applyVersion(request, response);
     requireScope(caller, 'admin');
+    requireReader(caller);
     await admission.enter(partyOf(caller), response, false);
     const asked = parseListRequest(rawQuery(request), version, RULES);
     const entries = await orAuthUnavailable(accountsOf(caller, accounts));
