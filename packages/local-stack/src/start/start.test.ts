@@ -31,6 +31,7 @@ const metricsSchema = z.object({ data: z.array(z.unknown()) });
 
 let dataDir: string;
 let port: number;
+let collectorPort: number;
 let stack: ChildProcess;
 let summary: string;
 
@@ -45,13 +46,14 @@ afterAll(async () => {
 
 /** Starts the stack that the tests share, on another port each time. */
 async function startStack(): Promise<void> {
-  port = await findFreePort();
+  [port, collectorPort] = await Promise.all([findFreePort(), findFreePort()]);
   stack = spawnStart();
   summary = await said(stack, 'Ctrl-C stops everything');
 }
 
 function spawnStart(): ChildProcess {
-  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: String(port), REDIS_URL: '', CLICKHOUSE_URL: '' };
+  const ports = { PORT: String(port), COLLECTOR_PORT: String(collectorPort) };
+  const env = { ...process.env, ...ports, METERLINE_DATA_DIR: dataDir, REDIS_URL: '', CLICKHOUSE_URL: '' };
   return spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
