@@ -72,6 +72,11 @@ export class Site {
     return this.#stack.clickhouse;
   }
 
+  /** The processes of the servers, by what a report calls them. */
+  get serverPids(): Readonly<Record<string, number>> {
+    return { ClickHouse: this.#stack.clickhouse.pid, Redis: this.#stack.redis.pid };
+  }
+
   /** The database with Meterline's schema, created at the first call. */
   async warehouse(database: string): Promise<Warehouse> {
     const known = this.#warehouses.get(database);

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { Queue } from 'bullmq';
+import type { ProcessorTimes } from './processor-times.js';
 
 const BULK = 500;
 const POLL_MS = 10;
@@ -49,10 +50,17 @@ export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number):
 /**
  * Measures the jobs per second of the worker on this queue. The jobs are added while the queue is paused; the time runs
  * from its resumption until the last job is acknowledged.
+ * @param spent is told what the processes took meanwhile
  */
-export async function drainRate(queue: Queue, jobs: number, eventsPerJob: number): Promise<number> {
+export async function drainRate(
+  queue: Queue,
+  jobs: number,
+  eventsPerJob: number,
+  spent?: ProcessorTimes,
+): Promise<number> {
   await queue.pause();
   await enqueue(queue, jobs, eventsPerJob);
+  const stop = spent?.start(jobs * eventsPerJob);
   const started = performance.now();
   await queue.resume();
   for (;;) {
@@ -60,5 +68,7 @@ export async function drainRate(queue: Queue, jobs: number, eventsPerJob: number
     if (Object.values(counts).every((count) => count === 0)) break;
     await delay(POLL_MS);
   }
-  return jobs / ((performance.now() - started) / 1000);
+  const seconds = (performance.now() - started) / 1000;
+  stop?.();
+  return jobs / seconds;
 }

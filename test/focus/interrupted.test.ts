@@ -59,6 +59,18 @@ describe('an export that fails', () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
+  it('because of Ctrl-C leaves nothing, and says so', async () => {
+    const env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: wideKey };
+    const file = join(folder, 'stopped.csv');
+    const run = await runCommand([...WIDE, '--debug', '--output', file], { env, interruptAt: 'cursor=' });
+    expect(run).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('interrupted; nothing was written'),
+    });
+    expect((await readdir(folder)).filter((name) => name.startsWith('stopped'))).toEqual([]);
+  });
+
   it('because the answer changed begins again, and writes every row once', async () => {
     const file = join(folder, 'wide.csv');
     const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', file]);

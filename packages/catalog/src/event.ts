@@ -31,7 +31,7 @@ export interface UsageEvent {
 
 /** Usage is below 10^15: at most this many integer digits. */
 const MAX_USAGE_DIGITS = 15;
-const MAX_CLOCK_SKEW_MS = 10 * 60_000;
+export const MAX_CLOCK_SKEW_MS = 10 * 60_000;
 
 /**
  * Checks one event and converts it to the form that is stored.

@@ -50,6 +50,8 @@ export interface Price {
   /** cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator, in lowest terms. */
   readonly numerator: bigint;
   readonly denominator: bigint;
+  /** The same as doubles, the nearest ones. */
+  readonly ratio: { readonly numerator: number; readonly denominator: number };
 }
 
 /** The file is not a usable price book; the message lists every fault with its place. */
@@ -120,6 +122,24 @@ export function costOf(usage: bigint, { numerator, denominator }: Price): bigint
   return divideHalfEven(usage * numerator, denominator);
 }
 
+/**
+ * The same for usages that are safe integers, in doubles; undefined where they might not be exact.
+ *
+ * Why they are: let n = usage × numerator and d = denominator. Integers up to 2^53 have a double each, and whatever is larger
+ * is rounded to 2^53 or more, so that n and d are exact if the doubles of n + d show less than 2^53. Let q be the whole part
+ * of n ÷ d. As n is an integer, n ÷ d is at least 1 ÷ d below q + 1. It is rounded up to q + 1 only if it is nearer than half
+ * the distance from there to the next double below, which is less than (q + 1) ÷ 2^53, and that is less than 1 ÷ d, because
+ * (q + 1) × d ≤ n + d < 2^53. So `floor` gives q; q × d ≤ n is an integer again, and so is the remainder.
+ */
+export function costOfInteger(usage: number, { ratio: { numerator, denominator } }: Price): number | undefined {
+  const product = usage * numerator;
+  if (!(product + denominator < 2 ** 53)) return undefined;
+  const quotient = Math.floor(product / denominator);
+  const twice = (product - quotient * denominator) * 2;
+  if (twice < denominator) return quotient;
+  return twice > denominator || quotient % 2 === 1 ? quotient + 1 : quotient;
+}
+
 /** For each dimension its prices, the latest first. */
 type PriceLists = ReadonlyMap<BillingDimension, readonly Price[]>;
 type PriceRow = z.output<typeof priceSchema> & { readonly accountId?: string };
@@ -161,12 +181,10 @@ function toPrice(place: string, { amount, per, effectiveFrom }: PriceRow): Price
   }
   const numerator = scaledAmount * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
   const divisor = greatestCommonDivisor(numerator, scaledPer);
+  const ratio = { numerator: numerator / divisor, denominator: scaledPer / divisor };
   return {
-    effectiveFrom: instant,
-    amount,
-    per,
-    numerator: numerator / divisor,
-    denominator: scaledPer / divisor,
+    ...{ effectiveFrom: instant, amount, per, ...ratio },
+    ratio: { numerator: Number(ratio.numerator), denominator: Number(ratio.denominator) },
   };
 }
 

@@ -1,7 +1,5 @@
 /** RFC 3339 timestamps in UTC, kept to the millisecond. */
 
-const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/i;
-
 /** An instant: milliseconds since 1970-01-01T00:00:00Z. */
 export type EpochMs = number;
 
@@ -16,45 +14,60 @@ const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
 const DIGIT_ZERO = '0'.charCodeAt(0);
 /** The position of the point, if there is a fraction. */
 const POINT_AT = 'YYYY-MM-DDThh:mm:ss'.length;
+const MOST_FRACTION_DIGITS = 9;
 
 /**
  * Parses an RFC 3339 timestamp whose offset is `Z` or `+00:00`, with 0–9 fraction digits; digits past the
  * millisecond are cut off. Gives undefined for anything else: another offset, a day that does not exist, a leap second.
  *
- * Digits are read in place instead of splitting the text: every event has a timestamp, and this takes a third of the
- * time.
+ * Characters are looked at in place instead of with a regular expression: every event has a timestamp, and this takes a
+ * fifth of the time.
  */
 export function parseTimestamp(text: string): EpochMs | undefined {
-  if (!RFC_3339_UTC.test(text)) return undefined;
+  if (text[4] !== '-' || text[7] !== '-' || text[13] !== ':' || text[16] !== ':') return undefined;
+  if (text[10] !== 'T' && text[10] !== 't') return undefined;
+  const fractionDigits = text[POINT_AT] === '.' ? digitsFrom(text, POINT_AT + 1) : 0;
+  if (fractionDigits > MOST_FRACTION_DIGITS) return undefined;
+  const fractionEnd = fractionDigits > 0 ? POINT_AT + 1 + fractionDigits : POINT_AT;
+  if (!isUtc(text, fractionEnd)) return undefined;
+
   const year = digits(text, 0, 4);
   const month = digits(text, 5, 2);
   const day = digits(text, 8, 2);
   const hour = digits(text, 11, 2);
   const minute = digits(text, 14, 2);
   const second = digits(text, 17, 2);
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(month, year)) return undefined;
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  // Not one of these comparisons holds for NaN.
+  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(month, year))) return undefined;
+  if (!(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
+  const kept = Math.min(fractionDigits, 3);
+  const millisecond = kept === 0 ? 0 : digits(text, POINT_AT + 1, kept) * 10 ** (3 - kept);
   // Date.UTC moves the years 0–99 to 1900–1999; the calendar repeats itself every 400 years.
-  return Date.UTC(year + 400, month - 1, day, hour, minute, second, milliseconds(text)) - MS_PER_400_YEARS;
+  return Date.UTC(year + 400, month - 1, day, hour, minute, second, millisecond) - MS_PER_400_YEARS;
 }
 
-/** The number in `count` digits of the text, starting at `from`. */
+/** Whether the text ends with an offset of zero that begins there. */
+function isUtc(text: string, at: number): boolean {
+  if (text.length === at + 1) return text[at] === 'Z' || text[at] === 'z';
+  return text.length === at + 6 && text.endsWith('+00:00');
+}
+
+/** The number in `count` digits of the text, starting at `from`; NaN when one of them is no digit. */
 function digits(text: string, from: number, count: number): number {
   let number = 0;
-  for (let at = from; at < from + count; at += 1) number = number * 10 + text.charCodeAt(at) - DIGIT_ZERO;
+  for (let at = from; at < from + count; at += 1) {
+    const digit = text.charCodeAt(at) - DIGIT_ZERO;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    number = number * 10 + digit;
+  }
   return number;
 }
 
-function milliseconds(text: string): number {
-  if (text[POINT_AT] !== '.') return 0;
-  let number = 0;
-  let isFraction = true;
-  for (let at = POINT_AT + 1; at <= POINT_AT + 3; at += 1) {
-    const digit = text.charCodeAt(at) - DIGIT_ZERO;
-    isFraction = isFraction && digit >= 0 && digit <= 9;
-    number = number * 10 + (isFraction ? digit : 0);
-  }
-  return number;
+/** How many digits follow one another, starting at `from`. */
+function digitsFrom(text: string, from: number): number {
+  let end = from;
+  while (end - from <= MOST_FRACTION_DIGITS && digits(text, end, 1) >= 0) end += 1;
+  return end - from;
 }
 
 function daysIn(month: number, year: number): number {

@@ -16,6 +16,8 @@ export {
   isStatementLimit,
 } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
+export { EventRows, hoursOf, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
+export { Names } from './events/names.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';
 export {
@@ -27,7 +29,7 @@ export {
   type RejectedPayload,
   readPayloadParts,
 } from './events/rejected-events.js';
-export { insertUsageEvents, type PricedEvent, prepareUsageEvents } from './events/usage-events.js';
+export { encodeUsageEvents, insertUsageEvents, prepareUsageEvents } from './events/usage-events.js';
 export {
   type EventListQuestion,
   type EventPlace,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
 import { Batcher } from './batcher.js';
 import type { Intake } from './intake.js';
 
@@ -15,7 +15,8 @@ const REFUSED: RejectedEvent = {
 
 /** A job of so many rows; refused ones count like accepted ones. */
 function intake(id: string, rows = 1): Intake {
-  return { job: { id, receivedAt: 0 }, accepted: [], rejected: Array.from({ length: rows }, () => REFUSED) };
+  const accepted = new EventRows(0, new Names());
+  return { job: { id, receivedAt: 0 }, accepted, rejected: Array.from({ length: rows }, () => REFUSED) };
 }
 
 /** A store whose inserts end when the test says so. */

@@ -7,7 +7,7 @@ import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
-import { type Intake, priceJob } from './intake.js';
+import { type Intake, Pricer } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
 
 let database: TestDatabase;
@@ -45,7 +45,7 @@ function intake(id: string, usages: readonly number[]): Intake {
     timestamp: '2026-01-01T00:00:00Z',
   }));
   const now = Date.UTC(2026, 5, 1);
-  return priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, DEFAULT_PRICE_BOOK, now);
+  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now);
 }
 
 async function column(query: string): Promise<unknown[]> {

@@ -2,10 +2,10 @@
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
   GRAINS,
+  hoursOf,
   isContentError,
   type PayloadPart,
   type PreparedInsert,
-  type PricedEvent,
   preparePayloadPart,
   prepareRejectedEvents,
   prepareUsageEvents,
@@ -15,15 +15,13 @@ import {
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { type AcceptedEvent, type Intake, refusedByStorage } from './intake.js';
+import { type Intake, refusedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
-interface Row {
-  readonly job: Intake['job'];
-  readonly event: AcceptedEvent;
-}
+/** The accepted events of a job, or some of them. */
+type Part = Pick<Intake, 'job' | 'accepted'>;
 
 interface Attempts {
   /** Whether another attempt can help. */
@@ -69,8 +67,8 @@ export class EventStore {
 
       // 2. The accepted events become durable. A failure before step 3 leaves them in usage_events, perhaps only those of
       //    some halves of the batch. The table keeps one row of each identity, so the redelivery changes nothing.
-      const rows = batch.flatMap(({ job, accepted }) => accepted.map((event) => ({ job, event })));
-      const refused = await this.#insertAccepted(rows);
+      const parts = batch.filter(({ accepted }) => accepted.length > 0);
+      const refused = await this.#insertAccepted(parts);
 
       // 3. The events that ClickHouse refused become durable. A failure before step 4 leaves what step 1 leaves. Queries
       //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
@@ -79,10 +77,10 @@ export class EventStore {
       // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
       //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
       //    must be read after step 2: see repairCells().
-      await this.#repairCells(rows.map(({ event }) => event.priced));
+      await this.#repairCells(parts);
 
       // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
-      this.#count(rows.length - refused.length, [...rejected, ...refused]);
+      this.#count(rowsOf(parts) - refused.length, [...rejected, ...refused]);
     });
   }
 
@@ -118,19 +116,20 @@ export class EventStore {
    * A batch that is refused for its content is halved until the events at fault stand alone; the others are stored.
    * @returns the events at fault
    */
-  async #insertAccepted(rows: readonly Row[]): Promise<RejectedEvent[]> {
-    if (rows.length === 0) return [];
+  async #insertAccepted(parts: readonly Part[]): Promise<RejectedEvent[]> {
+    if (parts.length === 0) return [];
     try {
-      const insert = prepareUsageEvents(rows.map(({ event }) => event.priced));
-      await this.#insert('usage_events', rows.length, insert, (error) => !isContentError(error));
+      const insert = prepareUsageEvents(parts.map(({ accepted }) => accepted));
+      await this.#insert('usage_events', rowsOf(parts), insert, (error) => !isContentError(error));
       return [];
     } catch (error) {
       if (!isContentError(error)) throw error;
-      const [only, ...others] = rows;
-      if (only && others.length === 0) return [refusedByStorage(only.job, only.event, error.message)];
-      const middle = rows.length >> 1;
-      const left = await this.#insertAccepted(rows.slice(0, middle));
-      return left.concat(await this.#insertAccepted(rows.slice(middle)));
+      const [only, ...others] = parts;
+      if (only && others.length === 0 && only.accepted.length === 1) {
+        return [refusedByStorage(only.job, only.accepted, error.message)];
+      }
+      const [left, right] = halves(parts);
+      return (await this.#insertAccepted(left)).concat(await this.#insertAccepted(right));
     }
   }
 
@@ -147,9 +146,10 @@ export class EventStore {
   }
 
   /** Recomputes the sealed cells that the events belong to. */
-  async #repairCells(events: readonly PricedEvent[]): Promise<void> {
-    if (events.length === 0) return;
+  async #repairCells(parts: readonly Part[]): Promise<void> {
+    if (parts.length === 0) return;
     const { warehouse, metrics } = this.#options;
+    const events = hoursOf(parts.map(({ accepted }) => accepted));
     const repaired = await this.#retried(() => repairCells(warehouse, events), {
       isWorthwhile: () => true,
       onFailure: () => metrics.cellRepairRetries.inc(),
@@ -194,4 +194,18 @@ export class EventStore {
     this.#outage.recovered();
     return done;
   }
+}
+
+function rowsOf(parts: readonly Part[]): number {
+  return parts.reduce((rows, { accepted }) => rows + accepted.length, 0);
+}
+
+/** Of the jobs, or of the events when it is one job. */
+function halves(parts: readonly Part[]): [Part[], Part[]] {
+  const [only, ...others] = parts;
+  if (!only || others.length > 0) return [parts.slice(0, parts.length >> 1), parts.slice(parts.length >> 1)];
+  const { job, accepted } = only;
+  const rows = Array.from({ length: accepted.length }, (_, row) => row);
+  const part = (from: number, to?: number) => [{ job, accepted: accepted.pick(rows.slice(from, to)) }];
+  return [part(0, rows.length >> 1), part(rows.length >> 1)];
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import { priceJob, refusedByStorage } from './intake.js';
+import { type Intake, Pricer, refusedByStorage } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
@@ -17,7 +17,15 @@ const EVENT = {
 };
 
 function takeText(data: string, book = DEFAULT_PRICE_BOOK) {
-  return priceJob({ ...JOB, data }, book, NOW);
+  return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW));
+}
+
+/** With the accepted events as objects. */
+function withEvents({ accepted: rows, ...intake }: Intake) {
+  const accepted = Array.from({ length: rows.length }, (_, row) => ({
+    ...{ position: rows.positionOf(row), priced: rows.eventOf(row) },
+  }));
+  return { ...intake, accepted };
 }
 
 function take(data: unknown, book?: PriceBook) {
@@ -153,8 +161,10 @@ describe('priceJob', () => {
 describe('refusedByStorage', () => {
   it('keeps a payload that is accepted as the same event when it is sent again', () => {
     const sent = { ...EVENT, resourceUuid: 'u-1', usage: '0.000000001', revision: 4, void: true };
-    const [accepted] = take({ events: ['bad', sent] }).accepted;
-    if (!accepted) throw new Error('the event must be accepted');
+    const { accepted } = new Pricer(DEFAULT_PRICE_BOOK).priceJob(
+      { ...JOB, data: JSON.stringify({ events: ['bad', sent] }) },
+      NOW,
+    );
     const row = refusedByStorage(JOB, accepted, 'violated constraint');
     expect(row).toMatchObject({
       jobId: '7',
@@ -162,6 +172,6 @@ describe('refusedByStorage', () => {
       reason: 'refused_by_storage',
       message: 'violated constraint',
     });
-    expect(takeText(row.payload).accepted[0]?.priced).toEqual(accepted.priced);
+    expect(takeText(row.payload).accepted[0]?.priced).toEqual(accepted.eventOf(0));
   });
 });

@@ -12,8 +12,9 @@ import {
   type Rejection,
   toUsageEventInput,
 } from '@meterline/catalog';
-import type { PricedEvent, RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names, type PricedEvent, type RejectedEvent } from '@meterline/warehouse';
 import type { SpanContext } from '@opentelemetry/api';
+import { addUsualEvent } from './usual-event.js';
 
 /** What is known of a job when it is taken from the queue. */
 export interface QueuedJob {
@@ -26,39 +27,46 @@ export interface QueuedJob {
   readonly data: string;
 }
 
-/** A priced event together with where it came from, so that storage can still refuse it. */
-export interface AcceptedEvent {
-  readonly priced: PricedEvent;
-  readonly position: number;
-}
-
 export interface Intake {
   readonly job: Omit<QueuedJob, 'data'>;
-  readonly accepted: readonly AcceptedEvent[];
+  readonly accepted: EventRows;
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Checks and prices every event of a job. The others are accepted even if one is refused. */
-export function priceJob({ data, ...job }: QueuedJob, book: PriceBook, now: EpochMs): Intake {
-  // Undefined for a text that is not JSON, which is not a job either.
-  const content = parseJson(data);
-  const events = eventsOfJob(content);
-  if (!events.ok) return refusedJob(job, data, events);
+/** Checks and prices events, and keeps their names from job to job, so that each is checked once. */
+export class Pricer {
+  readonly #book: PriceBook;
+  #names = new Names();
 
-  const accepted: AcceptedEvent[] = [];
-  const refused: RejectedEvent[] = [];
-  const payloadOf = payloads(data, content);
-  for (const [position, input] of events.value.entries()) {
-    const outcome = priced(input, book, now);
-    if (outcome.ok) accepted.push({ priced: outcome.value, position });
-    else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), outcome));
+  constructor(book: PriceBook) {
+    this.#book = book;
   }
-  return { job, accepted, rejected: refused };
+
+  /** Checks and prices every event of a job. The others are accepted even if one is refused. */
+  priceJob({ data, ...job }: QueuedJob, now: EpochMs): Intake {
+    // Undefined for a text that is not JSON, which is not a job either.
+    const content = parseJson(data);
+    const events = eventsOfJob(content);
+    if (!events.ok) return refusedJob(job, data, events);
+
+    if (this.#names.isLarge) this.#names = new Names();
+    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#names) };
+    const refused: RejectedEvent[] = [];
+    const payloadOf = payloads(data, content);
+    for (const [position, input] of events.value.entries()) {
+      if (addUsualEvent(input, position, desk)) continue;
+      const priced = priceEvent(input, this.#book, now);
+      if (priced.ok) desk.rows.add(priced.value, position);
+      else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
+    }
+    return { job, accepted: desk.rows, rejected: refused };
+  }
 }
 
 /** A job that is refused whole. It belongs to no account. */
 export function refusedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
-  return { job, accepted: [], rejected: [rejectedEvent(job, 0, undefined, payload, rejection)] };
+  const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
+  return { job, accepted: new EventRows(0, new Names()), rejected };
 }
 
 /**
@@ -76,7 +84,8 @@ function payloads(data: string, content: unknown): (input: unknown, position: nu
   };
 }
 
-function priced(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
+/** The way of any event, usual or not: what it says decides. */
+export function priceEvent(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
   const checked = parsePricedEvent(input, book, now);
   if (!checked.ok) return checked;
   const { event, price } = checked.value;
@@ -120,10 +129,11 @@ function rejectedEvent(
   };
 }
 
-/** Storage refused an event that had passed every check. The payload is the event in the form a producer may send. */
-export function refusedByStorage(job: Intake['job'], event: AcceptedEvent, message: string): RejectedEvent {
-  const input = toUsageEventInput(event.priced);
-  return rejectedEvent(job, event.position, input, JSON.stringify(input), { reason: 'refused_by_storage', message });
+/** Storage refused the only one of these events, which had passed every check. Its payload is in the form a producer may send. */
+export function refusedByStorage(job: Intake['job'], only: EventRows, message: string): RejectedEvent {
+  const input = toUsageEventInput(only.eventOf(0));
+  const rejection = { reason: 'refused_by_storage', message } as const;
+  return rejectedEvent(job, only.positionOf(0), input, JSON.stringify(input), rejection);
 }
 
 function claimedAccount(input: unknown): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
 import { pricedEvent } from '../../../test/priced-event.js';
 import type { Intake } from './intake.js';
 import { currentSince, Lanes, splitByAge } from './lanes.js';
@@ -14,9 +14,17 @@ function refused(position: number): RejectedEvent {
 function intake(id: string, times: readonly number[], receivedAt = NOW, refusedEvents = 0): Intake {
   return {
     job: { id, receivedAt },
-    accepted: times.map((timestamp, position) => ({ position, priced: pricedEvent({ timestamp }) })),
+    accepted: EventRows.of(
+      times.map((timestamp) => pricedEvent({ timestamp })),
+      new Names(),
+    ),
     rejected: Array.from({ length: refusedEvents }, (_, n) => refused(times.length + n)),
   };
+}
+
+/** Of each accepted event of a job. */
+function each({ accepted }: Intake, property: 'positionOf' | 'timestampOf'): number[] {
+  return Array.from({ length: accepted.length }, (_, row) => accepted[property](row));
 }
 
 /** The start of a month, counted from January 1970. */
@@ -45,7 +53,7 @@ describe('a job', () => {
   it('with late events has a slice for each of their months, and all its rows once', () => {
     const job = intake('a', [NOW, month(0), month(1), month(0) + 5, NOW], NOW, 2);
     const { current, late } = splitByAge(job, NOW);
-    const rows = (slices: typeof late) => slices.map((slice) => slice.intake.accepted.map(({ position }) => position));
+    const rows = (slices: typeof late) => slices.map(({ intake }) => each(intake, 'positionOf'));
     expect([rows(current), rows(late)]).toEqual([[[0, 4]], [[1, 3], [2]]]);
     expect(current.map((slice) => slice.intake.rejected.length)).toEqual([2]);
     expect(late.map((slice) => slice.intake.rejected.length)).toEqual([0, 0]);
@@ -54,8 +62,8 @@ describe('a job', () => {
 
   it('that says that it is old has its refused events in the late lane', () => {
     const { current, late } = splitByAge(intake('a', [NOW], month(3), 2), NOW);
-    expect(current).toMatchObject([{ intake: { accepted: [{}], rejected: [] } }]);
-    expect(late).toMatchObject([{ intake: { accepted: [], rejected: [{}, {}] } }]);
+    expect(current).toMatchObject([{ intake: { accepted: { length: 1 }, rejected: [] } }]);
+    expect(late).toMatchObject([{ intake: { accepted: { length: 0 }, rejected: [{}, {}] } }]);
   });
 });
 
@@ -69,10 +77,10 @@ function openLanes() {
     sealDelayMs: 0,
     store: (batch) =>
       new Promise((resolve, reject) => {
-        const events = batch.flatMap(({ accepted }) => accepted);
+        const times = batch.flatMap((job) => each(job, 'timestampOf'));
         inserts.push({
-          months: new Set(events.map(({ priced }) => new Date(priced.timestamp).toISOString().slice(0, 7))).size,
-          rows: events.length,
+          months: new Set(times.map((time) => new Date(time).toISOString().slice(0, 7))).size,
+          rows: times.length,
           ids: [...new Set(batch.map(({ job }) => job.id))],
           end: (error) => (error ? reject(error) : resolve()),
         });

@@ -8,7 +8,7 @@
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
-import type { AcceptedEvent, Intake } from './intake.js';
+import type { Intake } from './intake.js';
 
 /** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0018. */
 const LATE_MONTHS = 12;
@@ -76,29 +76,31 @@ export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
 /** A refused event is as old as its job, because its table is divided by that time. */
 export function splitByAge(intake: Intake, since: EpochMs): Split {
   const { job, accepted, rejected } = intake;
-  const isLate = ({ priced }: AcceptedEvent) => priced.timestamp < since;
-  const lateAccepted = accepted.filter(isLate);
   const areRejectedLate = rejected.length > 0 && job.receivedAt < since;
-  if (lateAccepted.length === 0 && !areRejectedLate) return { current: [{ intake }], late: [] };
+  if (accepted.earliest >= since && !areRejectedLate) return { current: [{ intake }], late: [] };
 
-  const months = new Map<number, { accepted: AcceptedEvent[]; rejected: Intake['rejected'] }>();
+  const currentRows: number[] = [];
+  const months = new Map<number, { rows: number[]; rejected: Intake['rejected'] }>();
   const sliceOf = (time: EpochMs) => {
     const month = monthOf(time);
-    const slice = months.get(month) ?? { accepted: [], rejected: [] };
+    const slice = months.get(month) ?? { rows: [], rejected: [] };
     months.set(month, slice);
     return slice;
   };
-  for (const event of lateAccepted) sliceOf(event.priced.timestamp).accepted.push(event);
+  for (let row = 0; row < accepted.length; row += 1) {
+    const timestamp = accepted.timestampOf(row);
+    const rows = timestamp < since ? sliceOf(timestamp).rows : currentRows;
+    rows.push(row);
+  }
   if (areRejectedLate) sliceOf(job.receivedAt).rejected = rejected;
 
-  const current = {
-    job,
-    accepted: accepted.filter((event) => !isLate(event)),
-    rejected: areRejectedLate ? [] : rejected,
-  };
+  const current = { job, accepted: accepted.pick(currentRows), rejected: areRejectedLate ? [] : rejected };
   return {
     current: current.accepted.length + current.rejected.length > 0 ? [{ intake: current }] : [],
-    late: [...months].map(([month, slice]) => ({ month, intake: { job, ...slice } })),
+    late: [...months].map(([month, { rows, rejected }]) => ({
+      month,
+      intake: { job, accepted: accepted.pick(rows), rejected },
+    })),
   };
 }
 

@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { QueueReader } from './admin.js';
+import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
 import { QueueConnection } from './queue-connection.js';
@@ -33,7 +34,7 @@ beforeEach(async () => {
     maxBytesInWork: 1_000_000,
     lanes: new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined }),
     keepPayloadPart: async () => undefined,
-    priceBook: DEFAULT_PRICE_BOOK,
+    pricer: new Pricer(DEFAULT_PRICE_BOOK),
     givesUp: new AbortController().signal,
     metrics: createIngestMetrics(new Registry()),
     telemetry: undefined,

@@ -18,6 +18,7 @@ import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
+import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
@@ -65,7 +66,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     maxBytesInWork: maxBytesInWork(env),
     lanes,
     keepPayloadPart: (part) => store.keepPayloadPart(part),
-    priceBook,
+    pricer: new Pricer(priceBook),
     givesUp: giveUp.signal,
     metrics,
     telemetry: tracing.queueTelemetry,

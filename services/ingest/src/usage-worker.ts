@@ -6,7 +6,7 @@
  * again, and inserting its rows twice is harmless.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, type PriceBook, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
+import { type EpochMs, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
@@ -21,7 +21,7 @@ import {
 } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
-import { type Intake, priceJob } from './intake.js';
+import type { Intake, Pricer } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
@@ -54,7 +54,7 @@ export interface UsageWorkerOptions {
   readonly maxBytesInWork: number;
   readonly lanes: Lanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
-  readonly priceBook: PriceBook;
+  readonly pricer: Pricer;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
   readonly givesUp: AbortSignal;
   readonly metrics: IngestMetrics;
@@ -192,7 +192,7 @@ export class UsageWorker {
 
   /** @returns undefined when the job must wait for others of its kind */
   async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
-    const { connection, keepPayloadPart, priceBook } = this.#options;
+    const { connection, keepPayloadPart, pricer } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span };
     const key = this.#worker.toKey(queued.id);
@@ -213,7 +213,7 @@ export class UsageWorker {
     // The rows are all that is needed from here on.
     job.data = '';
     const crowded = tooManyValues(data);
-    if (!crowded) return priceJob({ ...queued, data }, priceBook, Date.now());
+    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now());
     return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
   }
 
@@ -272,7 +272,7 @@ function receivedAt({ timestamp }: Job): EpochMs {
   return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
 }
 
-/** Leaves the data of a job as the text that Redis holds: `priceJob` parses it once, and it need not be valid JSON. */
+/** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
 class RawDataWorker extends Worker<string, void> {
   protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);

@@ -4,7 +4,6 @@ import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import writeFileAtomic from 'write-file-atomic';
 import { type CommandContext, CommandError, systemErrorCode, usageError } from '../command.js';
 
 /** The draft, until it is whole. */
@@ -75,6 +74,8 @@ export async function writeWhole<Result>(
       await file.close();
     }
   };
+  // It takes longer to load than all the rest.
+  const { default: writeFileAtomic } = await import('write-file-atomic');
   await describing(path, () => writeFileAtomic(path, '', { tmpfileCreated }));
   const [result] = results;
   if (result === undefined) throw new Error('nothing was produced');

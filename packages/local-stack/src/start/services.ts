@@ -9,7 +9,6 @@ const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url))
 const READY_DEADLINE_MS = 60_000;
 const PROBE_TIMEOUT_MS = 5_000;
 
-const USUAL_API_PORT = 8080;
 const EVERY_ADDRESS = '0.0.0.0';
 
 /**
@@ -61,18 +60,30 @@ async function requireOk(url: URL): Promise<void> {
   if (!response.ok) throw new Error(`${url.href} answers ${response.status}`);
 }
 
+export interface PortChoice {
+  /** What listens there, as in "the API". */
+  readonly listener: string;
+  /** Asks for a port. */
+  readonly variable: string;
+  readonly wanted: number | undefined;
+  readonly usual: number;
+}
+
 /**
- * The port of the API: the one asked for, or else the usual one, or else any that is free.
+ * The port asked for, or else the usual one, or else any that is free.
  *
  * @throws LocalStackError `port_in_use` if the one asked for is
  */
-export async function chooseApiPort(wanted: number | undefined, say: (line: string) => void): Promise<number> {
+export async function choosePort(
+  { listener, variable, wanted, usual }: PortChoice,
+  say: (line: string) => void,
+): Promise<number> {
   if (wanted !== undefined) {
-    await requireFreePort(wanted, 'PORT');
+    await requireFreePort(wanted, variable);
     return wanted;
   }
-  if ((await isPortFree(USUAL_API_PORT)) && (await isPortFree(USUAL_API_PORT, EVERY_ADDRESS))) return USUAL_API_PORT;
+  if ((await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
   const port = await findFreePort();
-  say(`Port ${USUAL_API_PORT} is in use; the API listens on ${port}.`);
+  say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
   return port;
 }

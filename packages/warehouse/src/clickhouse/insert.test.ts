@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { REJECTED_EVENTS } from '../events/rejected-events.js';
 import { USAGE_EVENTS } from '../events/usage-events.js';
-import { type BlockWriter, type Column, encodeNativeBlock, insertBlock, insertStatement } from './insert.js';
+import { type BlockWriter, type Column, encodeNativeBlock, insertStatement, prepareInsert } from './insert.js';
 
 let database: TestDatabase;
 let tables = 0;
@@ -28,30 +28,16 @@ async function roundTrip<Value>(
   ];
   // One byte a row is far too little, so the buffer has to grow.
   const table = { name, columns, bytesPerRow: 1 };
-  await insertBlock(
-    database.warehouse,
-    table,
-    values.map((value, at) => ({ at, value })),
-  );
+  const rows = values.map((value, at) => ({ at, value }));
+  await prepareInsert(table, rows)(database.warehouse);
   const query = `SELECT toString(value) AS value FROM ${name} ORDER BY at`;
   return (await select<{ value: string }>(database.warehouse, query)).map((row) => row.value);
 }
 
 describe('a native block holds', () => {
   it('the extremes of unsigned integers', async () => {
-    expect(await roundTrip('UInt8', [0, 1, 255], (out, value) => out.uint8(value))).toEqual(['0', '1', '255']);
-    expect(await roundTrip('UInt16', [0, 256, 65_535], (out, value) => out.uint16(value))).toEqual([
-      '0',
-      '256',
-      '65535',
-    ]);
-    expect(await roundTrip('UInt32', [0, 65_536, 4_294_967_295], (out, value) => out.uint32(value))).toEqual([
-      ...['0', '65536', '4294967295'],
-    ]);
-  });
-
-  it('booleans', async () => {
-    expect(await roundTrip('Bool', [0, 1], (out, value) => out.uint8(value))).toEqual(['false', 'true']);
+    const values = [0, 65_536, 4_294_967_295];
+    expect(await roundTrip('UInt32', values, (out, value) => out.uint32(value))).toEqual(values.map(String));
   });
 
   it('every safe integer', async () => {
@@ -67,32 +53,6 @@ describe('a native block holds', () => {
     const values = [0, -1, Date.UTC(2025, 9, 1, 12, 0, 0, 7), Date.UTC(2299, 11, 31, 23, 59, 59, 999)];
     const printed = values.map((value) => new Date(value).toISOString().slice(0, -1).replace('T', ' '));
     expect(await roundTrip("DateTime64(3, 'UTC')", values, (out, value) => out.int64(value))).toEqual(printed);
-  });
-
-  it('decimals of 38 digits, of either sign', async () => {
-    const most = 10n ** 38n - 1n;
-    const edges = [0n, 1n, -1n, most, -most, 2n ** 64n - 1n, 2n ** 64n, -(2n ** 64n), 2n ** 63n];
-    const values = [...edges, ...fc.sample(fc.bigInt({ min: -most, max: most }), 200)];
-    expect(await roundTrip('Decimal(38, 0)', values, (out, value) => out.int128(value))).toEqual(values.map(String));
-  });
-
-  it('decimals at their scale', async () => {
-    const values = [1n, 1_500_000_000n, -1_500_000_000n, 123_456_789_012_345_123_456_789n];
-    expect(await roundTrip('Decimal(38, 9)', values, (out, value) => out.int128(value))).toEqual([
-      '0.000000001',
-      '1.5',
-      '-1.5',
-      '123456789012345.123456789',
-    ]);
-  });
-
-  it('UUIDs, in either case', async () => {
-    const ids = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
-    const values = [...ids, '01234567-89ab-cdef-fedc-ba9876543210', ...fc.sample(fc.uuid(), 200)];
-    const asWritten = [...values, '01234567-89AB-CDEF-FEDC-BA9876543210'];
-    expect(await roundTrip('UUID', asWritten, (out, value) => out.uuid(value))).toEqual(
-      asWritten.map((value) => value.toLowerCase()),
-    );
   });
 
   it.each(['String', 'LowCardinality(String)'])('texts of every length and script as %s', async (type) => {
@@ -112,24 +72,14 @@ describe('a native block holds', () => {
   });
 
   it('a number of rows that takes several bytes', async () => {
-    const values = Array.from({ length: 20_000 }, (_, index) => index % 256);
-    expect(await roundTrip('UInt8', values, (out, value) => out.uint8(value))).toEqual(values.map(String));
+    const values = Array.from({ length: 20_000 }, (_, index) => index);
+    expect(await roundTrip('UInt32', values, (out, value) => out.uint32(value))).toEqual(values.map(String));
   });
 });
 
-describe('a native block refuses', () => {
-  const write = (work: (out: BlockWriter) => void) => () =>
-    encodeNativeBlock([{ name: 'a', type: 'String', write: work }], [0], 1);
-
-  it.each([
-    ['a UInt16 below 0', (out: BlockWriter) => out.uint16(-1)],
-    ['a UInt16 above 65,535', (out: BlockWriter) => out.uint16(65_536)],
-    ['a UInt32 above 2^32 − 1', (out: BlockWriter) => out.uint32(2 ** 32)],
-    ['an Int128 above 2^127 − 1', (out: BlockWriter) => out.int128(2n ** 127n)],
-    ['an Int128 below −2^127', (out: BlockWriter) => out.int128(-(2n ** 127n) - 1n)],
-  ])('%s', (_, work) => {
-    expect(write(work)).toThrow('out of range');
-  });
+it('a native block refuses a UInt32 above 2^32 − 1', () => {
+  const columns: Column<number>[] = [{ name: 'a', type: 'UInt32', write: (out, value) => out.uint32(value) }];
+  expect(() => encodeNativeBlock(columns, [2 ** 32], 1)).toThrow('out of range');
 });
 
 describe('insert statements', () => {

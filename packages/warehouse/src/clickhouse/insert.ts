@@ -24,24 +24,29 @@ export interface Table<Row> {
  */
 export type PreparedInsert = (warehouse: Warehouse) => Promise<void>;
 
-/** Inserts rows in one statement, as a {@link PreparedInsert} does. */
-export async function insertBlock<Row>(warehouse: Warehouse, table: Table<Row>, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await prepareInsert(table, rows)(warehouse);
-}
-
-/** @throws RangeError when the rows do not fit a buffer, which repeating cannot change */
+/** One insert of the rows. @throws RangeError when they do not fit a buffer, which repeating cannot change */
 export function prepareInsert<Row>(table: Table<Row>, rows: readonly Row[]): PreparedInsert {
   const block = encodeNativeBlock(table.columns, rows, table.bytesPerRow);
+  return preparedInsert(table, block);
+}
+
+/** Of a block that holds these columns of the table. */
+export function preparedInsert(table: NamedColumns, block: Buffer): PreparedInsert {
   const statement = { name: `insert_${table.name}`, query: insertStatement(table), query_params: {} };
   return (warehouse) => warehouse.run(statement, block);
 }
 
+export interface NamedColumns {
+  readonly name: string;
+  readonly columns: readonly { readonly name: string }[];
+}
+
 /** The statement's text, for a table of the schema. */
-export function insertStatement({ name, columns }: Table<never>): string {
+export function insertStatement({ name, columns }: NamedColumns): string {
   return `INSERT INTO ${name} (${columns.map((column) => column.name).join(', ')}) FORMAT Native`;
 }
 
-/** For a few rows of a table that is seldom written: as JSON, all with the columns of the first. Else as {@link insertBlock}. */
+/** For a few rows of a table that is seldom written: as JSON, all with the columns of the first. */
 export async function insertRows(
   warehouse: Warehouse,
   table: string,
@@ -54,13 +59,6 @@ export async function insertRows(
   await warehouse.run({ name, query, query_params: {} }, rows.map((row) => JSON.stringify(row)).join('\n'));
 }
 
-const HEX_DIGITS = new Uint8Array(128);
-for (let digit = 0; digit < 16; digit += 1) {
-  HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
-  HEX_DIGITS['0123456789ABCDEF'.charCodeAt(digit)] = digit;
-}
-
-const HYPHEN = '-'.charCodeAt(0);
 /** 42 UTF-16 units are at most 126 bytes, and a length below 128 takes one byte. */
 const SHORT_TEXT = 42;
 
@@ -77,17 +75,6 @@ export class BlockWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  uint8(value: number): void {
-    this.#reserve(1);
-    this.#bytes[this.#length] = value;
-    this.#length += 1;
-  }
-
-  uint16(value: number): void {
-    this.#reserve(2);
-    this.#length = this.#bytes.writeUInt16LE(value, this.#length);
-  }
-
   uint32(value: number): void {
     this.#reserve(4);
     this.#length = this.#bytes.writeUInt32LE(value, this.#length);
@@ -99,26 +86,6 @@ export class BlockWriter {
     const low = value >>> 0;
     this.#length = this.#bytes.writeUInt32LE(low, this.#length);
     this.#length = this.#bytes.writeInt32LE((value - low) / 0x1_0000_0000, this.#length);
-  }
-
-  int128(value: bigint): void {
-    this.#reserve(16);
-    this.#length = this.#bytes.writeBigUInt64LE(BigInt.asUintN(64, value), this.#length);
-    this.#length = this.#bytes.writeBigInt64LE(value >> 64n, this.#length);
-  }
-
-  /** UUID in either case; ClickHouse keeps it as two 64-bit integers, each little-endian. */
-  uuid(text: string): void {
-    this.#reserve(16);
-    let at = 0;
-    for (let byte = 0; byte < 16; byte += 1) {
-      if (text.charCodeAt(at) === HYPHEN) at += 1;
-      const high = HEX_DIGITS[text.charCodeAt(at)] ?? 0;
-      const low = HEX_DIGITS[text.charCodeAt(at + 1)] ?? 0;
-      this.#bytes[this.#length + (byte < 8 ? 7 - byte : 23 - byte)] = (high << 4) | low;
-      at += 2;
-    }
-    this.#length += 16;
   }
 
   string(text: string): void {
@@ -141,6 +108,13 @@ export class BlockWriter {
     this.#varUint(content.length);
     this.#bytes.set(content, this.#length);
     this.#length += content.length;
+  }
+
+  /** A whole column, as it is in memory: little-endian, as every processor that ClickHouse runs on. */
+  numbers({ buffer, byteOffset, byteLength }: Uint8Array | Uint16Array | Uint32Array): void {
+    this.#reserve(byteLength);
+    this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#length);
+    this.#length += byteLength;
   }
 
   varUint(value: number): void {

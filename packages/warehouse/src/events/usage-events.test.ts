@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { readMetrics } from '../metrics/read.js';
-import { insertUsageEvents, type PricedEvent } from './usage-events.js';
+import type { PricedEvent } from './event-rows.js';
+import { insertUsageEvents } from './usage-events.js';
 
 const HOUR = 3_600_000;
 const NOON = Date.UTC(2025, 9, 1, 12);

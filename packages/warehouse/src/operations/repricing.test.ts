@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
-import { insertUsageEvents, type PricedEvent } from '../events/usage-events.js';
+import type { PricedEvent } from '../events/event-rows.js';
+import { insertUsageEvents } from '../events/usage-events.js';
 import {
   dimensionSpansStatement,
   type EventKey,

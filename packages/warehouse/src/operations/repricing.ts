@@ -13,7 +13,7 @@ import {
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
-import type { PricedEvent } from '../events/usage-events.js';
+import type { PricedEvent } from '../events/event-rows.js';
 import { eventsCondition, selectionParameters, type TimeSpan } from '../metrics/plan.js';
 
 export interface RepricingScope {
