@@ -40,10 +40,10 @@ describe('the Dockerfile', () => {
     expect(await readFile(`${ROOT}services/${service}/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
   });
 
-  it('runs the ingest worker as npm start does', async () => {
+  it.each(['ingest', 'collector'] as const)('runs the %s service as npm start does', async (name) => {
     const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
     expect(dockerfile).toContain(
-      `ENV NODE_OPTIONS=${NODE_OPTIONS.ingest}\nCMD ["node", "services/ingest/dist/main.js"]\n`,
+      `ENV NODE_OPTIONS=${NODE_OPTIONS[name]}\nCMD ["node", "services/${name}/dist/main.js"]\n`,
     );
   });
 
