@@ -4,7 +4,8 @@ import type { Queue } from 'bullmq';
 import type { Bench } from './bench.js';
 import { atLeast, type Figure, median, percentile } from './figure.js';
 import { HttpClient } from './http-client.js';
-import { measureInTurn } from './measure.js';
+import { measure, measureInTurn } from './measure.js';
+import { ProcessorTimes } from './processor-times.js';
 import { liveEvent } from './usage-queue.js';
 
 const ACCOUNT = 'acme';
@@ -22,8 +23,9 @@ interface Case {
   readonly wanted: number;
 }
 
+const SINGLE: Case = { eventsPerRequest: 1, requests: 6_000, bulk: 1, wanted: 3 };
 const CASES: readonly Case[] = [
-  { eventsPerRequest: 1, requests: 6_000, bulk: 1, wanted: 3 },
+  SINGLE,
   { eventsPerRequest: 100, requests: 600, bulk: 10, wanted: 0.5 },
   { eventsPerRequest: 5_000, requests: 16, bulk: 1, wanted: 0.5 },
 ];
@@ -35,12 +37,17 @@ export const collector: Bench = {
     const queue = site.queue(PREFIX);
     const direct = site.queue(DIRECT_PREFIX);
     const figures: Figure[] = [];
-    await site.withCollector({ QUEUE_PREFIX: PREFIX }, async ({ url }) => {
+    // One job for each request.
+    const aloneRates = await site.withCollector({ QUEUE_PREFIX: PREFIX, COLLECTOR_HOLD_MS: '0' }, ({ url }) =>
+      measure(() => requestRate(SINGLE, { url, key, queue })),
+    );
+    await site.withCollector({ QUEUE_PREFIX: PREFIX }, async ({ pid, url }) => {
       for (const item of CASES) {
         const { eventsPerRequest, wanted } = item;
         const latencies: number[] = [];
+        const spent = new ProcessorTimes({ 'the collector': pid });
         const [rates, directRates] = await measureInTurn(
-          () => requestRate(item, `${url}/v0/accounts/${ACCOUNT}/events`, key, queue, latencies),
+          () => requestRate(item, { url, key, queue, latencies, spent }),
           () => addRate(item, direct),
         );
         const value = median(rates);
@@ -54,33 +61,47 @@ export const collector: Bench = {
           runs: rates,
           beside: [
             { what: isOne ? 'a job for each event' : 'the same with addBulk', value: peer, unit: 'events/s' },
+            ...(isOne
+              ? [{ what: 'a job for each request', value: median(aloneRates), unit: 'events/s' } as const]
+              : []),
             { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
           ],
           reach: atLeast(value / peer, wanted),
         });
+        figures.push(...spent.figures('collector', `a request of ${eventsPerRequest}`));
       }
     });
     return figures;
   },
 };
 
+interface Target {
+  /** Of the collector. */
+  readonly url: string;
+  readonly key: string;
+  /** That the collector writes to. */
+  readonly queue: Queue;
+  /** Is told how long each request took, in milliseconds. */
+  readonly latencies?: number[];
+  readonly spent?: ProcessorTimes;
+}
+
 async function requestRate(
   { eventsPerRequest, requests }: Case,
-  url: string,
-  key: string,
-  queue: Queue,
-  latencies: number[],
+  { url, key, queue, latencies, spent }: Target,
 ): Promise<number> {
   const client = new HttpClient(AT_ONCE);
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const bodies = Array.from({ length: requests }, () => Buffer.from(JSON.stringify(eventsOf(eventsPerRequest))));
+  const stop = spent?.start(requests);
   const started = performance.now();
   await eachAtOnce(requests, async (index) => {
-    const { status, ms, text } = await client.send(url, headers, bodies[index]);
+    const { status, ms, text } = await client.send(`${url}/v0/accounts/${ACCOUNT}/events`, headers, bodies[index]);
     if (status !== 202) throw new Error(`answered with ${status}: ${text.slice(0, 300)}`);
-    latencies.push(ms);
+    latencies?.push(ms);
   });
   const seconds = (performance.now() - started) / 1000;
+  stop?.();
   client.close();
   await emptied(queue);
   return (requests * eventsPerRequest) / seconds;

@@ -95,6 +95,19 @@ for i, key in ipairs(KEYS) do
   redis.call('PEXPIRE', key, ARGV[1])
 end`;
 
+/** A script, and the hash by which Redis remembers it. */
+interface Script {
+  readonly text: string;
+  readonly hash: string;
+}
+
+const ENTER_SCRIPT = scriptOf(ENTER);
+const RENEW_SCRIPT = scriptOf(RENEW);
+
+function scriptOf(text: string): Script {
+  return { text, hash: createHash('sha1').update(text).digest('hex') };
+}
+
 const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
 
 export class SharedLimits {
@@ -117,7 +130,7 @@ export class SharedLimits {
   async enter(party: Party, { counts, leases }: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
     const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
     const id = leases ? randomUUID() : '';
-    const reply = await this.#run(ENTER, this.#keys(party), [
+    const reply = await this.#run(ENTER_SCRIPT, this.#keys(party), [
       ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],
       ...[counts ? 1 : 0, id, account, caller, LEASE_MS],
     ]);
@@ -156,7 +169,7 @@ export class SharedLimits {
     );
     const ids = leases.map(({ id }) => id);
     this.#run(
-      RENEW,
+      RENEW_SCRIPT,
       leases.map(({ key }) => key),
       [LEASE_MS, ...ids],
     ).catch(() => undefined);
@@ -170,13 +183,12 @@ export class SharedLimits {
   }
 
   /** Redis remembers a script by its hash until it restarts. */
-  async #run(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const hash = createHash('sha1').update(script).digest('hex');
+  async #run({ text, hash }: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     try {
       return await this.#redis.evalsha(hash, keys.length, ...keys, ...args);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return this.#redis.eval(script, keys.length, ...keys, ...args);
+      return this.#redis.eval(text, keys.length, ...keys, ...args);
     }
   }
 }

@@ -1,11 +1,12 @@
 /** What becomes of each event of a request. Pure. */
 import {
+  type Checked,
   type EpochMs,
+  type EventAndPrice,
   isName,
   isUuid,
   type PriceBook,
   parsePricedEvent,
-  type Rejection,
   type RejectionReason,
   rejected,
 } from '@meterline/catalog';
@@ -46,11 +47,14 @@ export function checkEvents(found: readonly Found[], rules: CheckRules): Checked
   const results = found.map((item, index): Result => {
     if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
     const event = completed(item.event, rules.account);
+    const checked = check(event, rules);
+    if (checked.ok) {
+      accepted.push(event);
+      return { index, eventId: checked.value.event.eventId, status: 'accepted' };
+    }
+    const { reason, message } = checked;
     const eventId = knownId(event);
-    const rejection = rejectionOf(event, rules);
-    if (rejection) return { index, ...(eventId !== undefined && { eventId }), status: 'refused', ...rejection };
-    accepted.push(event);
-    return { index, eventId: eventId ?? '', status: 'accepted' };
+    return { index, ...(eventId !== undefined && { eventId }), status: 'refused', reason, message };
   });
   return { results, accepted };
 }
@@ -70,10 +74,9 @@ function uuidOf(id: string, account: string): string {
   return isName(id) ? eventIdOf(account, id) : id;
 }
 
-function rejectionOf(event: unknown, { account, book, now }: CheckRules): Rejection | undefined {
-  const checked =
-    isRecord(event) && event['accountId'] !== account ? foreign(account) : parsePricedEvent(event, book, now);
-  return checked.ok ? undefined : { reason: checked.reason, message: checked.message };
+function check(event: unknown, { account, book, now }: CheckRules): Checked<EventAndPrice> {
+  if (isRecord(event) && event['accountId'] !== account) return foreign(account);
+  return parsePricedEvent(event, book, now);
 }
 
 /** A caller may send events of the account that it asks for, and of no other. */

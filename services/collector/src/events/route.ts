@@ -4,7 +4,6 @@ import {
   applyVersion,
   errorBody,
   goneSignal,
-  noteInLog,
   onAnswerEnd,
   orUnavailable,
   QueryParameters,
@@ -68,7 +67,6 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
       await orUnavailable(store(accepted, body.length), queueUnavailable);
     }
     metrics.checked(results, isTrial);
-    noteInLog(request, { account: accountId });
     sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
   };
 }

@@ -80,7 +80,8 @@ export class Gathering {
     const [first, ...others] = traced;
     const span = first && trace.getSpanContext(first.context);
     if (span) for (const other of others) trace.getSpan(other.context)?.addLink({ context: span });
-    const events = requests.flatMap((request) => request.events);
+    const [only] = requests;
+    const events = only && requests.length === 1 ? only.events : requests.flatMap((request) => request.events);
     return context.with(first?.context ?? context.active(), () => this.#options.write(events));
   }
 }
