@@ -36,7 +36,7 @@ USER node
 
 FROM runtime AS ingest
 COPY --from=build /app/services/ingest/dist services/ingest/dist
-ENV NODE_OPTIONS=--max-old-space-size=1024
+ENV NODE_OPTIONS="--max-old-space-size=1024"
 CMD ["node", "services/ingest/dist/main.js"]
 
 FROM runtime AS query

@@ -43,7 +43,7 @@ describe('the Dockerfile', () => {
   it.each(['ingest', 'collector'] as const)('runs the %s service as npm start does', async (name) => {
     const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
     expect(dockerfile).toContain(
-      `ENV NODE_OPTIONS=${NODE_OPTIONS[name]}\nCMD ["node", "services/${name}/dist/main.js"]\n`,
+      `ENV NODE_OPTIONS="${NODE_OPTIONS[name]}"\nCMD ["node", "services/${name}/dist/main.js"]\n`,
     );
   });
 
