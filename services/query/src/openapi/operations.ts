@@ -1,5 +1,5 @@
 /** Every operation of the API. The contract tests compare this list with the routes. */
-import { METADATA_PATH, type OperationSketch } from '@meterline/api';
+import { type OperationSketch, resourceMetadataOperation } from '@meterline/api';
 import {
   ACCOUNT_LIST_PARAMETERS,
   API_KEY_LIST_PARAMETERS,
@@ -19,7 +19,6 @@ import {
   KEY_LIST_EXAMPLES,
   METRICS_EXAMPLES,
   READINESS_EXAMPLES,
-  RESOURCE_METADATA_EXAMPLES,
   RESOURCE_TYPES_EXAMPLES,
   REVOCATION_EXAMPLES,
 } from './examples.js';
@@ -186,20 +185,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
     examples: REVOCATION_EXAMPLES,
     errors: { ...API_ERRORS, '404': errorReference('NotFound') },
   },
-  {
-    path: METADATA_PATH,
-    method: 'get',
-    operationId: 'getProtectedResource',
-    tag: 'Access',
-    summary: 'Where tokens come from',
-    description:
-      'For clients that are given no more than this API’s address: which server issues tokens for it, and which scopes there ' +
-      'are (RFC 9728). Every 401 names this document, in the parameter `resource_metadata` of `WWW-Authenticate`. Needs no ' +
-      'credentials. A service that accepts API keys only has none: 404.',
-    success: { description: 'The metadata of the protected resource.', schema: reference('ProtectedResource') },
-    examples: RESOURCE_METADATA_EXAMPLES,
-    errors: { ...PUBLIC_ERRORS, '404': errorReference('NotFound') },
-  },
+  resourceMetadataOperation({ ...PUBLIC_ERRORS, '404': errorReference('NotFound') }),
   {
     path: '/healthz',
     method: 'get',
