@@ -1,5 +1,6 @@
 import type { Attack } from './attack.js';
 import { cursorsAttack } from './cursors-attack.js';
+import { doorAttack } from './door-attack.js';
 import { edgesAttack } from './edges-attack.js';
 import { engineAttack } from './engine-attack.js';
 import { eventsAttack } from './events-attack.js';
@@ -31,6 +32,7 @@ export const ATTACKS: readonly Attack[] = [
   tokensAttack,
   oldEventsAttack,
   edgesAttack,
+  doorAttack,
   producerAttack,
   grantsAttack,
 ];

@@ -73,12 +73,13 @@ export const eventsAttack: Attack = {
       );
       const queued = await queuedEvents(queue);
       compare(accepted, queued, findings);
+      const report = memory.judged(MEMORY_BOUND_MIB, findings);
       const code = await collector.stop();
       if (code !== 0) findings.add(`the collector ended with ${code}`);
       const listed = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
       return {
         sent: `${sent} events`,
-        stood: `${listed.join(', ')}; ${queued.length} in the queue, each once; ${memory.judged(MEMORY_BOUND_MIB, findings)}`,
+        stood: `${listed.join(', ')}; ${queued.length} in the queue, each once; ${report}`,
       };
     } finally {
       client.close();

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type RunningRedis, startRedis } from '@meterline/local-stack';
 import { z } from 'zod';
+import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
 import { until } from '../e2e/pipeline.js';
 import { fillRedis } from '../redis-memory.js';
-import { killServices, launchService } from '../services.js';
+import { killServices, launchService, startCollector } from '../services.js';
 import { type CollectorSite, event, startCollectorSite } from './fixture.js';
 
 const PATIENCE_MS = 60_000;
@@ -98,6 +99,39 @@ describe('a Redis that', () => {
     server = await startRedis({ dataDir, port: server.port });
     await until('events are taken again', PATIENCE_MS, isTaken);
     expect((await site.takeJobs()).flat().map(({ eventId }) => eventId)).toContain(before['eventId']);
+  });
+
+  it('is away is not needed to limit those who need no key: each process counts alone, and nothing is accepted', async () => {
+    const issuer = await startTokenIssuer();
+    const limited = await startCollector({
+      REDIS_URL: server.url,
+      QUEUE_PREFIX: site.queuePrefix,
+      AUTH_JWKS_URL: issuer.jwksUrl,
+      AUTH_ISSUER: ISSUER,
+      AUTH_AUDIENCE: AUDIENCE,
+      COLLECTOR_CALLER_RATE: '1',
+      COLLECTOR_CALLER_BURST: '2',
+    });
+    const exp = Math.floor(Date.now() / 1000) + 3_600;
+    const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'user-1', exp, scope: 'admin', accounts: { [account]: 'admin' } };
+    const headers = { authorization: `Bearer ${await issuer.sign(claims)}`, 'content-type': 'application/json' };
+    const sendByToken = () =>
+      fetch(`${limited.url}/v0/accounts/${account}/events`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify([event()]),
+      });
+    await server.kill();
+    const answers = await Promise.all(Array.from({ length: 60 }, sendByToken));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429, 503]));
+    for (const answer of answers) {
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(answer.headers.get('ratelimit')).toMatch(/^"account";r=\d+;t=\d+, "caller";r=\d+;t=\d+$/);
+    }
+    server = await startRedis({ dataDir, port: server.port });
+    await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
+    expect(await limited.stop()).toBe(0);
+    await issuer.close();
   });
 });
 
