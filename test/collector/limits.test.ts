@@ -106,7 +106,7 @@ describe('bytes under way', () => {
     await Promise.all(
       Array.from({ length: 30 }, async () => {
         const socket = await begin(account, key, body.length, body);
-        socket.destroySoon();
+        socket.resetAndDestroy();
         await once(socket, 'close');
       }),
     );
