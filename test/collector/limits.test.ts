@@ -100,19 +100,6 @@ describe('requests', () => {
 });
 
 describe('bytes under way', () => {
-  it('of clients that go while their events are being written are given back', async () => {
-    const { account, key } = await site.account();
-    const body = JSON.stringify(Array.from({ length: 200 }, () => event()));
-    await Promise.all(
-      Array.from({ length: 30 }, async () => {
-        const socket = await begin(account, key, body.length, body);
-        socket.resetAndDestroy();
-        await once(socket, 'close');
-      }),
-    );
-    await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
-  });
-
   it('of clients that announce much and send little are few, and others are answered meanwhile', async () => {
     const { account, key } = await site.account();
     for (let n = 0; n < 50; n += 1) await begin(account, key, 5 * MiB, '[');
