@@ -198,7 +198,7 @@ describe('the API’s reference', () => {
     await form.getByLabel('API key or access token').fill(key);
     await form.getByLabel('accountId').fill('acme');
     await form.getByLabel('startTime').fill('2025-11-01T00:00:00Z');
-    const types = form.getByRole('group', { name: 'resourceType' });
+    const types = form.getByRole('group', { name: 'resourceType', exact: true });
     for (const type of ['job', 'agent']) await types.getByLabel(type).check();
     await form.getByRole('button', { name: 'Send GET' }).click();
     await form.locator('.status.ok').waitFor();
