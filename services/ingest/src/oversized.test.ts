@@ -19,7 +19,11 @@ it('keeps all of the data in parts under its hash, and then refuses the job with
     [0, 1, 2].map((part) => ({ receivedAt: 1_000, jobId: '7', sha256, part, bytes: PART_BYTES })),
   );
   expect(Buffer.concat(kept.map(({ content }) => content)).toString()).toBe(text);
-  expect(intake).toMatchObject({ job: JOB, accepted: { length: 0 }, rejected: [{ jobId: '7', position: 0, ...REJECTION }] });
+  expect(intake).toMatchObject({
+    job: JOB,
+    accepted: { length: 0 },
+    rejected: [{ jobId: '7', position: 0, ...REJECTION }],
+  });
   const payload = parseOversizedPayload(intake.rejected[0]?.payload ?? '');
   expect(payload).toMatchObject({ sha256, bytes: 3 * PART_BYTES });
   expect(text.startsWith(payload?.head.slice(0, 20_000) ?? '?')).toBe(true);
