@@ -1,8 +1,8 @@
 /**
  * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, finds or installs a Redis,
  * compiles, builds the web page. Quick and silent when there is nothing to do; prints what it does when a step takes long.
- * Runs before `npm start` and, with --tests, before tests; --browser finds or installs a browser too, for the tests of
- * the page.
+ * Runs before `npm start`, which needs neither the tools of tests nor a check of types, and with --tests before everything else;
+ * --browser finds or installs a browser too, for the tests of the page.
  *
  * Node built-ins only: it runs before anything is installed.
  */
@@ -24,11 +24,11 @@ const say = (line) => console.log(line);
 
 try {
   await requireNode();
-  await installPackages();
-  const usesOwnRedis = Boolean(process.env.REDIS_URL) && !process.argv.includes('--tests');
-  if (!usesOwnRedis) await ensureRedisServer({ say });
+  const forTests = process.argv.includes('--tests');
+  const usesOwnRedis = Boolean(process.env.REDIS_URL) && !forTests;
+  await Promise.all([installPackages(forTests), usesOwnRedis || ensureRedisServer({ say })]);
   if (process.argv.includes('--browser')) await ensureChromium({ say });
-  await compile();
+  await compile(forTests);
 } catch (error) {
   console.error(`meterline: ${error.message}`);
   process.exitCode = 1;
@@ -43,12 +43,18 @@ async function requireNode() {
   throw new Error(`Node ${oldest} or newer is needed; this is ${process.versions.node}.`);
 }
 
-/** `npm install` and never `npm ci`: a lock file lists optional packages of the platform that it was made on only. */
-async function installPackages() {
-  const installed = await modifiedAt(join(ROOT, 'node_modules', '.package-lock.json'));
-  if (installed >= (await newestManifest())) return;
-  const step = installed === 0 ? 'Installing packages (first run only, about a minute)' : 'Updating packages';
+/**
+ * `npm install` and never `npm ci`: a lock file lists optional packages of the platform that it was made on only. What is in
+ * devDependencies is left out until tests need it, and then never removed.
+ */
+async function installPackages(forTests) {
+  const modules = join(ROOT, 'node_modules');
+  const installed = await modifiedAt(join(modules, '.package-lock.json'));
+  const hasTools = (await modifiedAt(join(modules, 'jest', 'package.json'))) > 0;
+  if (installed >= (await newestManifest()) && (hasTools || !forTests)) return;
+  const step = installed === 0 ? 'Installing packages (first run only, about half a minute)' : 'Updating packages';
   const args = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (!forTests && !hasTools) args.push('--omit=dev');
   await announced(step, () => run('npm', args, 'npm install failed'));
 }
 
@@ -69,11 +75,19 @@ async function modifiedAt(file) {
   );
 }
 
-async function compile() {
+/** Without the tests and without a check of types, unless for tests: a fresh clone starts ten seconds sooner. */
+async function compile(forTests) {
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  await announced('Compiling', () => run(process.execPath, [compiler, '-b'], 'The TypeScript does not compile'));
+  const projects = forTests ? [] : ['--noCheck', ...(await productProjects())];
+  const args = [compiler, '-b', ...projects];
+  await announced('Compiling', () => run(process.execPath, args, 'The TypeScript does not compile'));
   const page = join(ROOT, 'scripts', 'build-page.mjs');
   await announced('Building the web page', () => run(process.execPath, [page], 'The web page cannot be built'));
+}
+
+async function productProjects() {
+  const { references } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8'));
+  return references.map(({ path }) => path).filter((path) => path !== 'test');
 }
 
 /** Prints what the step does after a moment, and again from time to time. */

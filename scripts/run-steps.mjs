@@ -40,6 +40,7 @@ export const LONG_FILES = [
   'test/observability/outage-metrics.test.ts',
   'test/observability/tracing.test.ts',
   'test/packages/emitter.test.ts',
+  'test/packages/published.test.ts',
   'test/trace/full-trace.test.ts',
 ];
 

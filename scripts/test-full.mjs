@@ -32,8 +32,8 @@ const { failed, duration } = await runSteps([
   },
   { name: 'faults, each once', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '1', '--lanes', '4'] },
   {
-    name: 'producers, each fault with and without a spool',
-    args: ['--import', 'tsx', 'test/emitter/main.ts', '--rounds', '12'],
+    name: 'producers, each fault by each door, with and without a spool',
+    args: ['--import', 'tsx', 'test/emitter/main.ts', '--rounds', '26'],
   },
   { name: 'attacks', args: ['--import', 'tsx', 'test/attack/main.ts', '--requests', '6000', '--events', '6000'] },
 ]);

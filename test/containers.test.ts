@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const IMAGES = ['services/ingest', 'services/query', 'packages/cli'];
+const IMAGES = ['services/ingest', 'services/query', 'services/collector', 'packages/cli'];
 
 const manifest = z.object({ dependencies: z.record(z.string(), z.string()).default({}) });
 
@@ -28,13 +28,16 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('builds the web page, and copies it to where the query service looks for it', async () => {
+  it.each([
+    ['query', 'collector'],
+    ['collector', 'cli'],
+  ])('builds the web page, and copies it to where the %s service looks for it', async (service, next) => {
     const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
     expect(dockerfile).toMatch(/^RUN .*node scripts\/build-page\.mjs$/m);
-    const query = dockerfile.slice(dockerfile.indexOf('AS query'), dockerfile.indexOf('AS cli'));
+    const image = dockerfile.slice(dockerfile.indexOf(`AS ${service}`), dockerfile.indexOf(`AS ${next}`));
     const page = 'packages/dashboard/dist/page';
-    expect(query).toContain(`COPY --from=build /app/${page} ${page}\n`);
-    expect(await readFile(`${ROOT}services/query/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
+    expect(image).toContain(`COPY --from=build /app/${page} ${page}\n`);
+    expect(await readFile(`${ROOT}services/${service}/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
   });
 
   it('runs the ingest worker as npm start does', async () => {

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 
 const USERS = fileURLToPath(new URL('../redis/users.conf', import.meta.url));
 
-export type RedisUser = 'producer' | 'worker' | 'query' | 'operator';
+export type RedisUser = 'producer' | 'collector' | 'worker' | 'query' | 'operator';
 
 /** All but `default`, which stays as it is: it is the test's own. */
 export async function createUsers(redis: Redis): Promise<void> {

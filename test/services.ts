@@ -12,7 +12,7 @@ const READY_DEADLINE_MS = 120_000;
 /** Longer than any deadline of the services themselves, even on a busy machine. */
 const STOP_DEADLINE_MS = 60_000;
 
-export type ServiceName = 'ingest' | 'query';
+export type ServiceName = 'ingest' | 'query' | 'collector';
 export type ServiceEnvironment = Readonly<Record<string, string>>;
 /** A line of a service's log, which is JSON. */
 export type LogEntry = Readonly<Record<string, unknown>>;
@@ -40,7 +40,8 @@ export interface ServiceProcess {
   kill(): Promise<void>;
 }
 
-export interface QueryProcess extends ServiceProcess {
+/** A service that answers HTTP. */
+export interface HttpProcess extends ServiceProcess {
   readonly url: string;
 }
 
@@ -67,9 +68,16 @@ export async function startIngest(env: ServiceEnvironment): Promise<ServiceProce
 }
 
 /** Starts the query service on any free port. */
-export async function startQuery(env: ServiceEnvironment): Promise<QueryProcess> {
+export async function startQuery(env: ServiceEnvironment): Promise<HttpProcess> {
   const service = launchService('query', { PORT: '0', ...env });
   const { port } = await ready('query', service, ({ msg }) => msg === 'listening');
+  return { ...service, url: `http://127.0.0.1:${port}` };
+}
+
+/** Starts the collector on any free port. */
+export async function startCollector(env: ServiceEnvironment): Promise<HttpProcess> {
+  const service = launchService('collector', { PORT: '0', ...env });
+  const { port } = await ready('collector', service, ({ msg }) => msg === 'listening');
   return { ...service, url: `http://127.0.0.1:${port}` };
 }
 

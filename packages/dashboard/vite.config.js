@@ -4,24 +4,7 @@
  */
 import { defineConfig } from 'vite';
 
-/** Loads the chart's code together with the page's code, not after that has run. */
-const preloadChunks = {
-  name: 'preload-chunks',
-  transformIndexHtml: {
-    order: 'post',
-    handler: (_html, { bundle }) =>
-      Object.values(bundle ?? {})
-        .filter((chunk) => chunk.type === 'chunk' && chunk.isDynamicEntry)
-        .map(({ fileName }) => ({
-          tag: 'link',
-          attrs: { rel: 'modulepreload', crossorigin: true, href: `/${fileName}` },
-          injectTo: 'head',
-        })),
-  },
-};
-
 export default defineConfig({
-  plugins: [preloadChunks],
   build: {
     outDir: 'dist/page',
     emptyOutDir: true,

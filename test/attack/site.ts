@@ -10,8 +10,8 @@ import { createWarehouse, migrate, type Warehouse, type WarehouseOptions } from 
 import { Queue, QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
 import {
+  type HttpProcess,
   killServices,
-  type QueryProcess,
   type ServiceEnvironment,
   type ServiceProcess,
   startIngest,
@@ -65,7 +65,7 @@ export class AttackSite {
     return { REDIS_URL: this.redisUrl, CURSOR_SECRET, ...databaseVariables(databaseOf(this.#stack)) };
   }
 
-  startQuery(env: ServiceEnvironment = {}): Promise<QueryProcess> {
+  startQuery(env: ServiceEnvironment = {}): Promise<HttpProcess> {
     return startQuery({ ...this.environment, ...env });
   }
 

@@ -1,7 +1,7 @@
 /** Issue: SIGTERM cuts answers that are being sent. Also packages/service/src/draining.test.ts. */
 import { Agent, request } from 'node:http';
 import { STOP_DEADLINE_MS } from '@meterline/service';
-import { NO_LIMITS, type QueryProcess } from '../services.js';
+import { type HttpProcess, NO_LIMITS } from '../services.js';
 import type { Attack } from './attack.js';
 import type { Findings } from './findings.js';
 import { largeAnswer } from './large-answer.js';
@@ -50,7 +50,7 @@ export const stopAttack: Attack = {
 };
 
 /** By its own log, in milliseconds. */
-function drainedFor(query: QueryProcess): number {
+function drainedFor(query: HttpProcess): number {
   const timeOf = (wanted: string) => Number(query.entries().find(({ event }) => event === wanted)?.['time']);
   return timeOf('stopped') - timeOf('stopping');
 }

@@ -1,4 +1,4 @@
-/** Issue: unread answers stay in memory. Also services/query/src/http/unread-answers.test.ts. */
+/** Issue: unread answers stay in memory. Also packages/api/src/http/unread-answers.test.ts. */
 import { connect, type Socket } from 'node:net';
 import { NO_LIMITS } from '../services.js';
 import type { Attack } from './attack.js';

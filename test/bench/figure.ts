@@ -44,6 +44,10 @@ export function atLeast(ratio: number, wanted: number): Reach {
   return { text: `${ratio.toFixed(2)}× of ≥ ${wanted}×`, met: ratio >= wanted };
 }
 
+export function atMost(ratio: number, allowed: number): Reach {
+  return { text: `${ratio.toFixed(2)}× of ≤ ${allowed}×`, met: ratio <= allowed };
+}
+
 export function below(value: number, limit: number, unit: Unit): Reach {
   return { text: `< ${limit.toLocaleString('en')} ${unit}`, met: value < limit };
 }

@@ -21,6 +21,7 @@ import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
+import { sealing } from './sealing.js';
 import { Site } from './site.js';
 
 /** The footprint runs before the load, which adds unsealed events, and after the others, whose memory it reports. */
@@ -31,6 +32,7 @@ const BENCHES: readonly Bench[] = [
   freshness,
   pages,
   recompute,
+  sealing,
   growth,
   dashboard,
   footprint,

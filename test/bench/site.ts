@@ -7,9 +7,9 @@ import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import {
+  type HttpProcess,
   killServices,
   NO_LIMITS,
-  type QueryProcess,
   type ServiceEnvironment,
   type ServiceProcess,
   startIngest,
@@ -109,7 +109,7 @@ export class Site {
   /** Runs a query service during the work, without limits for its callers unless the environment sets them. */
   async withQuery<T>(
     database: string,
-    work: (query: QueryProcess) => Promise<T>,
+    work: (query: HttpProcess) => Promise<T>,
     environment: ServiceEnvironment = NO_LIMITS,
   ): Promise<T> {
     await this.warehouse(database);

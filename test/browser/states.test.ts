@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTokenVerifier, type RunningServer, startServer } from '@meterline/query';
+import { createTokenVerifier, type RunningServer, startServer } from '@meterline/api';
 import { insertUsageEvents } from '@meterline/warehouse';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';

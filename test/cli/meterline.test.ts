@@ -230,7 +230,7 @@ describe('meterline completion', () => {
       expect(fish).toContain(`\ncomplete -c meterline -n '__meterline_at meterline ${name}' -l help`);
     }
     expect(bash).toMatch(/^ {4}'meterline keys create'\) words='--account --role .*--json --help' ;;$/m);
-    expect(zsh).toContain(`'*--role[what it may do there]:value:(admin member)'`);
-    expect(fish).toContain(`-n '__meterline_at meterline keys create' -l role -x -a 'admin member'`);
+    expect(zsh).toContain(`'*--role[what it may do there]:value:(admin member emitter)'`);
+    expect(fish).toContain(`-n '__meterline_at meterline keys create' -l role -x -a 'admin member emitter'`);
   });
 });

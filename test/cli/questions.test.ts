@@ -1,10 +1,8 @@
 /** What `meterline metrics` asks: months, comparisons and filters, again and again, and what it says about it. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { registerPriceBook } from '@meterline/warehouse';
+import { withApiProxy } from '../api-proxy.js';
 import { type EventSketch, event, NOW, startApi, type TestApi } from '../contract/fixture.js';
 import { execute } from '../stack.js';
 import { runCommand } from './run-command.js';
@@ -159,26 +157,16 @@ describe('meterline metrics', () => {
 });
 
 describe('a walk whose answer changes', () => {
-  /** Passes everything on to the API; calls `before` before the request of that number with a cursor, from 1, is passed on. */
+  /** Calls `before` before the request of that number with a cursor, from 1, is passed on to the API. */
   async function withProxy<T>(before: (withCursor: number) => Promise<void>, work: (url: string) => Promise<T>) {
     let withCursor = 0;
-    const pass = async (request: IncomingMessage, response: ServerResponse) => {
-      if (request.url?.includes('cursor=')) {
-        withCursor += 1;
-        await before(withCursor);
-      }
-      const { authorization = '' } = request.headers;
-      const answer = await fetch(`${api.url}${request.url}`, { headers: { authorization } });
-      response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(await answer.text());
+    const interfere = async (path: string) => {
+      if (!path.includes('cursor=')) return undefined;
+      withCursor += 1;
+      await before(withCursor);
+      return undefined;
     };
-    const proxy = createServer((request, response) => void pass(request, response)).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    const { port } = proxy.address() as AddressInfo;
-    try {
-      return await work(`http://127.0.0.1:${port}`);
-    } finally {
-      proxy.close();
-    }
+    return withApiProxy(api.url, interfere, work);
   }
 
   async function walker(accountId: string) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Caller, TokenVerifier } from '@meterline/query';
+import type { Caller, TokenVerifier } from '@meterline/api';
 import { z } from 'zod';
 import { errorOf, NOW, startApi, type TestApi } from './fixture.js';
 

@@ -73,6 +73,25 @@ describe('creating a key', () => {
     }
   });
 
+  it('with the role emitter gives one that may send events, and reads nothing', async () => {
+    const { key } = created.parse((await create(admin, { role: 'emitter' }, 'meter')).body);
+    const { pathname } = new URL(`${api.url}/v0/accounts/acme/metrics`);
+    const window = 'startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z';
+    const paths = ['/v0/accounts', `${pathname}?${window}`, `${pathname}/enums/group-by`, KEYS];
+    for (const path of [...paths, `/v0/accounts/acme/events?${window}`]) {
+      const answer = await api.request(path, bearer(key));
+      expect([path, answer.status, errorOf(answer).message]).toEqual([
+        path,
+        403,
+        expect.stringContaining('role emitter'),
+      ]);
+    }
+    expect((await create(key, { role: 'emitter' })).status).toBe(403);
+    const list = await api.request('/v0/service_accounts/meter/api_keys', bearer(admin));
+    expect(list.body).toMatchObject([{ role: 'emitter' }]);
+    expect((await revoke(key, 'meter', keyId(key))).status).toBe(200);
+  });
+
   it('may name the account, which is not another one', async () => {
     expect(created.parse((await create(admin, { role: 'admin', account: 'acme' })).body).account).toBe('acme');
     const foreign = await create(admin, { role: 'admin', account: 'globex' });
@@ -100,7 +119,7 @@ describe('creating a key', () => {
     ['["member"]', 'body', 'The body must be a JSON object'],
     ['null', 'body', 'The body must be a JSON object'],
     [{}, 'role', 'role is missing; it is required.'],
-    [{ role: 'owner' }, 'role', 'role must be one of admin, member (got "owner").'],
+    [{ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'],
     [
       { role: 'member', expires: END },
       'expires',

@@ -4,7 +4,8 @@
  * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createOpenApiDocument, createTokenVerifier } from '@meterline/query';
+import { createTokenVerifier } from '@meterline/api';
+import { createOpenApiDocument } from '@meterline/query';
 import { pino } from 'pino';
 import { DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';
 import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer, unsigned } from './token-issuer.js';

@@ -1,15 +1,7 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
 import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
-import {
-  Admission,
-  type AdmissionLimits,
-  createApp,
-  createRedis,
-  createSealReader,
-  type QueryDependencies,
-  SharedLimits,
-  startServer,
-} from '@meterline/query';
+import { createRedis, SharedLimits, startServer } from '@meterline/api';
+import { Admission, type AdmissionLimits, createApp, createSealReader, type QueryDependencies } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
 import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp, startServer, type TrustProxy } from '@meterline/query';
+import { startServer, type TrustProxy } from '@meterline/api';
+import { createApp } from '@meterline/query';
 import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';
 import { resetAfter, sendBytes } from './raw-http.js';
 

@@ -1,6 +1,8 @@
 /** Compares every answer of the contract tests with the OpenAPI document, so that a deviation fails the test that got it. */
+
+import type { OpenApiResponse } from '@meterline/api';
 import { parseTimestamp } from '@meterline/catalog';
-import { createOpenApiDocument, type OpenApiResponse } from '@meterline/query';
+import { createOpenApiDocument } from '@meterline/query';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 export interface CheckedAnswer {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore } from '@meterline/access';
-import { createRedis, type TokenVerifier } from '@meterline/query';
+import { createRedis, type TokenVerifier } from '@meterline/api';
 import { createWarehouse } from '@meterline/warehouse';
 import { createTestDatabase, type TestDatabase } from '../stack.js';
 import { bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from './fixture.js';

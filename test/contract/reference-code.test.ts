@@ -2,7 +2,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { codeOf, createOpenApiDocument, exampleRequests } from '@meterline/query';
+import { codeOf, exampleRequests } from '@meterline/api';
+import { createOpenApiDocument } from '@meterline/query';
 import { installPacked, type PackedPackage } from '../packages/packed-package.js';
 import { PROTECTED_RESOURCE, seedExamples } from './example-usage.js';
 import { startApi, type TestApi } from './fixture.js';

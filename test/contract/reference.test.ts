@@ -1,6 +1,7 @@
 /** The OpenAPI document and the page that is made from it. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp, createOpenApiDocument, type OpenApiDocument, requestTarget } from '@meterline/query';
+import { type OpenApiDocument, requestTarget } from '@meterline/api';
+import { createApp, createOpenApiDocument } from '@meterline/query';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
 import { PAGE_FOLDER } from '../browser/page-folder.js';

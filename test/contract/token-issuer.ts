@@ -1,5 +1,5 @@
 /** The platform's authorisation server: signs tokens, and publishes the keys to check them with. */
-import { type RunningServer, startServer } from '@meterline/query';
+import { type RunningServer, startServer } from '@meterline/api';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
 

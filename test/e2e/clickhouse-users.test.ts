@@ -143,7 +143,7 @@ describe('with the schema that migrate has made', () => {
     const query = connect('query');
     const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
     const question = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
-    expect(await readEventList(query, question)).toEqual({ events: [], hasMore: false });
+    expect(await readEventList(query, question)).toEqual({ events: [], next: undefined });
     expect(await readPriceBook(query, 65_535)).toBeUndefined();
   });
 

@@ -9,11 +9,12 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { runCommand } from '../cli/run-command.js';
 import { createUsers, type RedisUser, urlOfUser } from '../redis-users.js';
-import { killServices, startIngest, startQuery } from '../services.js';
+import { killServices, startCollector, startIngest, startQuery } from '../services.js';
 import { createTestDatabase, databaseVariables, select, type TestDatabase } from '../stack.js';
 import { usageEvents } from './pipeline.js';
 
 const SECRET = 'the name of a customer';
+const NOT_ALLOWED = /NOPERM|can't run this command|can't access at least one of the keys/;
 
 let dataDir: string;
 let server: RunningRedis;
@@ -40,6 +41,23 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
+it('a collector makes events durable for an emitter', async () => {
+  const asOperator = { env: { REDIS_URL: urlOf('operator') } };
+  const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', 'emitter', '--json'], asOperator);
+  const { key } = JSON.parse(created.stdout);
+  const collector = await startCollector({ REDIS_URL: urlOf('collector') });
+  const answer = await fetch(`${collector.url}/v0/accounts/acme/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify(usageEvents(5, 1)),
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([202, { accepted: 1 }]);
+  expect(await owner.llen(queue.toKey('wait'))).toBe(1);
+  expect(collector.log()).not.toMatch(NOT_ALLOWED);
+  expect(await owner.acl('LOG', '1')).toEqual([]);
+  expect(await collector.stop()).toBe(0);
+});
+
 it('a producer enqueues, a worker stores, an operator makes a key, and the API takes it', async () => {
   const [first = {}, second = {}, third = {}, fourth = {}] = usageEvents(1, 4);
   await queue.add('usage', { events: [first] });
@@ -55,15 +73,14 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
   const { key } = JSON.parse(created.stdout);
   const count = async () =>
     (await select<{ n: string }>(database.warehouse, 'SELECT count() AS n FROM usage_events'))[0]?.n;
-  while ((await count()) !== '4') await new Promise((resolve) => setTimeout(resolve, 50));
+  while ((await count()) !== '5') await new Promise((resolve) => setTimeout(resolve, 50));
 
   const answer = await fetch(`${api.url}/v0/accounts`, {
     headers: { authorization: `Bearer ${key}`, connection: 'close' },
   });
   expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
   expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
-  const notAllowed = /NOPERM|can't run this command|can't access at least one of the keys/;
-  for (const service of [worker, api]) expect(service.log()).not.toMatch(notAllowed);
+  for (const service of [worker, api]) expect(service.log()).not.toMatch(NOT_ALLOWED);
   expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
 });
 

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { StartError } from '@meterline/service';
@@ -138,11 +138,15 @@ describe('ingest, started where it cannot work', () => {
     const redis = new Redis(testRedisUrl());
     const user = uniquePrefix();
     await redis.call('ACL', 'SETUSER', user, 'on', '>secret', '~*', '+@all', '-info');
+    // ioredis says the same there, in its own words.
+    const said = jest.spyOn(console, 'warn').mockReturnValue();
     try {
       const { host } = new URL(testRedisUrl());
       const line = await startFault({ REDIS_URL: `redis://${user}:secret@${host}` });
       expect(line).toMatch(/^Redis does not tell its version; its user needs the command INFO \(NOPERM .*\)$/);
+      expect(said).toHaveBeenCalledWith(expect.stringContaining('INFO'));
     } finally {
+      said.mockRestore();
       await redis.call('ACL', 'DELUSER', user);
       redis.disconnect();
     }

@@ -3,18 +3,19 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
-import { killServices, startIngest, startQuery } from '../services.js';
-import { PRODUCER_FAULTS } from './producer-faults.js';
+import { killServices, startCollector, startIngest, startQuery } from '../services.js';
+import { type Door, PRODUCER_FAULTS } from './producer-faults.js';
 import { type Ground, playRound } from './round.js';
 
 const WITHIN_MS = 110_000;
-const PLAYED: readonly (readonly [fault: string, hasSpool: boolean])[] = [
-  ['killed', true],
-  ['killed', false],
-  ['cut-off-and-killed', true],
-  ['frozen', true],
-  ['cut-off', false],
-  ['terminated', false],
+const PLAYED: readonly (readonly [fault: string, door: Door, hasSpool: boolean])[] = [
+  ['killed', 'queue', true],
+  ['killed', 'queue', false],
+  ['cut-off-and-killed', 'collector', true],
+  ['frozen', 'queue', true],
+  ['cut-off', 'queue', false],
+  ['collector-killed', 'collector', false],
+  ['terminated', 'collector', false],
 ];
 
 let pipeline: Pipeline;
@@ -24,18 +25,28 @@ beforeAll(async () => {
   pipeline = await openPipeline();
   const { env, queue, redis, warehouse } = pipeline;
   const secret = { CURSOR_SECRET: 'a secret of the tests, 32 characters or more' };
-  const [, query] = await Promise.all([startIngest(env), startQuery({ ...env, ...secret })]);
+  const [, query, first] = await Promise.all([
+    startIngest(env),
+    startQuery({ ...env, ...secret }),
+    startCollector(env),
+  ]);
   const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
   ground = {
-    redisUrl: env['REDIS_URL'] ?? '',
+    urls: { queue: env['REDIS_URL'] ?? '', collector: first.url },
     prefix: env['QUEUE_PREFIX'] ?? '',
     warehouse,
     asker: async (account) => {
       const { key } = await keys.create({ account, role: 'admin', clientId: 'emitter-tests' }, new Date());
       return { url: query.url, key };
     },
+    emitterKey: async (account) =>
+      (await keys.create({ account, role: 'emitter', clientId: 'emitter-tests' }, new Date())).key,
     openJobs: () => queue.getJobCountByTypes('waiting', 'active', 'delayed', 'failed'),
     restartRedis: () => Promise.reject(new Error('this Redis is shared')),
+    restartCollector: async () => {
+      await first.kill();
+      await startCollector({ ...env, PORT: new URL(first.url).port });
+    },
   };
 });
 afterAll(async () => {
@@ -44,11 +55,11 @@ afterAll(async () => {
 });
 
 it.concurrent.each(PLAYED)(
-  'a producer %s (with a spool: %s) loses and doubles nothing that it was promised',
-  async (name, hasSpool) => {
+  '%s, sending to the %s (with a spool: %s): nothing that was promised is lost or doubled',
+  async (name, door, hasSpool) => {
     const fault = PRODUCER_FAULTS.find((known) => known.name === name);
     if (fault === undefined) throw new Error(name);
-    const round = { fault, hasSpool, seed: 1, brief: true };
+    const round = { fault, door, hasSpool, seed: 1, brief: true };
     const { recorded, promised, counted, ...verdict } = await playRound(ground, round, AbortSignal.timeout(WITHIN_MS));
     expect(verdict).toEqual({ lost: [], doubled: [], complaints: [] });
     expect(promised).toBeGreaterThan(0);

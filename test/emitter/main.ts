@@ -1,7 +1,8 @@
 /**
- * Kills, freezes and cuts off producers, round after round: `npm run test:emitter -- [--rounds 60] [--seed S] [--only fault,fault]`.
+ * Kills, freezes and cuts off producers and what they send to, round after round:
+ * `npm run test:emitter -- [--rounds 60] [--seed S] [--only fault,fault] [--door queue|collector]`.
  *
- * Each fault in turn, with a spool and without one, on servers of its own. Exits with 0 only if nothing was lost or doubled.
+ * Each fault in turn, through each door, with a spool and without one, on servers of its own. Exits with 0 only if nothing was lost or doubled.
  * Ctrl-C ends everything.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,8 +12,8 @@ import { createWarehouse } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { Site } from '../faults/site.js';
 import { isClean } from '../faults/verdict.js';
-import { killServices, startIngest } from '../services.js';
-import { PRODUCER_FAULTS } from './producer-faults.js';
+import { killServices, startCollector, startIngest } from '../services.js';
+import { DOORS, PRODUCER_FAULTS } from './producer-faults.js';
 import { type Ground, type ProducerResult, type ProducerRound, playRound } from './round.js';
 
 const ROUND_WITHIN_MS = 10 * 60_000;
@@ -23,14 +24,20 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     only: { type: 'string' },
+    door: { type: 'string' },
   },
 });
 const only = options.only?.split(',');
 const faults = PRODUCER_FAULTS.filter(({ name }) => only === undefined || only.includes(name));
+const plays = [true, false].flatMap((hasSpool) =>
+  DOORS.filter((door) => options.door === undefined || options.door === door).flatMap((door) =>
+    faults.filter((fault) => (fault.door ?? door) === door).map((fault) => ({ fault, door, hasSpool })),
+  ),
+);
 const [rounds, seed] = [Number(options.rounds), Number(options.seed)];
-if (faults.length === 0 || (only && faults.length < only.length) || ![rounds, seed].every(Number.isSafeInteger)) {
+if (plays.length === 0 || (only && faults.length < only.length) || ![rounds, seed].every(Number.isSafeInteger)) {
   const names = PRODUCER_FAULTS.map(({ name }) => name).join('|');
-  console.error(`usage: npm run test:emitter -- [--rounds N] [--seed S] [--only ${names}]`);
+  console.error(`usage: npm run test:emitter -- [--rounds N] [--seed S] [--only ${names}] [--door ${DOORS.join('|')}]`);
   process.exit(2);
 }
 
@@ -57,25 +64,34 @@ try {
 async function main(): Promise<boolean> {
   await startIngest(site.environment('nothing').worker);
   await site.startQuery();
+  const { worker: servers } = site.environment('nothing');
+  let collector = await startCollector(servers);
+  const { url } = collector;
   const ground: Ground = {
-    redisUrl: site.redisUrl,
+    urls: { queue: site.redisUrl, collector: url },
     prefix: QUEUE_PREFIX,
     warehouse,
     asker: async (account) => ({ url: site.query.url, key: await site.createKey(account) }),
+    emitterKey: (account) => site.createKey(account, 'emitter'),
     openJobs: () => queue.getJobCountByTypes('waiting', 'active', 'delayed', 'failed'),
     restartRedis: async (afterMs) => {
       await site.redis.kill();
       await sleep(afterMs);
       await site.redis.start();
     },
+    restartCollector: async (afterMs) => {
+      await collector.kill();
+      await sleep(afterMs);
+      collector = await startCollector({ ...servers, PORT: new URL(url).port });
+    },
   };
   console.log(`seed ${seed}`);
   const rows = new Map<string, ProducerResult[]>();
   for (let n = 0; n < rounds; n += 1) {
-    const fault = faults[n % faults.length];
-    if (fault === undefined) break;
-    const round = { fault, hasSpool: Math.floor(n / faults.length) % 2 === 0, seed: seed + n, brief: false };
-    const name = `${fault.name}, ${round.hasSpool ? 'spool' : 'memory'}`;
+    const play = plays[n % plays.length];
+    if (play === undefined) break;
+    const round = { ...play, seed: seed + n, brief: false };
+    const name = `${play.fault.name}, ${play.door}, ${play.hasSpool ? 'spool' : 'memory'}`;
     const result = await played(ground, round);
     rows.set(name, [...(rows.get(name) ?? []), result]);
     console.log(describe(name, round, result));

@@ -5,7 +5,7 @@ import { pause } from '../faults/waiting.js';
 import type { Runtime } from './runtime.js';
 
 export interface ProducerScene {
-  /** Between the producer and Redis. */
+  /** Between the producer and its door: Redis, or the collector. */
   readonly link: TcpProxy;
   readonly random: SeededRandom;
   /** The short form: a fault lasts about a second, where the long form takes up to half a minute. */
@@ -17,12 +17,20 @@ export interface ProducerScene {
   readonly startNext: () => Promise<void>;
   /** Kills Redis and starts it again. */
   readonly restartRedis: (afterMs: number) => Promise<void>;
+  /** Kills the collector and starts it again, with the same address. */
+  readonly restartCollector: (afterMs: number) => Promise<void>;
   complain(what: string): void;
 }
+
+/** Where producers send events: straight to the queue, or to a collector. */
+export const DOORS = ['queue', 'collector'] as const;
+export type Door = (typeof DOORS)[number];
 
 export interface ProducerFault {
   readonly name: string;
   readonly injects: string;
+  /** The only door that it is about; without it both. */
+  readonly door?: Door;
   readonly strike: (scene: ProducerScene) => Promise<void>;
 }
 
@@ -42,7 +50,7 @@ export const PRODUCER_FAULTS: readonly ProducerFault[] = [
   },
   {
     name: 'cut-off-and-killed',
-    injects: '`kill -9` of the producer while nothing gets through to Redis; then both are back',
+    injects: '`kill -9` of the producer while nothing gets through to its door; then both are back',
     strike: async (scene) => {
       const { link, random, signal, producer, startNext } = scene;
       link.treat({ kind: random.pick(['hang', 'refuse']) });
@@ -67,7 +75,7 @@ export const PRODUCER_FAULTS: readonly ProducerFault[] = [
   {
     name: 'cut-off',
     injects:
-      'connections to Redis hang, are refused, break in the middle of a job or, in the long form, are silent for ever',
+      'connections to the door hang, are refused, break in the middle of a job or, in the long form, are silent for ever',
     strike: async (scene) => {
       const { link, random, brief, signal } = scene;
       if (!brief && random.chance(0.25)) return link.forsake();
@@ -82,6 +90,17 @@ export const PRODUCER_FAULTS: readonly ProducerFault[] = [
     name: 'redis-killed',
     injects: '`kill -9` of Redis, restarted with its append-only file',
     strike: ({ random, restartRedis }) => restartRedis(random.integer(0, 3_000)),
+  },
+  {
+    name: 'collector-killed',
+    injects: '`kill -9` of the collector, one to three times, started again after a moment',
+    door: 'collector',
+    strike: async ({ random, signal, brief, restartCollector }) => {
+      for (let times = brief ? 1 : random.integer(1, 3); times > 0; times -= 1) {
+        await restartCollector(brief ? 0 : random.integer(0, 3_000));
+        await pause(random.integer(0, 500), signal);
+      }
+    },
   },
   {
     name: 'terminated',

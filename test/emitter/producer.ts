@@ -12,13 +12,14 @@ const TURN_MS = 5;
 const TURNS_PER_FLUSH = 20;
 const CLOSE_WITHIN_MS = 120_000;
 
-const { url, prefix, account, run, journal, spool } = producerSettings.parse(JSON.parse(process.argv[2] ?? ''));
+const { url, prefix, apiKey, account, run, journal, spool } = producerSettings.parse(JSON.parse(process.argv[2] ?? ''));
 const file = openSync(journal, 'a');
 // One call of the system for each line: what is written stays when this process is killed.
 const note = (line: string) => writeSync(file, `${line}\n`);
 
 const meter = await openEmitter({
   url,
+  apiKey,
   queuePrefix: prefix,
   batchEvents: 50,
   batchMs: 20,

@@ -10,7 +10,7 @@ import { TcpProxy } from '../faults/tcp-proxy.js';
 import type { Verdict } from '../faults/verdict.js';
 import { holdsWithin, pause } from '../faults/waiting.js';
 import { select } from '../stack.js';
-import type { ProducerFault } from './producer-faults.js';
+import type { Door, ProducerFault } from './producer-faults.js';
 import { type Journal, Runtime } from './runtime.js';
 
 const STARTED_WITHIN_MS = 120_000;
@@ -18,18 +18,23 @@ const DRAINED_WITHIN_MS = 120_000;
 
 /** The servers of a round, with a worker that takes jobs. */
 export interface Ground {
-  readonly redisUrl: string;
+  /** Where each door is. */
+  readonly urls: Readonly<Record<Door, string>>;
   readonly prefix: string;
   readonly warehouse: Warehouse;
   /** The query API, with an admin's key. */
   asker(account: string): Promise<Asker>;
+  /** A key that may send events of the account to the collector. */
+  emitterKey(account: string): Promise<string>;
   /** Jobs that are not completed. */
   openJobs(): Promise<number>;
   restartRedis(afterMs: number): Promise<void>;
+  restartCollector(afterMs: number): Promise<void>;
 }
 
 export interface ProducerRound {
   readonly fault: ProducerFault;
+  readonly door: Door;
   readonly hasSpool: boolean;
   readonly seed: number;
   readonly brief: boolean;
@@ -45,12 +50,13 @@ export interface ProducerResult extends Verdict {
 
 /** @throws AbortError */
 export async function playRound(ground: Ground, round: ProducerRound, signal: AbortSignal): Promise<ProducerResult> {
-  const { fault, hasSpool, seed, brief } = round;
+  const { fault, door, hasSpool, seed, brief } = round;
   const random = new SeededRandom(seed);
-  const account = `${fault.name}-${hasSpool ? 'spool' : 'memory'}-${seed}`;
+  const account = `${fault.name}-${door}-${hasSpool ? 'spool' : 'memory'}-${seed}`;
+  const apiKey = door === 'collector' ? { apiKey: await ground.emitterKey(account) } : {};
   const folder = await mkdtemp(join(tmpdir(), 'emitter-'));
-  const link = await TcpProxy.open(Number(new URL(ground.redisUrl).port));
-  const url = new URL(ground.redisUrl);
+  const url = new URL(ground.urls[door]);
+  const link = await TcpProxy.open(Number(url.port));
   url.port = String(link.port);
   const runtimes: Runtime[] = [];
   const complaints: string[] = [];
@@ -63,7 +69,7 @@ export async function playRound(ground: Ground, round: ProducerRound, signal: Ab
     const run = `run${runtimes.length}`;
     const journal = join(folder, run);
     const spool = hasSpool ? { spool: join(folder, 'spool') } : {};
-    const runtime = new Runtime({ url: url.href, prefix: ground.prefix, account, run, journal, ...spool });
+    const runtime = new Runtime({ url: url.href, ...apiKey, prefix: ground.prefix, account, run, journal, ...spool });
     runtimes.push(runtime);
     await holdsWithin(STARTED_WITHIN_MS, signal, async () => (await runtime.journal()).recorded > 0);
   };
@@ -71,8 +77,8 @@ export async function playRound(ground: Ground, round: ProducerRound, signal: Ab
     await startNext();
     await pause(random.integer(100, 600), signal);
     const complain = (what: string) => void complaints.push(what);
-    const { restartRedis } = ground;
-    await fault.strike({ link, random, brief, signal, producer, startNext, restartRedis, complain });
+    const { restartRedis, restartCollector } = ground;
+    await fault.strike({ link, random, brief, signal, producer, startNext, restartRedis, restartCollector, complain });
     await pause(random.integer(0, 300), signal);
     const end = await producer().finish();
     if (end !== 0) complain(`the last producer ended with ${end}`);

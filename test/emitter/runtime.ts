@@ -10,6 +10,8 @@ const PRODUCER = fileURLToPath(new URL('producer.ts', import.meta.url));
 export const producerSettings = z.object({
   url: z.string(),
   prefix: z.string(),
+  /** For a collector. */
+  apiKey: z.string().optional(),
   account: z.string(),
   /** The name of this process; its events are called `<run>-0`, `<run>-1` and so on. */
   run: z.string(),

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import type { KeyRole } from '@meterline/catalog';
 import {
   type LocalStack,
   type RunningClickHouse,
@@ -12,7 +13,7 @@ import {
   startRedis,
 } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
-import { type QueryProcess, type ServiceEnvironment, startQuery } from '../services.js';
+import { type HttpProcess, type ServiceEnvironment, startQuery } from '../services.js';
 import { databaseVariables } from '../stack.js';
 import { RestartableServer } from './restartable-server.js';
 import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
@@ -32,7 +33,7 @@ export class Site {
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
   readonly #stack: LocalStack;
-  #query: QueryProcess | undefined;
+  #query: HttpProcess | undefined;
   #rounds = 0;
 
   private constructor(stack: LocalStack, clickhouseLink: TcpProxy, redisLink: TcpProxy) {
@@ -95,7 +96,7 @@ export class Site {
     this.#query = await startQuery({ ...servers, CURSOR_SECRET, ...env });
   }
 
-  get query(): QueryProcess {
+  get query(): HttpProcess {
     if (!this.#query) throw new Error('the query service has not been started');
     return this.#query;
   }
@@ -134,12 +135,12 @@ export class Site {
     }
   }
 
-  /** The text of an admin's key for the account. */
-  async createKey(account: string): Promise<string> {
+  /** The text of a key for the account. */
+  async createKey(account: string, role: KeyRole = 'admin'): Promise<string> {
     const redis = new Redis(this.redisUrl);
     try {
       const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
-      return (await keys.create({ account, role: 'admin', clientId: 'fault-tests' }, new Date())).key;
+      return (await keys.create({ account, role, clientId: 'fault-tests' }, new Date())).key;
     } finally {
       redis.disconnect();
     }

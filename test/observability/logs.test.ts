@@ -5,7 +5,13 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from '@swc/core';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCES = { ingest: 'services/ingest/src', query: 'services/query/src', both: 'packages/service/src' } as const;
+const SOURCES = {
+  ingest: 'services/ingest/src',
+  query: 'services/query/src',
+  collector: 'services/collector/src',
+  http: 'packages/api/src',
+  all: 'packages/service/src',
+} as const;
 const LEVELS: ReadonlySet<string> = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 
 interface LoggedEvent {

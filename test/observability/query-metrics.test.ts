@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
-import { killServices, type QueryProcess, startQuery } from '../services.js';
+import { type HttpProcess, killServices, startQuery } from '../services.js';
 import { adminUrl, scrape } from './scrape.js';
 
 jest.setTimeout(180_000);
@@ -10,7 +10,7 @@ jest.setTimeout(180_000);
 const WINDOW = 'startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
 
 let pipeline: Pipeline;
-let query: QueryProcess;
+let query: HttpProcess;
 let url: string;
 let key: string;
 beforeAll(async () => {

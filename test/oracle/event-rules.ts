@@ -72,8 +72,10 @@ export function understand(event: unknown, now: number): UnderstoodEvent | undef
   const revision = fields.has('revision') ? fields.get('revision') : 0;
   const voided = fields.has('void') ? fields.get('void') : false;
 
-  const dimension = typeof billingDimension === 'string' ? DIMENSIONS[billingDimension] : undefined;
-  if (typeof billingDimension !== 'string' || !dimension) return undefined;
+  // `toString` is no dimension, though every object has one.
+  if (typeof billingDimension !== 'string' || !Object.hasOwn(DIMENSIONS, billingDimension)) return undefined;
+  const dimension = DIMENSIONS[billingDimension];
+  if (!dimension) return undefined;
   const { resourceType, counts } = dimension;
   const usage = usageOf(fields.get('usage'), counts);
   if (resourceType !== fields.get('resourceType')) return undefined;

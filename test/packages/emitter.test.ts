@@ -1,5 +1,8 @@
 /** The emitter's package works where nothing else of Meterline is. */
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventsOfJob, QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
@@ -23,6 +26,10 @@ meter.record({ ...names, billingDimension: 'coffee', usage: 1 });
 meter.start({ ...names, billingDimension: 'agent_async_requests_count', gb: 1 });
 meter.add({ ...names, billingDimension: 'agent_async_requests_count', usage: 1, eventId: 'x' });
 `;
+
+const ALL_SENT = /^accepted string\n\{\n {2}recorded: [23],\n {2}sent: [23],\n {2}retried: 0,\n/;
+/** What the description records, once and a thousand times. */
+const SHOWN = ['12.5', '1000'].map((usage) => expect.objectContaining({ usage, resourceName: 'support' }));
 
 describe('packed and installed alone', () => {
   const prefix = uniquePrefix();
@@ -48,16 +55,38 @@ describe('packed and installed alone', () => {
     ]);
   });
 
-  it('says what to install', async () => {
+  it('does what its description shows, with a collector', async () => {
+    const collector = createServer(async (request, response) => {
+      paths.add(`${request.method} ${request.url} ${request.headers.authorization}`);
+      const results = [];
+      for (const event of JSON.parse(await text(request))) {
+        sent.push(event);
+        results.push({ index: results.length, eventId: event.eventId, status: 'accepted' });
+      }
+      response.writeHead(202).end(JSON.stringify({ accepted: results.length, refused: 0, results }));
+    });
+    const paths = new Set<string>();
+    const sent: unknown[] = [];
+    await once(collector.listen(0, '127.0.0.1'), 'listening');
+    const address = collector.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    const output = await packed.run('readme', { METERLINE_COLLECTOR_URL: url, METERLINE_EMITTER_KEY: 'mlk_1' });
+    collector.close();
+    expect(output).toMatch(ALL_SENT);
+    expect([...paths]).toEqual(['POST /v0/accounts/acme/events Bearer mlk_1']);
+    expect(sent).toEqual(expect.arrayContaining(SHOWN));
+  });
+
+  it('says what to install for the queue', async () => {
     expect(await packed.run('alone', {})).toBe(
       'missing_package sending to Redis needs two packages: npm install bullmq ioredis\n',
     );
   });
 
-  it('does what its description shows', async () => {
+  it('does what its description shows, with the queue', async () => {
     await packed.link('bullmq', 'ioredis');
-    const output = await packed.run('readme', { REDIS_URL: testRedisUrl(), QUEUE_PREFIX: prefix });
-    expect(output).toMatch(/^accepted string\n\{\n {2}recorded: [23],\n {2}sent: [23],\n {2}retried: 0,\n/);
+    const output = await packed.run('readme', { METERLINE_COLLECTOR_URL: testRedisUrl(), QUEUE_PREFIX: prefix });
+    expect(output).toMatch(ALL_SENT);
     const queue = new Queue(QUEUE_NAME, { prefix, connection: { url: testRedisUrl() } });
     const events = (await queue.getJobs(['waiting'])).flatMap(({ data }) => {
       const checked = eventsOfJob(data);
@@ -65,7 +94,6 @@ describe('packed and installed alone', () => {
     });
     await queue.obliterate({ force: true });
     await queue.close();
-    expect(events).toContainEqual(expect.objectContaining({ usage: '12.5', resourceName: 'support' }));
-    expect(events).toContainEqual(expect.objectContaining({ usage: '1000', resourceName: 'support' }));
+    expect(events).toEqual(expect.arrayContaining(SHOWN));
   });
 });

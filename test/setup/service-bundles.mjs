@@ -13,12 +13,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'node_modules', '.cache');
 const OWN_FILES = /[\\/](packages|services)[\\/][^\\/]+[\\/]dist[\\/].*\.js$/;
 
-/** @returns a new directory, which the caller removes, with `ingest.js` and `query.js` */
+/** @returns a new directory, which the caller removes, with `ingest.mjs`, `query.mjs` and `collector.mjs` */
 export async function bundleServices() {
   await mkdir(CACHE, { recursive: true });
   const directory = await mkdtemp(join(CACHE, 'services-'));
   await build({
-    entryPoints: { ingest: entryOf('ingest'), query: entryOf('query') },
+    entryPoints: { ingest: entryOf('ingest'), query: entryOf('query'), collector: entryOf('collector') },
     outdir: directory,
     outExtension: { '.js': '.mjs' },
     bundle: true,

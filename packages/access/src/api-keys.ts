@@ -2,7 +2,7 @@
  * API keys: their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The record of a
  * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0023.
  */
-import { ROLES, type Role } from '@meterline/catalog';
+import { KEY_ROLES, type KeyRole } from '@meterline/catalog';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccountDirectory } from './accounts.js';
@@ -13,7 +13,7 @@ export interface ApiKey {
   /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
   readonly clientId: string;
   readonly account: string;
-  readonly role: Role;
+  readonly role: KeyRole;
   /** RFC 3339, as all times here. */
   readonly createdAt: string;
   /** From then on the key is refused; absent for one that does not expire. */
@@ -33,7 +33,7 @@ export interface NewApiKey {
   readonly account: string;
   /** Names or renames the account; left out: it keeps its name, which is its id at first. */
   readonly accountName?: string | undefined;
-  readonly role: Role;
+  readonly role: KeyRole;
   readonly clientId: string;
   readonly expiresAt?: Date | undefined;
 }
@@ -67,7 +67,7 @@ const keyRecord = z.object({
   secretHash: z.string().regex(SECRET_HASH),
   clientId: z.string(),
   account: z.string(),
-  role: z.enum(ROLES),
+  role: z.enum(KEY_ROLES),
   createdAt: z.string(),
   expiresAt: z.iso.datetime().optional(),
   lastUsedAt: z.string().optional(),

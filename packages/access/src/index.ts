@@ -1,4 +1,4 @@
-export { ROLES, type Role } from '@meterline/catalog';
+export { KEY_ROLES, type KeyRole, ROLES, type Role } from '@meterline/catalog';
 export { type Account, AccountDirectory } from './accounts.js';
 export { parseToken } from './api-key-text.js';
 export {

@@ -4,6 +4,10 @@
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What an API key may do: read as one of these, or send events of its account and read nothing. */
+export const KEY_ROLES = [...ROLES, 'emitter'] as const;
+export type KeyRole = (typeof KEY_ROLES)[number];
+
 /** Ascending; exactly these are valid, previews are not. */
 export const API_VERSIONS = ['2026-04-16', '2026-04-28'] as const;
 export type ApiVersion = (typeof API_VERSIONS)[number];

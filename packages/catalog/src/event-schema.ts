@@ -42,6 +42,11 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
+/** Whether a text may be an event's id. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
 /** Whether an event may have a field of this name. */
 export function isEventField(name: string): name is UsageEventField {
   return FIELD_NAMES.has(name);
@@ -63,7 +68,7 @@ const isNameValue = (value: unknown) => typeof value === 'string' && isName(valu
 
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: {
-    holds: (value) => typeof value === 'string' && UUID.test(value),
+    holds: (value) => typeof value === 'string' && isUuid(value),
     rule: 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab',
     reason: 'invalid_event_id',
   },

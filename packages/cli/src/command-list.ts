@@ -30,6 +30,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         'what an account used and what it cost: a table, JSON or CSV',
         () => import('./commands/metrics.js'),
       ),
+      entry('export', 'a month of an account in a format of other tools: FOCUS', () => import('./commands/export.js')),
       entry('explain', 'the events behind a figure: usage, price and history', () => import('./commands/explain.js')),
       entry('accounts', 'the accounts that you may read', () => import('./commands/accounts.js')),
       entry(

@@ -1,5 +1,5 @@
 /** What the client and its calls are given. */
-import type { ApiVersion, Role } from '@meterline/catalog';
+import type { ApiVersion, KeyRole } from '@meterline/catalog';
 import type { Instant } from '@meterline/catalog/api';
 
 interface CommonOptions {
@@ -29,7 +29,7 @@ export interface RequestOptions {
 
 /** A new key of a service account. */
 export interface NewApiKey {
-  readonly role: Role;
+  readonly role: KeyRole;
   /** One that the caller is an admin of; needed only by those who are an admin of several. */
   readonly account?: string | undefined;
   /** In the future; default: never. */

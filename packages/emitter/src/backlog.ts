@@ -194,44 +194,23 @@ export class Backlog {
     return batch;
   }
 
-  /** Reads the events of a segment that is in the spool alone. Lines that are not JSON are left in a file aside. */
+  /** Reads the events of a segment that is in the spool alone. A file of which some cannot be read is left aside. */
   async #load(segment: Segment): Promise<string[]> {
     if (segment === this.#tail) this.#seal();
-    const lines = await this.#read(segment);
+    const lines = (await this.#spool?.load(segment.file, segment.size)) ?? [];
     const texts: string[] = [];
     segment.texts = texts;
-    for (const line of lines.filter(isJson)) this.#remember(texts, line, Buffer.byteLength(line));
+    for (const line of lines) this.#remember(texts, line, Buffer.byteLength(line));
     const unreadable = segment.size - texts.length;
-    if (unreadable > 0) {
-      segment.isDamaged = true;
-      this.#spool?.failed(`has ${unreadable} events that cannot be read; their file is kept, with the end .damaged`);
-    }
+    segment.isDamaged = unreadable > 0;
     this.#taken += unreadable;
     this.#sent += unreadable;
     segment.size = texts.length;
     if (texts.length === 0) this.#finish(segment);
     return texts;
   }
-
-  async #read({ file }: Segment): Promise<string[]> {
-    try {
-      return (await file?.read()) ?? [];
-    } catch (error) {
-      this.#spool?.failed('cannot be read', error);
-      return [];
-    }
-  }
 }
 
 function emptySegment(file: SpoolFile | undefined, texts: string[] | undefined): Segment {
   return { file, texts, bytes: 0, size: 0, taken: 0, sent: 0, isDamaged: false };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

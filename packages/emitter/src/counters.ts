@@ -2,17 +2,17 @@
 export interface Counters {
   /** Those that `record` has taken, sums and slices of timers included. */
   readonly recorded: number;
-  /** Those that are in the queue, recovered ones included. */
+  /** Those that are accepted, recovered ones included. */
   readonly sent: number;
   /** Sent once more, because an attempt failed or its outcome is unknown. */
   readonly retried: number;
-  /** Against the rules of an event, and not taken. */
+  /** Against the rules of an event: not taken, or taken, sent, and refused by the collector. */
   readonly refused: number;
   /** Not taken for lack of room, or because the emitter is closed. */
   readonly dropped: number;
   /** Those of the recorded ones that are in the spool, or were. */
   readonly spooled: number;
-  /** Recorded now or found in the spool, and not sent yet. It may fall. */
+  /** Recorded now or found in the spool, and neither sent nor refused yet. It may fall. */
   readonly unsent: number;
 }
 

@@ -266,8 +266,10 @@ describe('metrics', () => {
 
 describe('what cannot be opened', () => {
   it.each([
-    ['https://meterline.example.com', 'this release sends to Redis alone'],
-    ['memcached://secret@host', 'url must be an address such as redis://127.0.0.1:6379'],
+    ['https://meterline.example.com', 'a collector needs apiKey'],
+    ['https://user:secret@meterline.example.com', 'have no password: use apiKey'],
+    ['https://meterline.example.com/?validate=only', 'url must end with its path'],
+    ['memcached://secret@host', 'url must be an address such as https://… or redis://127.0.0.1:6379'],
     ['', 'url must be an address'],
   ])('%s', async (url, message) => {
     await expect(open({ url })).rejects.toMatchObject({
@@ -275,6 +277,11 @@ describe('what cannot be opened', () => {
       message: expect.stringContaining(message),
     });
     await expect(open({ url })).rejects.not.toMatchObject({ message: expect.stringContaining('secret') });
+  });
+
+  it('a key that no header can carry is not repeated', async () => {
+    const opening = open({ url: 'https://meterline.example.com', apiKey: 'a secret\n' });
+    await expect(opening).rejects.toMatchObject({ message: 'a collector needs apiKey, a key with the role emitter' });
   });
 
   it.each([

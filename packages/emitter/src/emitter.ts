@@ -8,7 +8,6 @@ import { type Report, reporter, wordsOf } from './problem.js';
 import { Sender } from './sender.js';
 import type { Spool, SpoolSettings } from './spool.js';
 import { checkUsage, Sums, type UsageToSum } from './sums.js';
-import { exposeMetrics } from './telemetry.js';
 import { checkWorkload, type RunningTimer, UsageTimers, type Workload } from './timers.js';
 import { openTransport, type Transport } from './transport.js';
 
@@ -16,18 +15,20 @@ const FLUSH_WITHIN_MS = 10_000;
 const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 /**
- * Opens an emitter; one is enough for a process. It does not wait for Redis.
- * @throws EmitterError when an option is invalid, `bullmq` or `ioredis` is missing, or the spool is in use or unusable
+ * Opens an emitter; one is enough for a process. It does not wait for the collector or Redis.
+ * @throws EmitterError when an option is invalid, `bullmq` or `ioredis` is missing for Redis, or the spool is in use or unusable
  */
 export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const checked = checkOptions(options);
   const report = reporter(checked.onProblem);
-  const transport = await openTransport(checked.url, checked.queuePrefix);
+  const transport = await openTransport(checked);
   const spool = checked.spool && (await openSpool(checked.spool, report));
   const tally = emptyTally();
   const backlog = new Backlog(checked.memoryBytes, spool);
   const emitter = new Emitter({ options: checked, transport, spool, backlog, tally, report });
-  emitter.onClose(await exposeMetrics(() => emitter.counters));
+  // It fails to load in programs without @opentelemetry/api.
+  const telemetry = await import('./telemetry.js').catch(() => undefined);
+  if (telemetry) emitter.onClose(telemetry.exposeMetrics(() => emitter.counters));
   return emitter;
 }
 
@@ -115,7 +116,7 @@ export class Emitter {
 
   /**
    * Sends everything that was recorded up to now, without waiting for full batches. Never rejects.
-   * @returns whether all of it is accepted; what is not goes on being sent
+   * @returns whether all of it is accepted, but for what the collector has refused; what is not goes on being sent
    */
   flush({ timeoutMs = FLUSH_WITHIN_MS } = {}): Promise<boolean> {
     return this.#sender.flush(timeoutMs);

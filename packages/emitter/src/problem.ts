@@ -1,13 +1,13 @@
 /** What an emitter reports, because `record` does not throw. */
-import type { RejectionReason } from '@meterline/catalog/events';
-
 export type Problem =
-  /** An event is against the rules. Told for each event. */
-  | { readonly code: 'refused'; readonly reason: RejectionReason; readonly message: string; readonly event: unknown }
+  /** An event is against the rules, `record`'s or the collector's, and is not sent (again). Told for each event. */
+  | { readonly code: 'refused'; readonly reason: string; readonly message: string; readonly event: unknown }
   /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
   | { readonly code: 'dropped'; readonly message: string }
   /** Events could not be sent; they are tried again. Told once until one succeeds. */
   | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
+  /** The collector does not take the events of an account, such as for its key; they are tried again. Told once until one is taken. */
+  | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
   /** The spool could not be written or read. */
   | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
 
@@ -28,7 +28,7 @@ export function reporter(listener: Report | undefined): Report {
 }
 
 function warner(): Report {
-  const told = new Set<RejectionReason>();
+  const told = new Set<string>();
   return (problem) => {
     if (problem.code === 'refused') {
       if (told.has(problem.reason)) return;

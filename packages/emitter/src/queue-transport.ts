@@ -7,7 +7,7 @@ import { QUEUE_NAME } from '@meterline/catalog/events';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { EmitterError } from './options.js';
-import type { Transport } from './transport.js';
+import type { Refusal, Transport } from './transport.js';
 
 const CONNECT_WITHIN_MS = 5_000;
 /** Redis may wait for its disk. */
@@ -52,10 +52,16 @@ class QueueTransport implements Transport {
     redis.on('error', () => undefined);
   }
 
-  async send(events: readonly string[]): Promise<void> {
+  /** All are alike: the worker refuses what is to be refused, later. */
+  laneOf(): string {
+    return '';
+  }
+
+  async send(events: readonly string[]): Promise<readonly Refusal[]> {
     await this.#connected();
     try {
       await within(ANSWER_WITHIN_MS, this.#add(events));
+      return [];
     } catch (error) {
       // A connection whose other end is gone says nothing for ever.
       if (error instanceof NoAnswer) this.#redis.disconnect(true);

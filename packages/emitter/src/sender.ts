@@ -1,22 +1,30 @@
 /**
- * Takes events from the backlog in batches and sends each until it has succeeded, several at once. A batch never changes, so
+ * Takes events from the backlog in batches and sends each until it has succeeded, several at once. What is sent never changes, so
  * however often it is sent, the same ids count once.
+ *
+ * A batch is divided by lane: where each account has its own key, one may be refused. Its events then wait aside, up to a limit,
+ * and those of others are sent.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Backlog, Batch } from './backlog.js';
 import type { Tally } from './counters.js';
+import { Gate, type Parcel } from './gate.js';
 import { type Report, wordsOf } from './problem.js';
 import { Signal } from './signal.js';
-import type { Transport } from './transport.js';
+import { NotTaken, type Refusal, type Transport } from './transport.js';
 
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+/** While nobody answers, and while the events of an account are not taken. */
+const LONGEST_AWAY_MS = 2_000;
+const LONGEST_HELD_MS = 60_000;
+/** That a busy service asks for a shorter pause is not reported. */
+const TROUBLE_FROM_MS = 5_000;
 
 export interface SenderLimits {
   readonly batchEvents: number;
   readonly batchBytes: number;
   readonly batchMs: number;
   readonly inFlight: number;
+  /** With more on its way or held back, nothing more is taken. */
+  readonly memoryBytes: number;
 }
 
 export class Sender {
@@ -25,16 +33,25 @@ export class Sender {
   readonly #limits: SenderLimits;
   readonly #tally: Tally;
   readonly #report: Report;
-  readonly #inFlight = new Set<Batch>();
+  /** Those that are taken and not settled, oldest first. */
+  readonly #parcels = new Set<Parcel>();
+  /** Those of them that can be sent at once. */
+  readonly #ready: Parcel[] = [];
+  /** Closed while nobody answers. */
+  readonly #door = new Gate(LONGEST_AWAY_MS, (parcels) => this.#resume(parcels));
+  /** Of the lanes whose events are not taken. */
+  readonly #lanes = new Map<string, Gate>();
   readonly #flushes = new Set<{ readonly target: number; readonly end: (isSent: boolean) => void }>();
   readonly #news = new Signal();
   readonly #settled = new Signal();
-  readonly #stopped = new AbortController();
+  #sending = 0;
+  /** Of all parcels. */
+  #bytes = 0;
   /** Events with a lower number are to be sent now, in batches of any size. */
   #due: number;
   #timer: NodeJS.Timeout | undefined;
   #isWoken = false;
-  #isAway = false;
+  #isStopped = false;
 
   constructor(backlog: Backlog, transport: Transport, limits: SenderLimits, tally: Tally, report: Report) {
     this.#backlog = backlog;
@@ -75,7 +92,7 @@ export class Sender {
     });
   }
 
-  /** Resolves when a batch was sent, and at the stop. */
+  /** Resolves when events were sent, and at the stop. */
   settled(): Promise<void> {
     return this.#settled.wait();
   }
@@ -83,15 +100,12 @@ export class Sender {
   /** Breaks off what is being sent. */
   stop(): void {
     clearTimeout(this.#timer);
-    this.#stopped.abort();
+    this.#isStopped = true;
+    for (const gate of [this.#door, ...this.#lanes.values()]) gate.stop();
     this.#transport.close();
     this.#news.notify();
     this.#settled.notify();
     for (const { end } of this.#flushes) end(false);
-  }
-
-  get #isStopped(): boolean {
-    return this.#stopped.signal.aborted;
   }
 
   get #fillsBatch(): boolean {
@@ -107,62 +121,115 @@ export class Sender {
   }
 
   async #run(): Promise<void> {
-    const limits = { events: this.#limits.batchEvents, bytes: this.#limits.batchBytes };
     while (!this.#isStopped) {
       // Asked for before looking, so that nothing is missed that happens meanwhile.
       const news = this.#news.wait();
-      while (!this.#isStopped && this.#inFlight.size < this.#limits.inFlight && this.#hasWork) {
-        const batch = await this.#backlog.take(limits);
-        if (batch) void this.#deliver(batch);
-        // Unreadable events count as sent.
-        this.#endFlushes();
-        if (batch === undefined) break;
+      while (!this.#isStopped && !this.#door.isClosed && this.#sending < this.#limits.inFlight) {
+        const parcel = this.#ready.shift();
+        if (parcel) this.#dispatch(parcel);
+        else if (!this.#mayTake || !(await this.#take())) break;
       }
       await news;
     }
   }
 
-  get #hasWork(): boolean {
+  get #mayTake(): boolean {
+    if (this.#bytes >= this.#limits.memoryBytes) return false;
     return this.#backlog.taken < this.#due || this.#fillsBatch;
   }
 
-  async #deliver(batch: Batch): Promise<void> {
-    this.#inFlight.add(batch);
-    for (let pause = FIRST_PAUSE_MS; !(await this.#isSent(batch)); pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-      const jitter = 0.5 + Math.random() / 2;
-      // An abort ends the pause, and then the loop.
-      await sleep(pause * jitter, undefined, { signal: this.#stopped.signal }).catch(() => undefined);
-      if (this.#isStopped) return;
-      this.#tally.retried += batch.texts.length;
+  /** Takes the next batch. @returns false when there is none */
+  async #take(): Promise<boolean> {
+    const limits = { events: this.#limits.batchEvents, bytes: this.#limits.batchBytes };
+    const batch = await this.#backlog.take(limits);
+    for (const parcel of batch ? this.#divide(batch) : []) {
+      this.#parcels.add(parcel);
+      this.#bytes += parcel.bytes;
+      this.#ready.push(parcel);
     }
-    // After the stop another process may have the spool.
-    if (this.#isStopped) return;
-    this.#inFlight.delete(batch);
-    this.#backlog.settle(batch);
-    this.#tally.sent += batch.texts.length;
-    this.#isAway = false;
+    // Unreadable events count as sent.
     this.#endFlushes();
-    this.#settled.notify();
+    return batch !== undefined;
+  }
+
+  #divide(batch: Batch): Iterable<Parcel> {
+    const lanes = new Map<string, Parcel & { texts: string[]; bytes: number }>();
+    for (const text of batch.texts) {
+      const lane = this.#transport.laneOf(text);
+      const parcel = lanes.get(lane) ?? { ...batch, lane, texts: [], bytes: 0, isTried: false };
+      parcel.texts.push(text);
+      parcel.bytes += Buffer.byteLength(text);
+      lanes.set(lane, parcel);
+    }
+    return lanes.values();
+  }
+
+  #dispatch(parcel: Parcel): void {
+    const gate = this.#lanes.get(parcel.lane);
+    if (gate?.isClosed) gate.hold(parcel);
+    else void this.#deliver(parcel);
+  }
+
+  async #deliver(parcel: Parcel): Promise<void> {
+    this.#sending += 1;
+    if (parcel.isTried) this.#tally.retried += parcel.texts.length;
+    parcel.isTried = true;
+    try {
+      const refusals = await this.#transport.send(parcel.texts, parcel.lane);
+      // After the stop another process may have the spool.
+      if (!this.#isStopped) this.#settle(parcel, refusals);
+    } catch (error) {
+      if (!this.#isStopped) this.#failed(parcel, error);
+    }
+    this.#sending -= 1;
     this.#news.notify();
   }
 
-  async #isSent(batch: Batch): Promise<boolean> {
-    try {
-      await this.#transport.send(batch.texts);
-      return true;
-    } catch (error) {
-      if (!this.#isAway && !this.#isStopped) {
-        const message = `usage events cannot be sent, and wait: ${wordsOf(error)}`;
-        this.#report({ code: 'unreachable', message, cause: error });
-      }
-      this.#isAway = true;
-      return false;
+  #failed(parcel: Parcel, error: unknown): void {
+    const isAnswer = error instanceof NotTaken;
+    const isHeld = isAnswer && !error.isAway;
+    const gate = isHeld ? this.#gateOf(parcel.lane) : this.#door;
+    gate.hold(parcel);
+    const pauseMs = gate.close(isAnswer ? error.pauseMs : 0);
+    if (gate.isReported || (isHeld && pauseMs < TROUBLE_FROM_MS)) return;
+    gate.isReported = true;
+    const events = isHeld ? `usage events of the account ${parcel.lane}` : 'usage events';
+    const message = `${events} cannot be sent, and wait: ${wordsOf(error)}`;
+    this.#report({ code: isHeld ? 'held' : 'unreachable', message, cause: error });
+  }
+
+  #gateOf(lane: string): Gate {
+    const gate = this.#lanes.get(lane) ?? new Gate(LONGEST_HELD_MS, (parcels) => this.#resume(parcels));
+    this.#lanes.set(lane, gate);
+    return gate;
+  }
+
+  #resume(parcels: readonly Parcel[]): void {
+    for (const parcel of parcels) this.#ready.push(parcel);
+    this.#news.notify();
+  }
+
+  #settle(parcel: Parcel, refusals: readonly Refusal[]): void {
+    const gate = this.#lanes.get(parcel.lane);
+    for (const passed of [this.#door, gate]) passed?.reset();
+    if (!gate?.isClosed) this.#lanes.delete(parcel.lane);
+    this.#tally.sent += parcel.texts.length - refusals.length;
+    this.#tally.refused += refusals.length;
+    for (const { index, reason, message } of refusals) {
+      const event = JSON.parse(parcel.texts[index] ?? 'null');
+      this.#report({ code: 'refused', reason, message: `a usage event is refused (${reason}): ${message}`, event });
     }
+    this.#parcels.delete(parcel);
+    this.#bytes -= parcel.bytes;
+    this.#backlog.settle(parcel);
+    this.#endFlushes();
+    this.#settled.notify();
   }
 
   #endFlushes(): void {
     if (this.#flushes.size === 0) return;
-    const oldestUnsent = Math.min(this.#backlog.taken, ...[...this.#inFlight].map(({ first }) => first));
+    const [oldest] = this.#parcels;
+    const oldestUnsent = oldest?.first ?? this.#backlog.taken;
     for (const { target, end } of this.#flushes) if (oldestUnsent >= target) end(true);
   }
 }

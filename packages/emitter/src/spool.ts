@@ -9,6 +9,7 @@
  */
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '@meterline/catalog/events';
 import { EmitterError } from './options.js';
 import { type Report, wordsOf } from './problem.js';
 import { type FileWatcher, SpoolFile } from './spool-file.js';
@@ -90,6 +91,22 @@ export class Spool implements FileWatcher {
     } catch (error) {
       this.cannotWrite('cannot be written', error);
       return undefined;
+    }
+  }
+
+  /** Those of its events that can be read; that there are fewer than so many is reported. */
+  async load(file: SpoolFile | undefined, events: number): Promise<string[]> {
+    try {
+      const texts = ((await file?.read()) ?? []).filter((line) => parseJson(line) !== undefined);
+      if (texts.length < events) {
+        this.failed(
+          `has ${events - texts.length} events that cannot be read; their file is kept, with the end .damaged`,
+        );
+      }
+      return texts;
+    } catch (error) {
+      this.failed('cannot be read; its file is kept, with the end .damaged', error);
+      return [];
     }
   }
 

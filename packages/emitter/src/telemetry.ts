@@ -1,13 +1,12 @@
 /** The counters as OpenTelemetry metrics, if the program has `@opentelemetry/api` and has set a meter provider before. */
+import { metrics } from '@opentelemetry/api';
 import type { Counters } from './counters.js';
 
 const NAME = '@meterline/emitter';
 
 /** @returns what ends them */
-export async function exposeMetrics(counters: () => Counters): Promise<() => void> {
-  const api = await import('@opentelemetry/api').catch(() => undefined);
-  if (api === undefined) return () => undefined;
-  const meter = api.metrics.getMeter(NAME);
+export function exposeMetrics(counters: () => Counters): () => void {
+  const meter = metrics.getMeter(NAME);
   const events = meter.createObservableCounter('meterline.emitter.events', { unit: '{event}' });
   const unsent = meter.createObservableUpDownCounter('meterline.emitter.unsent', { unit: '{event}' });
   const observe: Parameters<typeof meter.addBatchObservableCallback>[0] = (observer) => {

@@ -43,15 +43,20 @@ export const adminPortVariable = wholeNumberVariable(0, 65_535).optional();
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** What every service needs to know of the servers around it. Source: DESIGN section 8. */
-export const serverVariables = {
+/** What every service needs to know. Source: DESIGN section 8. */
+export const processVariables = {
   REDIS_URL: redisUrlVariable().default('redis://127.0.0.1:6379'),
+  LISTEN_HOST: hostVariable.optional(),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+};
+
+/** The same for a service that stores in ClickHouse, or reads there. */
+export const serverVariables = {
+  ...processVariables,
   CLICKHOUSE_URL: clickHouseUrlVariable().default('http://127.0.0.1:8123'),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
-  LISTEN_HOST: hostVariable.optional(),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 };
 
 interface ClickHouseVariables {

@@ -4,6 +4,7 @@ export {
   adminPortVariable,
   clickHouseUrlVariable,
   EnvError,
+  processVariables,
   readEnvironment,
   redisUrlVariable,
   serverVariables,

@@ -73,5 +73,11 @@ export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingSt
 export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
 export { repairCells, type Stored } from './rollups/repair.js';
 export { sealNext } from './rollups/sealing.js';
-export { NOTHING_SEALED, readWatermarks, type SealedUntil, type Watermarks } from './rollups/watermarks.js';
+export {
+  NOTHING_SEALED,
+  raiseWatermarks,
+  readWatermarks,
+  type SealedUntil,
+  type Watermarks,
+} from './rollups/watermarks.js';
 export { MigrationError, migrate, readDatabaseId } from './schema/migrator.js';

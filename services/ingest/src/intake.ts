@@ -6,11 +6,10 @@ import {
   eventsOfJob,
   type PriceBook,
   parseJson,
-  parseUsageEvent,
+  parsePricedEvent,
   payloadOf,
   payloadReference,
   type Rejection,
-  rejected,
   toUsageEventInput,
 } from '@meterline/catalog';
 import { EventRows, Names, type PricedEvent, type RejectedEvent } from '@meterline/warehouse';
@@ -56,7 +55,7 @@ export class Pricer {
     const payloadOf = payloads(data, content);
     for (const [position, input] of events.value.entries()) {
       if (addUsualEvent(input, position, desk)) continue;
-      const priced = price(input, this.#book, now);
+      const priced = priceEvent(input, this.#book, now);
       if (priced.ok) desk.rows.add(priced.value, position);
       else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
     }
@@ -86,14 +85,10 @@ function payloads(data: string, content: unknown): (input: unknown, position: nu
 }
 
 /** The way of any event, usual or not: what it says decides. */
-export function price(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
-  const checked = parseUsageEvent(input, now);
+export function priceEvent(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
+  const checked = parsePricedEvent(input, book, now);
   if (!checked.ok) return checked;
-  const event = checked.value;
-  const inForce = book.priceAt(event.accountId, event.billingDimension, event.timestamp);
-  if (!inForce) {
-    return rejected('no_price', `the price book has no price for ${event.billingDimension} at the event's timestamp`);
-  }
+  const { event, price } = checked.value;
   return {
     ok: true,
     // Listed, because spreading the event costs more than all its checks together (docs/decisions/0003).
@@ -109,7 +104,7 @@ export function price(input: unknown, book: PriceBook, now: EpochMs): Checked<Pr
       timestamp: event.timestamp,
       revision: event.revision,
       voided: event.voided,
-      cost: costOf(event.usage, inForce),
+      cost: costOf(event.usage, price),
       priceRevision: 0,
       priceBook: book.version,
     },

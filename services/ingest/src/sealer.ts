@@ -6,7 +6,7 @@
  * nothing after it has stopped; both are checked at run time.
  */
 import { formatTimestamp } from '@meterline/catalog';
-import { abortable, Outage } from '@meterline/service';
+import { Outage } from '@meterline/service';
 import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
@@ -100,7 +100,7 @@ export class Sealer {
     await this.#queue.upsertJobScheduler(SCHEDULER, { every: everyMs });
   }
 
-  /** Does not wait for the step under way: it may take minutes, and the next process that seals does it again. */
+  /** Ends the step under way, which may take minutes: the next process that seals does it again. */
   async close(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#rescheduling);
@@ -119,11 +119,10 @@ export class Sealer {
     const { signal } = this.#stopping;
     try {
       while (await this.#sealStep(signal));
-      const seals = await abortable(readWatermarks(this.#options.warehouse), signal);
+      const seals = await readWatermarks(this.#options.warehouse.within({ signal }));
       for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
       this.#outage.recovered();
     } catch (error) {
-      // A step that is abandoned at a stop may end on its own, which does no harm.
       if (!signal.aborted) this.#outage.failed(error);
     } finally {
       this.#state.enter('idle');
@@ -134,7 +133,7 @@ export class Sealer {
   async #sealStep(signal: AbortSignal): Promise<boolean> {
     const { warehouse, delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();
-    const step = await abortable(sealNext(warehouse, Date.now() - delayMs), signal);
+    const step = await sealNext(warehouse.within({ signal }), Date.now() - delayMs);
     if (!step) return false;
     const { grain, from, to } = step;
     const seconds = (performance.now() - startedAt) / 1000;

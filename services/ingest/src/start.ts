@@ -30,6 +30,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const INSERT_TIMEOUT_MS = 60_000;
 /** Nobody waits for a step of sealing. One that is given up would start again from the beginning, and never end. */
 const SEALING_TIMEOUT_MS = 900_000;
+/** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
+const EXECUTION_MARGIN_MS = 5_000;
 /** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
 
@@ -43,7 +45,9 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK));
   const queueOptions = { url: env.REDIS_URL, knowsScriptFlags: await checkRedis(env.REDIS_URL) };
   await prepareClickHouse(storage, log);
-  const warehouse = createWarehouse({ ...storage, requestTimeoutMs: INSERT_TIMEOUT_MS });
+  const openWarehouse = (requestTimeoutMs: number) =>
+    createWarehouse({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - EXECUTION_MARGIN_MS });
+  const warehouse = openWarehouse(INSERT_TIMEOUT_MS);
   await asStartError(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
@@ -68,7 +72,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     telemetry: tracing.queueTelemetry,
     log,
   });
-  const sealingWarehouse = createWarehouse({ ...storage, requestTimeoutMs: SEALING_TIMEOUT_MS });
+  const sealingWarehouse = openWarehouse(SEALING_TIMEOUT_MS);
   const openSealer = () =>
     new Sealer({
       connection: new QueueConnection({ ...queueOptions, readsUsageJobs: false }),

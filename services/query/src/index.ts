@@ -1,13 +1,5 @@
 export { Admission, type AdmissionLimits } from './admission/admission.js';
-export { SharedLimits } from './admission/shared-limits.js';
 export { createApp, type QueryDependencies } from './app.js';
-export type { Caller } from './auth/authenticate.js';
-export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
-export { readEnv, type TrustProxy } from './env.js';
+export { readEnv } from './env.js';
 export { createSealReader } from './metrics/pages.js';
 export { createOpenApiDocument } from './openapi/document.js';
-export type { OpenApiDocument, Operation, Response as OpenApiResponse } from './openapi/model.js';
-export { exampleRequests, requestTarget } from './openapi/requests.js';
-export { createRedis } from './redis-connection.js';
-export { codeOf } from './reference/code.js';
-export { type RunningServer, startServer } from './server.js';

@@ -1,15 +1,23 @@
 /** Starts the service: connects to the servers behind it, builds the API and listens. Whatever is missing is reported by name. */
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AccountDirectory, ApiKeyStore, type OnMalformedKey, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
-  type AdminServer,
+  builtPage,
+  createRedis,
+  createTokenVerifier,
+  listen,
+  logMalformedKey,
+  openAdminPort,
+  refusalCounter,
+  requestMetrics,
+  requestSpans,
+  SharedLimits,
+  watchOutages,
+} from '@meterline/api';
+import {
   connectRedis,
   isRedisFull,
-  listenError,
   onceAMinute,
-  openAdminServer,
   prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
@@ -19,18 +27,12 @@ import { createRegistry, outageGauge, StatementMetrics } from '@meterline/servic
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
 import { Admission } from './admission/admission.js';
 import { admissionLimits, statementLimits } from './admission/limits.js';
-import { refusalCounter, slotGauges } from './admission/metrics.js';
-import { SharedLimits } from './admission/shared-limits.js';
+import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
-import { createTokenVerifier } from './auth/token-verifier.js';
 import type { Env } from './env.js';
-import { requestMetrics, requestSpans } from './http/request-observation.js';
 import { createSealReader, readNothingSealed } from './metrics/pages.js';
-import { createRedis, watchOutages } from './redis-connection.js';
-import { type RunningServer, startServer } from './server.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
@@ -51,7 +53,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
-    watchOutages(redis, log);
+    watchOutages(redis, log, 'requests with an API key get 503 until it does');
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
@@ -81,7 +83,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       log,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
-      pageFolder: await builtPage(log),
+      pageFolder: await builtPage(PAGE_FOLDER, log),
       watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
     const admin = await openAdminPort(env, registry, log);
@@ -98,45 +100,5 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   } catch (error) {
     await disconnect();
     throw error;
-  }
-}
-
-function logMalformedKey(log: Logger): OnMalformedKey {
-  return (keyId, reason) => {
-    const message = 'the record of an API key in Redis is malformed; the key is refused. Revoke it and create another';
-    log.error({ event: 'api_key_malformed', keyId, reason }, message);
-  };
-}
-
-/** The page is built separately; without it the API works as usual. */
-async function builtPage(log: Logger): Promise<string | undefined> {
-  // A build of an earlier release has no manifest, which the reference needs.
-  const built = await access(join(PAGE_FOLDER, '.vite', 'manifest.json')).then(
-    () => true,
-    () => false,
-  );
-  if (built) return PAGE_FOLDER;
-  log.warn({ event: 'page_missing', folder: PAGE_FOLDER }, 'the web page is not built; only the API answers');
-  return undefined;
-}
-
-/** @throws StartError when the port is in use */
-async function openAdminPort(env: Env, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
-  if (env.ADMIN_PORT === undefined) return undefined;
-  // Healthy means only that it answers; /readyz of the API checks the servers behind it.
-  const health = async () => ({ healthy: true, facts: { status: 'ok' } });
-  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
-  return openAdminServer(address, { health, metrics: registry }, log);
-}
-
-async function listen(
-  app: ReturnType<typeof createApp>,
-  { LISTEN_HOST, PORT }: Env,
-  log: Logger,
-): Promise<RunningServer> {
-  try {
-    return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
-  } catch (error) {
-    throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
 }

@@ -3,13 +3,13 @@
  * the scopes; the members are ours. Source: the API specification, sections "Management API" and "Authentication".
  */
 import * as z from 'zod/mini';
-import { ROLES } from '../caller.js';
+import { KEY_ROLES } from '../caller.js';
 import { described, instant, listPage } from './answer-parts.js';
 
 export const apiKeySchema = z.object({
   id: described(z.string(), 'The {apiKeyId} of paths; not the key itself.'),
-  account: described(z.string(), 'The account that the key may read.'),
-  role: described(z.enum(ROLES), 'What the key may do there.'),
+  account: described(z.string(), 'The account that the key may read, or send events of.'),
+  role: described(z.enum(KEY_ROLES), 'What the key may do there.'),
   createdAt: instant(),
   expiresAt: z.optional(instant('From then on the key is refused; left out for one that does not expire.')),
   lastUsedAt: z.optional(

@@ -147,7 +147,9 @@ export const EVENTS_PARAMETERS = {
     description: 'Also events whose newest revision is a void. They do not count.',
   }),
   limit: pageSize(MAX_EVENTS_PAGE).meta({
-    description: `Events on a page. Larger values mean ${MAX_EVENTS_PAGE}.`,
+    description:
+      `Events on a page. Larger values mean ${MAX_EVENTS_PAGE}. A page looks through a quarter of a million events and has a few megabytes at ` +
+      'most, so it may have fewer, also none; there are more pages as long as `hasMore` is true.',
     default: DEFAULT_EVENTS_PAGE,
   }),
   cursor: z.string().meta({

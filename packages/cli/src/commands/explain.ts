@@ -1,4 +1,4 @@
-import { DIMENSIONS, formatUsage, formatUsdExact, grouped, sumDecimals } from '@meterline/catalog';
+import { DIMENSIONS, formatUsage, formatUsdExact, priceText, replacedText, sumDecimals } from '@meterline/catalog';
 import { DEFAULT_EVENTS_PAGE, MAX_EVENTS_PAGE } from '@meterline/catalog/api';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
@@ -62,7 +62,11 @@ async function explain(
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
   }
-  const page = await client.events(account, query);
+  let page = await client.events(account, query);
+  // A page looks through so many events; with narrow filters it may have found none yet.
+  while (page.data.length === 0 && page.meta.hasMore) {
+    page = await client.events(account, { ...query, cursor: page.meta.nextCursor });
+  }
   context.stdout.write(`${pageText(context, page)}\n`);
   if (page.meta.hasMore) say(context, `There are more events: add --cursor ${page.meta.nextCursor}`);
 }
@@ -71,34 +75,23 @@ function pageText(context: CommandContext, { data }: EventPage): string {
   if (data.length === 0) return 'No event counts in this window.';
   const rows = data.flatMap(({ eventId, history, ...newest }): Row[] => [
     { cells: cellsOf(newest, newest.timestamp, eventId) },
-    ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${whatItWas(replaced)}`) })),
+    ...history.map((replaced) => ({ cells: cellsOf(replaced, '', `  ${replacedText(replaced)}`) })),
   ]);
   const total = sumDecimals(data.flatMap(({ voided, cost }) => (voided ? [] : [cost])));
   const sum = [`${formatCount(data.length)} shown`, '', '', '', '', '', '', formatUsdExact(total)];
   return textTable(COLUMNS, [...rows, { cells: sum, isStrong: true }], layoutFor(context));
 }
 
-function whatItWas({ revision, priceRevision, voided }: EventRevision): string {
-  const price = priceRevision > 0 ? `, price ${priceRevision}` : '';
-  return `was revision ${revision}${price}${voided ? ', a void' : ''}`;
-}
-
 function cellsOf(payload: EventRevision, time: string, event: string): string[] {
-  const { workspace, resourceName, billingDimension, usage, cost, voided } = payload;
+  const { workspace, resourceName, billingDimension, usage, cost, voided, price, priceBook } = payload;
   const { unit } = DIMENSIONS[billingDimension];
   return [
     time,
     event,
     ...[workspace, resourceName, billingDimension],
     formatUsage(usage, unit),
-    priceText(payload),
+    // The book may not be on record.
+    price ? priceText(price) : `? (book ${priceBook})`,
     voided ? 'void' : formatUsdExact(cost),
   ];
-}
-
-/** `? (book 3)` where the book is not on record. */
-function priceText({ price, priceBook }: EventRevision): string {
-  if (!price) return `? (book ${priceBook})`;
-  const amount = formatUsdExact(price.amount);
-  return price.per === '1' ? amount : `${amount} / ${grouped(price.per)}`;
 }

@@ -4,10 +4,10 @@ import {
   type ApiKey,
   ApiKeyStore,
   type CreatedApiKey,
+  KEY_ROLES,
+  type KeyRole,
   type NewApiKey,
   REDIS_PREFIX,
-  ROLES,
-  type Role,
   TooManyApiKeys,
 } from '@meterline/access';
 import type { EpochMs } from '@meterline/catalog';
@@ -26,7 +26,7 @@ type KeysFlags = RedisFlags & JsonFlag;
 
 interface CreateFlags extends KeysFlags {
   readonly account: string;
-  readonly role: Role;
+  readonly role: KeyRole;
   readonly client?: string;
   readonly name?: string;
   readonly expiresAt?: EpochMs;
@@ -37,17 +37,18 @@ interface ListFlags extends KeysFlags {
 }
 
 export function addCommand(program: Command, context: CommandContext): void {
-  const keys = program.command('keys').description('API keys of the query API');
+  const keys = program.command('keys').description('API keys of the query API and the collector');
 
   const create = keys
     .command('create')
     .summary('create a key; its text is shown this once')
     .description(
       'Creates an API key, and with the first key of an account the account. The key itself is shown once and kept ' +
-        'only as a hash.\nAn admin may group and filter by workspace; a member sees the account as a whole.',
+        'only as a hash.\nAn admin may group and filter by workspace; a member sees the account as a whole; an ' +
+        'emitter may send events to the collector and read nothing.',
     )
-    .requiredOption('--account <account>', 'the account whose usage it may read', nameOf)
-    .addOption(new Option('--role <role>', 'what it may do there').choices(ROLES).makeOptionMandatory())
+    .requiredOption('--account <account>', 'the account whose usage it may read, or send', nameOf)
+    .addOption(new Option('--role <role>', 'what it may do there').choices(KEY_ROLES).makeOptionMandatory())
     .option('--client <client>', 'the service account it belongs to (default: a new one, client_<random>)', nameOf)
     .option(
       '--name <name>',

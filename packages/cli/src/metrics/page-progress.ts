@@ -7,16 +7,19 @@ const PAGES_PER_LINE = 10;
 /** How far a walk has come: one line that is written over on a terminal, a line now and then elsewhere. */
 export class PageProgress {
   readonly #streams: Pick<CommandStreams, 'stderr'>;
+  readonly #noun: string;
   #pages = 0;
-  #groups = 0;
+  #items = 0;
 
-  constructor(streams: Pick<CommandStreams, 'stderr'>) {
+  /** @param noun what the pages have */
+  constructor(streams: Pick<CommandStreams, 'stderr'>, noun = 'group') {
     this.#streams = streams;
+    this.#noun = noun;
   }
 
-  page(groups: number): void {
+  page(items: number): void {
     this.#pages += 1;
-    this.#groups += groups;
+    this.#items += items;
     const { stderr } = this.#streams;
     if (stderr.isTTY) stderr.write(`\r${this.#text()}`);
     else if (this.#pages % PAGES_PER_LINE === 0) say(this.#streams, this.#text());
@@ -25,7 +28,7 @@ export class PageProgress {
   restart(): void {
     this.end();
     this.#pages = 0;
-    this.#groups = 0;
+    this.#items = 0;
   }
 
   end(): void {
@@ -36,6 +39,6 @@ export class PageProgress {
   }
 
   #text(): string {
-    return `Read ${counted(this.#groups, 'group')} on ${counted(this.#pages, 'page')}.`;
+    return `Read ${counted(this.#items, this.#noun)} on ${counted(this.#pages, 'page')}.`;
   }
 }

@@ -112,7 +112,7 @@ function spanOf(text: string): Span {
 }
 
 /** @throws InvalidArgumentError */
-function monthOf(text: string): Window {
+export function monthOf(text: string): Window {
   const startTime = MONTH.test(text) ? parseTimestamp(`${text}-01T00:00:00Z`) : undefined;
   if (startTime !== undefined && startTime >= START_OF_CALENDAR) {
     return { startTime, endTime: plusMonths(startTime, 1) };

@@ -3,7 +3,7 @@ import { changeFrom, compareDecimals, type DecimalText, ZERO } from '@meterline/
 import { amountText, changePercentText, differenceText } from '../breakdown/texts.js';
 import { bucketText, clockText } from '../period/period-text.js';
 import type { ChartFigures } from './chart-figures.js';
-import { type Palette, seriesColor } from './palette.js';
+import { seriesColor } from './series-color.js';
 
 export interface BucketTooltipProps {
   readonly figures: ChartFigures;
@@ -11,12 +11,11 @@ export interface BucketTooltipProps {
   /** The series under the pointer. */
   readonly current: number | undefined;
   readonly hidden: ReadonlySet<string>;
-  readonly palette: Palette;
   /** What a click does. */
   readonly hint: string | undefined;
 }
 
-export function BucketTooltip({ figures, bucket, current, hidden, palette, hint }: BucketTooltipProps) {
+export function BucketTooltip({ figures, bucket, current, hidden, hint }: BucketTooltipProps) {
   const { breakdown, unit, unfinished, asOf } = figures;
   const total = breakdown.totals[bucket] ?? ZERO;
   const isAhead = unfinished !== undefined && bucket > unfinished;
@@ -47,7 +46,7 @@ export function BucketTooltip({ figures, bucket, current, hidden, palette, hint 
         <ul>
           {lines.map(({ series, rank, amount }) => (
             <li key={series.key} data-current={rank === current || undefined}>
-              <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
+              <span className="swatch" style={{ background: seriesColor(series, rank) }} />
               <span className="tooltip-name">{series.label}</span>
               <span>{amountText(amount, unit)}</span>
             </li>

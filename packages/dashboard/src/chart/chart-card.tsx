@@ -1,5 +1,5 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
-import { lazy, Suspense, useMemo } from 'react';
+import { useMemo } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import type { Quantity } from '../breakdown/quantities.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
@@ -12,13 +12,10 @@ import { hasFilters } from '../view/filters.js';
 import { canDrill, drillDown, type View, zoomInto } from '../view/view.js';
 import { chartFigures } from './chart-figures.js';
 import { SeriesTable } from './series-table.js';
+import { UsageChart } from './usage-chart.js';
 
 /** Marks when the first view is drawn; benchmarks and tests read it. */
 const FIRST_VIEW = 'meterline:first-view';
-
-/** ECharts is most of the page's code. It loads while the first answer is on its way, and the rest runs without it. */
-const chart = import('./usage-chart.js');
-const UsageChart = lazy(async () => ({ default: (await chart).UsageChart }));
 
 interface ChartCardProps {
   readonly account: string;
@@ -77,18 +74,16 @@ export function ChartCard({ account, view, shown }: ChartCardProps) {
         />
       )}
       {figures && !view.asTable && (
-        <Suspense fallback={<ChartSkeleton />}>
-          <UsageChart
-            figures={figures}
-            onDrawn={markFirstView}
-            onZoom={zoom}
-            onChoose={(series, bucket) => {
-              const to = target(series, bucket)?.view;
-              if (to) navigate(to);
-            }}
-            hintOf={(series, bucket) => target(series, bucket)?.hint}
-          />
-        </Suspense>
+        <UsageChart
+          figures={figures}
+          onDrawn={markFirstView}
+          onZoom={zoom}
+          onChoose={(series, bucket) => {
+            const to = target(series, bucket)?.view;
+            if (to) navigate(to);
+          }}
+          hintOf={(series, bucket) => target(series, bucket)?.hint}
+        />
       )}
     </section>
   );

@@ -3,15 +3,22 @@
  * buckets and through the groups of a bucket. A click or Enter goes into the group, or else into the bucket's time;
  * dragging, or the arrow keys with Shift, choose a range of buckets to zoom into.
  */
-import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type PointerEvent,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { amountText } from '../breakdown/texts.js';
-import { FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
-import { useTheme } from '../shell/header.js';
 import { BucketTooltip, bucketSentence } from './bucket-tooltip.js';
+import { drawChart, type Size } from './chart-drawing.js';
 import type { ChartFigures } from './chart-figures.js';
-import { chartOption } from './chart-option.js';
-import { type Palette, paletteOf, seriesColor } from './palette.js';
-import { useECharts } from './use-echarts.js';
+import { ChartShapes } from './chart-shapes.js';
+import { Legend } from './legend.js';
 
 const TOOLTIP_GAP_PX = 12;
 
@@ -33,40 +40,49 @@ interface Range {
 }
 
 export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: UsageChartProps) {
-  const palette = paletteOf(useTheme());
   const [bucket, setBucket] = useState<number>();
   const [current, setCurrent] = useState<number>();
+  /** Of the legend, under the pointer. */
+  const [pointed, setPointed] = useState<number>();
   const [range, setRange] = useState<Range>();
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const { option, plot } = useMemo(() => chartOption({ figures, hidden, palette }), [figures, hidden, palette]);
+  const { element, size } = useSize();
+  const { width } = size;
+  const drawing = useMemo(() => drawChart(figures, hidden, size), [figures, hidden, size]);
+  const { plot, band } = drawing;
   /** Touch has no hover: the first tap shows the bar, the second goes into it. A click that ends a drag chooses nothing. */
   const chooses = useRef(true);
   const pressed = useRef<number>(undefined);
-  const onBar = (series: number, of: number) => chooses.current && onChoose(series, of);
-  const { element, width, highlight } = useECharts(option, { onBar, onHover: setCurrent, onDrawn });
+  useEffect(() => {
+    if (width > 0) onDrawn();
+  }, [width, onDrawn]);
 
   const { breakdown, buckets, unit, unfinished } = figures;
   const count = buckets.length;
   /** Buckets that have begun. */
   const last = unfinished ?? breakdown.buckets.length - 1;
-  const band = Math.max(0, width - plot.left - plot.right) / count;
   const shown = bucket !== undefined && bucket < count ? bucket : undefined;
 
-  const bucketUnder = (event: PointerEvent<HTMLDivElement>) => {
-    const x = event.clientX - event.currentTarget.getBoundingClientRect().left - plot.left;
-    const under = Math.floor(x / band);
-    return under >= 0 && under < count ? under : undefined;
+  const placeUnder = ({ clientX, clientY, currentTarget }: MouseEvent<HTMLDivElement>) => {
+    const box = currentTarget.getBoundingClientRect();
+    const x = clientX - box.left;
+    const under = Math.floor((x - plot.left) / band);
+    return {
+      bar: drawing.barAt(x, clientY - box.top),
+      under: under >= 0 && under < count ? under : undefined,
+    };
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
-    const under = bucketUnder(event);
+    const { under } = placeUnder(event);
     chooses.current = event.pointerType !== 'touch' || under === shown;
     if (event.pointerType === 'mouse' && event.button === 0) pressed.current = under;
     setBucket(under);
   };
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
     if (event.pointerType === 'touch') return;
-    const under = bucketUnder(event);
+    const { bar, under } = placeUnder(event);
     setBucket(under);
+    setCurrent(bar?.series);
     const from = pressed.current;
     if (from === undefined || under === undefined || event.buttons === 0) return;
     if (range || under !== from) setRange({ from, to: under });
@@ -77,6 +93,10 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
     chooses.current = false;
     zoom(range);
   };
+  const onClick = (event: MouseEvent<HTMLDivElement>) => {
+    const { bar } = placeUnder(event);
+    if (bar && chooses.current) onChoose(bar.series, bar.bucket);
+  };
   const zoom = ({ from, to }: Range) => {
     setRange(undefined);
     onZoom(Math.min(from, to), Math.min(last, Math.max(from, to)));
@@ -86,15 +106,12 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
     setCurrent(undefined);
     setRange(undefined);
     pressed.current = undefined;
-    highlight(undefined);
   };
   const walkSeries = (step: number) => {
     const positions = breakdown.series.length + 1;
     // Position 0 is the whole bucket, which has no series.
     const position = ((current ?? -1) + 1 + step + positions) % positions;
-    const next = position === 0 ? undefined : position - 1;
-    setCurrent(next);
-    highlight(next);
+    setCurrent(position === 0 ? undefined : position - 1);
   };
   const walk = (to: number, extend: boolean) => {
     const next = Math.max(0, Math.min(count - 1, to));
@@ -122,9 +139,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
   };
 
   const tooltip =
-    shown === undefined
-      ? undefined
-      : { figures, bucket: shown, current, hidden, palette, hint: hintOf(current, shown) };
+    shown === undefined ? undefined : { figures, bucket: shown, current, hidden, hint: hintOf(current, shown) };
   const placeOf = (from: number, to: number) => ({
     left: plot.left + Math.min(from, to) * band,
     width: (Math.abs(to - from) + 1) * band,
@@ -147,6 +162,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
         onPointerDown={onPointerDown}
         onPointerUp={onPointerUp}
         onPointerLeave={hide}
+        onClick={onClick}
         onKeyDown={onKeyDown}
         onBlur={hide}
       >
@@ -156,7 +172,15 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
             <span>so far</span>
           </div>
         )}
-        <div ref={element} className="chart-canvas" data-testid="chart" data-left={plot.left} />
+        <div
+          ref={element}
+          className="chart-canvas"
+          data-testid="chart"
+          data-left={plot.left}
+          data-over={current !== undefined || undefined}
+        >
+          {width > 0 && <ChartShapes drawing={drawing} breakdown={breakdown} lit={pointed ?? current} />}
+        </div>
         {range && <div className="chart-range" style={placeOf(range.from, range.to)} />}
         {tooltip && !range && (
           <div className="tooltip" style={tooltipPlace(plot.left + (tooltip.bucket + 0.5) * band, band, width)}>
@@ -164,67 +188,32 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
           </div>
         )}
       </div>
-      <Legend {...{ figures, palette, hidden }} onToggle={toggle} onPoint={highlight} />
+      <Legend {...{ figures, hidden }} onToggle={toggle} onPoint={setPointed} />
     </>
   );
+}
+
+/** The size of the element in CSS pixels; 0 before it is laid out. */
+function useSize() {
+  const element = useRef<HTMLDivElement>(null);
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    if (!element.current) return;
+    const observed = element.current;
+    const measure = () => {
+      const { clientWidth: width, clientHeight: height } = observed;
+      setSize((before) => (before.width === width && before.height === height ? before : { width, height }));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(observed);
+    return () => observer.disconnect();
+  }, []);
+  return { element, size };
 }
 
 /** Next to the bar, on the side with more room. */
 function tooltipPlace(center: number, band: number, width: number) {
   const offset = band / 2 + TOOLTIP_GAP_PX;
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
-}
-
-interface LegendProps {
-  readonly figures: ChartFigures;
-  readonly palette: Palette;
-  readonly hidden: ReadonlySet<string>;
-  readonly onToggle: (key: string) => void;
-  readonly onPoint: (series: number | undefined) => void;
-}
-
-/** The names of the colours. A click on one takes its bars away, and puts them back. */
-function Legend({ figures, palette, hidden, onToggle, onPoint }: LegendProps) {
-  const { breakdown, previous, budget, toCome } = figures;
-  // Of all groups together, so they are not drawn beside some of them.
-  const isWhole = hidden.size === 0;
-  return (
-    <ul className="legend" aria-label="Legend">
-      {breakdown.series.map((series, rank) => (
-        <li key={series.key}>
-          <button
-            type="button"
-            aria-pressed={!hidden.has(series.key)}
-            title={`${series.label}: click to ${hidden.has(series.key) ? 'show' : 'hide'}`}
-            onClick={() => onToggle(series.key)}
-            onPointerEnter={() => onPoint(rank)}
-            onPointerLeave={() => onPoint(undefined)}
-          >
-            <span className="swatch" style={{ background: seriesColor(series, rank, palette) }} />
-            <span className="legend-name">{series.label}</span>
-          </button>
-        </li>
-      ))}
-      {isWhole && toCome && (
-        <li title={FORECAST_RULE}>
-          <span className="swatch swatch-forecast" />
-          <span className="legend-name legend-rule">Forecast ({FORECAST_SUMMARY})</span>
-        </li>
-      )}
-      {isWhole && previous && (
-        <li>
-          <span className="swatch-line" style={{ borderColor: palette.previous }} />
-          <span className="legend-name">{previous.distance}</span>
-        </li>
-      )}
-      {isWhole && budget && (
-        <li>
-          <span className="swatch-line dashed" style={{ borderColor: palette.budget }} />
-          <span className="legend-name">
-            Budget, {amountText(budget.amount, undefined)} {budget.per}
-          </span>
-        </li>
-      )}
-    </ul>
-  );
 }

@@ -17,7 +17,7 @@ export function firstEvent(accountId: string, now: Date, random: Uint8Array): Us
 
 /** A here-document with a quoted end, so that the shell changes nothing in it. */
 export function sendCommand(event: UsageEventInput): string {
-  return `npx meterline emit - <<'EVENT'\n${JSON.stringify(event)}\nEVENT`;
+  return `npx --no meterline emit - <<'EVENT'\n${JSON.stringify(event)}\nEVENT`;
 }
 
 /** The same as a program. */

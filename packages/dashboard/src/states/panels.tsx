@@ -19,6 +19,15 @@ export function MessagePanel({ title, children }: MessagePanelProps) {
   );
 }
 
+/** In place of a part of the page whose code does not come. */
+export function NotLoaded() {
+  return (
+    <p className="panel-reason" role="alert">
+      This part of the page could not be loaded. Reload the page and try again.
+    </p>
+  );
+}
+
 interface ProblemPanelProps {
   readonly error: Error;
   readonly account: string;

@@ -73,7 +73,7 @@ describe('the first event', () => {
 
   it('is sent by a command that leaves every name alone', () => {
     const [command, json, end] = sendCommand(event).split('\n');
-    expect([command, end]).toEqual(["npx meterline emit - <<'EVENT'", 'EVENT']);
+    expect([command, end]).toEqual(["npx --no meterline emit - <<'EVENT'", 'EVENT']);
     expect(JSON.parse(json ?? '')).toEqual(event);
   });
 

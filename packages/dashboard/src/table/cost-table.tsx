@@ -1,6 +1,8 @@
 import { changeFrom, type DecimalText, type GroupByDimension, shareText } from '@meterline/catalog';
+import type { ReactNode } from 'react';
 import { type Quantity, unitPriceText } from '../breakdown/quantities.js';
 import {
+  amountText,
   changePercentText,
   DIMENSION_LABEL,
   differenceText,
@@ -28,11 +30,13 @@ export interface CostTableProps {
   /** `4 weeks earlier`; undefined: not compared. */
   readonly distance: string | undefined;
   readonly seesWorkspaces: boolean;
+  /** Opens the events behind a row; undefined where the caller may not see them. */
+  readonly onExplain: ((row: Row) => void) | undefined;
   /** The colour that the chart shows a group in; undefined if it has none of its own. */
   readonly colorOf: (key: string) => string | undefined;
 }
 
-export function CostTable({ view, rows, totals, distance, seesWorkspaces, colorOf }: CostTableProps) {
+export function CostTable({ view, rows, totals, distance, seesWorkspaces, onExplain, colorOf }: CostTableProps) {
   const { isExact } = view;
   const compared = distance !== undefined;
   const showsUsage = rows.some(({ usage }) => usage !== undefined);
@@ -75,7 +79,9 @@ export function CostTable({ view, rows, totals, distance, seesWorkspaces, colorO
           <tr key={row.key}>
             <GroupCells {...{ row, view, seesWorkspaces }} color={colorOf(row.key)} />
             <td className="number">
-              <Amount amount={row.cost} unit={undefined} room={costRoom} isExact={isExact} />
+              <ExplainButton row={row} onExplain={onExplain}>
+                <Amount amount={row.cost} unit={undefined} room={costRoom} isExact={isExact} />
+              </ExplainButton>
             </td>
             <td className="share-column">
               <Share part={row.cost} whole={totals.cost} />
@@ -105,6 +111,27 @@ export function CostTable({ view, rows, totals, distance, seesWorkspaces, colorO
 
 function groupColumns(groupBy: readonly GroupByDimension[]): string[] {
   return groupBy.length === 0 ? ['Group'] : groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
+}
+
+interface ExplainButtonProps extends Pick<CostTableProps, 'onExplain'> {
+  readonly row: Row;
+  readonly children: ReactNode;
+}
+
+/** Why does it say that? */
+function ExplainButton({ row, onExplain, children }: ExplainButtonProps) {
+  if (!onExplain) return children;
+  return (
+    <button
+      type="button"
+      className="explain"
+      aria-haspopup="dialog"
+      aria-label={`${amountText(row.cost, undefined)}: events behind ${row.labels.join(', ')}`}
+      onClick={() => onExplain(row)}
+    >
+      {children}
+    </button>
+  );
 }
 
 interface SortHeaderProps {

@@ -1,14 +1,23 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { type Role, sumDecimals } from '@meterline/catalog';
+import { lazy, Suspense, useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
-import { paletteOf, seriesColor } from '../chart/palette.js';
+import { seriesColor } from '../chart/series-color.js';
+import type { EventsPanelProps } from '../events/events-panel.js';
+import { rowEventsQuery } from '../events/row-events.js';
 import { ExportMenu } from '../export/export-menu.js';
 import { CopyMenu } from '../share/copy-menu.js';
-import { useTheme } from '../shell/header.js';
-import { ProblemPanel, TableSkeleton } from '../states/panels.js';
+import { NotLoaded, ProblemPanel, TableSkeleton } from '../states/panels.js';
 import { navigate, replaceView } from '../view/address.js';
 import { PAGE_SIZES, type View } from '../view/view.js';
 import { CostTable } from './cost-table.js';
+import type { Row } from './rows.js';
+
+/** Loaded when the first row is opened. */
+const EventsPanel = lazy(() => import('../events/events-panel.js').catch(() => ({ default: NotLoaded })));
+
+/** The row that is open, as it was when it was opened. */
+type Explained = Pick<EventsPanelProps, 'name' | 'cost' | 'query'>;
 
 interface TableCardProps {
   readonly account: string;
@@ -19,12 +28,14 @@ interface TableCardProps {
 
 export function TableCard({ account, role, view, shown }: TableCardProps) {
   const { breakdown, first, rows, needsAll, further, query, compared, previous, previousCosts } = shown;
-  const palette = paletteOf(useTheme());
   const colorOf = (key: string) => {
     const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
     const series = breakdown?.series[rank];
-    return series && seriesColor(series, rank, palette);
+    return series && seriesColor(series, rank);
   };
+  const [explained, setExplained] = useState<Explained>();
+  const explain = ({ labels, cost, values }: Row) =>
+    setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, shown.groupBy, values) });
   const from = (view.page - 1) * view.pageSize;
   const onPage = rows.slice(from, from + view.pageSize);
   const isComplete = needsAll ? !further.isFetching : onPage.length === view.pageSize || !further.hasMore;
@@ -42,7 +53,12 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
             onChange={({ target }) => replaceView({ ...view, search: target.value, page: 1 })}
           />
           <CopyMenu account={account} query={query} />
-          <ExportMenu account={account} view={view} query={query} previous={compared && previousCosts} />
+          <ExportMenu
+            {...{ account, view, query }}
+            previous={compared && previousCosts}
+            isCompared={compared !== undefined}
+            now={shown.asOf}
+          />
         </div>
       </header>
       {!first || (!isComplete && !further.error) ? (
@@ -69,6 +85,7 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
               {...{ view, colorOf }}
               rows={onPage}
               seesWorkspaces={role === 'admin'}
+              onExplain={role === 'admin' ? explain : undefined}
               distance={compared?.distance}
               totals={{
                 cost: first.summary.totalCost,
@@ -81,8 +98,16 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
               }}
             />
           </section>
+          {role === 'member' && (
+            <p className="members-note">An admin of the account can open the events behind each amount.</p>
+          )}
           <Paging view={view} known={rows.length} hasMore={further.hasMore && !needsAll} />
         </>
+      )}
+      {explained && (
+        <Suspense>
+          <EventsPanel {...explained} account={account} onClose={() => setExplained(undefined)} />
+        </Suspense>
       )}
     </section>
   );

@@ -6,7 +6,7 @@ import { ensurePassword } from './password.js';
 
 const FILE = fileURLToPath(new URL('../../../../redis/users.conf', import.meta.url));
 
-export const REDIS_USERS = ['producer', 'worker', 'query', 'operator'] as const;
+export const REDIS_USERS = ['producer', 'collector', 'worker', 'query', 'operator'] as const;
 export type RedisUser = (typeof REDIS_USERS)[number];
 export type RedisPasswords = Readonly<Record<RedisUser, string>>;
 
@@ -15,6 +15,7 @@ export async function ensureRedisPasswords(directory: string): Promise<RedisPass
   const of = (user: RedisUser) => ensurePassword(join(directory, `redis-${user}-password.json`));
   return {
     producer: await of('producer'),
+    collector: await of('collector'),
     worker: await of('worker'),
     query: await of('query'),
     operator: await of('operator'),

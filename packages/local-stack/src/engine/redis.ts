@@ -79,6 +79,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
     const urlOf = (user: RedisUser) => `redis://${user}:${passwords[user]}@${LOOPBACK}:${port}`;
     const urls = {
       producer: urlOf('producer'),
+      collector: urlOf('collector'),
       worker: urlOf('worker'),
       query: urlOf('query'),
       operator: urlOf('operator'),

@@ -17,7 +17,7 @@ const EVERY_ADDRESS = '0.0.0.0';
  * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up next to them; with this limit it
  * collects earlier, at no measurable cost.
  */
-export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '' } as const;
+export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '', collector: '' } as const;
 
 export interface ServiceOptions {
   /** The name of its folder in `services`. */

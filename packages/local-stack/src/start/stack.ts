@@ -170,7 +170,8 @@ type RedisLogins = Readonly<Record<RedisUser | 'person', string>>;
 
 /** Undefined: none is given, and a local one is to be started. One user is given, for all. */
 function givenRedis({ REDIS_URL: url }: Env): RedisLogins | undefined {
-  return url === undefined ? undefined : { producer: url, worker: url, query: url, operator: url, person: url };
+  if (url === undefined) return undefined;
+  return { producer: url, collector: url, worker: url, query: url, operator: url, person: url };
 }
 
 async function superviseRedis(

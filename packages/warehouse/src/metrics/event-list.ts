@@ -3,7 +3,7 @@ import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { Tuple } from '../clickhouse/warehouse.js';
-import { dateTime } from '../rollups/recompute.js';
+import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
 
@@ -20,6 +20,18 @@ export interface EventListQuestion extends Selection {
   readonly after: EventPlace | undefined;
   readonly limit: number;
 }
+
+/** What one page may cost, whatever the account has and however few events the filters select. */
+export interface EventListLimits {
+  /** Rows of the account that are looked through. */
+  readonly examined: number;
+  /** Events with what they replaced: rows that are read to be shown. */
+  readonly payloads: number;
+  /** Of their texts, in UTF-16 code units. */
+  readonly textLength: number;
+}
+
+export const EVENT_LIST_LIMITS: EventListLimits = { examined: 250_000, payloads: 4_000, textLength: 500_000 };
 
 /** The most earlier payloads of an event that are read. */
 const LONGEST_HISTORY = 20;
@@ -65,8 +77,38 @@ export interface ListedEvent {
   readonly replaced: readonly StoredPayload[];
 }
 
-/** Reads in the table's own order from the place on, so a page costs what it shows, or what the filters pass over. */
-function eventListStatement(question: EventListQuestion): Statement {
+/**
+ * The place where a page stops looking, so many rows after its beginning: it knows nothing of filters, and reads the table's
+ * key alone, from the hour of the window's start.
+ */
+function lastPlaceStatement({ accountId, window, after }: EventListQuestion, examined: number): Statement {
+  const { startTime, endTime } = withEvents(window);
+  return {
+    name: 'read_event_list_end',
+    query: `
+SELECT toUnixTimestamp(event_hour) AS hour, toString(event_id) AS id
+FROM usage_events
+WHERE account_id = {account_id: String}
+  AND event_hour >= {from_hour: UInt32}
+  AND event_hour < {to_hour: UInt32}${after ? `\n  AND ${AFTER}` : ''}
+ORDER BY event_hour, event_id
+LIMIT 1 OFFSET {examined: UInt32}`,
+    query_params: {
+      account_id: accountId,
+      from_hour: Math.floor(startTime / MS_PER_HOUR) * (MS_PER_HOUR / 1000),
+      to_hour: Math.ceil(endTime / MS_PER_HOUR) * (MS_PER_HOUR / 1000),
+      examined,
+      ...afterParameters(after),
+    },
+  };
+}
+
+const storedPlace = z
+  .object({ hour: z.number(), id: z.string() })
+  .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
+
+/** @param last where to stop, that place included; undefined: nowhere */
+function eventListStatement(question: EventListQuestion, last: EventPlace | undefined): Statement {
   const { includesVoided, after, limit } = question;
   const { startTime: from, endTime: to } = withEvents(question.window);
   const conditions = [
@@ -74,6 +116,7 @@ function eventListStatement(question: EventListQuestion): Statement {
     ...filtersOf(question).map(({ condition }) => condition),
     ...(includesVoided ? [] : ['NOT voided']),
     ...(after ? [AFTER] : []),
+    ...(last ? [UP_TO] : []),
   ];
   return {
     name: 'read_event_list',
@@ -86,13 +129,20 @@ LIMIT {limit: UInt32}`,
     query_params: {
       ...selectionParameters(question, [{ from, to }]),
       limit: limit + 1,
-      ...(after && { after_hour: after.hour / 1000, after_id: after.eventId }),
+      ...afterParameters(after),
+      ...(last && { last_hour: last.hour / 1000, last_id: last.eventId }),
     },
   };
 }
 
+function afterParameters(after: EventPlace | undefined): Statement['query_params'] {
+  return after ? { after_hour: after.hour / 1000, after_id: after.eventId } : {};
+}
+
 const AFTER = `event_hour >= {after_hour: UInt32}
   AND (event_hour > {after_hour: UInt32} OR event_id > {after_id: UUID})`;
+const UP_TO = `event_hour <= {last_hour: UInt32}
+  AND (event_hour < {last_hour: UInt32} OR event_id <= {last_id: UUID})`;
 
 /** Rows without FINAL: whatever merges have left of the events. */
 const PAYLOADS = `
@@ -101,38 +151,82 @@ FROM usage_events
 WHERE account_id = {account_id: String}
   AND (event_hour, event_id) IN {places: Array(Tuple(DateTime('UTC'), UUID))}
 ORDER BY event_hour, event_id, row_version DESC
-LIMIT {longest: UInt32} BY event_hour, event_id`;
+LIMIT {longest: UInt32} BY event_hour, event_id
+LIMIT {payloads: UInt32}`;
 
-/** The events that are selected, by UTC hour and then by id, at most `limit` of them, and whether there are more. */
+export interface EventListPage {
+  readonly events: readonly ListedEvent[];
+  /** Where the next page begins; undefined: this is the last. */
+  readonly next: EventPlace | undefined;
+}
+
+/**
+ * The events that are selected, by UTC hour and then by id: at most `limit`, and fewer, perhaps none, on a page that has come to
+ * one of the limits. It looks through `examined` rows from its place on, in the table's own order, and stops there.
+ */
 export async function readEventList(
   warehouse: Warehouse,
   question: EventListQuestion,
-): Promise<{ readonly events: readonly ListedEvent[]; readonly hasMore: boolean }> {
-  const found = await warehouse.read(eventListStatement(question), storedPayload);
+  limits: EventListLimits = EVENT_LIST_LIMITS,
+): Promise<EventListPage> {
+  const [last] = await warehouse.read(lastPlaceStatement(question, limits.examined), storedPlace);
+  const found = await warehouse.read(eventListStatement(question, last), storedPayload);
   const newest = found.slice(0, question.limit);
-  if (newest.length === 0) return { events: [], hasMore: false };
+  if (newest.length === 0) return { events: [], next: last };
+  const events = withinLimits(await withHistories(warehouse, question.accountId, newest, limits), limits);
+  const shown = events.at(-1)?.newest;
+  const isWhole = events.length === found.length;
+  return { events, next: isWhole || !shown ? last : placeOf(shown) };
+}
+
+/** Those of the events whose histories could be read as well: the first ones, and at least one. */
+async function withHistories(
+  warehouse: Warehouse,
+  accountId: string,
+  newest: readonly StoredPayload[],
+  limits: EventListLimits,
+): Promise<ListedEvent[]> {
   const places = newest.map((payload) => placeOf(payload));
+  // One event has fewer than this.
+  const most = Math.max(limits.payloads, LONGEST_HISTORY + 2);
   const payloads = await warehouse.read(
     {
       name: 'read_event_payloads',
       query: PAYLOADS,
       query_params: {
-        account_id: question.accountId,
+        account_id: accountId,
         places: places.map(({ hour, eventId }) => new Tuple([dateTime(hour), eventId])),
         longest: LONGEST_HISTORY + 1,
+        payloads: most,
       },
     },
     storedPayload,
   );
   const byEvent = new Map<string, StoredPayload[]>();
   for (const payload of payloads) byEvent.set(keyOf(payload), [...(byEvent.get(keyOf(payload)) ?? []), payload]);
-  const events = newest.map((payload) => {
+  // The history of the last one may go on.
+  const cut = payloads[most - 1];
+  const end = cut ? newest.findIndex((payload) => keyOf(payload) === keyOf(cut)) : newest.length;
+  return newest.slice(0, end).map((payload) => {
     const version = BigInt(payload.version);
     // One that arrived between the two statements is no history of the one that is shown.
     const replaced = (byEvent.get(keyOf(payload)) ?? []).filter((other) => BigInt(other.version) < version);
     return { newest: payload, replaced: replaced.slice(0, LONGEST_HISTORY) };
   });
-  return { events, hasMore: found.length > newest.length };
+}
+
+/** The first events with so much text, and at least one. */
+function withinLimits(events: readonly ListedEvent[], { textLength }: EventListLimits): readonly ListedEvent[] {
+  let length = 0;
+  const end = events.findIndex(({ newest, replaced }, index) => {
+    length += [newest, ...replaced].reduce((sum, payload) => sum + textLengthOf(payload), 0);
+    return index > 0 && length > textLength;
+  });
+  return end === -1 ? events : events.slice(0, end);
+}
+
+function textLengthOf({ workspace, resource_name: name, resource_uuid: uuid }: StoredPayload): number {
+  return workspace.length + name.length + uuid.length;
 }
 
 export function placeOf({ at, id }: Pick<StoredPayload, 'at' | 'id'>): EventPlace {

@@ -39,22 +39,42 @@ describe('the metrics statement', () => {
   });
 
   it('has the daily index of a bucket', () => {
-    expect(metricsStatement({ ...QUESTION, resolution: 'daily' }).query).toBe(
+    const window = { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 3) };
+    expect(metricsStatement({ ...QUESTION, window, resolution: 'daily' }).query).toBe(
       golden('truth-alone').replace('{axis_start: Int64}, 3600', '{axis_start: Int64}, 86400'),
     );
   });
 
   it('reads cells that answer alone without a subquery', () => {
-    const day = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) };
-    const sealed = { hourly: day.endTime, daily: day.endTime };
-    expect(metricsStatement({ ...QUESTION, window: day, resolution: 'daily', sealed })).toEqual({
+    const days = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
+    const sealed = { hourly: days.endTime, daily: days.endTime };
+    expect(metricsStatement({ ...QUESTION, window: days, resolution: 'daily', sealed })).toEqual({
       name: 'read_metrics',
       query: golden('cells-alone'),
       query_params: {
         account_id: 'acme',
         from_0: seconds(2025, 9, 1),
+        to_0: seconds(2025, 9, 3),
+        axis_start: seconds(2025, 9, 1),
+        limit: 100,
+      },
+    });
+  });
+
+  it('reads events of one bucket that answer alone without a subquery, and takes their sum for the series', () => {
+    const day = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) };
+    const filters = { workspace: ['production'] };
+    const question = { ...QUESTION, window: day, filters, groupBy: ['resource_uuid'], asOf: '7' } as const;
+    expect(metricsStatement({ ...question, resolution: 'daily' })).toEqual({
+      name: 'read_metrics',
+      query: golden('truth-of-one-bucket'),
+      query_params: {
+        account_id: 'acme',
+        workspace: 'production',
+        from_0: seconds(2025, 9, 1),
         to_0: seconds(2025, 9, 2),
         axis_start: seconds(2025, 9, 1),
+        as_of: '7',
         limit: 100,
       },
     });
@@ -63,7 +83,7 @@ describe('the metrics statement', () => {
   it('for one dimension adds those that it enriches, and reads each part of the window where it is known', () => {
     const statement = metricsStatement({
       ...QUESTION,
-      window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 4, 12, 30) },
+      window: { startTime: Date.UTC(2025, 8, 30, 0, 30), endTime: Date.UTC(2025, 9, 4, 12, 30) },
       groupBy: ['resource_uuid'],
       resolution: 'monthly',
       sealed: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4) },
@@ -73,17 +93,17 @@ describe('the metrics statement', () => {
       query: golden('every-source'),
       query_params: {
         account_id: 'acme',
-        from_0: HALF_PAST,
-        to_0: Date.UTC(2025, 9, 1, 1),
-        from_1: seconds(2025, 9, 1, 1),
-        to_1: seconds(2025, 9, 2),
-        from_2: seconds(2025, 9, 2),
+        from_0: Date.UTC(2025, 8, 30, 0, 30),
+        to_0: Date.UTC(2025, 8, 30, 1),
+        from_1: seconds(2025, 8, 30, 1),
+        to_1: seconds(2025, 9, 1),
+        from_2: seconds(2025, 9, 1),
         to_2: seconds(2025, 9, 4),
         from_3: seconds(2025, 9, 4),
         to_3: seconds(2025, 9, 4, 12),
         from_4: Date.UTC(2025, 9, 4, 12),
         to_4: Date.UTC(2025, 9, 4, 12, 30),
-        axis_start: (2025 - 1970) * 12 + 9,
+        axis_start: (2025 - 1970) * 12 + 8,
         limit: 100,
       },
     });

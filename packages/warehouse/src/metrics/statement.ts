@@ -98,15 +98,16 @@ export function rankedGroups(question: MetricsQuestion): RankedGroups {
   const shown = shownDimensions(question);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
   const isGrouped = groupBy.length > 0;
+  const isOneBucket = bucketStart(window.startTime, resolution) === bucketStart(window.endTime - 1, resolution);
   const filters = filtersOf(question);
-  const entries = entriesOf(segments, { resolution, columns, filters, isGrouped, asOf });
+  const entries = entriesOf(segments, { resolution, columns, filters, isGrouped, isOneBucket, asOf });
   const { bucket, cost, usage, block, from } = entries;
   return {
     columns: {
       values: `[${shown.map((dimension) => shownValue(dimension, groupBy)).join(', ')}]`,
       cost: `sum(${cost})`,
       usage: `sum(${usage})`,
-      series: `sumMap([${bucket}], [${cost}], [${usage}])`,
+      series: isOneBucket ? '([toInt32(0)], [cost], [usage])' : `sumMap([${bucket}], [${cost}], [${usage}])`,
     },
     wholeAnswer: isGrouped ? ofAllGroups(groupBy, block) : OF_ONE_GROUP,
     from: isGrouped ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
@@ -169,6 +170,8 @@ interface EntriesQuestion {
   readonly filters: readonly Filter[];
   /** Whether there may be more pages, so that blocks matter. */
   readonly isGrouped: boolean;
+  /** Whether the whole window is one bucket, so that a group's series is its cost and usage. */
+  readonly isOneBucket: boolean;
   readonly asOf: string | undefined;
 }
 
@@ -184,10 +187,15 @@ interface Entries {
   readonly block: string;
 }
 
-/** Cells that answer alone are read without a subquery. */
+/**
+ * One segment that answers alone is read without a subquery. Events of several buckets are the exception: `sumMap` takes
+ * longer for each event than adding them up by group and bucket before it (docs/decisions/0022).
+ */
 function entriesOf(segments: readonly Segment[], question: EntriesQuestion): Entries {
   const [only, ...others] = segments;
-  if (only && others.length === 0 && only.source !== 'events') return cellEntries(only.source, 0, question);
+  if (only && others.length === 0 && (only.source !== 'events' || question.isOneBucket)) {
+    return only.source === 'events' ? eventEntries(only, 0, question) : cellEntries(only.source, 0, question);
+  }
   const selects = segments.map((segment, index) =>
     segment.source === 'events' ? eventsSelect(segment, index, question) : cellsSelect(segment.source, index, question),
   );
@@ -198,36 +206,42 @@ FROM
   return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage', block: 'entry_block' };
 }
 
-/**
- * Added up here already: of events there are many to a group and bucket. What was inserted after block `as_of` is left
- * out before FINAL chooses a row of each event, so that a revision does not hide what it revises.
- */
+/** Added up here already: of events there are many to a group and bucket. */
 function eventsSelect(segment: TimeSpan, index: number, question: EntriesQuestion): string {
-  const { resolution, columns, filters, isGrouped, asOf } = question;
-  const blocks = isGrouped ? ',\n    max(_block_number) AS entry_block' : '';
-  const upTo = asOf === undefined ? '' : '\n  PREWHERE _block_number <= {as_of: UInt64}';
-  return `
-  SELECT
-    ${[...columns, `${BUCKETS[resolution]('event_hour')} AS entry_bucket`].join(',\n    ')},
-    sum(usage_events.cost) AS entry_cost,
-    sum(usage_events.usage) AS entry_usage${blocks}
-  FROM usage_events FINAL${upTo}
-  WHERE ${[...eventsCondition(segment, index), ...filters.map(({ condition }) => condition)].join('\n    AND ')}
-  GROUP BY ${[...columns, 'entry_bucket'].join(', ')}`;
+  const { from, bucket, cost, usage, block } = eventEntries(segment, index, question);
+  const sums = { bucket, cost: `sum(${cost})`, usage: `sum(${usage})`, block: `max(${block})` };
+  const keys = [...question.columns, 'entry_bucket'].join(', ');
+  return `${entriesSelect({ ...sums, from }, question)}\n  GROUP BY ${keys}`;
 }
 
 function cellsSelect(grain: Grain, index: number, question: EntriesQuestion): string {
-  const { from, bucket, cost, usage } = cellEntries(grain, index, question);
+  return entriesSelect(cellEntries(grain, index, question), question);
+}
+
+/** Part of a UNION: the columns of all its parts have the same names. */
+function entriesSelect({ from, bucket, cost, usage, block }: Entries, question: EntriesQuestion): string {
   const columns = [
     ...question.columns,
     `${bucket} AS entry_bucket`,
     `${cost} AS entry_cost`,
     `${usage} AS entry_usage`,
-    ...(question.isGrouped ? [`${NO_BLOCK} AS entry_block`] : []),
+    ...(question.isGrouped ? [`${block} AS entry_block`] : []),
   ];
   return `
   SELECT
     ${columns.join(',\n    ')}${from.replaceAll('\n', '\n  ')}`;
+}
+
+/**
+ * A row for each event. What was inserted after block `as_of` is left out before FINAL chooses a row of each event, so that
+ * a revision does not hide what it revises.
+ */
+function eventEntries(segment: TimeSpan, index: number, { resolution, filters, asOf }: EntriesQuestion): Entries {
+  const upTo = asOf === undefined ? '' : '\nPREWHERE _block_number <= {as_of: UInt64}';
+  const conditions = [...eventsCondition(segment, index), ...filters.map(({ condition }) => condition)];
+  const from = `\nFROM usage_events FINAL${upTo}\nWHERE ${conditions.join('\n  AND ')}`;
+  const bucket = BUCKETS[resolution]('event_hour');
+  return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };
 }
 
 /** A row for each entry of the arrays, or for each cell when its entries need not be told apart. */

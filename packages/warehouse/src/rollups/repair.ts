@@ -2,7 +2,8 @@
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { bucketOf, type Cell, type Grain } from './cells.js';
-import { readCellRows, recomputeCells } from './recompute.js';
+import { recomputeCells } from './recompute.js';
+import { readCellRows } from './sizes.js';
 import { readWatermarks } from './watermarks.js';
 
 /**

@@ -3,13 +3,18 @@ import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { event } from '../../../../test/contract/fixture.js';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertUsageEvents } from '../events/usage-events.js';
+import { readCellDifferences } from '../operations/audit.js';
 import { type SealedStep, sealNext } from './sealing.js';
 import { readWatermarks } from './watermarks.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const TEN_EVENTS = 10;
 /** Two hours of ten events, and a day with two hours of ten groups. */
-const SMALL_STEPS = { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS };
+const SMALL_STEPS = {
+  stepRows: { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS },
+  statementRows: TEN_EVENTS,
+  statements: 2,
+};
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -65,5 +70,31 @@ describe('sealing', () => {
 
   it('does nothing when nothing is due', async () => {
     expect(await sealAll(DAY)).toEqual([]);
+  });
+});
+
+describe('the statements of a step', () => {
+  it.each([1, 3, 7, 1_000])('of about %i rows compute all cells together', async (statementRows) => {
+    const other = await createTestDatabase();
+    try {
+      const accounts = ['acme', 'acme-2', "o'neil", 'back\\slash', '漢字', '😀', 'zeta'];
+      const events = accounts.flatMap((accountId, index) =>
+        [0, 1, 2, 23, 24, 47].flatMap((hour) =>
+          Array.from({ length: 1 + (index % 3) }, () =>
+            event({ accountId, at: new Date(DAY + hour * MS_PER_HOUR).toISOString() }),
+          ),
+        ),
+      );
+      await insertUsageEvents(other.warehouse, events);
+      // Rows that are not merged yet count, and change nothing.
+      await insertUsageEvents(other.warehouse, events.slice(0, 20));
+      const due = DAY + 2 * MS_PER_DAY;
+      while (await sealNext(other.warehouse, due, { ...SMALL_STEPS, statementRows }));
+      const scope = { window: { startTime: DAY, endTime: due } };
+      expect(await readCellDifferences(other.warehouse, 'hourly', scope)).toEqual([]);
+      expect(await readCellDifferences(other.warehouse, 'daily', scope)).toEqual([]);
+    } finally {
+      await other.drop();
+    }
   });
 });

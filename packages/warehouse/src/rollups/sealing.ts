@@ -3,14 +3,28 @@
  * of sealers at once, paused or killed anywhere: the argument is at {@link repairCells}. Source: DESIGN section 5.
  */
 import type { EpochMs } from '@meterline/catalog';
-import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { bucketOf, GRAIN_MS, type Grain } from './cells.js';
-import { recomputeCells, stepStatement } from './recompute.js';
+import { bucketOf, type Grain } from './cells.js';
+import { recomputeCells } from './recompute.js';
+import { readSlices, readStepEnd } from './sizes.js';
+import type { Slice } from './sources.js';
 import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
-/** Events of hours, groups of hours' cells. A step has at least one bucket, however many rows that has. */
-const STEP_ROWS = { hourly: 1_000_000, daily: 1_000_000 } as const satisfies Record<Grain, number>;
+/** Rows are events of hours, and groups of hours' cells. */
+export interface SealingLimits {
+  /** About how many rows one step reads. A step has at least one bucket, however many rows that has. */
+  readonly stepRows: Readonly<Record<Grain, number>>;
+  /** About how many of them one statement reads. It takes a few hundred bytes of the server's memory for each. */
+  readonly statementRows: number;
+  /** How many statements run at once. */
+  readonly statements: number;
+}
+
+const LIMITS: SealingLimits = {
+  stepRows: { hourly: 4_000_000, daily: 4_000_000 },
+  statementRows: 250_000,
+  statements: 2,
+};
 
 /** One step: every cell with from <= bucket < to was computed, and may be read. */
 export interface SealedStep {
@@ -22,17 +36,15 @@ export interface SealedStep {
 /**
  * Seals one bounded step of buckets that ended before `due`, hours before their days.
  *
- * @param stepRows about how many rows of its source one step of each grain reads
  * @returns undefined when there was nothing to seal. A step that failed is left to the next call, of this process or another.
  */
 export async function sealNext(
   warehouse: Warehouse,
   due: EpochMs,
-  stepRows: Readonly<Record<Grain, number>> = STEP_ROWS,
+  limits: SealingLimits = LIMITS,
 ): Promise<SealedStep | undefined> {
   const { hourly, daily } = await readWatermarks(warehouse);
-  const step = (grain: Grain, from: EpochMs, limit: EpochMs) =>
-    sealStep(warehouse, grain, from, limit, stepRows[grain]);
+  const step = (grain: Grain, from: EpochMs, limit: EpochMs) => sealStep(warehouse, { grain, from, limit, limits });
   return (
     (await step('hourly', hourly.sealedUntil, bucketOf(due, 'hourly'))) ??
     // Days are made of hours, so only hours that are sealed make a day.
@@ -40,21 +52,41 @@ export async function sealNext(
   );
 }
 
-async function sealStep(
-  warehouse: Warehouse,
-  grain: Grain,
-  from: EpochMs,
-  limit: EpochMs,
-  stepRows: number,
-): Promise<SealedStep | undefined> {
+interface Step {
+  readonly grain: Grain;
+  readonly from: EpochMs;
+  readonly limit: EpochMs;
+  readonly limits: SealingLimits;
+}
+
+/** The slices are read after the first watermark is raised: a cell that is in none of them has only later events. */
+async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: Step): Promise<SealedStep | undefined> {
   if (from >= limit) return undefined;
-  const rows = await warehouse.read(stepStatement(grain, from, limit, stepRows), stepRow);
-  const last = rows[0]?.last_bucket;
-  const to = last === undefined ? limit : last * 1000 + GRAIN_MS[grain];
+  const to = await readStepEnd(warehouse, grain, { from, limit, stepRows: limits.stepRows[grain] });
   await raiseWatermarks(warehouse, grain, { sealingUntil: to });
-  await recomputeCells(warehouse, grain, { from, to });
+  const slices = await readSlices(warehouse, grain, { from, to, sliceRows: limits.statementRows });
+  await recomputeSlices(warehouse, grain, slices, limits.statements);
   await raiseWatermarks(warehouse, grain, { sealedUntil: to });
   return { grain, from, to };
 }
 
-const stepRow = z.object({ last_bucket: z.number() });
+/** Settles when no statement is under way any more; after a failure no other begins. @throws the first failure */
+async function recomputeSlices(
+  warehouse: Warehouse,
+  grain: Grain,
+  slices: readonly Slice[],
+  statements: number,
+): Promise<void> {
+  const rest = oneByOne(slices);
+  const workers = Array.from({ length: statements }, async () => {
+    for (const slice of rest) await recomputeCells(warehouse, grain, slice);
+  });
+  for (const outcome of await Promise.allSettled(workers)) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}
+
+/** A loop over it that ends early, as by an error, ends all loops over it. */
+function* oneByOne<T>(items: readonly T[]): Generator<T> {
+  yield* items;
+}

@@ -1,13 +1,21 @@
 /** GET /v0/accounts: the caller's accounts, sorted and in pages. */
+
 import type { Account, AccountDirectory, Role } from '@meterline/access';
+import {
+  type Authenticate,
+  applyVersion,
+  type Caller,
+  orAuthUnavailable,
+  partyOf,
+  rawQuery,
+  requireReader,
+  requireScope,
+} from '@meterline/api';
 import { ACCOUNT_LIST_PARAMETERS, ACCOUNT_SORTS } from '@meterline/catalog/api';
 import type { RequestHandler } from 'express';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, type Caller, partyOf, requireScope } from '../auth/authenticate.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
-import { orAuthUnavailable } from '../http/errors.js';
 import { listAnswer, parseListRequest } from '../http/lists.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
 
 export interface AccountsRouteDependencies {
   readonly accounts: AccountDirectory;
@@ -28,6 +36,7 @@ export function accountsRoute({
     const caller = await authenticate(request);
     const version = applyVersion(request, response);
     requireScope(caller, 'admin');
+    requireReader(caller);
     await admission.enter(partyOf(caller), response, false);
     const asked = parseListRequest(rawQuery(request), version, RULES);
     const entries = await orAuthUnavailable(accountsOf(caller, accounts));

@@ -4,23 +4,31 @@
  * together, and why: docs/decisions/0014.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type ApiError,
+  goneSignal,
+  isRefused,
+  type Lease,
+  limitField,
+  type Party,
+  type PartyLimits,
+  type Policy,
+  RateGate,
+  type RateStates,
+  type RefusalObserver,
+  type SharedLimits,
+} from '@meterline/api';
 import type { Warehouse } from '@meterline/warehouse';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { type ApiError, ClientGone, overloaded, tooManyRequests, tooManyStatements } from '../http/errors.js';
+import { overloaded, tooManyStatements } from '../http/errors.js';
 import { BUSY_SETTINGS, BusyAccounts } from './busy-accounts.js';
-import { accountKey, callerKey, FairSlots, type Party, type Release } from './fair-slots.js';
-import { limitField, type Policy, policyField, type RateStates } from './limits.js';
-import {
-  type Lease,
-  LocalRate,
-  type PartyLimits,
-  type RateState,
-  type SharedAnswer,
-  type SharedLimits,
-} from './shared-limits.js';
+import { FairSlots, type Release } from './fair-slots.js';
 
 export interface AdmissionLimits extends PartyLimits {
+  /** Statements at once, of all processes together. */
+  readonly account: number;
+  readonly caller: number;
   /** Statements at once in this process, of all accounts. */
   readonly process: number;
   /** How long a request waits for its turn. */
@@ -29,9 +37,6 @@ export interface AdmissionLimits extends PartyLimits {
   readonly maxWaitingOfAccount: number;
   readonly maxWaiting: number;
 }
-
-/** Called for each request that was not answered because of a limit. */
-export type RefusalObserver = (reason: 'rate' | 'statements' | 'overload') => void;
 
 export interface AdmissionOptions {
   readonly limits: AdmissionLimits;
@@ -51,31 +56,22 @@ export interface Visit {
   leave(): void;
 }
 
-/** While Redis does not answer, it is left alone for so long, and this process counts alone. */
-const ALONE_MS = 1_000;
 /** When all statements of an account run in other processes, they are asked again so much later. */
 const RETRY_LEASE_MS = 75;
-/** A caller that returns earlier than it was told waits this much longer for its refusal, so that refusals do not keep this process busy. */
-const IMPATIENT_MS = 1_000;
-const MAX_IMPATIENT = 500;
 const MAX_CALLERS = 10_000;
-const NOTHING_LEFT: RateState = { waitMs: 0, remaining: 0 };
 
 export class Admission {
   readonly slots: FairSlots;
   readonly #options: AdmissionOptions;
-  readonly #local = new LocalRate();
+  readonly #gate: RateGate;
   readonly #busy = new BusyAccounts();
-  /** When callers that were refused may return. */
-  readonly #refusedUntil = new LRUCache<string, number>({ max: MAX_CALLERS });
   readonly #pauses = new Map<string, Promise<void>>();
   /** When Redis last said that all statements of an account were taken. */
   readonly #busyElsewhereAt = new LRUCache<string, number>({ max: MAX_CALLERS });
-  #impatient = 0;
-  #aloneUntil = 0;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    this.#gate = new RateGate(options);
     this.slots = new FairSlots(options.limits);
   }
 
@@ -85,18 +81,19 @@ export class Admission {
    * @throws ApiError `too_many_requests`
    */
   async enter(party: Party, response: Response, asksWarehouse: boolean): Promise<Visit> {
-    const { limits } = this.#options;
     const signal = goneSignal(response);
     const release = asksWarehouse ? this.slots.tryTake(party) : undefined;
-    const answer = await this.#ask(party, { counts: true, leases: release !== undefined }).catch((error: unknown) => {
-      release?.();
-      throw error;
-    });
-    response.set({ 'RateLimit-Policy': policyField(limits), RateLimit: limitField(answer, limits) });
+    const answer = await this.#gate
+      .ask(party, { counts: true, leases: release !== undefined })
+      .catch((error: unknown) => {
+        release?.();
+        throw error;
+      });
+    this.#gate.tell(response, answer);
     const visit = new CountedVisit(this, party, signal, response, answer);
-    if (answer.account.waitMs > 0 || answer.caller.waitMs > 0) {
+    if (isRefused(answer)) {
       release?.();
-      throw await this.#refusedByRate(party, answer, signal);
+      throw await this.#gate.refusal(party, answer, signal);
     }
     if (answer.lease === 'busy') this.#pause(party.account);
     if (release && answer.lease !== 'busy') visit.hold(release, answer.lease);
@@ -109,7 +106,7 @@ export class Admission {
     for (;;) {
       await this.#pauses.get(party.account);
       const release = await this.slots.take(party, signal);
-      const { lease } = await this.#ask(party, { counts: false, leases: true }).catch((error: unknown) => {
+      const { lease } = await this.#gate.ask(party, { counts: false, leases: true }).catch((error: unknown) => {
         release();
         throw error;
       });
@@ -150,48 +147,11 @@ export class Admission {
     this.#busy.used(account, ms, performance.now());
   }
 
-  /** Of Redis, or while it does not answer of this process alone. */
-  async #ask(party: Party, what: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
-    if (performance.now() >= this.#aloneUntil) {
-      try {
-        return await this.#options.shared.enter(party, what);
-      } catch {
-        // Redis' own outage is logged where its connection is watched.
-        this.#aloneUntil = performance.now() + ALONE_MS;
-      }
-    }
-    if (!what.counts) return { account: NOTHING_LEFT, caller: NOTHING_LEFT, lease: undefined };
-    const { accountRate, callerRate } = this.#options.limits;
-    const buckets = [
-      { key: accountKey(party), limit: accountRate },
-      { key: callerKey(party), limit: callerRate },
-    ];
-    const [account = NOTHING_LEFT, caller = NOTHING_LEFT] = this.#local.count(buckets, performance.now());
-    return { account, caller, lease: undefined };
-  }
-
   #pause(account: string): void {
     this.#busyElsewhereAt.set(account, performance.now());
     if (this.#pauses.has(account)) return;
     const pause = delay(RETRY_LEASE_MS * (0.5 + Math.random())).then(() => void this.#pauses.delete(account));
     this.#pauses.set(account, pause);
-  }
-
-  async #refusedByRate(party: Party, states: RateStates, signal: AbortSignal): Promise<ApiError> {
-    const { accountRate, callerRate } = this.#options.limits;
-    this.#options.observeRefusal?.('rate');
-    const key = callerKey(party);
-    const isImpatient = (this.#refusedUntil.get(key) ?? 0) > performance.now();
-    const waitMs = Math.max(states.account.waitMs, states.caller.waitMs);
-    this.#refusedUntil.set(key, performance.now() + waitMs);
-    if (isImpatient && this.#impatient < MAX_IMPATIENT) {
-      this.#impatient += 1;
-      await delay(IMPATIENT_MS, undefined, { signal }).catch(() => undefined);
-      this.#impatient -= 1;
-    }
-    return states.account.waitMs > states.caller.waitMs
-      ? tooManyRequests('account', accountRate, waitMs)
-      : tooManyRequests('caller', callerRate, waitMs);
   }
 }
 
@@ -244,14 +204,4 @@ class CountedVisit implements Visit {
   #refusal(): ApiError {
     return this.#admission.refusal(this.#party, this.#states, this.#response);
   }
-}
-
-/** Aborted when the client closes the connection before it has its answer. */
-function goneSignal(response: Response): AbortSignal {
-  const gone = new AbortController();
-  if (response.closed) gone.abort(new ClientGone());
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new ClientGone());
-  });
-  return gone.signal;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { FairSlots, type Party, type Release, type SlotLimits } from './fair-slots.js';
+import type { Party } from '@meterline/api';
+import { FairSlots, type Release, type SlotLimits } from './fair-slots.js';
 
 const A: Party = { account: 'a', caller: 'ann' };
 const ANOTHER_OF_A: Party = { account: 'a', caller: 'alex' };

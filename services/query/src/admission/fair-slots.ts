@@ -3,12 +3,7 @@
  * gets one slot before any account gets a second, and so does each caller within an account. So a queue of any length in
  * front of one account delays another by one place.
  */
-
-/** Whose statement it is. */
-export interface Party {
-  readonly account: string;
-  readonly caller: string;
-}
+import { accountKey, callerKey, type Party } from '@meterline/api';
 
 /** How many slots may be taken at once: of the process, of one account, of one caller of an account. */
 export interface SlotLimits {
@@ -169,13 +164,4 @@ class Counts {
     if (count === 0) this.#counts.delete(key);
     else this.#counts.set(key, count);
   }
-}
-
-export function accountKey({ account }: Party): string {
-  return JSON.stringify([account]);
-}
-
-/** Callers of two accounts are two callers, even if they have the same name. */
-export function callerKey({ account, caller }: Party): string {
-  return JSON.stringify([account, caller]);
 }

@@ -1,15 +1,27 @@
 /** POST /v0/service_accounts/{clientId}/api_keys: a new key, which is shown once. */
+
 import { type ApiKeyStore, TooManyApiKeys } from '@meterline/access';
+import {
+  type Authenticate,
+  accessDenied,
+  applyVersion,
+  invalidBody,
+  invalidParameters,
+  noteInLog,
+  orAuthUnavailable,
+  partyOf,
+  rawQuery,
+  refuseParameters,
+  requireAdminAccounts,
+  requireScope,
+  WORKSPACE_IGNORED,
+} from '@meterline/api';
 import { nameText, newApiKeySchema } from '@meterline/catalog/api';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, partyOf, requireAdminAccounts, requireScope } from '../auth/authenticate.js';
-import { accessDenied, invalidBody, invalidParameters, orAuthUnavailable, tooManyApiKeys } from '../http/errors.js';
+import { tooManyApiKeys } from '../http/errors.js';
 import { parseBody } from '../http/json-body.js';
-import { refuseParameters, WORKSPACE_IGNORED } from '../http/query-parameters.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
-import { noteInLog } from '../http/request-observation.js';
 import { keyEntry } from './list.js';
 
 export interface KeyCreationRouteDependencies {

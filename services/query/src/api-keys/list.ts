@@ -1,13 +1,21 @@
 /** GET /v0/service_accounts/{clientId}/api_keys: the keys of a service account, revoked and expired ones included. */
+
 import type { ApiKey, ApiKeyStore } from '@meterline/access';
+import {
+  type Authenticate,
+  applyVersion,
+  notFound,
+  orAuthUnavailable,
+  partyOf,
+  rawQuery,
+  requireAdminAccounts,
+  requireScope,
+} from '@meterline/api';
 import { API_KEY_LIST_PARAMETERS, API_KEY_SORTS } from '@meterline/catalog/api';
 import type { RequestHandler } from 'express';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, partyOf, requireAdminAccounts, requireScope } from '../auth/authenticate.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
-import { notFound, orAuthUnavailable } from '../http/errors.js';
 import { listAnswer, parseListRequest } from '../http/lists.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
 
 export interface KeyListRouteDependencies {
   readonly admission: Admission;

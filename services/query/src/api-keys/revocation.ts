@@ -1,10 +1,18 @@
 /** DELETE /v0/service_accounts/{clientId}/api_keys/{apiKeyId} */
+
 import type { ApiKey, ApiKeyStore } from '@meterline/access';
+import {
+  type Authenticate,
+  applyVersion,
+  type Caller,
+  notFound,
+  orAuthUnavailable,
+  rawQuery,
+  refuseParameters,
+  requireScope,
+  WORKSPACE_IGNORED,
+} from '@meterline/api';
 import type { RequestHandler } from 'express';
-import { type Authenticate, type Caller, requireScope } from '../auth/authenticate.js';
-import { notFound, orAuthUnavailable } from '../http/errors.js';
-import { refuseParameters, WORKSPACE_IGNORED } from '../http/query-parameters.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
 
 export interface RevocationRouteDependencies {
   readonly authenticate: Authenticate;

@@ -3,6 +3,16 @@
  * workspaces. An extension of the platform's API.
  */
 import {
+  type Authenticate,
+  applyVersion,
+  QueryParameters,
+  rawQuery,
+  requireAdmin,
+  requireMembership,
+  requireScope,
+  type UnsentBytes,
+} from '@meterline/api';
+import {
   decimalText,
   ENTRY_FIELD,
   formatTimestamp,
@@ -13,7 +23,6 @@ import {
 import { DEFAULT_EVENTS_PAGE, EVENTS_PARAMETERS, REPEATABLE_PARAMETERS } from '@meterline/catalog/api';
 import {
   type ListedEvent,
-  placeOf,
   readEventList,
   readPriceBook,
   type StoredPayload,
@@ -22,12 +31,8 @@ import {
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
 import { orStorageUnavailable } from '../http/errors.js';
-import { QueryParameters } from '../http/query-parameters.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
-import type { UnsentBytes } from '../http/unread-answers.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 
@@ -65,11 +70,10 @@ export function eventsRoute({
       unsent.requireRoom(party);
       const warehouse = await visit.turn();
       const question = { ...selection, accountId, after, limit };
-      const { events, hasMore } = await orStorageUnavailable(readEventList(warehouse, question));
+      const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
       const known = await orStorageUnavailable(books.of(warehouse, events));
       visit.leave();
-      const last = events.at(-1);
-      const nextCursor = hasMore && last ? cursors.issue(binding, placeOf(last.newest)) : '';
+      const nextCursor = next ? cursors.issue(binding, next) : '';
       const page = {
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },

@@ -1,124 +1,10 @@
-/**
- * Every failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it.
- * In the body, whose members are public, the status is `code` and the code is `error`; everywhere else they are `status`
- * and `code`. Source: the API specification, section "Errors", and DESIGN section 6.
- */
+/** The failures that only questions can meet. */
+import { ApiError, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
-import { ZodError } from 'zod';
-import { seconds } from '../admission/limits.js';
-import type { RateLimit } from '../admission/shared-limits.js';
 
-/** Public and stable: the member `error` of the body. */
-export type ErrorCode =
-  | 'auth_unavailable'
-  | 'body_too_large'
-  | 'conflicting_credentials'
-  | 'cursor_expired'
-  | 'expectation_failed'
-  | 'forbidden'
-  | 'headers_too_large'
-  | 'insufficient_scope'
-  | 'internal_error'
-  | 'invalid_api_version'
-  | 'invalid_body'
-  | 'invalid_cursor'
-  | 'invalid_parameter'
-  | 'malformed_request'
-  | 'malformed_url'
-  | 'method_not_allowed'
-  | 'method_unknown'
-  | 'not_found'
-  | 'not_ready'
-  | 'overloaded'
-  | 'precondition_failed'
-  | 'query_limit_exceeded'
-  | 'request_timeout'
-  | 'server_busy'
-  | 'storage_unavailable'
-  | 'too_many_api_keys'
-  | 'too_many_requests'
-  | 'too_many_statements'
-  | 'too_many_stored_groups'
-  | 'too_many_unread_answers'
-  | 'unauthorized'
-  | 'url_too_long';
-
-/** What was wrong with one parameter, or with one member of a body. */
-export interface ParameterFault {
-  readonly parameter: string;
-  readonly message: string;
-}
-
-export interface ApiErrorOptions {
-  readonly details?: readonly Readonly<Record<string, string>>[];
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly cause?: unknown;
-}
-
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-  readonly code: ErrorCode;
-  readonly details: readonly Readonly<Record<string, string>>[] | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(
-    status: number,
-    code: ErrorCode,
-    message: string,
-    { details, headers = {}, cause }: ApiErrorOptions = {},
-  ) {
-    super(message, { cause });
-    this.status = status;
-    this.code = code;
-    this.details = details;
-    this.headers = headers;
-  }
-}
-
-const CHALLENGE = 'Bearer realm="meterline"';
-const RETRY_AFTER_SECONDS = '5';
 const STORED_GROUPS_RETRY_SECONDS = '3600';
 /** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
 const QUERY_LIMIT_RETRY_SECONDS = '60';
-
-/** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
-export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
-  const challenge = presented ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
-  return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
-}
-
-export function insufficientScope(scope: string): ApiError {
-  return new ApiError(403, 'insufficient_scope', `The token lacks the scope ${scope}; request one that has it.`, {
-    headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
-  });
-}
-
-/** The same for an account that is not the caller's and one that does not exist. */
-export function accessDenied(): ApiError {
-  return new ApiError(403, 'forbidden', 'Access denied');
-}
-
-/** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
-const MAX_FAULTS = 10;
-
-export function invalidParameters(faults: readonly ParameterFault[]): ApiError {
-  return invalidRequest('invalid_parameter', faults);
-}
-
-export function invalidBody(faults: readonly ParameterFault[]): ApiError {
-  return invalidRequest('invalid_body', faults);
-}
-
-function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): ApiError {
-  const shown = faults.slice(0, MAX_FAULTS);
-  const others = faults.length - shown.length;
-  const sentences = shown.map(({ message }) => message);
-  if (others > 0) sentences.push(`There are ${others} more faults; fix these first.`);
-  return new ApiError(400, code, sentences.join(' '), {
-    details: shown.map(({ parameter, message }) => ({ parameter, message })),
-  });
-}
 
 export function invalidCursor(): ApiError {
   return new ApiError(
@@ -149,17 +35,6 @@ export function tooManyApiKeys(): ApiError {
   return new ApiError(409, 'too_many_api_keys', message);
 }
 
-/** @param whose limit it is: that of all callers of the account, or of this caller alone */
-export function tooManyRequests(
-  whose: 'account' | 'caller',
-  { perSecond, burst }: RateLimit,
-  waitMs: number,
-): ApiError {
-  const subject = whose === 'account' ? 'All callers of this account together' : 'You';
-  const message = `${subject} may send ${perSecond} requests a second, and ${burst} at once after a rest; wait as long as Retry-After says.`;
-  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds(waitMs)) } });
-}
-
 export function tooManyStatements(account: number, caller: number): ApiError {
   const message = `Too many questions of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
   return new ApiError(429, 'too_many_statements', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
@@ -182,75 +57,12 @@ function queryLimitExceeded(cause: unknown): ApiError {
   });
 }
 
-/** The client closed the connection before it had its answer, so nobody reads one. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-
-  constructor() {
-    super('the client closed the connection before it had its answer');
-  }
-}
-
-/** @param bytes of the answers that the caller has not read */
-export function tooManyUnreadAnswers(bytes: number): ApiError {
-  const message = `You have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
-  return new ApiError(429, 'too_many_unread_answers', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
-}
-
-/** All callers together have too many answers that they have not read yet. */
-export function tooManyUnsentBytes(): ApiError {
-  return unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.', undefined);
-}
-
-export function notFound(message: string): ApiError {
-  return new ApiError(404, 'not_found', message);
-}
-
-/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
-export function fileHasChanged(): ApiError {
-  const message = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
-  return new ApiError(412, 'precondition_failed', message);
-}
-
-export function unknownPath(path: string): ApiError {
-  const bare = path.replace(/\/+$/, '');
-  if (bare !== path && bare !== '') {
-    return notFound(`There is no ${path}; the API's paths do not end with a slash, try ${bare}.`);
-  }
-  return notFound(`There is no ${path}; the API's paths begin with /v0/accounts and /v0/service_accounts.`);
-}
-
-function storageUnavailable(cause: unknown): ApiError {
+function storageError(cause: unknown): ApiError {
+  if (isStatementLimit(cause)) return queryLimitExceeded(cause);
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
-}
-
-export function authUnavailable(cause: unknown): ApiError {
-  return unavailable('auth_unavailable', 'Credentials cannot be checked at the moment; try again shortly.', cause);
-}
-
-function unavailable(code: ErrorCode, message: string, cause: unknown): ApiError {
-  return new ApiError(503, code, message, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
 }
 
 /** @throws ApiError `storage_unavailable` when ClickHouse does not answer */
 export function orStorageUnavailable<T>(answer: Promise<T>): Promise<T> {
-  return orUnavailable(answer, storageUnavailable);
-}
-
-/** @throws ApiError `auth_unavailable` when Redis does not answer */
-export function orAuthUnavailable<T>(answer: Promise<T>): Promise<T> {
-  return orUnavailable(answer, authUnavailable);
-}
-
-/** An outage of a server behind the API is 503, which the caller can wait out; anything else is a bug, which is ours. */
-async function orUnavailable<T>(answer: Promise<T>, unavailable: (cause: unknown) => ApiError): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiError || error instanceof ClientGone) throw error;
-    if (isStatementLimit(error)) throw queryLimitExceeded(error);
-    // The server did answer, but with something that our statements and records never give.
-    if (error instanceof ZodError || isContentError(error)) throw error;
-    throw unavailable(error);
-  }
+  return orUnavailable(answer, storageError, isContentError);
 }

@@ -1,8 +1,7 @@
 /** The JSON object in the body of a request, parsed as strictly as a query string. */
+import { invalidBody, type ParameterFault, quoted, shortened } from '@meterline/api';
 import { parseJson } from '@meterline/catalog';
 import { z } from 'zod';
-import { invalidBody, type ParameterFault } from './errors.js';
-import { quoted, shortened } from './query-parameters.js';
 
 const jsonObject = z.record(z.string(), z.unknown());
 

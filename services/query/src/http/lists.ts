@@ -2,11 +2,11 @@
  * Lists of the management API: everything at once at first, sorted and in pages since version 2026-04-28.
  * Source: the API specification, section "Limits".
  */
+import { QueryParameters, refuseParameters, WORKSPACE_IGNORED } from '@meterline/api';
 import { type ApiVersion, hasPaginatedLists, PAGINATED_LISTS_SINCE } from '@meterline/catalog';
 import { DEFAULT_LIST_PAGE } from '@meterline/catalog/api';
 import { z } from 'zod';
 import type { CursorBinding, CursorCodec } from './cursor-codec.js';
-import { QueryParameters, refuseParameters, WORKSPACE_IGNORED } from './query-parameters.js';
 
 /** The schemas of a list's parameters, and its orders; the first is the default. */
 export interface ListRules<Sort extends string> {

@@ -1,11 +1,9 @@
 /** GET /v0/accounts/{accountId}/metrics/enums/… */
+import { rawQuery, refuseParameters, requireAdmin } from '@meterline/api';
 import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
-import { requireAdmin } from '../auth/authenticate.js';
 import { orStorageUnavailable } from '../http/errors.js';
-import { refuseParameters } from '../http/query-parameters.js';
-import { rawQuery } from '../http/request-checks.js';
 import type { ReadSealed } from './pages.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';

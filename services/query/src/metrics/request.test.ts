@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { ApiError } from '@meterline/api';
 import fc from 'fast-check';
-import { ApiError } from '../http/errors.js';
 import { parseMetricsRequest, readsWorkspaces } from './request.js';
 
 const WINDOW = 'startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z';

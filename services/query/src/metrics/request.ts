@@ -1,4 +1,5 @@
 /** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
+import { type ParameterRules, QueryParameters } from '@meterline/api';
 import {
   bucketCount,
   defaultResolution,
@@ -21,7 +22,6 @@ import {
   WINDOW_PARAMETERS,
 } from '@meterline/catalog/api';
 import type { MetricsQuestion, Selection } from '@meterline/warehouse';
-import { type ParameterRules, QueryParameters } from '../http/query-parameters.js';
 
 /** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
 export interface MetricsRequest extends Omit<MetricsQuestion, 'accountId' | 'sealed' | 'hidesWorkspace'> {

@@ -1,11 +1,18 @@
 /** GET /v0/accounts/{accountId}/metrics */
+
 import type { Role } from '@meterline/access';
+import {
+  type Authenticate,
+  applyVersion,
+  rawQuery,
+  requireAdmin,
+  requireMembership,
+  requireScope,
+  type UnsentBytes,
+} from '@meterline/api';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Admission } from '../admission/admission.js';
-import { type Authenticate, requireAdmin, requireMembership, requireScope } from '../auth/authenticate.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
-import { applyVersion, rawQuery } from '../http/request-checks.js';
-import type { UnsentBytes } from '../http/unread-answers.js';
 import { type MetricsPages, pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';

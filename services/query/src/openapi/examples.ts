@@ -2,19 +2,8 @@
  * Example requests with their answers, digit for digit. The contract tests send each request to the service, with the usage
  * in these answers as events, and compare.
  */
+import type { Examples } from '@meterline/api';
 import { BILLING_DIMENSIONS, DIMENSIONS } from '@meterline/catalog';
-
-export interface OperationExample {
-  readonly summary: string;
-  /** The values in the path, the query and the headers, by name. */
-  readonly parameters: Readonly<Record<string, unknown>>;
-  /** Undefined for a request without a body. */
-  readonly body?: unknown;
-  /** Undefined for an answer without a body. */
-  readonly answer?: unknown;
-}
-
-export type Examples = Readonly<Record<string, OperationExample>>;
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:00Z' };
 const ACCOUNT = { id: 'acme', name: 'acme', role: 'admin', createdAt: '2025-11-15T12:00:00.000Z' };

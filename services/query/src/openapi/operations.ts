@@ -1,4 +1,5 @@
 /** Every operation of the API. The contract tests compare this list with the routes. */
+import { METADATA_PATH, type OperationSketch } from '@meterline/api';
 import {
   ACCOUNT_LIST_PARAMETERS,
   API_KEY_LIST_PARAMETERS,
@@ -8,13 +9,10 @@ import {
   METRICS_PARAMETERS,
   RESOURCE_TYPES_PARAMETERS,
 } from '@meterline/catalog/api';
-import type { z } from 'zod';
-import { METADATA_PATH } from '../auth/protected-resource.js';
 import {
   ACCOUNTS_EXAMPLES,
   BILLING_DIMENSIONS_EXAMPLES,
   EVENTS_EXAMPLES,
-  type Examples,
   GROUP_BY_EXAMPLES,
   HEALTH_EXAMPLES,
   KEY_CREATION_EXAMPLES,
@@ -25,31 +23,8 @@ import {
   RESOURCE_TYPES_EXAMPLES,
   REVOCATION_EXAMPLES,
 } from './examples.js';
-import type { JsonSchema, Method, Operation } from './model.js';
 import { errorReference } from './responses.js';
 import { reference } from './schemas.js';
-
-/** What is particular about an operation; the document adds what follows from it. */
-export interface OperationSketch {
-  /** With the parameters that `pathParameters` describes. */
-  readonly path: string;
-  readonly method: Method;
-  readonly operationId: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly description: string;
-  /** The platform's API does not have it. */
-  readonly isExtension?: true;
-  readonly query?: Readonly<Record<string, z.ZodType>>;
-  /** Takes a workspace, and does not look at it. */
-  readonly ignoresWorkspace?: true;
-  /** Of the request's body; none: there is no body. */
-  readonly body?: JsonSchema;
-  /** Without a schema the answer has no body. */
-  readonly success: { readonly description: string; readonly schema?: JsonSchema };
-  readonly examples: Examples;
-  readonly errors: Operation['responses'];
-}
 
 const API_ERRORS = {
   '400': errorReference('BadRequest'),

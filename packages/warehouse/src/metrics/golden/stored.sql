@@ -9,7 +9,7 @@ SELECT
   toUInt32(count() OVER ()) AS total_groups,
   sum(cost) OVER () AS total_cost,
   sum(usage) OVER () AS total_usage,
-  sumMap([entry_bucket], [entry_cost], [entry_usage])
+  ([toInt32(0)], [cost], [usage])
 FROM
 (
   SELECT

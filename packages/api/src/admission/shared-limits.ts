@@ -1,0 +1,221 @@
+/**
+ * What all processes of a service together allow an account and a caller: requests per second, and statements at once. One script,
+ * and one round trip, counts a request and leases its statement. A lease that is not renewed ends by itself, so a process
+ * that was killed gives back what it had. All times are those of Redis. While it is away, a process counts requests alone.
+ *
+ * Requests per second with a burst follow the generic cell rate algorithm: a bucket that is filled steadily is one number,
+ * the time at which it will be full again. Source: ITU-T I.371, annex A.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import type { Party } from './party.js';
+
+export interface RateLimit {
+  /** Requests in the long run. */
+  readonly perSecond: number;
+  /** Requests at once, after a rest. */
+  readonly burst: number;
+}
+
+export interface RateState {
+  /** Milliseconds until a request is allowed; 0: this one is, and it was counted. */
+  readonly waitMs: number;
+  /** Further requests that would be allowed at once. */
+  readonly remaining: number;
+}
+
+export interface PartyLimits {
+  readonly accountRate: RateLimit;
+  readonly callerRate: RateLimit;
+  /** Statements at once; undefined where a service leases none. */
+  readonly account?: number;
+  readonly caller?: number;
+}
+
+export interface SharedAnswer {
+  readonly account: RateState;
+  readonly caller: RateState;
+  /** Undefined: no lease was asked for, or the request was refused. */
+  readonly lease: Lease | 'busy' | undefined;
+}
+
+export interface Lease {
+  readonly id: string;
+  readonly party: Party;
+}
+
+export const LEASE_MS = 10_000;
+
+/**
+ * KEYS: rate of the account, rate of the caller, leases of the account, leases of the caller. ARGV: microseconds for each
+ * request of the account and its burst, the same of the caller, whether to count, the lease's id or an empty text, the most
+ * leases of account and caller, milliseconds of a lease. A refused request is counted nowhere. A thousandth
+ * makes up for what is lost in doubles.
+ */
+const ENTER = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function rate(key, interval, burst)
+  local full = math.max(now, tonumber(redis.call('GET', key) or now)) + interval
+  local wait = full - burst * interval - now
+  if wait > 0 then return full, math.ceil(wait / 1000), 0 end
+  return full, 0, math.floor((burst * interval - (full - now)) / interval + 0.001)
+end
+local waits, left = {0, 0}, {0, 0}
+if ARGV[5] == '1' then
+  local fulls = {}
+  for i = 1, 2 do
+    fulls[i], waits[i], left[i] = rate(KEYS[i], tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i]))
+  end
+  if waits[1] > 0 or waits[2] > 0 then return {waits[1], waits[2], left[1], left[2], 0} end
+  for i = 1, 2 do
+    redis.call('SET', KEYS[i], string.format('%.0f', fulls[i]), 'PX', math.ceil((fulls[i] - now) / 1000))
+  end
+end
+if ARGV[6] == '' then return {0, 0, left[1], left[2], 0} end
+local ms = math.floor(now / 1000)
+for i = 3, 4 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', ms)
+  if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[i + 4]) then return {0, 0, left[1], left[2], -1} end
+end
+for i = 3, 4 do
+  redis.call('ZADD', KEYS[i], ms + ARGV[9], ARGV[6])
+  redis.call('PEXPIRE', KEYS[i], ARGV[9])
+end
+return {0, 0, left[1], left[2], 1}`;
+
+/** KEYS: leases; ARGV: milliseconds of a lease, then the id of each key's lease. */
+const RENEW = `
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+for i, key in ipairs(KEYS) do
+  redis.call('ZADD', key, ms + ARGV[1], ARGV[i + 1])
+  redis.call('PEXPIRE', key, ARGV[1])
+end`;
+
+const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
+
+export class SharedLimits {
+  readonly #redis: Redis;
+  readonly #prefix: string;
+  readonly #limits: PartyLimits;
+  readonly #held = new Set<Lease>();
+  #renewal: NodeJS.Timeout | undefined;
+
+  constructor(redis: Redis, prefix: string, limits: PartyLimits) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#limits = limits;
+  }
+
+  /**
+   * Counts a request, and leases a statement for it, in one round trip.
+   * @throws when Redis does not answer or refuses
+   */
+  async enter(party: Party, { counts, leases }: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
+    const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
+    const id = leases ? randomUUID() : '';
+    const reply = await this.#run(ENTER, this.#keys(party), [
+      ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],
+      ...[counts ? 1 : 0, id, account, caller, LEASE_MS],
+    ]);
+    const [accountWait, callerWait, accountLeft, callerLeft, leased] = answer.parse(reply);
+    return {
+      account: { waitMs: accountWait, remaining: accountLeft },
+      caller: { waitMs: callerWait, remaining: callerLeft },
+      lease: leased === 0 ? undefined : leased < 0 ? 'busy' : this.#hold({ id, party }),
+    };
+  }
+
+  /** Ends a lease. Nobody waits for it, and one that Redis does not hear of ends by itself. */
+  release(lease: Lease): void {
+    if (!this.#held.delete(lease)) return;
+    if (this.#held.size === 0) this.#stopRenewing();
+    for (const key of this.#keys(lease.party).slice(2)) this.#redis.zrem(key, lease.id).catch(() => undefined);
+  }
+
+  #hold(lease: Lease): Lease {
+    this.#held.add(lease);
+    this.#renewal ??= setInterval(() => this.#renew(), LEASE_MS / 3).unref();
+    return lease;
+  }
+
+  #stopRenewing(): void {
+    clearInterval(this.#renewal);
+    this.#renewal = undefined;
+  }
+
+  /** A renewal that fails costs nothing but the lease: other processes may then let one statement more through. */
+  #renew(): void {
+    const leases = [...this.#held].flatMap(({ id, party }) =>
+      this.#keys(party)
+        .slice(2)
+        .map((key) => ({ id, key })),
+    );
+    const ids = leases.map(({ id }) => id);
+    this.#run(
+      RENEW,
+      leases.map(({ key }) => key),
+      [LEASE_MS, ...ids],
+    ).catch(() => undefined);
+  }
+
+  #keys({ account, caller }: Party): string[] {
+    const whole = `${this.#prefix}:limits:account:${account}`;
+    // Service accounts of two accounts may have the same name.
+    const one = `${this.#prefix}:limits:caller:${JSON.stringify([account, caller])}`;
+    return [`${whole}:rate`, `${one}:rate`, `${whole}:statements`, `${one}:statements`];
+  }
+
+  /** Redis remembers a script by its hash until it restarts. */
+  async #run(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const hash = createHash('sha1').update(script).digest('hex');
+    try {
+      return await this.#redis.evalsha(hash, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return this.#redis.eval(script, keys.length, ...keys, ...args);
+    }
+  }
+}
+
+function microseconds({ perSecond }: RateLimit): number {
+  return 1_000_000 / perSecond;
+}
+
+/** Bounds the memory; one that is forgotten starts again with a full burst. */
+const MAX_KEYS = 10_000;
+
+/** Makes up for what is lost in doubles. */
+const ROUNDING = 0.001;
+
+/** A bucket that a request takes from. */
+export interface RatedBucket {
+  readonly key: string;
+  readonly limit: RateLimit;
+}
+
+/** Counts requests in this process alone, as the script does in Redis. */
+export class LocalRate {
+  readonly #fullAt = new LRUCache<string, number>({ max: MAX_KEYS });
+
+  /**
+   * Counts a request in all buckets, or in none if one of them refuses it.
+   * @param nowMs a clock that never goes back
+   * @returns the state of each bucket
+   */
+  count(buckets: readonly RatedBucket[], nowMs: number): RateState[] {
+    const counted = buckets.map(({ key, limit: { perSecond, burst } }) => {
+      const interval = 1000 / perSecond;
+      const fullAt = Math.max(nowMs, this.#fullAt.get(key) ?? nowMs) + interval;
+      const waitMs = Math.max(0, fullAt - burst * interval - nowMs);
+      const room = Math.floor((burst * interval - (fullAt - nowMs)) / interval + ROUNDING);
+      return { key, fullAt, state: { waitMs, remaining: waitMs > 0 ? 0 : room } };
+    });
+    const isRefused = counted.some(({ state }) => state.waitMs > 0);
+    if (!isRefused) for (const { key, fullAt } of counted) this.#fullAt.set(key, fullAt);
+    return counted.map(({ state }) => state);
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * A failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it.
+ * In the body, whose members are public, the status is `code` and the code is `error`; everywhere else they are `status`
+ * and `code`. Source: the API specification, section "Errors", and DESIGN section 6.
+ */
+import { ZodError } from 'zod';
+import { seconds } from '../admission/limits.js';
+import type { RateLimit } from '../admission/shared-limits.js';
+import { ClientGone } from './client-gone.js';
+
+/** Public and stable: the member `error` of the body. */
+export type ErrorCode =
+  | 'auth_unavailable'
+  | 'body_too_large'
+  | 'conflicting_credentials'
+  | 'cursor_expired'
+  | 'expectation_failed'
+  | 'forbidden'
+  | 'headers_too_large'
+  | 'insufficient_scope'
+  | 'internal_error'
+  | 'invalid_api_version'
+  | 'invalid_body'
+  | 'invalid_cursor'
+  | 'invalid_parameter'
+  | 'malformed_request'
+  | 'malformed_url'
+  | 'method_not_allowed'
+  | 'method_unknown'
+  | 'no_event_accepted'
+  | 'not_found'
+  | 'not_ready'
+  | 'overloaded'
+  | 'precondition_failed'
+  | 'query_limit_exceeded'
+  | 'queue_unavailable'
+  | 'request_timeout'
+  | 'server_busy'
+  | 'storage_unavailable'
+  | 'too_many_api_keys'
+  | 'too_many_events'
+  | 'too_many_requests'
+  | 'too_many_statements'
+  | 'too_many_stored_groups'
+  | 'too_many_unread_answers'
+  | 'too_much_under_way'
+  | 'unauthorized'
+  | 'unsupported_media_type'
+  | 'url_too_long';
+
+/** What was wrong with one parameter, or with one member of a body. */
+export interface ParameterFault {
+  readonly parameter: string;
+  readonly message: string;
+}
+
+export interface ApiErrorOptions {
+  readonly details?: readonly Readonly<Record<string, string>>[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly details: readonly Readonly<Record<string, string>>[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    code: ErrorCode,
+    message: string,
+    { details, headers = {}, cause }: ApiErrorOptions = {},
+  ) {
+    super(message, { cause });
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.headers = headers;
+  }
+}
+
+const CHALLENGE = 'Bearer realm="meterline"';
+/** For what is over soon. */
+export const RETRY_AFTER_SECONDS = '5';
+
+/** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
+export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
+  const challenge = presented ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
+  return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
+}
+
+export function insufficientScope(scope: string): ApiError {
+  return new ApiError(403, 'insufficient_scope', `The token lacks the scope ${scope}; request one that has it.`, {
+    headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+/** The same for an account that is not the caller's and one that does not exist. */
+export function accessDenied(): ApiError {
+  return new ApiError(403, 'forbidden', 'Access denied');
+}
+
+/** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
+const MAX_FAULTS = 10;
+
+export function invalidParameters(faults: readonly ParameterFault[]): ApiError {
+  return invalidRequest('invalid_parameter', faults);
+}
+
+export function invalidBody(faults: readonly ParameterFault[]): ApiError {
+  return invalidRequest('invalid_body', faults);
+}
+
+function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): ApiError {
+  const shown = faults.slice(0, MAX_FAULTS);
+  const others = faults.length - shown.length;
+  const sentences = shown.map(({ message }) => message);
+  if (others > 0) sentences.push(`There are ${others} more faults; fix these first.`);
+  return new ApiError(400, code, sentences.join(' '), {
+    details: shown.map(({ parameter, message }) => ({ parameter, message })),
+  });
+}
+
+/** @param whose limit it is: that of all callers of the account, or of this caller alone */
+export function tooManyRequests(
+  whose: 'account' | 'caller',
+  { perSecond, burst }: RateLimit,
+  waitMs: number,
+): ApiError {
+  const subject = whose === 'account' ? 'All callers of this account together' : 'You';
+  const message = `${subject} may send ${perSecond} requests a second, and ${burst} at once after a rest; wait as long as Retry-After says.`;
+  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds(waitMs)) } });
+}
+
+/** @param bytes of the answers that the caller has not read */
+export function tooManyUnreadAnswers(bytes: number): ApiError {
+  const message = `You have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
+  return new ApiError(429, 'too_many_unread_answers', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+}
+
+/** All callers together have too many answers that they have not read yet. */
+export function tooManyUnsentBytes(): ApiError {
+  return unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.', undefined);
+}
+
+export function notFound(message: string): ApiError {
+  return new ApiError(404, 'not_found', message);
+}
+
+/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
+export function fileHasChanged(): ApiError {
+  const message = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
+  return new ApiError(412, 'precondition_failed', message);
+}
+
+export function unknownPath(path: string): ApiError {
+  const bare = path.replace(/\/+$/, '');
+  if (bare !== path && bare !== '') {
+    return notFound(`There is no ${path}; the API's paths do not end with a slash, try ${bare}.`);
+  }
+  return notFound(`There is no ${path}; /docs lists the operations of this service.`);
+}
+
+export function authUnavailable(cause: unknown): ApiError {
+  return unavailable('auth_unavailable', 'Credentials cannot be checked at the moment; try again shortly.', cause);
+}
+
+/** 503, to be tried again after `Retry-After`. */
+export function unavailable(code: ErrorCode, message: string, cause: unknown): ApiError {
+  return new ApiError(503, code, message, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+}
+
+/** @throws ApiError `auth_unavailable` when Redis does not answer */
+export function orAuthUnavailable<T>(answer: Promise<T>): Promise<T> {
+  return orUnavailable(answer, authUnavailable);
+}
+
+/**
+ * An outage of a server behind the API is 503, which the caller can wait out; anything else is a bug, which is ours.
+ * @param errorOf what to answer when the server does not
+ * @param isDefect whether the server did answer, with something that it never says if we ask as we should
+ */
+export async function orUnavailable<T>(
+  answer: Promise<T>,
+  errorOf: (cause: unknown) => ApiError,
+  isDefect: (error: unknown) => boolean = () => false,
+): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof ClientGone) throw error;
+    // The server did answer, but with something that our records never are.
+    if (error instanceof ZodError || isDefect(error)) throw error;
+    throw errorOf(error);
+  }
+}

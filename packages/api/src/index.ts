@@ -1,0 +1,90 @@
+export { limitField, type Policy, policyField, type RateStates } from './admission/limits.js';
+export { type RefusalObserver, refusalCounter } from './admission/metrics.js';
+export { accountKey, callerKey, type Party } from './admission/party.js';
+export { isRefused, RateGate, type RateGateOptions } from './admission/rate-gate.js';
+export { LEASE_MS, type Lease, type PartyLimits, type RateLimit, SharedLimits } from './admission/shared-limits.js';
+export {
+  type ApplicationOptions,
+  addErrorAnswers,
+  addServiceRoutes,
+  createApplication,
+  READ,
+  readSmallBodies,
+} from './application.js';
+export type { ClaimPath } from './auth/account-claims.js';
+export {
+  type Authenticate,
+  type Caller,
+  createAuthenticate,
+  partyOf,
+  requireAdmin,
+  requireAdminAccounts,
+  requireEmitter,
+  requireMembership,
+  requireReader,
+  requireScope,
+} from './auth/authenticate.js';
+export { METADATA_PATH, type ProtectedResource } from './auth/protected-resource.js';
+export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
+export {
+  httpVariables,
+  requireAllOrNone,
+  type TokenSettings,
+  type TrustProxy,
+  type WithTokens,
+  withTokens,
+} from './environment.js';
+export { builtPage, listen, logMalformedKey, openAdminPort } from './hosting.js';
+export { ClientGone, goneSignal } from './http/client-gone.js';
+export { errorBody, methodNotAllowed } from './http/error-answers.js';
+export {
+  ApiError,
+  accessDenied,
+  authUnavailable,
+  type ErrorCode,
+  invalidBody,
+  invalidParameters,
+  notFound,
+  orAuthUnavailable,
+  orUnavailable,
+  type ParameterFault,
+  RETRY_AFTER_SECONDS,
+  unauthorized,
+  unavailable,
+} from './http/errors.js';
+export { fullRedis, type ReadinessCheck } from './http/health.js';
+export {
+  type ParameterRules,
+  QueryParameters,
+  quoted,
+  refuseParameters,
+  shortened,
+  WORKSPACE_IGNORED,
+} from './http/query-parameters.js';
+export { applyVersion, rawQuery } from './http/request-checks.js';
+export { noteInLog, requestIdOf, requestMetrics, requestSpans } from './http/request-observation.js';
+export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
+export { pageRoute } from './http/web-page.js';
+export { type OperationSketch, openApiDocument } from './openapi/document.js';
+export type {
+  Example,
+  Examples,
+  JsonSchema,
+  OpenApiDocument,
+  Operation,
+  OperationExample,
+  Reference,
+  Response as OpenApiResponse,
+} from './openapi/model.js';
+export { exampleRequests, requestTarget, successOf } from './openapi/requests.js';
+export {
+  COMMON_RESPONSES,
+  errorResponse,
+  headerReference,
+  LIMIT_HEADERS,
+  responseReference,
+} from './openapi/responses.js';
+export { componentSchemas, schemaReference } from './openapi/schemas.js';
+export { createRedis, watchOutages } from './redis-connection.js';
+export { codeOf } from './reference/code.js';
+export { type RunningServer, startServer } from './server.js';

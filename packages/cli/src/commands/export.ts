@@ -1,0 +1,118 @@
+import { type DecimalText, formatUsdExact } from '@meterline/catalog';
+import {
+  DEFAULT_PROVIDER,
+  exportFocus,
+  FOCUS_RESOLUTIONS,
+  FocusChanged,
+  type FocusCharge,
+  type FocusResolution,
+  focusCsvHeading,
+  focusCsvLines,
+} from '@meterline/client/focus';
+import { type Command, Option } from 'commander';
+import { type CommandContext, CommandError, say, usageError } from '../command.js';
+import { type AccountSession, withAccount } from '../connections/api.js';
+import { nameOf, withApiFlags } from '../flags.js';
+import { type Draft, writeWhole } from '../focus/whole-output.js';
+import { PageProgress } from '../metrics/page-progress.js';
+import { monthOf } from '../metrics/window.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+
+type Format = 'csv' | 'parquet';
+
+interface FocusFlags extends ApiFlags {
+  readonly month: { readonly startTime: number };
+  readonly resolution: FocusResolution;
+  readonly format: Format;
+  readonly output?: string;
+  readonly provider: string;
+}
+
+const EXAMPLES = `
+Examples:
+  meterline export focus --account acme --month 2026-10 > acme-2026-10.csv
+  meterline export focus --month 2026-10 --format parquet --output acme-2026-10.parquet`;
+
+export function addCommand(program: Command, context: CommandContext): void {
+  const command = program
+    .command('export')
+    .description('a month of an account in a format of other tools')
+    .command('focus')
+    .summary('a FOCUS 1.2 data set, as CSV or Parquet')
+    .description(
+      'Writes what an account used in a month, and what it cost, as a FOCUS 1.2 data set: a row for each resource, billing\n' +
+        'dimension and day on which it was used. The rows add up to the figure of "meterline metrics", to the last digit.\n' +
+        'Nothing is written before everything is read, so a command that fails leaves no half file.',
+    );
+  withApiFlags(command)
+    .addOption(
+      new Option('--month <month>', 'a calendar month, such as 2026-11').argParser(monthOf).makeOptionMandatory(),
+    )
+    .addOption(new Option('--resolution <resolution>', 'the time of a row').choices(FOCUS_RESOLUTIONS).default('daily'))
+    .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'parquet']).default('csv'))
+    .option('--output <file>', 'where to write it (default: standard output)')
+    .option('--provider <name>', 'who provides, publishes and invoices what is used', nameOf, DEFAULT_PROVIDER)
+    .addHelpText('after', `${EXAMPLES}\n${API_SETTINGS_HELP}`)
+    .action((flags: FocusFlags) => runExport(context, flags));
+}
+
+async function runExport(context: CommandContext, flags: FocusFlags): Promise<void> {
+  if (flags.format === 'parquet' && flags.output === undefined && context.stdout.isTTY) {
+    throw usageError('Parquet is not for a terminal: give --output <file>, or redirect');
+  }
+  const signal = context.interruption();
+  await withAccount(context, flags, async (session) => {
+    const asked: Asked = { context, flags, session, signal };
+    const { cost } = await writeWhole(context, flags.output, (draft) => writeMonth(asked, draft));
+    say(context, `The rows add up to ${formatUsdExact(cost)}.`);
+  });
+}
+
+interface Asked {
+  readonly context: CommandContext;
+  readonly flags: FocusFlags;
+  readonly session: AccountSession;
+  readonly signal: AbortSignal;
+}
+
+/** @throws CommandError */
+async function writeMonth({ context, flags, session, signal }: Asked, draft: Draft): Promise<{ cost: DecimalText }> {
+  const { client, account } = session;
+  const { resolution, provider, month, format } = flags;
+  const question = { account, month: month.startTime, resolution, provider };
+  const progress = new PageProgress(context, 'row');
+  const open = async () => {
+    progress.restart();
+    await draft.clear();
+    const sink = format === 'csv' ? await openCsv(draft) : await openParquet(draft);
+    const write = (charges: readonly FocusCharge[]) => {
+      progress.page(charges.length);
+      return sink.write(charges);
+    };
+    return { write, finish: () => sink.finish() };
+  };
+  try {
+    const { sink, cost } = await exportFocus(client, question, open, { signal });
+    await sink.finish();
+    progress.end();
+    return { cost };
+  } catch (error) {
+    if (signal.aborted) throw new CommandError('interrupted; nothing was written', undefined, { cause: error });
+    if (error instanceof FocusChanged) throw new CommandError(error.message, undefined, { cause: error });
+    throw error;
+  }
+}
+
+async function openCsv(draft: Draft) {
+  await draft.write(focusCsvHeading());
+  return {
+    write: (charges: readonly FocusCharge[]) => draft.write(focusCsvLines(charges)),
+    finish: async () => undefined,
+  };
+}
+
+/** The writer is loaded by those who use it. */
+async function openParquet(draft: Draft) {
+  const { ParquetSink } = await import('../focus/parquet.js');
+  return new ParquetSink(draft);
+}

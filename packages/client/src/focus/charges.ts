@@ -1,0 +1,67 @@
+/** A page of metrics as charges. */
+import { DIMENSIONS, MS_PER_DAY, MS_PER_HOUR, parseTimestamp, type Window, ZERO } from '@meterline/catalog';
+import type { MetricsAnswerBy } from '../grouping.js';
+import type { FocusCharge } from './columns.js';
+import { FOCUS_METERS, FOCUS_SERVICES, FOCUS_UNITS } from './services.js';
+
+/** A row for each day, or for each hour. */
+export const FOCUS_RESOLUTIONS = ['daily', 'hourly'] as const;
+export type FocusResolution = (typeof FOCUS_RESOLUTIONS)[number];
+
+export const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const satisfies Record<
+  FocusResolution,
+  number
+>;
+
+/** What all charges of an export have in common. */
+export interface FocusSetting {
+  readonly account: FocusCharge['account'];
+  readonly provider: string;
+  /** A calendar month. */
+  readonly month: Window;
+  readonly resolution: FocusResolution;
+}
+
+/** The groups of an admin, and of a member, who may not ask for workspaces. */
+export const ADMIN_GROUPS = ['workspace', 'resource_name', 'billing_dimension'] as const;
+export const MEMBER_GROUPS = ['resource_name', 'billing_dimension'] as const;
+
+export type FocusPage = MetricsAnswerBy<typeof ADMIN_GROUPS> | MetricsAnswerBy<typeof MEMBER_GROUPS>;
+
+/** The charges of a page: none where nothing was used. Events that cost nothing are charges of 0. */
+export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusCharge[] {
+  return data.flatMap((group) => {
+    const { account, provider, month, resolution } = setting;
+    const { resourceName, billingDimension } = group;
+    const { resourceType, unit } = DIMENSIONS[billingDimension];
+    const { serviceName, category, subcategory, resourceType: typeName } = FOCUS_SERVICES[resourceType];
+    const meter = FOCUS_METERS[billingDimension];
+    // Members are not told of workspaces.
+    const workspace = group.workspace ?? null;
+    const place = workspace === null ? '' : ` in ${workspace}`;
+    const common = {
+      ...{ account, provider, month, resourceName, workspace, meter, serviceName },
+      description: `${meter} of ${typeName.toLowerCase().replace('mcp', 'MCP')} ${resourceName}${place}`,
+      resourceId: resourceId([account.id, ...(workspace === null ? [] : [workspace]), resourceType, resourceName]),
+      resourceType: typeName,
+      serviceCategory: category,
+      serviceSubcategory: subcategory,
+      sku: billingDimension,
+      unit: FOCUS_UNITS[unit],
+    };
+    return group.timeseries
+      .filter(({ cost, usage }) => cost !== ZERO || usage !== ZERO)
+      .map(({ timestamp, cost, usage }) => ({ ...common, cost, usage, period: periodFrom(timestamp, resolution) }));
+  });
+}
+
+/** Unique in the provider: parts that may hold any character, encoded as in a URL. */
+function resourceId(parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join('/');
+}
+
+function periodFrom(timestamp: string, resolution: FocusResolution): Window {
+  const startTime = parseTimestamp(timestamp);
+  if (startTime === undefined) throw new RangeError(`not a time: ${timestamp}`);
+  return { startTime, endTime: startTime + FOCUS_PERIOD_MS[resolution] };
+}

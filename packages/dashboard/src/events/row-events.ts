@@ -1,0 +1,44 @@
+/** The question for the events behind a row of the table. */
+import { ENTRY_FIELD, GROUP_BY_DIMENSIONS, type GroupByDimension, parseTimestamp } from '@meterline/catalog';
+import type { EventsQuery, MetricsQuery } from '@meterline/client';
+import { DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
+import { windowText } from '../period/period-text.js';
+import type { DimensionValues } from '../view/filters.js';
+
+/**
+ * The window and the filters of the table, and of each dimension that it is grouped by the value of the row: that value passes
+ * the filters.
+ */
+export function rowEventsQuery(
+  {
+    startTime,
+    endTime,
+    resolution: _resolution,
+    groupBy: _groupBy,
+    limit: _limit,
+    cursor: _cursor,
+    ...filters
+  }: MetricsQuery,
+  groupBy: readonly GroupByDimension[],
+  values: DimensionValues,
+): EventsQuery {
+  const own = Object.fromEntries(groupBy.map((dimension) => [ENTRY_FIELD[dimension], values[ENTRY_FIELD[dimension]]]));
+  const query: EventsQuery = { startTime, endTime, ...filters, ...own };
+  if (!groupBy.includes('resource_uuid')) return query;
+  // The API has a parameter of its own for what has no instance id.
+  return values.resourceUuid === ''
+    ? { ...query, resourceUuid: undefined, withoutResourceUuid: true }
+    : { ...query, withoutResourceUuid: undefined };
+}
+
+/** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */
+export function scopeText(query: EventsQuery): string {
+  const [startTime, endTime] = [query.startTime, query.endTime].map((time) => parseTimestamp(String(time)) ?? 0);
+  const filters = GROUP_BY_DIMENSIONS.flatMap((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    const without = field === 'resourceUuid' && query.withoutResourceUuid ? [''] : [];
+    const values = [...without, ...[query[field] ?? []].flat()].map((value) => valueLabel(field, value));
+    return values.length === 0 ? [] : [`${DIMENSION_LABEL[dimension]}: ${values.join(' or ')}`];
+  });
+  return [windowText({ startTime: startTime ?? 0, endTime: endTime ?? 0 }), ...filters].join(' · ');
+}

@@ -1,0 +1,150 @@
+/** What cells are computed from: hours from the events, days from the cells of hours. Source: DESIGN section 4. */
+import type { EpochMs } from '@meterline/catalog';
+import type { Relation } from '../clickhouse/connection.js';
+import { Tuple } from '../clickhouse/warehouse.js';
+import type { Cell, Grain } from './cells.js';
+
+/** A cell's place in the order of its table. */
+export type CellKey = readonly [accountId: string, bucket: EpochMs];
+
+/** The cells with from <= bucket < to that lie between two keys, these included. */
+export interface Slice {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+  readonly first: CellKey;
+  readonly last: CellKey;
+}
+
+export type CellSelection = Slice | { readonly cells: readonly Cell[] };
+
+export interface Source {
+  readonly table: string;
+  /** The column that its table is ordered by, after the account. */
+  readonly hour: string;
+  /** The bucket that a row of it belongs to. */
+  readonly bucket: string;
+  /** How many rows of the relation the rows of a cell are, unmerged duplicates included. */
+  readonly rows: string;
+  /** What else a slice's rows have in common, for ClickHouse to find them by. */
+  readonly ofSlice: readonly string[];
+  /** @param condition on the columns of the table's key alone: it applies before FINAL chooses a row of each key */
+  readonly relation: (condition: string) => string;
+}
+
+const OF_HOURS = (hour: string) =>
+  `${hour} >= toDateTime({from: UInt32}, 'UTC') AND ${hour} < toDateTime({to: UInt32}, 'UTC')`;
+const OF_ACCOUNTS = 'account_id >= {first_account: String} AND account_id <= {last_account: String}';
+
+/**
+ * A row for each event or for each group of an hour's cell. Voided events have no amounts
+ * and no place in the arrays, but they have a version: without it a cell would not change when its event is voided.
+ */
+export const SOURCES = {
+  hourly: {
+    table: 'usage_events',
+    hour: 'event_hour',
+    bucket: 'event_hour',
+    rows: 'count()',
+    // Accounts without events in these hours are not read. The projection by_hour knows the others.
+    ofSlice: [
+      `account_id IN (SELECT account_id FROM usage_events WHERE ${OF_HOURS('event_hour')} AND ${OF_ACCOUNTS} GROUP BY account_id)`,
+    ],
+    relation: (condition) => `
+        SELECT
+          account_id,
+          event_hour AS bucket,
+          workspace,
+          resource_type,
+          resource_name,
+          resource_uuid,
+          billing_dimension,
+          if(voided, 0, usage_events.usage) AS usage,
+          if(voided, 0, usage_events.cost) AS cost,
+          toUInt64(NOT voided) AS events,
+          1 + row_version AS version
+        FROM usage_events FINAL
+        PREWHERE ${condition}`,
+  },
+  daily: {
+    table: 'usage_hourly',
+    hour: 'usage_hourly.bucket',
+    bucket: 'toStartOfDay(usage_hourly.bucket)',
+    rows: 'sum(greatest(1, length(detail.events)))',
+    ofSlice: [],
+    relation: (condition) => `
+        SELECT
+          account_id,
+          toStartOfDay(usage_hourly.bucket) AS bucket,
+          workspace,
+          resource_type,
+          resource_name,
+          resource_uuid,
+          billing_dimension,
+          usage,
+          cost,
+          events,
+          -- Once for an hour, and also for an hour of voided events alone, which has no groups
+          if(position <= 1, usage_hourly.version, 0) AS version
+        FROM usage_hourly FINAL
+        LEFT ARRAY JOIN
+          detail.workspace AS workspace,
+          detail.resource_type AS resource_type,
+          detail.resource_name AS resource_name,
+          detail.resource_uuid AS resource_uuid,
+          detail.billing_dimension AS billing_dimension,
+          detail.usage AS usage,
+          detail.cost AS cost,
+          detail.events AS events,
+          arrayEnumerate(detail.events) AS position
+        PREWHERE ${condition}`,
+  },
+} as const satisfies Record<Grain, Source>;
+
+/** Conditions on the table's key, with their parameters. */
+export interface Selected {
+  readonly condition: string;
+  readonly query_params: Relation['query_params'];
+}
+
+/** The rows with from <= hour < to, of every account. */
+export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
+  return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
+}
+
+export function selectCells(grain: Grain, selection: CellSelection): Selected {
+  const { hour, bucket, ofSlice }: Source = SOURCES[grain];
+  if ('cells' in selection) {
+    const keys = selection.cells.map((cell) => keyTuple([cell.accountId, cell.bucket]));
+    return { condition: `(account_id, ${bucket}) IN {cells: Array(${KEY})}`, query_params: { cells: keys } };
+  }
+  const { from, to, first, last } = selection;
+  const conditions = [
+    OF_HOURS(hour),
+    // They follow from those below; ClickHouse finds rows by them, and not by a tuple's order.
+    OF_ACCOUNTS,
+    `(account_id, ${bucket}) >= {first_cell: ${KEY}}`,
+    `(account_id, ${bucket}) <= {last_cell: ${KEY}}`,
+    ...ofSlice,
+  ];
+  return {
+    condition: conditions.join('\n          AND '),
+    query_params: {
+      ...selectHours(grain, from, to).query_params,
+      first_account: first[0],
+      last_account: last[0],
+      first_cell: keyTuple(first),
+      last_cell: keyTuple(last),
+    },
+  };
+}
+
+const KEY = "Tuple(String, DateTime('UTC'))";
+
+function keyTuple([accountId, bucket]: CellKey): Tuple {
+  return new Tuple([accountId, dateTime(bucket)]);
+}
+
+/** As text of type DateTime: inside a tuple a parameter has no other form that holds for all of 1970. */
+export function dateTime(instant: EpochMs): string {
+  return new Date(instant).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
+}

@@ -1,0 +1,71 @@
+/**
+ * Checks what would be published, before it is: `npm run check:packages`. A workspace is private, or its manifest is whole, its
+ * tarball has what its manifest promises, and its version is that of the release. In CI the repository and the tag are compared as
+ * well. Prints each fault with its package, and exits with 1 if there is one.
+ */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ROOT } from './run-steps.mjs';
+
+const run = promisify(execFile);
+const readJson = async (path) => JSON.parse(await readFile(join(ROOT, path), 'utf8'));
+
+const { stdout } = await run('npm', ['query', '.workspace'], { cwd: ROOT });
+const workspaces = JSON.parse(stdout).map(({ location }) => location);
+const packages = await Promise.all(
+  workspaces.map(async (folder) => ({ folder, ...(await readJson(`${folder}/package.json`)) })),
+);
+const published = packages.filter((workspace) => workspace.private !== true);
+const { version } = await readJson('package.json');
+const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
+
+const faults = [];
+if (!changelog.includes(`\n## ${version}`)) faults.push(`CHANGELOG.md has no section "## ${version}"`);
+const { GITHUB_REF_TYPE, GITHUB_REF_NAME, GITHUB_REPOSITORY } = process.env;
+if (GITHUB_REF_TYPE === 'tag' && GITHUB_REF_NAME !== `v${version}`) {
+  faults.push(`the tag is ${GITHUB_REF_NAME}, and the version ${version}`);
+}
+for (const found of await Promise.all(published.map(faultsOf))) faults.push(...found);
+
+for (const fault of faults) console.error(`✗ ${fault}`);
+if (faults.length > 0) process.exit(1);
+console.log(`✓ ${published.map(({ name }) => `${name}@${version}`).join(', ')}`);
+
+async function faultsOf(manifest) {
+  const { folder, name, exports = {}, dependencies = {} } = manifest;
+  const found = [];
+  const must = (holds, words) => holds || found.push(`${name}: ${words}`);
+  for (const field of ['description', 'license', 'repository', 'engines', 'types', 'exports', 'files']) {
+    must(manifest[field], `package.json has no ${field}`);
+  }
+  must(manifest.version === version, `its version is ${manifest.version}, that of the release ${version}`);
+  must(manifest.publishConfig?.provenance === true, 'publishConfig.provenance is not true');
+  must(manifest.publishConfig?.access === 'public', 'publishConfig.access is not "public"');
+  must(manifest.repository?.directory === folder, `repository.directory is not ${folder}`);
+  if (GITHUB_REPOSITORY) {
+    const here = `github.com/${GITHUB_REPOSITORY}.git`;
+    must(manifest.repository?.url.endsWith(here), `repository.url is not …${here}, which provenance needs`);
+  }
+  for (const [other, range] of Object.entries(dependencies)) {
+    if (!other.startsWith('@meterline/')) continue;
+    must(range === version, `it needs ${other} ${range}, not ${version}`);
+    must(
+      published.some((workspace) => workspace.name === other),
+      `it needs ${other}, which is private`,
+    );
+  }
+  const files = await packedFiles(folder);
+  const promised = Object.values(exports).flatMap((conditions) => Object.values(conditions));
+  for (const path of ['README.md', 'LICENSE', 'package.json', ...promised.map((target) => target.replace('./', ''))]) {
+    must(files.includes(path), `its tarball has no ${path}; run npm run build`);
+  }
+  for (const path of files) must(!/\.test\.|tsbuildinfo|tsconfig|\.env/.test(path), `its tarball has ${path}`);
+  return found;
+}
+
+async function packedFiles(folder) {
+  const { stdout: report } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: join(ROOT, folder) });
+  return JSON.parse(report)[0].files.map(({ path }) => path);
+}

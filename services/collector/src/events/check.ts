@@ -1,0 +1,93 @@
+/** What becomes of each event of a request. Pure. */
+import {
+  type EpochMs,
+  isName,
+  isUuid,
+  type PriceBook,
+  parsePricedEvent,
+  type Rejection,
+  type RejectionReason,
+  rejected,
+} from '@meterline/catalog';
+import { eventIdOf } from './event-ids.js';
+import type { Found } from './formats.js';
+
+/** The worker's reasons, and one for what never reaches it. */
+export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
+export type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+
+export type Result =
+  | { readonly index: number; readonly eventId: string; readonly status: 'accepted' }
+  | {
+      readonly index: number;
+      /** As far as it is known. */
+      readonly eventId?: string;
+      readonly status: 'refused';
+      readonly reason: Reason;
+      readonly message: string;
+    };
+
+export interface CheckedEvents {
+  readonly results: readonly Result[];
+  /** As they go into a job: each with its account, and with a UUID. */
+  readonly accepted: readonly unknown[];
+}
+
+export interface CheckRules {
+  /** In the path of the request. */
+  readonly account: string;
+  readonly book: PriceBook;
+  readonly now: EpochMs;
+}
+
+/** Checks each event as the ingest worker will. A refused one never spoils its neighbours. */
+export function checkEvents(found: readonly Found[], rules: CheckRules): CheckedEvents {
+  const accepted: unknown[] = [];
+  const results = found.map((item, index): Result => {
+    if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
+    const event = completed(item.event, rules.account);
+    const eventId = knownId(event);
+    const rejection = rejectionOf(event, rules);
+    if (rejection) return { index, ...(eventId !== undefined && { eventId }), status: 'refused', ...rejection };
+    accepted.push(event);
+    return { index, eventId: eventId ?? '', status: 'accepted' };
+  });
+  return { results, accepted };
+}
+
+/** With the account of the path, if it names none, and a UUID in place of an id that is another text. */
+function completed(event: unknown, account: string): unknown {
+  if (!isRecord(event)) return event;
+  const { eventId } = event;
+  if (event['accountId'] === undefined) event['accountId'] = account;
+  if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, account);
+  return event;
+}
+
+function uuidOf(id: string, account: string): string {
+  if (isUuid(id)) return id.toLowerCase();
+  // What is not even a name is refused as it is.
+  return isName(id) ? eventIdOf(account, id) : id;
+}
+
+function rejectionOf(event: unknown, { account, book, now }: CheckRules): Rejection | undefined {
+  const checked =
+    isRecord(event) && event['accountId'] !== account ? foreign(account) : parsePricedEvent(event, book, now);
+  return checked.ok ? undefined : { reason: checked.reason, message: checked.message };
+}
+
+/** A caller may send events of the account that it asks for, and of no other. */
+function foreign(account: string) {
+  const message = `accountId must be ${JSON.stringify(account)}, the account in the path of the request, or be left out`;
+  return rejected('invalid_account_id', message);
+}
+
+/** Not the text of an id that no event can have: it may be of any length. */
+function knownId(event: unknown): string | undefined {
+  const eventId = isRecord(event) ? event['eventId'] : undefined;
+  return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

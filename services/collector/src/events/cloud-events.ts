@@ -1,0 +1,69 @@
+/**
+ * Usage events in CloudEvents: `data` is the event. What the envelope says too may be left out there: `source` and `id` become
+ * its eventId, and `time` its timestamp. Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { isName } from '@meterline/catalog';
+import { eventIdOfCloudEvent } from './event-ids.js';
+
+/** What is wrong with an envelope, in words; or the event in it. */
+export type Opened = { readonly ok: true; readonly event: unknown } | { readonly ok: false; readonly message: string };
+
+/** @param envelope in the JSON event format */
+export function openCloudEvent(envelope: unknown, account: string): Opened {
+  if (!isRecord(envelope)) return fault(['a CloudEvent must be a JSON object']);
+  const { specversion, id, source, type, time, data } = envelope;
+  const faults: string[] = [];
+  if (specversion !== '1.0') faults.push('specversion must be "1.0"');
+  if (!isAttribute(id)) faults.push('id must be a string of 1 to 256 characters without control characters');
+  if (!isAttribute(source)) faults.push('source must be a string of 1 to 256 characters without control characters');
+  if (!isAttribute(type)) faults.push('type must be a string, such as "meterline.usage"');
+  if (time !== undefined && typeof time !== 'string') faults.push('time must be a string');
+  if ('data_base64' in envelope) faults.push('data_base64 is not taken; send the event as JSON in data');
+  else if (!isRecord(data)) faults.push('data must be the usage event, a JSON object');
+  if (!isAttribute(id) || !isAttribute(source) || !isRecord(data) || faults.length > 0) return fault(faults);
+  return {
+    ok: true,
+    event: {
+      ...data,
+      eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
+      ...(data['timestamp'] === undefined && time !== undefined && { timestamp: time }),
+    },
+  };
+}
+
+/** Whether a request is a CloudEvent in binary mode: its attributes are headers, and its body is the data. */
+export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
+  return headers['ce-specversion'] !== undefined || headers['ce-id'] !== undefined;
+}
+
+/** The envelope of a request in binary mode, in the JSON event format. */
+export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Readonly<Record<string, unknown>> {
+  const attributes = ['specversion', 'id', 'source', 'type', 'time'].flatMap((name) => {
+    const value = headers[`ce-${name}`];
+    return typeof value === 'string' ? [[name, decoded(value)] as const] : [];
+  });
+  return { ...Object.fromEntries(attributes), data };
+}
+
+/** Headers are ASCII; everything else is percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    // A percent sign of its own. decodeURIComponent throws nothing but URIError.
+    return value;
+  }
+}
+
+function isAttribute(value: unknown): value is string {
+  return typeof value === 'string' && isName(value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fault(faults: readonly string[]): Opened {
+  return { ok: false, message: faults.join('; ') };
+}

@@ -1,0 +1,96 @@
+/** From the bytes of a body to its text: what `Content-Encoding` and UTF-8 say. No input makes more than the limit of it. */
+import { gunzipSync } from 'node:zlib';
+import { z } from 'zod';
+import { ZSTDDecoder } from 'zstddec';
+import { bodyTooLarge, MAX_BODY_BYTES, malformedBody, unsupported } from './limits.js';
+
+const ENCODINGS = ['gzip', 'zstd', 'identity'] as const;
+type Encoding = (typeof ENCODINGS)[number];
+
+const zstd = new ZSTDDecoder();
+
+/** To be awaited before the first body is decoded. */
+export async function prepareDecoding(): Promise<void> {
+  await zstd.init();
+}
+
+/** @throws ApiError `unsupported_media_type` */
+export function encodingOf(header: string | undefined): Encoding {
+  const name = (header ?? 'identity').trim().toLowerCase();
+  // RFC 9110, section 8.4.1.3: the same.
+  const encoding = ENCODINGS.find((known) => known === name || (known === 'gzip' && name === 'x-gzip'));
+  if (encoding) return encoding;
+  const accepted = ENCODINGS.filter((known) => known !== 'identity').join(', ');
+  throw unsupported(`Content-Encoding may be ${accepted} or left out.`, { 'Accept-Encoding': accepted });
+}
+
+/**
+ * One body at a time, because decoding does not wait: at most the limit is in memory beside what the caller holds.
+ * @throws ApiError `body_too_large`, `invalid_body`
+ */
+export function decodeBody(body: Buffer, encoding: Encoding): Buffer {
+  switch (encoding) {
+    case 'identity':
+      return body;
+    case 'gzip':
+      return gunzipped(body);
+    case 'zstd':
+      return unpackedZstd(body);
+  }
+}
+
+const tooLarge = z.object({ code: z.literal('ERR_BUFFER_TOO_LARGE') });
+
+function gunzipped(body: Buffer): Buffer {
+  try {
+    return gunzipSync(body, { maxOutputLength: MAX_BODY_BYTES });
+  } catch (error) {
+    if (tooLarge.safeParse(error).success) throw bodyTooLarge();
+    throw malformedBody('The body is not gzip, as Content-Encoding says, or not all of it arrived.');
+  }
+}
+
+/**
+ * Decodes into a buffer of the limit's size, so no window is kept, whatever a frame asks for. The decoder returns nothing
+ * where it fails.
+ */
+function unpackedZstd(body: Buffer): Buffer {
+  if (declaredSize(body) > MAX_BODY_BYTES) throw bodyTooLarge();
+  const content = zstd.decode(body, MAX_BODY_BYTES);
+  if (content.length > 0) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  throw malformedBody(
+    `The body is not zstd, as Content-Encoding says, or has more than ${MAX_BODY_BYTES} bytes when decoded.`,
+  );
+}
+
+const ZSTD_MAGIC = 0xfd2fb528;
+
+/** What the first frame says that it holds; 0 if it does not. Source: RFC 8878, section 3.1.1.1. */
+function declaredSize(body: Buffer): number {
+  if (body.length < 18 || body.readUInt32LE(0) !== ZSTD_MAGIC) return 0;
+  const descriptor = body.readUInt8(4);
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const at = 5 + (isSingleSegment ? 0 : 1) + dictionaryBytes;
+  switch (descriptor >> 6) {
+    case 0:
+      return isSingleSegment ? body.readUInt8(at) : 0;
+    case 1:
+      return body.readUInt16LE(at) + 256;
+    case 2:
+      return body.readUInt32LE(at);
+    default:
+      return Number(body.readBigUInt64LE(at));
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws ApiError `invalid_body`: half a character would become another name */
+export function textOf(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw malformedBody('The body is not UTF-8.');
+  }
+}

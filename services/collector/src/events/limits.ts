@@ -1,0 +1,27 @@
+/** How much one request may hold. */
+import { ApiError } from '@meterline/api';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
+
+/** As sent, and again when it is decoded: 5 MiB. */
+export const MAX_BODY_BYTES = 5 * 1024 * 1024;
+/** All events of a request go into one job, so that they are durable together. */
+export const MAX_EVENTS = MAX_EVENTS_PER_JOB;
+
+export function bodyTooLarge(): ApiError {
+  const message = `The body may have ${MAX_BODY_BYTES} bytes, as sent and when it is decoded; send fewer events in one request.`;
+  return new ApiError(413, 'body_too_large', message);
+}
+
+export function tooManyEvents(count: number): ApiError {
+  const message = `A request may hold ${MAX_EVENTS} events, this one has ${count}; send them in several.`;
+  return new ApiError(413, 'too_many_events', message);
+}
+
+/** @param message a sentence that says what is wrong and what to send */
+export function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): ApiError {
+  return new ApiError(415, 'unsupported_media_type', message, { headers });
+}
+
+export function malformedBody(message: string): ApiError {
+  return new ApiError(400, 'invalid_body', message);
+}

@@ -1,0 +1,84 @@
+/**
+ * Whether what Redis has answered survives a failure of its machine: it does if Redis writes each command through to its disk
+ * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
+ */
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+
+/** How often the configuration is read again, which may change while Redis runs. */
+const KNOWN_FOR_MS = 10_000;
+
+export interface DurabilityOptions {
+  /** The connection that events are written on. */
+  readonly redis: Redis;
+  /** The operator knows that Redis is durable, and it need not say so. */
+  readonly isAssumed: boolean;
+}
+
+export class Durability {
+  readonly #options: DurabilityOptions;
+  #known: { readonly fault: string | undefined; readonly atMs: number } | undefined;
+
+  constructor(options: DurabilityOptions) {
+    this.#options = options;
+    // Behind the same address may be another server now.
+    options.redis.on('close', () => {
+      this.#known = undefined;
+    });
+  }
+
+  /**
+   * What is wrong with the configuration, to follow "Redis"; undefined: nothing.
+   * @throws when Redis does not answer
+   */
+  async fault(): Promise<string | undefined> {
+    if (this.#options.isAssumed) return undefined;
+    if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.fault;
+    const fault = faultOf(await readSettings(this.#options.redis));
+    this.#known = { fault, atMs: performance.now() };
+    return fault;
+  }
+
+  /** To be called before each write. @throws NotDurable, and as {@link fault} */
+  async require(): Promise<void> {
+    const fault = await this.fault();
+    if (fault !== undefined) throw new NotDurable(fault);
+  }
+}
+
+/** Redis would take events and might lose them. */
+export class NotDurable extends Error {
+  override readonly name = 'NotDurable';
+
+  constructor(fault: string) {
+    super(`Redis ${fault}`);
+  }
+}
+
+const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no' } as const;
+type Settings = Readonly<Partial<Record<string, string>>>;
+
+const reply = z.array(z.string());
+
+/** Undefined: Redis does not tell. @throws when it does not answer */
+async function readSettings(redis: Redis): Promise<Settings | undefined> {
+  try {
+    const pairs = reply.parse(await redis.config('GET', '*append*'));
+    return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1]]] : [])));
+  } catch (error) {
+    // No right to ask, or no such command: managed servers rename it.
+    if (error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message)) return undefined;
+    throw error;
+  }
+}
+
+export function faultOf(settings: Settings | undefined): string | undefined {
+  if (settings === undefined) {
+    return 'does not tell whether it is durable: let its user run CONFIG GET, or set REDIS_DURABILITY=assumed if you know that it has appendonly yes and appendfsync always';
+  }
+  const wrong = Object.entries(DURABLE).filter(([name, value]) => settings[name] !== value);
+  if (wrong.length === 0) return undefined;
+  const found = wrong.map(([name]) => `${name} ${settings[name] ?? 'unknown'}`);
+  const needed = wrong.map(([name, value]) => `${name} ${value}`);
+  return `may lose events that it has taken, with ${found.join(', ')}: set ${needed.join(', ')}`;
+}

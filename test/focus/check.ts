@@ -1,0 +1,165 @@
+/** Checks a data set against the rules of FOCUS 1.2. Source: the "Requirements" of its columns and attributes. */
+import { compareDecimals, decimalText, multiplyDecimals, sumDecimals } from '@meterline/catalog';
+import { SPECIFICATION, type SpecifiedColumn, SUBCATEGORIES } from './specification.js';
+
+/** A row by column; null is a null. */
+export type FocusRow = Readonly<Record<string, string | null>>;
+
+export interface DataSet {
+  readonly columns: readonly string[];
+  readonly rows: readonly FocusRow[];
+}
+
+/** Reads RFC 4180 with CRLF; a cell that is empty and not quoted is a null. @throws Error for anything else */
+export function parseCsv(text: string): DataSet {
+  const lines: (string | null)[][] = [[]];
+  let at = 0;
+  while (at < text.length) {
+    const [all = '', quoted, plain = '', end = ''] =
+      /^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/.exec(text.slice(at)) ?? [];
+    if (all === '') throw new Error(`not CSV at ${at}: ${text.slice(at, at + 40)}`);
+    lines.at(-1)?.push(quoted?.replaceAll('""', '"') ?? (plain === '' ? null : plain));
+    if (end === '\r\n') lines.push([]);
+    at += all.length;
+  }
+  if (lines.pop()?.length !== 0) throw new Error('the last line has no end');
+  const [heading = [], ...rows] = lines;
+  const columns = heading.map((name) => name ?? '');
+  return {
+    columns,
+    rows: rows.map((cells) => {
+      if (cells.length !== columns.length) throw new Error(`${cells.length} cells under ${columns.length} columns`);
+      return Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? null]));
+    }),
+  };
+}
+
+/** Every rule that the data set breaks, in words. */
+export function faultsOf({ columns, rows }: DataSet): string[] {
+  const faults = headingFaults(columns);
+  const present = SPECIFICATION.filter(({ name }) => columns.includes(name));
+  for (const [index, row] of rows.entries()) {
+    const cells = present.flatMap((column) => cellFaults(column, row[column.name] ?? null));
+    faults.push(...[...cells, ...rowFaults(row)].map((fault) => `row ${index + 1}: ${fault}`));
+  }
+  return [...faults, ...setFaults(rows)];
+}
+
+/** Column Handling, and the presence of columns. */
+function headingFaults(columns: readonly string[]): string[] {
+  const names = SPECIFICATION.map(({ name }) => name);
+  const own = columns.filter((name) => names.includes(name));
+  const custom = columns.filter((name) => !names.includes(name));
+  const missing = SPECIFICATION.filter(({ name, absent }) => absent === undefined && !columns.includes(name));
+  return [
+    ...missing.map(({ name, level }) => `${name} (${level}) is missing`),
+    ...custom.filter((name) => !/^x_[A-Z][A-Za-z0-9]*$/.test(name)).map((name) => `${name} is no column of FOCUS`),
+    ...(columns.join() === [...own, ...custom].join() ? [] : ['custom columns stand between those of FOCUS']),
+    ...(own.join() === names.filter((name) => own.includes(name)).join() ? [] : ['the columns are in another order']),
+    ...(new Set(columns).size === columns.length ? [] : ['a column is there twice']),
+  ];
+}
+
+const FORMATS: Readonly<Record<SpecifiedColumn['type'], RegExp>> = {
+  // Null Handling: no empty text and no placeholder in place of null.
+  String: /^(?!\s*$)(?!(?:null|n\/a|not applicable|none)$)/iu,
+  Decimal: /^-?\d+(\.\d+)?$/,
+  'Date/Time': /^\d{4}-(0\d|1[0-2])-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ$/,
+  JSON: /^\{.*\}$/s,
+};
+
+function cellFaults({ name, type, nulls, allowed }: SpecifiedColumn, value: string | null): string[] {
+  if (value === null) return nulls ? [] : [`${name} is null`];
+  if (!FORMATS[type].test(value)) return [`${name} is no ${type}: ${value}`];
+  return allowed && !allowed.includes(value) ? [`${name} has a value that is not allowed: ${value}`] : [];
+}
+
+/** What columns of one row say about each other. */
+function rowFaults(row: FocusRow): string[] {
+  const is = (name: string) => row[name] !== null && row[name] !== undefined;
+  const rules: readonly (readonly [boolean, string])[] = [
+    [
+      row.ChargeClass === 'Correction' || row.ChargeCategory !== 'Usage' || is('PricingQuantity'),
+      'usage without PricingQuantity',
+    ],
+    [is('PricingUnit') === is('PricingQuantity'), 'PricingUnit without PricingQuantity, or the reverse'],
+    [row.ChargeCategory === 'Usage' || !is('ConsumedQuantity'), 'ConsumedQuantity of what is no usage'],
+    [row.ChargeCategory !== 'Usage' || is('ConsumedQuantity'), 'usage without ConsumedQuantity'],
+    [is('ConsumedUnit') === is('ConsumedQuantity'), 'ConsumedUnit without ConsumedQuantity, or the reverse'],
+    [row.ChargeCategory !== 'Usage' || (is('SkuId') && is('SkuPriceId')), 'usage without SkuId or SkuPriceId'],
+    [is('SkuId') || !is('SkuMeter'), 'SkuMeter without SkuId'],
+    [is('SkuPriceId') || !is('SkuPriceDetails'), 'SkuPriceDetails without SkuPriceId'],
+    [
+      is('ResourceId') || !(is('ResourceName') || is('ResourceType')),
+      'ResourceName or ResourceType without ResourceId',
+    ],
+    [!is('ResourceId') || is('ResourceType'), 'ResourceId without ResourceType'],
+    [is('SubAccountId') === is('SubAccountName'), 'SubAccountId without SubAccountName, or the reverse'],
+    [row.ChargeCategory !== 'Purchase' || row.ChargeFrequency !== 'Usage-Based', 'a purchase that is Usage-Based'],
+    [
+      SUBCATEGORIES[row.ServiceCategory ?? '']?.includes(row.ServiceSubcategory ?? '') ?? false,
+      'a foreign ServiceSubcategory',
+    ],
+    [
+      textOf(row, 'ChargePeriodStart') < textOf(row, 'ChargePeriodEnd'),
+      'a ChargePeriod that does not end after its start',
+    ],
+    [textOf(row, 'BillingPeriodStart') <= textOf(row, 'ChargePeriodStart'), 'a charge before its BillingPeriod'],
+    [textOf(row, 'ChargePeriodEnd') <= textOf(row, 'BillingPeriodEnd'), 'a charge after its BillingPeriod'],
+    // Without a unit price, a cost that is derived from no other charge is the billed one.
+    ...(['List', 'Contracted'] as const).map(
+      (kind) => [matchesPrice(row, kind), `${kind}Cost that is neither price × quantity nor BilledCost`] as const,
+    ),
+    [unitOf(row, 'PricingUnit') && unitOf(row, 'ConsumedUnit'), 'a unit that is not in the Unit Format'],
+    // Nothing is bought in advance, so nothing is amortized.
+    [row.EffectiveCost === row.BilledCost, 'EffectiveCost that is not BilledCost'],
+  ];
+  return rules.filter(([holds]) => !holds).map(([, fault]) => fault);
+}
+
+function matchesPrice(row: FocusRow, kind: 'List' | 'Contracted'): boolean {
+  const price = row[`${kind}UnitPrice`];
+  const [cost, quantity] = [textOf(row, `${kind}Cost`), row.PricingQuantity];
+  if (price === null || price === undefined) return cost === row.BilledCost;
+  return compareDecimals(multiplyDecimals(decimalText(price), decimalText(quantity ?? '0')), decimalText(cost)) === 0;
+}
+
+const UNITS = /^(\d+ )?(GB|Count|Units|Requests|Hours|Seconds)(-(Seconds|Hours|Days|Months))?$/;
+
+function unitOf(row: FocusRow, name: string): boolean {
+  return row[name] === null || UNITS.test(textOf(row, name));
+}
+
+/** What rows say about each other. */
+function setFaults(rows: readonly FocusRow[]): string[] {
+  const one: readonly (readonly [string, string])[] = [
+    ['ServiceName', 'ServiceCategory'],
+    ['ServiceName', 'ServiceSubcategory'],
+    ['SkuPriceId', 'SkuId'],
+    ['SkuId', 'SkuMeter'],
+    ['SkuId', 'PricingUnit'],
+    ['ResourceId', 'ResourceName'],
+    ['ResourceId', 'ResourceType'],
+    ['BillingAccountId', 'BillingAccountName'],
+    ['SubAccountId', 'SubAccountName'],
+  ];
+  const faults = one.flatMap(([of, value]) => {
+    const found = new Map<string, Set<string>>();
+    for (const row of rows) {
+      const key = textOf(row, of);
+      found.set(key, (found.get(key) ?? new Set()).add(textOf(row, value)));
+    }
+    return [...found].filter(([, values]) => values.size > 1).map(([key]) => `${of} ${key} has several ${value}`);
+  });
+  const places = rows.map((row) => `${row.ChargePeriodStart} ${row.ResourceId} ${row.SkuId}`);
+  return new Set(places).size === places.length ? faults : [...faults, 'a resource, SKU and period is there twice'];
+}
+
+function textOf(row: FocusRow, name: string): string {
+  return row[name] ?? '';
+}
+
+/** The sum of a column of decimals, exact. */
+export function sumOf(rows: readonly FocusRow[], column: string): string {
+  return sumDecimals(rows.map((row) => decimalText(row[column] ?? '')));
+}
