@@ -4,7 +4,6 @@
  * BullMQ's own, of whatever version: its text becomes a function, which is called once for each job, one after the other, with
  * the keys and arguments that BullMQ gave. So nothing here knows what the script does, or what BullMQ keeps where.
  */
-
 import { ReplyError } from 'ioredis';
 import { z } from 'zod';
 
@@ -32,11 +31,9 @@ for at = 2 + differing + arguments, #ARGV - 1, differing do
     if position <= #keys then keys[position] = ARGV[at + n] else args[position - #keys] = ARGV[at + n] end
   end
   local done, result = pcall(call, keys, args)
-  if done then
-    table.insert(results, { 1, result })
-  else
-    table.insert(results, { 0, type(result) == 'table' and result.err or tostring(result) })
-  end
+  local fault = type(result) == 'table' and result.err
+  if not done then fault = fault or tostring(result) end
+  table.insert(results, fault and { 0, fault } or { 1, result })
 end
 return results`;
 }
@@ -58,7 +55,10 @@ export class ScriptBatch {
   readonly #keys: number;
   #calls: Call[] = [];
 
-  /** @param keys how many of the arguments of a call are keys; @param runMany runs {@link batchScript}, its first argument is that number */
+  /**
+   * @param keys how many of a call's arguments are keys
+   * @param runMany runs {@link batchScript}; its first argument is that number
+   */
   constructor({ runOne, runMany, keys }: { runOne: RunScript; runMany: RunScript; keys: number }) {
     this.#runOne = runOne;
     this.#runMany = runMany;
@@ -81,17 +81,16 @@ export class ScriptBatch {
   }
 
   async #sendTogether(calls: readonly Call[]): Promise<void> {
-    const [first, ...others] = calls;
-    if (!first) return;
-    if (others.length === 0 || others.some(({ args }) => args.length !== first.args.length)) {
+    const args = this.#together(calls);
+    if (!args) {
       for (const { args, resolve, reject } of calls) this.#runOne(args).then(resolve, reject);
       return;
     }
     try {
-      const results = batchResults.parse(await this.#runMany(this.#together(first, calls)));
+      const results = batchResults.parse(await this.#runMany(args));
       for (const [index, { resolve, reject }] of calls.entries()) {
-        const [done, result] = results[index] ?? [0, 'the script gave no result for this call'];
-        if (done === 1) resolve(result ?? null);
+        const [done, result = null] = results[index] ?? [0, 'the script gave no result for this call'];
+        if (done === 1) resolve(result);
         else reject(new ReplyError(String(result)));
       }
     } catch (error) {
@@ -99,16 +98,20 @@ export class ScriptBatch {
     }
   }
 
-  /** The arguments of {@link batchScript}. */
-  #together(first: Call, calls: readonly Call[]): ScriptArgument[] {
-    const positions = [...first.args.keys()].filter((at) => calls.some(({ args }) => args[at] !== first.args[at]));
-    const ofEach = calls.flatMap(({ args }) => positions.map((at) => args[at]));
+  /** The arguments of {@link batchScript}; undefined for calls that cannot go together, such as one alone. */
+  #together(calls: readonly Call[]): ScriptArgument[] | undefined {
+    const first = calls[0]?.args ?? [];
+    const positions = [...first.keys()].filter((at) => calls.some(({ args }) => args[at] !== first[at]));
+    if (positions.length === 0 || calls.some(({ args }) => args.length !== first.length)) return undefined;
     const keys = this.#keys;
     return [
-      ...[keys, ...first.args.slice(0, keys)],
-      ...[first.args.length - keys, positions.length, ...positions.map((at) => at + 1)],
-      ...first.args.slice(keys),
-      ...ofEach,
+      keys,
+      ...first.slice(0, keys),
+      first.length - keys,
+      positions.length,
+      ...positions.map((at) => at + 1),
+      ...first.slice(keys),
+      ...calls.flatMap(({ args }) => positions.map((at) => args[at])),
     ];
   }
 }
