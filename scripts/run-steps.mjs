@@ -28,6 +28,7 @@ export const LONG_FILES = [
   'test/cli/erase.test.ts',
   'test/cli/rejected.test.ts',
   'test/cli/reprice.test.ts',
+  'test/collector/outages.test.ts',
   'test/contract/process.test.ts',
   'test/contract/reference-code.test.ts',
   'test/e2e/clickhouse-outage.test.ts',
