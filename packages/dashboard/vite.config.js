@@ -4,6 +4,8 @@
  */
 import { defineConfig } from 'vite';
 
+const API = process.env.METERLINE_API ?? 'http://127.0.0.1:8080';
+
 export default defineConfig({
   build: {
     outDir: 'dist/page',
@@ -22,5 +24,5 @@ export default defineConfig({
       onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
     },
   },
-  server: { proxy: { '/v0': process.env.METERLINE_API ?? 'http://127.0.0.1:8080' } },
+  server: { proxy: { '/v0': API, '/page-settings.json': API } },
 });

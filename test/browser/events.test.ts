@@ -11,6 +11,8 @@ import { graveFindings } from './accessibility.js';
 import { tableRows, visit } from './browser.js';
 import { useExplorer } from './explorer-page.js';
 
+const PHONE = { width: 390, height: 844 };
+
 const explorer = useExplorer();
 
 beforeAll(async () => {
@@ -46,6 +48,10 @@ describe('the events behind a row', () => {
       ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance id', '$40.00'],
       ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance id', '$0.000002'],
     ]);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await graveFindings(page)).toEqual([]);
+    }
     await page.keyboard.press('Escape');
     await panel(page).waitFor({ state: 'detached' });
     expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
@@ -65,28 +71,30 @@ describe('the events behind a row', () => {
     await panel(page).waitFor({ state: 'detached' });
   });
 
-  it('show what was corrected, at which price of which book, in the light and in the dark', async () => {
+  it('show what was corrected, at which price of which book, and on a narrow screen what it costs', async () => {
     const { api, context } = explorer();
-    const key = await api.key('fixes');
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const prepare = (shown: Page) => shown.emulateMedia({ colorScheme });
-      const { page, offences } = await visit(context, api.url, {
-        key,
-        view: 'account=fixes&group=resource_name',
-        prepare,
-      });
-      await tableRows(page);
-      await page.getByRole('button', { name: /events behind box$/ }).click();
-      await panel(page).getByText('1 event: $0.0115 in all, as in the table.').waitFor();
-      const resource = 'boxmain · Sandbox compute · u-1';
-      const price = `$0.0000115book ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
-      expect(await cells(page)).toEqual([
-        ['2025-11-14 09:00:00.25018f0000-0000-7000-8000-000000000001', resource, '1,000 GB-s', price, '$0.0115'],
-        ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
-      ]);
-      expect(await graveFindings(page)).toEqual([]);
-      expect(offences).toEqual([]);
-    }
+    const view = 'account=fixes&group=resource_name';
+    const { page, offences } = await visit(context, api.url, { key: await api.key('fixes'), view });
+    await tableRows(page);
+    await page.getByRole('button', { name: /events behind box$/ }).click();
+    await panel(page).getByText('1 event: $0.0115 in all, as in the table.').waitFor();
+    const resource = 'boxmain · Sandbox compute · u-1';
+    const price = `$0.0000115book ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
+    expect(await cells(page)).toEqual([
+      ['2025-11-14 09:00:00.25018f0000-0000-7000-8000-000000000001', resource, '1,000 GB-s', price, '$0.0115'],
+      ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
+    ]);
+    await page.setViewportSize(PHONE);
+    const cost = await panel(page).getByRole('cell', { name: '$0.0115' }).boundingBox();
+    expect((cost?.x ?? 0) + (cost?.width ?? Number.NaN)).toBeLessThanOrEqual(PHONE.width);
+    expect(await graveFindings(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const menu = page.getByRole('dialog', { name: 'Export CSV' });
+    await menu.getByLabel('Month').waitFor();
+    const box = await menu.boundingBox();
+    expect([(box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 0) <= PHONE.width]).toEqual([true, true]);
+    expect(offences).toEqual([]);
   });
 
   it('are for admins: a member is told so, and has nothing to press in vain', async () => {
@@ -96,24 +104,6 @@ describe('the events behind a row', () => {
     await page.getByText('An admin of the account can open the events behind each amount.').waitFor();
     expect(await page.getByRole('button', { name: /events behind/ }).count()).toBe(0);
   });
-});
-
-it('show on a narrow screen what they cost, and nothing there is wider than the screen', async () => {
-  const { api, context, key } = explorer();
-  const phone = { width: 390, height: 844 };
-  const prepare = (shown: Page) => shown.setViewportSize(phone);
-  const { page } = await visit(context, api.url, { key, view: 'account=acme', prepare });
-  await tableRows(page);
-  await page.getByRole('button', { name: 'Export CSV' }).click();
-  const menu = page.getByRole('dialog', { name: 'Export CSV' });
-  await menu.getByLabel('Month').waitFor();
-  const box = await menu.boundingBox();
-  expect([(box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 0) <= phone.width]).toEqual([true, true]);
-  await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: /events behind Agent$/ }).click();
-  const cost = await panel(page).getByRole('cell', { name: '$40.00' }).boundingBox();
-  expect((cost?.x ?? 0) + (cost?.width ?? Number.NaN)).toBeLessThanOrEqual(phone.width);
-  await page.close();
 });
 
 describe('a month as FOCUS', () => {

@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { NOW, type TestApi } from '../contract/fixture.js';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
-import { killServices, type ServiceProcess, startIngest } from '../services.js';
+import { type HttpProcess, killServices, type ServiceProcess, startCollector, startIngest } from '../services.js';
 import { ACME } from './acme.js';
 import {
   chooseOption,
@@ -34,6 +34,7 @@ let jwks: RunningServer;
 let signer: GenerateKeyPairResult;
 /** Needed by the last test alone, and slow to start: it starts while the others run. */
 let ingest: Promise<ServiceProcess>;
+let collector: HttpProcess;
 let browser: Browser;
 let context: BrowserContext;
 let key: string;
@@ -50,7 +51,9 @@ beforeAll(async () => {
   ingest = startIngest(pipeline.env);
   // Its test fails with the reason; until then nobody waits for it.
   ingest.catch(() => undefined);
+  collector = await startCollector(pipeline.env);
   api = await startPage({
+    collectorUrl: collector.url,
     warehouse: pipeline.warehouse,
     tokens: createTokenVerifier({ jwksUrl, ...TOKENS, keptMs: 60_000, clock: () => NOW, log }),
   });
@@ -247,16 +250,19 @@ describe('nothing to show', () => {
     await expect(tableRows(page)).resolves.toHaveLength(5);
   });
 
-  it('in a new account shows a command that sends the first event, and works', async () => {
+  it('in a new account shows commands that make a key and send the first event, and work', async () => {
     await ingest;
     const fresh = await api.key("o'hara & söhne");
     const { page } = await visit(context, api.url, { key: fresh, now: 'real' });
     await heading(page, 'Send the first event');
-    const command = (await page.locator('pre').first().textContent()) ?? '';
-    const { REDIS_URL = '', QUEUE_PREFIX = '' } = pipeline.env;
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL, QUEUE_PREFIX };
-    const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env });
-    expect(stdout).toContain('Sent 1 event in 1 job');
+    await page.getByText('A runtime in Node').waitFor();
+    const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
+    expect(code).toContain(`openEmitter({ url: '${collector.url}', apiKey: process.env.KEY })`);
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL: pipeline.env['REDIS_URL'] };
+    const shell = (command: string, variables: object = {}) =>
+      promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env: { ...env, ...variables } });
+    const { key: KEY } = JSON.parse((await shell(`${keyCommand} --json`)).stdout);
+    expect(JSON.parse((await shell(sendCommand, { KEY })).stdout)).toMatchObject({ accepted: 1 });
     // 120 GB-seconds of a sandbox, in the example price book.
     const cost = page.getByRole('row', { name: 'Total of all groups $0.0014' });
     // Nobody has to ask for it.

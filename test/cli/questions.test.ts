@@ -70,6 +70,23 @@ describe('meterline explain', () => {
     const none = await runCommand([...HOUR, '--filter', 'resourceName=other'], { env: own });
     expect(none).toEqual({ code: 0, stderr: '', stdout: 'No event counts in this window.\n' });
   });
+
+  it('goes on over a page that has looked through its part and found none', async () => {
+    const interfere = async (path: string) => {
+      if (!path.includes('/events?')) return undefined;
+      if (!path.includes('cursor='))
+        return { status: 200, body: { data: [], meta: { hasMore: true, nextCursor: 'next' } } };
+      const headers = { authorization: `Bearer ${own.METERLINE_API_KEY}` };
+      return {
+        status: 200,
+        body: await (await fetch(`${api.url}${path.replace('cursor=next', '')}`, { headers })).json(),
+      };
+    };
+    const run = await withApiProxy(api.url, interfere, (url) =>
+      runCommand(HOUR, { env: { ...own, METERLINE_API_URL: url } }),
+    );
+    expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining('2 shown') });
+  });
 });
 
 const MONTH = ['metrics', '--month', '2025-10'];

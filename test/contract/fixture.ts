@@ -70,6 +70,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     isRedisFull: () => isRedisFull(redis),
     isStopping: () => false,
     cursorSecret: 'a secret of the contract tests, 32 characters or more',
+    collectorUrl: undefined,
     clock: () => clock.now,
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
     corsOrigins: [],

@@ -13,7 +13,7 @@ let api: TestApi;
 let assets: readonly string[];
 
 beforeAll(async () => {
-  api = await startApi({ pageFolder: PAGE_FOLDER });
+  api = await startApi({ pageFolder: PAGE_FOLDER, collectorUrl: 'https://collector.example.com' });
   assets = await readdir(`${PAGE_FOLDER}/assets`);
 });
 afterAll(() => api.stop());
@@ -109,6 +109,12 @@ describe('the page', () => {
       const answer = await fetch(`${api.url}/assets/${name}`, { headers: { range, 'accept-encoding': 'identity' } });
       expect([answer.status, (await answer.text()).length > 10]).toEqual([200, true]);
     }
+  });
+
+  it('is told where the collector is', async () => {
+    const answer = await api.request('/page-settings.json');
+    expect([answer.status, answer.body]).toEqual([200, { collectorUrl: 'https://collector.example.com' }]);
+    expect(answer.headers.get('cache-control')).toBe('no-cache');
   });
 
   it('is 412 to a condition that does not hold', async () => {

@@ -52,7 +52,7 @@ export {
   unauthorized,
   unavailable,
 } from './http/errors.js';
-export { fullRedis, type ReadinessCheck } from './http/health.js';
+export { fullRedis, type ReadinessCheck, UnfitServer } from './http/health.js';
 export {
   type ParameterRules,
   QueryParameters,
@@ -64,7 +64,7 @@ export {
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { noteInLog, requestIdOf, requestMetrics, requestSpans } from './http/request-observation.js';
 export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
-export { pageRoute } from './http/web-page.js';
+export { pageRoute, pageSettingsRoute } from './http/web-page.js';
 export { type OperationSketch, openApiDocument } from './openapi/document.js';
 export type {
   Example,

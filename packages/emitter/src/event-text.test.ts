@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseUsageEvent } from '@meterline/catalog/events';
+import { isName, parseUsageEvent } from '@meterline/catalog/events';
+import fc from 'fast-check';
 import { type EventToRecord, eventText, uuidV7 } from './event-text.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12, 0, 0, 7);
@@ -11,6 +12,8 @@ const USAGE: EventToRecord = {
   billingDimension: 'agent_async_requests_count',
   usage: 3,
 };
+
+const COMPUTE: EventToRecord = { ...USAGE, billingDimension: 'agent_compute_runtime_gbs' };
 
 describe('uuidV7', () => {
   it('begins with the time, then the version, then 74 random bits', () => {
@@ -38,6 +41,28 @@ describe('an event that is recorded', () => {
     const own = { eventId: uuidV7(0), timestamp: '2026-10-01T11:00:00Z', revision: 2, void: true };
     const checked = eventText({ ...USAGE, ...own }, NOON);
     expect(checked.ok && JSON.parse(checked.value.text)).toEqual({ ...USAGE, ...own });
+  });
+
+  it('says in JSON exactly what it was given, whatever is in its names', () => {
+    const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((text) => isName(text));
+    const odd = fc.oneof(name, fc.constantFrom('"', '\\', '\\"', '","void":true,"x":"', '\u2028', '</script>', '🎈'));
+    const usage = fc.oneof(fc.constantFrom('007.50', '0.000000001', 1e-7, 0.1, 0, -0, 123456789012345), fc.nat());
+    const given = fc.record({ accountId: odd, workspace: odd, resourceName: odd, resourceUuid: odd, usage });
+    fc.assert(
+      fc.property(given, fc.nat({ max: 9 }), fc.boolean(), (fields, revision, isVoid) => {
+        const event: EventToRecord = { ...COMPUTE, ...fields, revision, void: isVoid };
+        const checked = eventText(event, NOON);
+        if (!checked.ok) throw new Error(checked.message);
+        const { eventId, text } = checked.value;
+        const sent = { ...event, eventId, timestamp: '2026-10-01T12:00:00.007Z' };
+        expect(parseUsageEvent(JSON.parse(text), NOON)).toEqual(parseUsageEvent(sent, NOON));
+      }),
+    );
+  });
+
+  it.each([null, '', undefined])('has no resourceUuid when it is %j', (resourceUuid) => {
+    const checked = eventText({ ...USAGE, resourceUuid }, NOON);
+    expect(checked.ok && JSON.parse(checked.value.text)).not.toHaveProperty('resourceUuid');
   });
 
   it('is a copy: what the caller changes afterwards changes nothing', () => {

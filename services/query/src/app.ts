@@ -9,6 +9,7 @@ import {
   fullRedis,
   methodNotAllowed,
   pageRoute,
+  pageSettingsRoute,
   READ,
   readSmallBodies,
   type TokenVerifier,
@@ -48,6 +49,8 @@ export interface QueryDependencies extends ApplicationOptions {
   readonly pingRedis: () => Promise<unknown>;
   readonly isRedisFull: () => Promise<boolean>;
   readonly cursorSecret: string;
+  /** Where producers reach the collector; undefined: the page does not know. */
+  readonly collectorUrl: string | undefined;
   readonly clock: () => Date;
 }
 
@@ -102,7 +105,10 @@ export function createApp(dependencies: QueryDependencies): Express {
     .route('/v0/service_accounts/:clientId/api_keys/:apiKeyId')
     .delete(revocationRoute({ authenticate, clock, keys }))
     .all(methodNotAllowed('DELETE'));
-  if (pageFolder !== undefined) app.route('/').get(pageRoute(pageFolder)).all(methodNotAllowed(READ));
+  if (pageFolder !== undefined) {
+    app.route('/').get(pageRoute(pageFolder)).all(methodNotAllowed(READ));
+    app.route('/page-settings.json').get(pageSettingsRoute(dependencies)).all(methodNotAllowed(READ));
+  }
   addErrorAnswers(app, dependencies);
   return app;
 }

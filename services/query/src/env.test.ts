@@ -51,6 +51,22 @@ describe('readEnv', () => {
     expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
   });
 
+  it('reads where the collector is, and refuses what a shell would take for more than an address', () => {
+    const read = (url: string) => readEnv({ ...SECRET, COLLECTOR_URL: url }).COLLECTOR_URL;
+    expect(read('https://api.example.com/collector/')).toBe('https://api.example.com/collector');
+    for (const url of [
+      'collector.example.com',
+      'https://x/$(id)',
+      "https://x/'",
+      'https://ann:pass@x',
+      'https://x?a=b',
+    ]) {
+      expect(faultsOf({ COLLECTOR_URL: url })).toEqual([
+        'COLLECTOR_URL must be a URL such as https://collector.example.com',
+      ]);
+    }
+  });
+
   it.each(['127.0.0.1', '::1', '0.0.0.0'])('may listen on %s alone', (address) => {
     expect(readEnv({ ...SECRET, LISTEN_HOST: address }).LISTEN_HOST).toBe(address);
   });

@@ -4,6 +4,8 @@ import { readEnvironment, serverVariables, wholeNumberVariable } from '@meterlin
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
+/** It becomes part of commands for a shell, so it has none of the characters with a meaning there. */
+const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
 const environment = z
   .object({
@@ -11,6 +13,12 @@ const environment = z
     ...httpVariables,
     /** 0: any free port. */
     PORT: wholeNumberVariable(0, 65_535).default(8080),
+    /** The collector's address, as producers reach it: the page shows it where an account has no usage yet. */
+    COLLECTOR_URL: z
+      .string()
+      .regex(WEB_ADDRESS, 'must be a URL such as https://collector.example.com')
+      .transform((url) => url.replace(/\/$/, ''))
+      .optional(),
     /** Signs cursors. Every process behind one address must have the same. */
     CURSOR_SECRET: z
       .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)

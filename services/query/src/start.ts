@@ -79,6 +79,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       isRedisFull: () => isRedisFull(redis),
       isStopping: () => isStopping,
       cursorSecret: env.CURSOR_SECRET,
+      collectorUrl: env.COLLECTOR_URL,
       clock,
       log,
       corsOrigins: env.CORS_ORIGINS,

@@ -61,6 +61,18 @@ export function pageRoute(folder: string): RequestHandler {
   return (request, response, next) => sendFile(request, response, folder, 'index.html', REVALIDATE, next);
 }
 
+export interface PageSettings {
+  /** Where producers reach the collector. */
+  readonly collectorUrl: string | undefined;
+}
+
+/** GET /page-settings.json: what the page cannot know from its own address. It is told to everybody, as the page is. */
+export function pageSettingsRoute({ collectorUrl }: PageSettings): RequestHandler {
+  return (_request, response) => {
+    response.set('Cache-Control', REVALIDATE).json({ collectorUrl });
+  };
+}
+
 /** GET /assets/{file} */
 export function assetRoute(folder: string): RequestHandler<{ file: string }> {
   return (request, response, next) =>

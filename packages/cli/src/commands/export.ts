@@ -94,12 +94,13 @@ async function writeMonth({ context, flags, session, signal }: Asked, draft: Dra
   try {
     const { sink, cost } = await exportFocus(client, question, open, { signal });
     await sink.finish();
-    progress.end();
     return { cost };
   } catch (error) {
     if (signal.aborted) throw new CommandError('interrupted; nothing was written', undefined, { cause: error });
     if (error instanceof FocusChanged) throw new CommandError(error.message, undefined, { cause: error });
     throw error;
+  } finally {
+    progress.end();
   }
 }
 

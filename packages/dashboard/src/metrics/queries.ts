@@ -18,6 +18,7 @@ import {
   useQuery,
 } from '@tanstack/react-query';
 import { useEffect } from 'react';
+import * as z from 'zod/mini';
 import { type BreakdownSource, sumSeries } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
@@ -37,6 +38,20 @@ function accountsQuery(client: MeterlineClient) {
 
 export function useAccounts() {
   return useQuery(accountsQuery(useSession().client));
+}
+
+const pageSettings = z.object({ collectorUrl: z.optional(z.string()) });
+
+/** Null: the service does not say. */
+export function useCollectorUrl() {
+  return useQuery({
+    queryKey: ['page settings'],
+    queryFn: async ({ signal }) => {
+      const answer = await fetch('/page-settings.json', { signal });
+      return (answer.ok && pageSettings.parse(await answer.json()).collectorUrl) || null;
+    },
+    retry: false,
+  });
 }
 
 /** A view at the instant that its screen is as of. */

@@ -1,11 +1,11 @@
 import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
 import { useEffect, useState } from 'react';
-import { useLastUse } from '../metrics/queries.js';
+import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
 import { monthText } from '../period/period-text.js';
 import { navigate } from '../view/address.js';
 import { hasFilters } from '../view/filters.js';
 import { type View, withGroups } from '../view/view.js';
-import { firstEvent, producerCode, sendCommand } from './first-event.js';
+import { firstEvent, keyCommand, producerCode, sendCommand } from './first-event.js';
 import { MessagePanel } from './panels.js';
 
 interface FirstEventProps {
@@ -59,6 +59,8 @@ const LOOK_MS = 3_000;
 
 function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
   const [event] = useState(() => firstEvent(account, new Date(), crypto.getRandomValues(new Uint8Array(10))));
+  const collector = useCollectorUrl();
+  const url = collector.data ?? undefined;
   useEffect(() => {
     const look = () => document.visibilityState === 'visible' && onRefresh();
     const timer = setInterval(look, LOOK_MS);
@@ -67,18 +69,32 @@ function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
   return (
     <MessagePanel title="Send the first event">
       <p>
-        <strong>{account}</strong> has no usage yet. It needs usage events whose <code>accountId</code> is exactly{' '}
-        <code>{account}</code>. Runtimes put them on a queue; this command puts one there by hand, from the folder where
-        Meterline runs:
+        <strong>{account}</strong> has no usage yet. Events are sent with a key of the role emitter, which can do
+        nothing else; yours cannot send.{' '}
+        {role === 'member'
+          ? 'The people who run the platform have such keys; show them this page.'
+          : 'This makes one, in the folder where Meterline runs:'}
       </p>
-      <Command text={sendCommand(event)} label="command" />
-      <p>A runtime does the same from its own code, with a new id (UUID v7) for every event:</p>
-      <Command text={producerCode(event)} label="code" />
-      {role === 'member' && (
-        <p>
-          Your key can read this account but cannot send events. The people who run the platform send them; show them
-          this page.
-        </p>
+      {role !== 'member' && <Command text={keyCommand(account)} label="command" />}
+      {collector.isFetched && (
+        <>
+          <p>
+            This sends an event, with such a key in <code>KEY</code>
+            {url === undefined && (
+              <>
+                {' '}
+                and the address of Meterline’s collector in <code>COLLECTOR</code>
+              </>
+            )}
+            :
+          </p>
+          <Command text={sendCommand(event, url)} label="command" />
+          <p>
+            A runtime in Node records its usage with the emitter, which gives every event a new id and sends it until it
+            is accepted:
+          </p>
+          <Command text={producerCode(event, url)} label="code" />
+        </>
       )}
       <p role="status">This page looks for the first event every {LOOK_MS / 1_000} seconds.</p>
     </MessagePanel>

@@ -1,5 +1,5 @@
-/** The command that sends an account its first event, ready to be pasted. */
-import { type EpochMs, formatTimestamp, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+/** What sends an account its first event, ready to be pasted. */
+import { type EpochMs, formatTimestamp, type UsageEventInput } from '@meterline/catalog';
 
 /** Two minutes of a sandbox with one gigabyte. @param random 10 bytes */
 export function firstEvent(accountId: string, now: Date, random: Uint8Array): UsageEventInput {
@@ -15,18 +15,36 @@ export function firstEvent(accountId: string, now: Date, random: Uint8Array): Us
   };
 }
 
-/** A here-document with a quoted end, so that the shell changes nothing in it. */
-export function sendCommand(event: UsageEventInput): string {
-  return `npx --no meterline emit - <<'EVENT'\n${JSON.stringify(event)}\nEVENT`;
+/** Makes the key that the others need in KEY. */
+export function keyCommand(account: string): string {
+  return `npx --no meterline keys create --account '${account.replaceAll("'", "'\\''")}' --role emitter`;
 }
 
-/** The same as a program. */
-export function producerCode(event: UsageEventInput): string {
-  return `import { Queue } from 'bullmq';
+/**
+ * A here-document with a quoted end, so that the shell changes nothing in it.
+ * @param collectorUrl undefined: it is not known, and is to be in COLLECTOR
+ */
+export function sendCommand(event: UsageEventInput, collectorUrl = '$COLLECTOR'): string {
+  const url = `${collectorUrl}/v0/accounts/${pathPart(event.accountId)}/events`;
+  return `curl -sS "${url}" \\
+  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' --data-binary @- <<'EVENT'
+${JSON.stringify(event)}
+EVENT`;
+}
 
-const queue = new Queue('${QUEUE_NAME}', { connection: { url: process.env.REDIS_URL } });
-await queue.add('usage', ${JSON.stringify(event, null, 2)});
-await queue.close();`;
+/** The same as a program; the emitter gives each event its id and its time. */
+export function producerCode({ eventId: _, timestamp: __, ...event }: UsageEventInput, collectorUrl?: string): string {
+  const url = collectorUrl === undefined ? 'process.env.COLLECTOR' : `'${collectorUrl}'`;
+  return `import { openEmitter } from '@meterline/emitter';
+
+const meter = await openEmitter({ url: ${url}, apiKey: process.env.KEY });
+meter.record(${JSON.stringify(event, null, 2)});
+await meter.close();`;
+}
+
+/** Without the characters that a shell gives a meaning in double quotes or at its prompt. */
+function pathPart(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** 48 bits of milliseconds, then the version, the variant and random bits. Source: RFC 9562, section 5.7. */

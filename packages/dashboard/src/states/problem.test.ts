@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseUsageEvent } from '@meterline/catalog';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
-import { firstEvent, producerCode, sendCommand } from './first-event.js';
+import { firstEvent, keyCommand, producerCode, sendCommand } from './first-event.js';
 import { problemOf, retryDelay, shouldRetry } from './problem.js';
 
 const failure = (status: number, code = 'some_code', retryAfter?: number) =>
@@ -72,12 +72,17 @@ describe('the first event', () => {
   });
 
   it('is sent by a command that leaves every name alone', () => {
-    const [command, json, end] = sendCommand(event).split('\n');
-    expect([command, end]).toEqual(["npx --no meterline emit - <<'EVENT'", 'EVENT']);
+    const [command, _headers, json, end] = sendCommand(event, 'https://collector.example.com').split('\n');
+    expect([command, end]).toEqual([
+      'curl -sS "https://collector.example.com/v0/accounts/o%27hara%20%26%20co/events" \\',
+      'EVENT',
+    ]);
     expect(JSON.parse(json ?? '')).toEqual(event);
+    expect(keyCommand("o'hara & co")).toContain("--account 'o'\\''hara & co' ");
   });
 
-  it('is sent by code that names the queue', () => {
-    expect(producerCode(event)).toContain("new Queue('usage-events'");
+  it('is sent to where a variable says, when the page does not know the collector', () => {
+    expect(sendCommand(event)).toContain('curl -sS "$COLLECTOR/v0/accounts/');
+    expect(producerCode(event)).toContain('url: process.env.COLLECTOR,');
   });
 });

@@ -1,6 +1,6 @@
 /**
  * What the demo account uses: three months of made-up history that goes on hour by hour, and live traffic from the real
- * trace. Everything goes through the emitter, like any runtime's events. Events of an hour have the same ids at every
+ * trace. Everything goes through the emitter to the collector, like any runtime's events. Events of an hour have the same ids at every
  * start, so that sending an hour twice adds nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -52,10 +52,12 @@ export async function writeDemoState({ file, databaseId }: DemoProgress, state: 
 }
 
 export interface DemoOptions {
-  /** The same Redis, as who sends events and as who may see the queue. */
-  readonly redis: Readonly<Record<'producer' | 'operator', string>>;
-  readonly queuePrefix: string;
+  readonly collectorUrl: string;
+  /** Of the account, with the role emitter. */
+  readonly emitterKey: string;
   readonly account: string;
+  /** Where the events then wait: the address of Redis is that of a user who may see the queue. */
+  readonly queue: { readonly url: string; readonly prefix: string };
   readonly progress: DemoProgress;
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be sent. */
@@ -79,11 +81,11 @@ export class Demo {
 
   /** Resolves when the history has been stored, or after a minute. */
   static async start(options: DemoOptions): Promise<Demo> {
-    const { redis, queuePrefix, account, progress, say } = options;
+    const { collectorUrl, emitterKey, account, progress, say } = options;
     const now = Date.now();
     const [state, live] = await Promise.all([readDemoState(progress, now), LiveTraffic.open(account, now)]);
     const onProblem = ({ message }: { message: string }) => say(`The demo: ${message}`);
-    const meter = await openEmitter({ url: redis.producer, queuePrefix, onProblem });
+    const meter = await openEmitter({ url: collectorUrl, apiKey: emitterKey, onProblem });
     const demo = new Demo(options, meter, state, live);
     try {
       await demo.#catchUp(now);
@@ -112,8 +114,9 @@ export class Demo {
 
   /** Resolves when the workers have taken everything, or after a minute. */
   async #stored(): Promise<void> {
-    const { redis, queuePrefix: prefix, stop, say } = this.#options;
-    const queue = new Queue(QUEUE_NAME, { connection: { url: redis.operator }, prefix });
+    const { stop, say } = this.#options;
+    const { url, prefix } = this.#options.queue;
+    const queue = new Queue(QUEUE_NAME, { connection: { url }, prefix });
     const deadline = Date.now() + HISTORY_DEADLINE_MS;
     try {
       while (!stop.aborted) {

@@ -1,6 +1,7 @@
 /** The secrets that a local stack makes once and keeps in its data directory. */
 import { randomBytes } from 'node:crypto';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { isDeepStrictEqual } from 'node:util';
+import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { readPrivateFile, writePrivateFile } from '../private-file.js';
@@ -9,9 +10,22 @@ const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
 
 const secretSchema = z.object({ cursorSecret: z.string().min(32) });
-const keysSchema = z.object({ account: z.string(), adminKey: z.string(), memberKey: z.string() });
+/** The roles, by the name that the key of each has in `local.json`. */
+const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const satisfies Record<
+  string,
+  KeyRole
+>;
+type KeyName = keyof typeof KEYS;
 
-export type LocalKeys = z.output<typeof keysSchema>;
+/** A file of an earlier release lacks some. */
+const keysSchema = z.object({
+  account: z.string(),
+  adminKey: z.string().optional(),
+  memberKey: z.string().optional(),
+  emitterKey: z.string().optional(),
+});
+
+export type LocalKeys = Readonly<Record<'account' | KeyName, string>>;
 
 /** The same at every start, so that a cursor outlives a restart as it does in production. */
 export async function ensureCursorSecret(file: string): Promise<string> {
@@ -24,7 +38,7 @@ export async function ensureCursorSecret(file: string): Promise<string> {
 
 /**
  * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
- * creation; new ones are made if this Redis does not know them or they were revoked.
+ * creation; a new one is made of each that this Redis does not know or that was revoked.
  */
 export async function ensureKeys(redisUrl: string, file: string, now: Date): Promise<LocalKeys> {
   const redis = new Redis(redisUrl, { lazyConnect: true });
@@ -32,13 +46,18 @@ export async function ensureKeys(redisUrl: string, file: string, now: Date): Pro
     await redis.connect();
     const store = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
     const kept = await readPrivateFile(file, keysSchema);
-    if (kept && (await store.authenticate(kept.adminKey, now)) && (await store.authenticate(kept.memberKey, now)))
-      return kept;
-
-    const create = (role: 'admin' | 'member') =>
-      store.create({ account: LOCAL_ACCOUNT, role, clientId: CLIENT_ID }, now).then(({ key }) => key);
-    const keys = { account: LOCAL_ACCOUNT, adminKey: await create('admin'), memberKey: await create('member') };
-    await writePrivateFile(file, keys);
+    const ensure = async (name: KeyName) => {
+      const key = kept?.[name];
+      if (key !== undefined && (await store.authenticate(key, now))) return key;
+      return (await store.create({ account: LOCAL_ACCOUNT, role: KEYS[name], clientId: CLIENT_ID }, now)).key;
+    };
+    const keys = {
+      account: LOCAL_ACCOUNT,
+      adminKey: await ensure('adminKey'),
+      memberKey: await ensure('memberKey'),
+      emitterKey: await ensure('emitterKey'),
+    };
+    if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
     return keys;
   } finally {
     redis.disconnect();

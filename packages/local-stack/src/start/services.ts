@@ -9,15 +9,18 @@ const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url))
 const READY_DEADLINE_MS = 60_000;
 const PROBE_TIMEOUT_MS = 5_000;
 
-const USUAL_API_PORT = 8080;
 const EVERY_ADDRESS = '0.0.0.0';
 
 /**
  * NODE_OPTIONS of each service, as in the Dockerfile, unless the environment sets them. Of what the ingest worker holds
  * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up next to them; with this limit it
- * collects earlier, at no measurable cost.
+ * collects earlier, at no measurable cost. A collector that receives as much as it may at once needs some 400 MB.
  */
-export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '', collector: '' } as const;
+export const NODE_OPTIONS = {
+  ingest: '--max-old-space-size=1024',
+  query: '',
+  collector: '--max-old-space-size=1024',
+} as const;
 
 export interface ServiceOptions {
   /** The name of its folder in `services`. */
@@ -61,18 +64,30 @@ async function requireOk(url: URL): Promise<void> {
   if (!response.ok) throw new Error(`${url.href} answers ${response.status}`);
 }
 
+export interface PortChoice {
+  /** What listens there, as in "the API". */
+  readonly listener: string;
+  /** Asks for a port. */
+  readonly variable: string;
+  readonly wanted: number | undefined;
+  readonly usual: number;
+}
+
 /**
- * The port of the API: the one asked for, or else the usual one, or else any that is free.
+ * The port asked for, or else the usual one, or else any that is free.
  *
  * @throws LocalStackError `port_in_use` if the one asked for is
  */
-export async function chooseApiPort(wanted: number | undefined, say: (line: string) => void): Promise<number> {
+export async function choosePort(
+  { listener, variable, wanted, usual }: PortChoice,
+  say: (line: string) => void,
+): Promise<number> {
   if (wanted !== undefined) {
-    await requireFreePort(wanted, 'PORT');
+    await requireFreePort(wanted, variable);
     return wanted;
   }
-  if ((await isPortFree(USUAL_API_PORT)) && (await isPortFree(USUAL_API_PORT, EVERY_ADDRESS))) return USUAL_API_PORT;
+  if ((await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;
   const port = await findFreePort();
-  say(`Port ${USUAL_API_PORT} is in use; the API listens on ${port}.`);
+  say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
   return port;
 }

@@ -9,15 +9,16 @@ export const DEFAULT_DATA_DIR = '.meterline';
 
 export const HELP = `Usage: npm start [-- --no-demo]
 
-Runs Meterline on this machine: ClickHouse, Redis, the ingest and the query service, and a demo that plays traffic.
+Runs Meterline on this machine: ClickHouse, Redis, the three services, and a demo that plays traffic.
 
   --no-demo   start empty: neither history nor live traffic
   --help      show this
 
   PORT                where the API listens (8080, or any free port if that is taken)
+  COLLECTOR_PORT      where events are sent to over HTTP (8081, or any free port if that is taken)
   METERLINE_DATA_DIR  where data and logs are kept (.meterline)
   CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
-  REDIS_URL           use this Redis instead of a local one`;
+  REDIS_URL           use this Redis instead of a local one; it needs appendonly yes and appendfsync always`;
 
 /** The environment or the command line cannot be used; the message says in one line what is wrong. */
 export class UsageError extends Error {
@@ -58,6 +59,8 @@ const environment = z.object({
   QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
   /** Unset: 8080, or any free port if that is taken. */
   PORT: wholeNumberVariable(1, 65_535).optional(),
+  /** Unset: 8081, or any free port if that is taken. */
+  COLLECTOR_PORT: wholeNumberVariable(1, 65_535).optional(),
   /** Unset: a random one, kept in the data directory. */
   CURSOR_SECRET: z.string().optional(),
 });

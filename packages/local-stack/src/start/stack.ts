@@ -10,13 +10,18 @@ import { type RunningRedis, startRedis } from '../engine/redis.js';
 import type { RedisUser } from '../engine/redis-users.js';
 import { writePrivateFile } from '../private-file.js';
 import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
-import { chooseApiPort, startService } from './services.js';
+import { choosePort, startService } from './services.js';
 import type { Env } from './settings.js';
 import { Supervised } from './supervised.js';
+
+const API = { listener: 'the API', variable: 'PORT', usual: 8080 } as const;
+const COLLECTOR = { listener: 'the collector', variable: 'COLLECTOR_PORT', usual: 8081 } as const;
 
 /** Where a running stack is; the content of `local.json`. */
 export interface StackAddresses extends LocalKeys {
   readonly apiUrl: string;
+  /** Where events are sent to over HTTP. */
+  readonly collectorUrl: string;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
   readonly clickhouseUser: string;
@@ -69,7 +74,9 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const localFile = directory.file('local.json');
   // A stack that was killed has left one, with addresses that no longer answer.
   await rm(localFile, { force: true });
-  const port = await chooseApiPort(env.PORT, say);
+  const port = await choosePort({ ...API, wanted: env.PORT }, say);
+  const collectorPort = await choosePort({ ...COLLECTOR, wanted: env.COLLECTOR_PORT }, say);
+  const collectorUrl = `http://${LOOPBACK}:${collectorPort}`;
 
   const clickhouse = givenClickHouse(env) ?? (await superviseClickHouse(session, directory, env, say));
   stop.throwIfAborted();
@@ -96,10 +103,28 @@ export async function startStack(session: Session, options: StackOptions): Promi
     REDIS_URL: redis.query,
     PORT: String(port),
     ADMIN_PORT: String(queryAdminPort),
+    COLLECTOR_URL: collectorUrl,
     CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
   };
   const query = { name: 'query', env: queryEnv, directory, url: apiUrl, readyPath: '/readyz' } as const;
   session.add(await Supervised.start('The query service', () => startService(query), say));
+  stop.throwIfAborted();
+
+  const collectorAdminPort = await findFreePort();
+  const collectorEnv = {
+    ...serviceEnv,
+    REDIS_URL: redis.collector,
+    PORT: String(collectorPort),
+    ADMIN_PORT: String(collectorAdminPort),
+  };
+  const collector = {
+    name: 'collector',
+    env: collectorEnv,
+    directory,
+    url: collectorUrl,
+    readyPath: '/readyz',
+  } as const;
+  session.add(await Supervised.start('The collector', () => startService(collector), say));
   stop.throwIfAborted();
 
   const keys = await ensureKeys(redis.operator, directory.file('keys.json'), new Date());
@@ -108,13 +133,15 @@ export async function startStack(session: Session, options: StackOptions): Promi
       file: directory.file('demo-history.json'),
       databaseId: await databaseIdOf(warehouseOptions(clickhouse.migrate, 'meterline-demo')),
     };
-    const queuePrefix = env.QUEUE_PREFIX;
-    session.add(await Demo.start({ redis, queuePrefix, account: keys.account, progress, say, stop }));
+    const { account, emitterKey } = keys;
+    const queue = { url: redis.operator, prefix: env.QUEUE_PREFIX };
+    session.add(await Demo.start({ collectorUrl, emitterKey, queue, account, progress, say, stop }));
     stop.throwIfAborted();
   }
 
   const addresses = {
     apiUrl,
+    collectorUrl,
     redisUrl: redis.person,
     clickhouseUrl: clickhouse.person.CLICKHOUSE_URL,
     clickhouseUser: clickhouse.person.CLICKHOUSE_USER,
@@ -124,7 +151,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  const metricsUrls = [ingestPort, queryAdminPort].map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
+  const adminPorts = [ingestPort, queryAdminPort, collectorAdminPort];
+  const metricsUrls = adminPorts.map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
   return { addresses, metricsUrls };
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -14,6 +15,7 @@ jest.setTimeout(300_000);
 const START = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
 const addressesSchema = z.object({
   apiUrl: z.url(),
+  collectorUrl: z.url(),
   redisUrl: z.url(),
   clickhouseUrl: z.url(),
   clickhouseUser: z.literal('meterline'),
@@ -22,10 +24,14 @@ const addressesSchema = z.object({
   account: z.string(),
   adminKey: z.string(),
   memberKey: z.string(),
+  emitterKey: z.string(),
 });
+
+const metricsSchema = z.object({ data: z.array(z.unknown()) });
 
 let dataDir: string;
 let port: number;
+let collectorPort: number;
 let stack: ChildProcess;
 let summary: string;
 
@@ -40,13 +46,14 @@ afterAll(async () => {
 
 /** Starts the stack that the tests share, on another port each time. */
 async function startStack(): Promise<void> {
-  port = await findFreePort();
+  [port, collectorPort] = await Promise.all([findFreePort(), findFreePort()]);
   stack = spawnStart();
   summary = await said(stack, 'Ctrl-C stops everything');
 }
 
 function spawnStart(): ChildProcess {
-  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: String(port), REDIS_URL: '', CLICKHOUSE_URL: '' };
+  const ports = { PORT: String(port), COLLECTOR_PORT: String(collectorPort) };
+  const env = { ...process.env, ...ports, METERLINE_DATA_DIR: dataDir, REDIS_URL: '', CLICKHOUSE_URL: '' };
   return spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -77,8 +84,8 @@ async function readAddresses() {
   return addressesSchema.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8')));
 }
 
-async function portsFree(addresses: { apiUrl: string; redisUrl: string; clickhouseUrl: string }): Promise<boolean> {
-  const urls = [addresses.apiUrl, addresses.redisUrl, addresses.clickhouseUrl];
+async function portsFree(addresses: Awaited<ReturnType<typeof readAddresses>>): Promise<boolean> {
+  const urls = [addresses.apiUrl, addresses.collectorUrl, addresses.redisUrl, addresses.clickhouseUrl];
   const free = await Promise.all(urls.map((url) => isPortFree(Number(new URL(url).port))));
   return free.every(Boolean);
 }
@@ -107,9 +114,10 @@ describe('npm start', () => {
   it('says where everything is, on the loopback address alone', async () => {
     const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
     const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
-    expect(pages.map((page) => /meterline_(jobs_taken|http_request)/.exec(page)?.[1])).toEqual([
-      'jobs_taken',
-      'http_request',
+    expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
+      'ingest',
+      'query',
+      'collector',
     ]);
     const addresses = await readAddresses();
     expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
@@ -118,6 +126,26 @@ describe('npm start', () => {
     ]);
     expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
     expect(await onlyOnLoopback(port)).toBe(true);
+    expect(await onlyOnLoopback(Number(new URL(addresses.collectorUrl).port))).toBe(true);
+  });
+
+  it('stores and prices what the printed command sends', async () => {
+    const { collectorUrl, emitterKey, apiUrl, account, adminKey } = await readAddresses();
+    const body = /-d '(.*)'/.exec(summary)?.[1] ?? '';
+    const sent = await fetch(`${collectorUrl}/v0/accounts/${account}/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emitterKey}`, 'content-type': 'application/json', connection: 'close' },
+      body,
+    });
+    expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
+    const question = /'(http\S+metrics\?\S+)'/.exec(summary)?.[1] ?? '';
+    const groups = async () => {
+      const answer = await fetch(question, { headers: { authorization: `Bearer ${adminKey}`, connection: 'close' } });
+      return metricsSchema.parse(await answer.json()).data;
+    };
+    expect(question).toContain(apiUrl);
+    while ((await groups()).length === 0) await sleep(100);
+    expect(await groups()).toMatchObject([{ resourceName: 'my-agent', summary: { cost: 0.00014375 } }]);
   });
 
   it('lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
@@ -132,7 +160,12 @@ describe('npm start', () => {
 
     const redis = new Redis(redisUrl);
     const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
-    expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(['default', 'query', 'worker']);
+    expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual([
+      'collector',
+      'default',
+      'query',
+      'worker',
+    ]);
     expect(await redis.acl('LOG')).toEqual([]);
     redis.disconnect();
   });
@@ -157,11 +190,11 @@ describe('npm start', () => {
   });
 
   it('keeps its keys over a restart, also after it was killed', async () => {
-    const { adminKey } = await readAddresses();
+    const { adminKey, emitterKey } = await readAddresses();
     stack.kill('SIGKILL');
     await once(stack, 'exit');
     await startStack();
-    expect((await readAddresses()).adminKey).toBe(adminKey);
+    expect(await readAddresses()).toMatchObject({ adminKey, emitterKey });
   });
 
   it('leaves only data behind when a signal stops it', async () => {

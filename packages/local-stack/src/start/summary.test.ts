@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { parseUsageEvent } from '@meterline/catalog';
 import { summarize } from './summary.js';
 
 const STACK = {
   addresses: {
     apiUrl: 'http://127.0.0.1:8080',
+    collectorUrl: 'http://127.0.0.1:8081',
     redisUrl: 'redis://127.0.0.1:1',
     clickhouseUrl: 'http://127.0.0.1:2',
     clickhouseUser: 'meterline',
@@ -12,6 +15,7 @@ const STACK = {
     account: 'demo',
     adminKey: 'mlk_admin',
     memberKey: 'mlk_member',
+    emitterKey: 'mlk_emitter',
   },
   metricsUrls: ['http://127.0.0.1:3/metrics', 'http://127.0.0.1:4/metrics'],
 };
@@ -37,9 +41,17 @@ describe('what npm start says', () => {
     );
   });
 
-  it('tells how to send events when nothing else does', () => {
-    expect(summarize(STACK, { dataDir: USUAL, demo: true, now: NOW })).not.toContain('npx meterline emit');
-    expect(summarize(STACK, { dataDir: USUAL, demo: false, now: NOW })).toContain('npx meterline emit FILE');
+  it('tells how to send an event, with the key that may do that alone', () => {
+    const told = summarize(STACK, { dataDir: USUAL, demo: false, now: NOW });
+    expect(told).toMatch(/Collector {2}http:\/\/127\.0\.0\.1:8081\n/);
+    const [, key, url, body = ''] =
+      /curl -s -H 'Authorization: Bearer (\w+)' -H 'Content-Type: application\/json' \\\n +'(\S+)' \\\n +-d '(.*)'\n/.exec(
+        told,
+      ) ?? [];
+    expect([key, url]).toEqual(['mlk_emitter', 'http://127.0.0.1:8081/v0/accounts/demo/events']);
+    expect(parseUsageEvent({ accountId: 'demo', ...JSON.parse(body), eventId: randomUUID() }, NOW.getTime()).ok).toBe(
+      true,
+    );
   });
 
   it('tells where the command must look when that is not the usual place', () => {

@@ -10,21 +10,37 @@ export interface SummaryOptions {
 
 /** What `npm start` prints when the stack runs. The commands can be pasted as they are. */
 export function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
-  const { apiUrl, account, adminKey } = addresses;
+  const { apiUrl, collectorUrl, account, adminKey, emitterKey } = addresses;
   const { dataDir, demo, now } = options;
   const day = now.toISOString().slice(0, 10);
   const nextDay = new Date(Date.parse(day) + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+  const event = {
+    eventId: 'my-first-event',
+    workspace: 'production',
+    resourceType: 'agent',
+    resourceName: 'my-agent',
+    billingDimension: 'agent_compute_runtime_gbs',
+    usage: '12.5',
+    timestamp: `${now.toISOString().slice(0, 19)}Z`,
+  };
   const query = `startTime=${day}T00:00:00Z&endTime=${nextDay}T00:00:00Z&groupBy=resource_name`;
   return `
 Meterline is running.
 
   Web page   ${apiUrl}/
   API        ${apiUrl}
+  Collector  ${collectorUrl}
   Account    ${account}
   Admin key  ${adminKey}
   Data, logs ${dataDir.path}
   Metrics    ${metricsUrls.join('\n             ')}
-${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}${demo ? '' : HOW_TO_SEND}
+${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
+Send an event${demo ? '' : ', for the account is empty'}:
+
+  curl -s -H 'Authorization: Bearer ${emitterKey}' -H 'Content-Type: application/json' \\
+    '${collectorUrl}/v0/accounts/${account}/events' \\
+    -d '${JSON.stringify(event)}'
+
 What did the account use today, and what did it cost?
 
   curl -s -H 'Authorization: Bearer ${adminKey}' \\
@@ -33,12 +49,6 @@ What did the account use today, and what did it cost?
 Ctrl-C stops everything; the data stays.
 `;
 }
-
-const HOW_TO_SEND = `
-It is empty. To send it events, a JSON object a line:
-
-  npx meterline emit FILE
-`;
 
 function forOtherTerminals(path: string): string {
   return `
