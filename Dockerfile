@@ -49,6 +49,7 @@ FROM runtime AS collector
 COPY --from=build /app/services/collector/dist services/collector/dist
 COPY --from=build /app/packages/dashboard/dist/page packages/dashboard/dist/page
 EXPOSE 8081
+ENV NODE_OPTIONS=--max-old-space-size=1024
 CMD ["node", "services/collector/dist/main.js"]
 
 FROM runtime AS cli

@@ -40,10 +40,10 @@ describe('the Dockerfile', () => {
     expect(await readFile(`${ROOT}services/${service}/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
   });
 
-  it('runs the ingest worker as npm start does', async () => {
+  it.each(['ingest', 'collector'] as const)('runs the %s service as npm start does', async (name) => {
     const dockerfile = await readFile(`${ROOT}Dockerfile`, 'utf8');
     expect(dockerfile).toContain(
-      `ENV NODE_OPTIONS=${NODE_OPTIONS.ingest}\nCMD ["node", "services/ingest/dist/main.js"]\n`,
+      `ENV NODE_OPTIONS=${NODE_OPTIONS[name]}\nCMD ["node", "services/${name}/dist/main.js"]\n`,
     );
   });
 
@@ -63,6 +63,7 @@ const composeFile = z.object({
       command: z.array(z.string()).optional(),
       depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
       volumes: z.array(z.string()).optional(),
+      ports: z.array(z.string()).optional(),
       environment: z.record(z.string(), z.string()),
     }),
   ),
@@ -72,7 +73,7 @@ describe('docker-compose.yml', () => {
   const read = async () =>
     composeFile.parse(parse(await readFile(`${ROOT}docker-compose.yml`, 'utf8'), { merge: true })).services;
 
-  it.each(['clickhouse', 'redis', 'migrate', 'ingest', 'query', 'cli'])(
+  it.each(['clickhouse', 'redis', 'migrate', 'ingest', 'query', 'collector', 'cli'])(
     'gives %s no right that it does not need',
     async (name) => {
       const { read_only, user, cap_drop, security_opt } = (await read())[name] ?? {};
@@ -87,7 +88,7 @@ describe('docker-compose.yml', () => {
 
   it('gives each service its own user of Redis, whose password takes the place of that in redis/users.conf', async () => {
     const services = await read();
-    const users = { ingest: 'worker', query: 'query', cli: 'operator' };
+    const users = { ingest: 'worker', query: 'query', collector: 'collector', cli: 'operator' };
     for (const [name, user] of Object.entries(users)) {
       const variable = `REDIS_${user.toUpperCase()}_PASSWORD`;
       expect(services[name]?.environment['REDIS_URL']).toBe(`redis://${user}:\${${variable}}@redis:6379`);
@@ -119,6 +120,23 @@ describe('docker-compose.yml', () => {
       ['ingest', 'query', 'operator', 'migrate'].map((user) => [user, `CLICKHOUSE_${user.toUpperCase()}_PASSWORD`]),
     );
     for (const [, variable = ''] of inFile) expect(environment[variable]).toMatch(new RegExp(`^\\$\\{${variable}:\\?`));
+  });
+
+  it('gives the collector no way to ClickHouse, and publishes it where the page says', async () => {
+    const { collector, query } = await read();
+    expect(Object.keys(collector?.environment ?? {}).filter((name) => name.startsWith('CLICKHOUSE'))).toEqual([]);
+    const { PORT } = collector?.environment ?? {};
+    expect(collector?.ports).toEqual([`${PORT}:${PORT}`]);
+    expect(query?.environment['COLLECTOR_URL']).toBe(`\${COLLECTOR_URL:-http://localhost:${PORT}}`);
+  });
+
+  it('sets every password that it asks for in the commands above it and in the README', async () => {
+    const compose = await readFile(`${ROOT}docker-compose.yml`, 'utf8');
+    const asked = new Set([...compose.matchAll(/\$\{(\w+)_PASSWORD:\?/g)].map(([, name]) => name));
+    for (const text of [compose, await readFile(`${ROOT}README.md`, 'utf8')]) {
+      const loop = /for name in ((?:\w+|[\s\\#])+); do/.exec(text)?.[1] ?? '';
+      expect(new Set(loop.match(/\w+/g))).toEqual(asked);
+    }
   });
 
   it('migrates before a service starts', async () => {

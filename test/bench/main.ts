@@ -6,6 +6,7 @@
  * It starts its own servers and services in a new folder and removes all of them at the end, also on Ctrl-C.
  */
 import type { Bench } from './bench.js';
+import { collector } from './collector.js';
 import { dashboard } from './dashboard.js';
 import { emitter } from './emitter.js';
 import type { Figure } from './figure.js';
@@ -27,6 +28,7 @@ import { Site } from './site.js';
 /** The footprint runs before the load, which adds unsealed events, and after the others, whose memory it reports. */
 const BENCHES: readonly Bench[] = [
   emitter,
+  collector,
   ingestBatches,
   ingestSingles,
   freshness,

@@ -1,7 +1,7 @@
 /** The run's own servers and services, in a new folder. All are removed at the end. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { type LocalStack, type RunningClickHouse, startLocalStack } from '@meterline/local-stack';
 import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
 import type { Queue } from 'bullmq';
@@ -12,6 +12,7 @@ import {
   NO_LIMITS,
   type ServiceEnvironment,
   type ServiceProcess,
+  startCollector,
   startIngest,
   startQuery,
 } from '../services.js';
@@ -21,6 +22,14 @@ import { type Script, startScript } from './script.js';
 import { openQueue } from './usage-queue.js';
 
 const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
+
+const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
+  COLLECTOR_ACCOUNT_RATE: '1000000',
+  COLLECTOR_ACCOUNT_BURST: '1000000',
+  COLLECTOR_CALLER_RATE: '1000000',
+  COLLECTOR_CALLER_BURST: '1000000',
+  COLLECTOR_MAX_BYTES: '1000000000',
+};
 
 export type Say = (line: string) => void;
 
@@ -127,6 +136,16 @@ export class Site {
     }
   }
 
+  /** Runs a collector during the work, without limits for its callers. */
+  async withCollector<T>(environment: ServiceEnvironment, work: (collector: HttpProcess) => Promise<T>): Promise<T> {
+    const collector = await startCollector({ ...this.#servers(), ...COLLECTOR_WITHOUT_LIMITS, ...environment });
+    try {
+      return await work(collector);
+    } finally {
+      await collector.stop();
+    }
+  }
+
   /** Runs a file of this folder as a separate process during the work. */
   async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
     const script = startScript(file, args);
@@ -146,12 +165,12 @@ export class Site {
     return queue;
   }
 
-  /** The text of an admin's key for the account; each client has its own limit for stored pages. */
-  async createKey(account: string, clientId: string): Promise<string> {
+  /** The text of a key for the account; each client has its own limit for stored pages. */
+  async createKey(account: string, clientId: string, role: KeyRole = 'admin'): Promise<string> {
     const redis = new Redis(this.redisUrl);
     try {
       const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
-      return (await keys.create({ account, role: 'admin', clientId }, new Date())).key;
+      return (await keys.create({ account, role, clientId }, new Date())).key;
     } finally {
       redis.disconnect();
     }

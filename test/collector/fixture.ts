@@ -43,6 +43,8 @@ export async function startCollectorSite(
   const queuePrefix = uniquePrefix();
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
   const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: queuePrefix });
+  // A test may kill Redis.
+  for (const client of [queue, redis]) client.on('error', () => undefined);
   const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
   const service = await startCollector({ REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, ...env });
   const key = async (account: string, role: KeyRole) =>

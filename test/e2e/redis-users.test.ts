@@ -1,4 +1,4 @@
-/** redis/users.conf: each user can do its work, and a producer can do nothing but enqueue. */
+/** redis/users.conf: each user can do its work; producers and collectors can do nothing else. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,16 +84,26 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
   expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
 });
 
-describe('a producer', () => {
+describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
+  let own: Redis;
+  let ownQueue: Queue;
   let jobId: string;
   beforeAll(async () => {
-    jobId = String((await queue.add('usage', { events: [SECRET] })).id);
+    own = new Redis(urlOf(user));
+    ownQueue = new Queue(QUEUE_NAME, { connection: { url: urlOf(user) } });
+    jobId = String((await ownQueue.add('usage', { events: [SECRET] })).id);
+  });
+  afterAll(async () => {
+    await ownQueue.close();
+    own.disconnect();
   });
 
   it.each<[string, string[]]>([
-    ['write an API key', ['HSET', 'meterline:key:x', 'account', 'acme']],
-    ['write an API key with a script', ['EVAL', "return redis.call('HSET', 'meterline:key:x', 'a', 'b')", '0']],
-    ['read an API key', ['HGET', 'meterline:key:x', 'account']],
+    ['write an account', ['HSET', 'meterline:account:globex', 'name', 'x']],
+    ['write one with a script', ['EVAL', "return redis.call('HSET', 'meterline:account:globex', 'name', 'x')", '0']],
+    ['list API keys', ['ZRANGE', 'meterline:api-keys', '0', '-1']],
+    ['list those of an account', ['HGETALL', 'meterline:api-keys-of:acme']],
+    ['lift the limits of the API', ['HSET', 'meterline:limits:account:acme', 'a', 'b']],
     ['list keys', ['KEYS', '*']],
     ['scan', ['SCAN', '0']],
     ['read a job', ['HGETALL', 'bull:usage-events:JOB']],
@@ -107,7 +117,7 @@ describe('a producer', () => {
     ['write to another queue', ['LPUSH', 'bull:meterline-sealing:wait', '1']],
     ['empty the database', ['FLUSHALL']],
     ['change the configuration', ['CONFIG', 'SET', 'maxmemory', '1mb']],
-    ['give itself rights', ['ACL', 'SETUSER', 'producer', '+@all']],
+    ['give itself rights', ['ACL', 'SETUSER', user, '+@all']],
     ['watch others', ['MONITOR']],
     ['end others', ['CLIENT', 'KILL', 'TYPE', 'normal']],
     ['flush scripts', ['SCRIPT', 'FLUSH']],
@@ -115,23 +125,32 @@ describe('a producer', () => {
     ['write a copy of the data', ['REPLICAOF', '127.0.0.1', '1']],
     ['publish', ['PUBLISH', 'meterline', 'x']],
   ])('cannot %s', async (_, [name = '', ...args]) => {
-    const refused = producer.call(name, ...args.map((argument) => argument.replace('JOB', jobId)));
+    const refused = own.call(name, ...args.map((argument) => argument.replace('JOB', jobId)));
     await expect(refused).rejects.toThrow(/NOPERM|The user executing the script can't/);
   });
 
   it.each<[string, () => Promise<unknown>]>([
-    ['drain', () => queue.drain()],
-    ['obliterate', () => queue.obliterate({ force: true })],
-    ['clean', () => queue.clean(0, 10, 'wait')],
-    ['remove', () => queue.remove(jobId)],
-    ['getJob', () => queue.getJob(jobId)],
-    ['getJobs', () => queue.getJobs()],
+    ['drain', () => ownQueue.drain()],
+    ['obliterate', () => ownQueue.obliterate({ force: true })],
+    ['clean', () => ownQueue.clean(0, 10, 'wait')],
+    ['remove', () => ownQueue.remove(jobId)],
+    ['getJob', () => ownQueue.getJob(jobId)],
+    ['getJobs', () => ownQueue.getJobs()],
   ])('cannot use %s of BullMQ', async (_, call) => {
     await expect(call()).rejects.toThrow(/NOPERM|The user executing the script can't/);
   });
 
   it('has left the job as it was', async () => {
     expect(await owner.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
-    expect(await owner.exists('meterline:key:x')).toBe(0);
+    expect(await owner.exists('meterline:account:globex')).toBe(0);
   });
+});
+
+it.each<[string, string[]]>([
+  ['read an API key', ['HGETALL', 'meterline:api-key:x']],
+  ['write one', ['HSET', 'meterline:api-key:x', 'account', 'acme']],
+  ["count a collector's requests", ['HSET', 'meterline:collector:limits:account:acme', 'a', 'b']],
+  ['read the configuration', ['CONFIG', 'GET', 'appendonly']],
+])('a producer cannot %s', async (_, [name = '', ...args]) => {
+  await expect(producer.call(name, ...args)).rejects.toThrow(/NOPERM/);
 });

@@ -10,12 +10,11 @@ import { type Ground, playRound } from './round.js';
 const WITHIN_MS = 110_000;
 const PLAYED: readonly (readonly [fault: string, door: Door, hasSpool: boolean])[] = [
   ['killed', 'queue', true],
-  ['killed', 'queue', false],
+  ['killed', 'collector', false],
   ['cut-off-and-killed', 'collector', true],
   ['frozen', 'queue', true],
-  ['cut-off', 'queue', false],
   ['collector-killed', 'collector', false],
-  ['terminated', 'collector', false],
+  ['terminated', 'queue', false],
 ];
 
 let pipeline: Pipeline;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { openPipeline, type Pipeline } from '../e2e/pipeline.js';
-import { killServices, startIngest, startQuery } from '../services.js';
+import { killServices, startCollector, startIngest, startQuery } from '../services.js';
 import { parseExpression } from './expressions.js';
 import { adminUrl } from './scrape.js';
 
@@ -27,7 +27,11 @@ let series: ReadonlySet<string>;
 beforeAll(async () => {
   pipeline = await openPipeline();
   const env = { ...pipeline.env, ADMIN_PORT: '0' };
-  const services = await Promise.all([startIngest(env), startQuery({ ...env, CURSOR_SECRET: 'x'.repeat(32) })]);
+  const services = await Promise.all([
+    startIngest(env),
+    startQuery({ ...env, CURSOR_SECRET: 'x'.repeat(32) }),
+    startCollector(env),
+  ]);
   pages = await Promise.all(services.map(async (service) => text(`${await adminUrl(service)}/metrics`)));
   metrics = pages.flatMap(declaredMetrics);
   series = new Set(metrics.flatMap(({ name, kind }) => (SUFFIXES[kind] ?? ['']).map((suffix) => `${name}${suffix}`)));

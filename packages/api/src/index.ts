@@ -52,7 +52,7 @@ export {
   unauthorized,
   unavailable,
 } from './http/errors.js';
-export { fullRedis, type ReadinessCheck } from './http/health.js';
+export { fullRedis, type ReadinessCheck, UnfitServer } from './http/health.js';
 export {
   type ParameterRules,
   QueryParameters,

@@ -100,7 +100,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log))),
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
-      checks: [{ server: 'Redis', check: () => durability.require() }],
+      checks: [{ server: 'Redis', check: () => redis.ping().then(() => durability.require()) }],
       store: (events, size) => gathering.add(events, size),
       book,
       bytes,

@@ -12,10 +12,15 @@ export const healthRoute: RequestHandler = (_request, response) => {
 
 export interface ReadinessCheck {
   readonly server: string;
-  /** Rejects when the server does not answer. */
+  /** Rejects when the server does not answer, or with {@link UnfitServer}. */
   readonly check: () => Promise<unknown>;
   /** What it cannot do although it answers; undefined: nothing. Never rejects. */
   readonly limit?: () => Promise<string | undefined>;
+}
+
+/** The server answers, and cannot be used all the same; the message follows its name and says how to fix it. */
+export class UnfitServer extends Error {
+  override readonly name: string = 'UnfitServer';
 }
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -26,17 +31,28 @@ export function readinessRoute(isStopping: () => boolean, checks: readonly Readi
     const outcomes = await Promise.allSettled(
       checks.map(({ server, check }) => inTime(server, check(), CHECK_TIMEOUT_MS)),
     );
-    const away = checks.filter((_, index) => outcomes[index]?.status === 'rejected').map(({ server }) => server);
-    if (away.length > 0) {
-      const causes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-      throw new ApiError(503, 'not_ready', `Not answering: ${away.join(', ')}.`, {
-        details: away.map((server) => ({ server, message: 'does not answer' })),
-        cause: new AggregateError(causes),
-      });
-    }
+    const faults = checks.flatMap(({ server }, index) => {
+      const outcome = outcomes[index];
+      return outcome?.status === 'rejected' ? [{ server, cause: outcome.reason }] : [];
+    });
+    if (faults.length > 0) throw notReady(faults);
     const degraded = await limitsOf(checks);
     response.json({ status: 'ready', ...(degraded.length > 0 && { degraded }) });
   };
+}
+
+function notReady(faults: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
+  const details = faults.map(({ server, cause }) => {
+    return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
+  });
+  const isAway = details.every(({ message }) => message === 'does not answer');
+  const message = isAway
+    ? `Not answering: ${details.map(({ server }) => server).join(', ')}.`
+    : `${details.map(({ server, message: fault }) => `${server} ${fault}`).join('; ')}.`;
+  return new ApiError(503, 'not_ready', message, {
+    details,
+    cause: new AggregateError(faults.map(({ cause }) => cause)),
+  });
 }
 
 async function limitsOf(checks: readonly ReadinessCheck[]): Promise<{ server: string; message: string }[]> {

@@ -70,7 +70,7 @@ function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
     <MessagePanel title="Send the first event">
       <p>
         <strong>{account}</strong> has no usage yet. Events are sent with a key of the role emitter, which can do
-        nothing else; yours can only read.{' '}
+        nothing else; yours cannot send.{' '}
         {role === 'member'
           ? 'The people who run the platform have such keys; show them this page.'
           : 'This makes one, in the folder where Meterline runs:'}
@@ -79,7 +79,7 @@ function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
       {collector.isFetched && (
         <>
           <p>
-            This sends an event, with that key in <code>KEY</code>
+            This sends an event, with such a key in <code>KEY</code>
             {url === undefined && (
               <>
                 {' '}

@@ -14,9 +14,13 @@ const EVERY_ADDRESS = '0.0.0.0';
 /**
  * NODE_OPTIONS of each service, as in the Dockerfile, unless the environment sets them. Of what the ingest worker holds
  * 50 MB are in use; on a large machine Node would let 200 MB of garbage pile up next to them; with this limit it
- * collects earlier, at no measurable cost.
+ * collects earlier, at no measurable cost. A collector that receives as much as it may at once needs some 400 MB.
  */
-export const NODE_OPTIONS = { ingest: '--max-old-space-size=1024', query: '', collector: '' } as const;
+export const NODE_OPTIONS = {
+  ingest: '--max-old-space-size=1024',
+  query: '',
+  collector: '--max-old-space-size=1024',
+} as const;
 
 export interface ServiceOptions {
   /** The name of its folder in `services`. */

@@ -42,10 +42,12 @@ export async function readBody(request: IncomingMessage, holding: Holding): Prom
         reject(error);
       }
     };
-    request.on('data', onData);
-    request.once('end', resolve);
-    request.once('close', () => reject(new ClientGone()));
-    request.once('error', () => reject(new ClientGone()));
+    const onEnd = () => {
+      request.off('close', onGone);
+      resolve();
+    };
+    const onGone = () => reject(new ClientGone());
+    request.on('data', onData).once('end', onEnd).once('close', onGone).once('error', onGone);
   });
   return buffer.subarray(0, bytes);
 }

@@ -2,11 +2,12 @@
  * Whether what Redis has answered survives a failure of its machine: it does if Redis writes each command through to its disk
  * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
  */
+import { UnfitServer } from '@meterline/api';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 
 /** How often the configuration is read again, which may change while Redis runs. */
-const KNOWN_FOR_MS = 10_000;
+const KNOWN_FOR_MS = 2_000;
 
 export interface DurabilityOptions {
   /** The connection that events are written on. */
@@ -39,19 +40,10 @@ export class Durability {
     return fault;
   }
 
-  /** To be called before each write. @throws NotDurable, and as {@link fault} */
+  /** To be called before each write. @throws UnfitServer, and as {@link fault} */
   async require(): Promise<void> {
     const fault = await this.fault();
-    if (fault !== undefined) throw new NotDurable(fault);
-  }
-}
-
-/** Redis would take events and might lose them. */
-export class NotDurable extends Error {
-  override readonly name = 'NotDurable';
-
-  constructor(fault: string) {
-    super(`Redis ${fault}`);
+    if (fault !== undefined) throw new UnfitServer(fault);
   }
 }
 

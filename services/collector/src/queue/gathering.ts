@@ -45,8 +45,8 @@ export class Gathering {
       this.#waiting.push({ events, context: context.active(), resolve, reject });
       this.#events += events.length;
       this.#bytes += bytes;
-      if (this.#writing === 0 || this.#events >= maxEvents) this.#flush();
-      else this.#timer ??= setTimeout(() => this.#flush(), holdMs);
+      if (this.#writing === 0 || holdMs === 0 || this.#events >= maxEvents) this.#flush();
+      else this.#timer ??= setTimeout(() => this.#flush(), holdMs).unref();
     });
   }
 

@@ -1,0 +1,28 @@
+import { expect, it } from '@jest/globals';
+import { BytesUnderWay } from './bytes-under-way.js';
+
+const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
+
+it('one account has a quarter, and all together no more than there is', () => {
+  const bytes = new BytesUnderWay(1_000);
+  const first = bytes.open('a');
+  first.take(200);
+  expect(() => bytes.open('a').take(51)).toThrow(refusal(429, 'too_much_under_way'));
+  for (const account of ['b', 'c', 'd']) bytes.open(account).take(250);
+  expect(() => bytes.open('e').take(51)).toThrow(refusal(503, 'server_busy'));
+  expect(bytes.total).toBe(950);
+  first.release();
+  first.release();
+  expect(bytes.total).toBe(750);
+  bytes.open('e').take(250);
+});
+
+it('an answer is held however much there is: its events are durable already', () => {
+  const bytes = new BytesUnderWay(100);
+  const holding = bytes.open('a');
+  holding.become(1_000);
+  expect(bytes.total).toBe(1_000);
+  expect(() => bytes.open('b')).toThrow(refusal(503, 'server_busy'));
+  holding.release();
+  expect(bytes.total).toBe(0);
+});

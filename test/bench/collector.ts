@@ -1,0 +1,120 @@
+/** What the collector takes over HTTP, durably, next to a producer that adds the same events with BullMQ's own `addBulk`. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Queue } from 'bullmq';
+import type { Bench } from './bench.js';
+import { atLeast, type Figure, median, percentile } from './figure.js';
+import { HttpClient } from './http-client.js';
+import { measureInTurn } from './measure.js';
+import { liveEvent } from './usage-queue.js';
+
+const ACCOUNT = 'acme';
+const PREFIX = 'bench-collector';
+const DIRECT_PREFIX = 'bench-direct';
+/** Requests, or jobs, that are under way at once. */
+const AT_ONCE = 64;
+const WARM_MS = 500;
+
+interface Case {
+  readonly eventsPerRequest: number;
+  readonly requests: number;
+  /** Jobs in one `addBulk`. */
+  readonly bulk: number;
+  readonly wanted: number;
+}
+
+const CASES: readonly Case[] = [
+  { eventsPerRequest: 1, requests: 6_000, bulk: 1, wanted: 3 },
+  { eventsPerRequest: 100, requests: 600, bulk: 10, wanted: 0.5 },
+  { eventsPerRequest: 5_000, requests: 16, bulk: 1, wanted: 0.5 },
+];
+
+export const collector: Bench = {
+  name: 'collector',
+  async run({ site }) {
+    const key = await site.createKey(ACCOUNT, 'bench', 'emitter');
+    const queue = site.queue(PREFIX);
+    const direct = site.queue(DIRECT_PREFIX);
+    const figures: Figure[] = [];
+    await site.withCollector({ QUEUE_PREFIX: PREFIX }, async ({ url }) => {
+      for (const item of CASES) {
+        const { eventsPerRequest, wanted } = item;
+        const latencies: number[] = [];
+        const [rates, directRates] = await measureInTurn(
+          () => requestRate(item, `${url}/v0/accounts/${ACCOUNT}/events`, key, queue, latencies),
+          () => addRate(item, direct),
+        );
+        const value = median(rates);
+        const peer = median(directRates);
+        const isOne = eventsPerRequest === 1;
+        figures.push({
+          bench: 'collector',
+          what: `requests of ${eventsPerRequest}`,
+          value,
+          unit: 'events/s',
+          runs: rates,
+          beside: [
+            { what: isOne ? 'a job for each event' : 'the same with addBulk', value: peer, unit: 'events/s' },
+            { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
+          ],
+          reach: atLeast(value / peer, wanted),
+        });
+      }
+    });
+    return figures;
+  },
+};
+
+async function requestRate(
+  { eventsPerRequest, requests }: Case,
+  url: string,
+  key: string,
+  queue: Queue,
+  latencies: number[],
+): Promise<number> {
+  const client = new HttpClient(AT_ONCE);
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const bodies = Array.from({ length: requests }, () => Buffer.from(JSON.stringify(eventsOf(eventsPerRequest))));
+  const started = performance.now();
+  await eachAtOnce(requests, async (index) => {
+    const { status, ms, text } = await client.send(url, headers, bodies[index]);
+    if (status !== 202) throw new Error(`answered with ${status}: ${text.slice(0, 300)}`);
+    latencies.push(ms);
+  });
+  const seconds = (performance.now() - started) / 1000;
+  client.close();
+  await emptied(queue);
+  return (requests * eventsPerRequest) / seconds;
+}
+
+/** What a runtime without a collector does: a job for each request, as many at once. */
+async function addRate({ eventsPerRequest, requests, bulk }: Case, queue: Queue): Promise<number> {
+  const jobs = Array.from({ length: requests }, () => ({
+    name: 'usage',
+    data: eventsPerRequest === 1 ? liveEvent() : { events: eventsOf(eventsPerRequest) },
+  }));
+  const batches = Array.from({ length: Math.ceil(requests / bulk) }, (_, at) => jobs.slice(at * bulk, (at + 1) * bulk));
+  const started = performance.now();
+  await eachAtOnce(batches.length, async (index) => {
+    await queue.addBulk(batches[index] ?? []);
+  });
+  const seconds = (performance.now() - started) / 1000;
+  await emptied(queue);
+  return (requests * eventsPerRequest) / seconds;
+}
+
+function eventsOf(count: number) {
+  return Array.from({ length: count }, () => ({ ...liveEvent(), accountId: ACCOUNT }));
+}
+
+async function eachAtOnce(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    for (let index = next++; index < count; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count) }, lane));
+}
+
+async function emptied(queue: Queue): Promise<void> {
+  await queue.obliterate({ force: true });
+  await delay(WARM_MS);
+}

@@ -1,0 +1,174 @@
+/** The formats and encodings of a body, and bodies that are none of them. */
+import { spawnSync } from 'node:child_process';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventIdOfCloudEvent } from '@meterline/collector';
+import { type CollectorSite, event, eventsAnswer, type SendOptions, startCollectorSite } from './fixture.js';
+
+let site: CollectorSite;
+let account: string;
+let key: string;
+beforeAll(async () => {
+  site = await startCollectorSite();
+  ({ account, key } = await site.account());
+});
+afterEach(() => site.takeJobs());
+afterAll(() => site.stop());
+
+const send = (body: BodyInit, options?: SendOptions) => site.send(account, key, body, options);
+const taken = async () => (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+
+const { eventId: _, timestamp, ...usage } = event();
+const cloudEvent = (change: Readonly<Record<string, unknown>> = {}) => ({
+  specversion: '1.0',
+  id: 'run 1',
+  source: '/agents/support',
+  type: 'meterline.usage',
+  time: timestamp,
+  data: usage,
+  ...change,
+});
+
+describe('a format', () => {
+  it('may be a line for each event; one that is none spoils no other', async () => {
+    const [first, last] = [event(), event()];
+    const answer = await send(`${JSON.stringify(first)}\n\nnot JSON\r\n${JSON.stringify(last)}`, {
+      type: 'application/x-ndjson',
+    });
+    expect(eventsAnswer.parse(answer.body).results.map(({ reason }) => reason)).toEqual([
+      undefined,
+      'event_not_an_object',
+      undefined,
+    ]);
+    expect(await taken()).toEqual([first['eventId'], last['eventId']]);
+  });
+
+  it('may be a CloudEvent, alone or among others, or in headers, and each is the same event', async () => {
+    const id = eventIdOfCloudEvent(account, '/agents/support', 'run 1');
+    const requests: readonly (readonly [unknown, SendOptions])[] = [
+      [cloudEvent(), { type: 'application/cloudevents+json; charset=utf-8' }],
+      [[cloudEvent()], { type: 'application/cloudevents-batch+json' }],
+      [
+        usage,
+        {
+          headers: {
+            'ce-specversion': '1.0',
+            'ce-id': 'run%201',
+            'ce-source': '/agents/support',
+            'ce-type': 'meterline.usage',
+            'ce-time': String(timestamp),
+          },
+        },
+      ],
+    ];
+    for (const [body, options] of requests) {
+      expect(await send(JSON.stringify(body), options)).toMatchObject({
+        status: 202,
+        body: { results: [{ eventId: id, status: 'accepted' }] },
+      });
+      expect(await site.takeJobs()).toEqual([[{ ...usage, accountId: account, eventId: id, timestamp }]]);
+    }
+  });
+
+  it('of CloudEvents has a result for an envelope that is none', async () => {
+    const batch = [cloudEvent({ specversion: '0.3', data: undefined }), cloudEvent(), 7];
+    const { body } = await send(JSON.stringify(batch), { type: 'application/cloudevents-batch+json' });
+    expect(eventsAnswer.parse(body).results).toMatchObject([
+      {
+        reason: 'invalid_cloud_event',
+        message: 'specversion must be "1.0"; data must be the usage event, a JSON object',
+      },
+      { status: 'accepted' },
+      { reason: 'invalid_cloud_event' },
+    ]);
+  });
+
+  it.each([
+    ['none', ''],
+    ['that of a form', 'application/x-www-form-urlencoded'],
+    ['another charset', 'application/json; charset=latin1'],
+  ])('that is %s is 415, and the answer names what is taken', async (_what, type) => {
+    const answer = await send(Buffer.from('[]'), { type });
+    expect(answer).toMatchObject({ status: 415, body: { error: 'unsupported_media_type' } });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no JSON', '{"a":'],
+    ['no events', '[]'],
+    ['a number', '7'],
+    ['events and something else', '{"events":[],"more":1}'],
+    ['no UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])],
+  ])('of %s is 400', async (_what, body) => {
+    expect(await send(body)).toMatchObject({ status: 400, body: { error: 'invalid_body' } });
+  });
+
+  it('with too many events, values or bytes is 413', async () => {
+    const many = JSON.stringify(Array.from({ length: 5_001 }, () => 0));
+    expect(await send(many)).toMatchObject({ status: 413, body: { error: 'too_many_events' } });
+    for (const body of ['['.repeat(300_000), `[${'{},'.repeat(300_000)}{}]`, ' '.repeat(5 * 1024 * 1024 + 1)]) {
+      expect(await send(body)).toMatchObject({ status: 413, body: { error: 'body_too_large' } });
+    }
+    // Without an announced length.
+    const stream = new Blob([' '.repeat(5 * 1024 * 1024 + 1)]).stream();
+    expect(await sendStream(stream)).toBe(413);
+  });
+});
+
+async function sendStream(body: ReadableStream): Promise<number> {
+  const url = `${site.service.url}/v0/accounts/${account}/events`;
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
+  return (await fetch(url, init)).status;
+}
+
+const zstd = (content: Buffer, ...options: string[]) =>
+  spawnSync('zstd', ['-q', '-c', ...options], { input: content, maxBuffer: 1e9 }).stdout;
+/** A frame in one piece that holds `[]`, for machines without the command. Source: RFC 8878, section 3.1.1. */
+const RAW_ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 0x5b, 0x5d]);
+/** An empty one of a window of 2 GB. */
+const HUGE_WINDOW = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0, 0]);
+const hasZstd = spawnSync('zstd', ['--version']).error === undefined;
+
+describe('an encoding', () => {
+  it('may be gzip', async () => {
+    const answer = await send(gzipSync(JSON.stringify([event()])), { headers: { 'content-encoding': 'gzip' } });
+    expect(answer.status).toBe(202);
+  });
+
+  it('may be zstd', async () => {
+    const headers = { 'content-encoding': 'zstd' };
+    // Decoded: a body without events.
+    expect(await send(RAW_ZSTD, { headers })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('no events') },
+    });
+    if (!hasZstd) return;
+    const content = Buffer.from(JSON.stringify(Array.from({ length: 1_000 }, () => event())));
+    expect(await send(zstd(content), { headers })).toMatchObject({ status: 202, body: { accepted: 1_000 } });
+  });
+
+  it.each([
+    ['gzip', Buffer.from('not gzip')],
+    ['gzip', gzipSync('[1, 2, 3]').subarray(0, 20)],
+    ['zstd', Buffer.from('not zstd')],
+    ['zstd', HUGE_WINDOW],
+    ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20])],
+  ])('that is not the %s it is said to be is 400', async (encoding, body) => {
+    const answer = await send(body, { headers: { 'content-encoding': encoding } });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_body' } });
+  });
+
+  it('that unpacks to more than the limit is refused', async () => {
+    const bomb = Buffer.alloc(200_000_000, ' ');
+    const gzip = gzipSync(bomb, { level: 9 });
+    expect(await send(gzip, { headers: { 'content-encoding': 'gzip' } })).toMatchObject({ status: 413 });
+    if (!hasZstd) return;
+    expect([413, 400]).toContain((await send(zstd(bomb), { headers: { 'content-encoding': 'zstd' } })).status);
+  });
+
+  it('of another kind is 415', async () => {
+    const answer = await send('[]', { headers: { 'content-encoding': 'br' } });
+    expect([answer.status, answer.headers.get('accept-encoding')]).toEqual([415, 'gzip, zstd']);
+  });
+});

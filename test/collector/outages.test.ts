@@ -1,0 +1,115 @@
+/** A 202 is true whatever becomes of Redis: away, silent, full, read-only, or not durable any more. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { z } from 'zod';
+import { until } from '../e2e/pipeline.js';
+import { fillRedis } from '../redis-memory.js';
+import { killServices, launchService } from '../services.js';
+import { type CollectorSite, event, startCollectorSite } from './fixture.js';
+
+const PATIENCE_MS = 60_000;
+
+let dataDir: string;
+let server: RunningRedis;
+let site: CollectorSite;
+let account: string;
+let key: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-collector-'));
+  server = await startRedis({ dataDir });
+  site = await startCollectorSite({ COLLECTOR_WRITE_MS: '500' }, server.url);
+  ({ account, key } = await site.account());
+});
+afterEach(() => site.takeJobs());
+afterAll(async () => {
+  await site.stop();
+  await killServices();
+  await server.stop();
+  await rm(dataDir, { recursive: true });
+});
+
+const send = (events: readonly unknown[]) => site.send(account, key, JSON.stringify(events));
+const isTaken = async () => (await send([event()])).status === 202;
+const readiness = () => fetch(`${site.service.url}/readyz`);
+const isReady = async () => (await readiness()).status === 200;
+
+async function expectRefusal(error = 'queue_unavailable') {
+  const answer = await send([event()]);
+  expect([answer.status, answer.headers.get('retry-after'), answer.body]).toMatchObject([503, '5', { error }]);
+}
+
+describe('a Redis that', () => {
+  it('is full refuses events, and takes them again once it is not', async () => {
+    await fillRedis(site.redis);
+    await expectRefusal();
+    await site.redis.config('SET', 'maxmemory', '0');
+    expect(await isTaken()).toBe(true);
+  });
+
+  it('is a replica refuses events', async () => {
+    await site.redis.replicaof('127.0.0.1', '1');
+    await expectRefusal();
+    await site.redis.replicaof('NO', 'ONE');
+    expect(await isTaken()).toBe(true);
+  });
+
+  it.each([
+    ['appendfsync', 'everysec', 'always'],
+    ['no-appendfsync-on-rewrite', 'yes', 'no'],
+    ['appendonly', 'no', 'yes'],
+  ])(
+    'has %s %s is asked again within seconds, and nothing is answered with 202 from then on',
+    async (name, lax, strict) => {
+      await site.redis.config('SET', name, lax);
+      await until('the collector has noticed', PATIENCE_MS, async () => !(await isReady()));
+      const { message } = z.object({ message: z.string() }).parse(await (await readiness()).json());
+      expect(message).toMatch(`set ${name} ${strict}.`);
+      await expectRefusal();
+      await site.redis.config('SET', name, strict);
+      await until('events are taken again', PATIENCE_MS, isTaken);
+    },
+  );
+
+  it('is silent is not waited for, and what was sent meanwhile and sent again counts once', async () => {
+    const sent = event();
+    process.kill(server.pid, 'SIGSTOP');
+    try {
+      const started = performance.now();
+      const { status } = await send([sent]);
+      expect(status).toBe(503);
+      expect(performance.now() - started).toBeLessThan(20_000);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+    await until('events are taken again', PATIENCE_MS, async () => (await send([sent])).status === 202);
+    const ids = (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+    expect(new Set(ids)).toEqual(new Set([sent['eventId']]));
+  });
+
+  it('is killed refuses nothing that it has taken', async () => {
+    const before = event();
+    expect((await send([before])).status).toBe(202);
+    await server.kill();
+    await expectRefusal('auth_unavailable');
+    expect(await isReady()).toBe(false);
+    server = await startRedis({ dataDir, port: server.port });
+    await until('events are taken again', PATIENCE_MS, isTaken);
+    expect((await site.takeJobs()).flat().map(({ eventId }) => eventId)).toContain(before['eventId']);
+  });
+});
+
+it('does not start with a Redis that may lose what it has taken, and says what to set', async () => {
+  await site.redis.config('SET', 'appendfsync', 'everysec');
+  try {
+    const service = launchService('collector', { REDIS_URL: server.url, PORT: '0' });
+    expect(await service.exited).toMatchObject({ code: 1 });
+    expect(service.errorLines()).toEqual([
+      'meterline-collector: Redis may lose events that it has taken, with appendfsync everysec: set appendfsync always',
+    ]);
+  } finally {
+    await site.redis.config('SET', 'appendfsync', 'always');
+  }
+});
