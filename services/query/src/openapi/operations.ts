@@ -47,8 +47,9 @@ export const OPERATIONS: readonly OperationSketch[] = [
       'or months. Events that arrive late, are corrected or are sent again count as they should from their arrival on.\n\n' +
       'A group shows the dimensions that it is grouped by. Besides them it shows the workspace, type or name that all of its ' +
       'usage has; where there are several, the member is left out. A member of the account never sees a workspace.\n\n' +
-      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. All filters ' +
-      `together may have ${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values are an extension of the platform’s API.\n\n` +
+      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. What a parameter ' +
+      'that begins with `exclude` names is left out, also where another filter selects it. All filters together may have ' +
+      `${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values and exclusion are extensions of the platform’s API.\n\n` +
       `A result with more groups than \`limit\`, or with more than ${MAX_PAGE_POINTS} points (groups times buckets), comes in ` +
       'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one answer: every group comes ' +
       'once, and the pages add up to the `summary`, which is that of the whole window on every page. Events that arrive ' +
