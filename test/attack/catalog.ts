@@ -1,7 +1,9 @@
 import type { Attack } from './attack.js';
 import { cursorsAttack } from './cursors-attack.js';
+import { doorAttack } from './door-attack.js';
 import { edgesAttack } from './edges-attack.js';
 import { engineAttack } from './engine-attack.js';
+import { eventsAttack } from './events-attack.js';
 import { fullLogAttack } from './full-log-attack.js';
 import { fullRedisAttack } from './full-redis-attack.js';
 import { hugeJobsAttack } from './huge-jobs-attack.js';
@@ -15,7 +17,7 @@ import { tokensAttack } from './tokens-attack.js';
 import { unreadAttack } from './unread-attack.js';
 
 /** Those with random input, judged by models. `npm test` has a short form of each. */
-export const FUZZES: readonly Attack[] = [requestsAttack, bytesAttack, jobsAttack];
+export const FUZZES: readonly Attack[] = [requestsAttack, bytesAttack, jobsAttack, eventsAttack];
 
 export const ATTACKS: readonly Attack[] = [
   ...FUZZES,
@@ -30,6 +32,7 @@ export const ATTACKS: readonly Attack[] = [
   tokensAttack,
   oldEventsAttack,
   edgesAttack,
+  doorAttack,
   producerAttack,
   grantsAttack,
 ];

@@ -132,15 +132,15 @@ function staticEnum(query: URLSearchParams, caller: Identity, account: string): 
 function resourceTypes(query: URLSearchParams, caller: Identity, account: string): string {
   const refusal = refusedTo(caller, account);
   if (refusal) return refusal;
-  const fits = isKnown(query, ['startTime', 'endTime', ...FILTERS, WITHOUT_UUID], []) && windowOf(query) !== undefined;
+  const fits = isKnown(query, ['startTime', 'endTime', ...FILTERS, ...FLAGS], []) && windowOf(query) !== undefined;
   if (!fits || !areFilters(query)) return '400 invalid_parameter';
-  return query.has('workspace') && caller.roles[account] !== 'admin' ? '403 forbidden' : '200';
+  return filtersByWorkspace(query) && caller.roles[account] !== 'admin' ? '403 forbidden' : '200';
 }
 
 function events(query: URLSearchParams, caller: Identity, account: string): string {
   const refusal = refusedTo(caller, account) ?? (caller.roles[account] === 'admin' ? undefined : '403 forbidden');
   if (refusal) return refusal;
-  const names = ['startTime', 'endTime', ...FILTERS, WITHOUT_UUID, 'includeVoided', 'limit', 'cursor'];
+  const names = ['startTime', 'endTime', ...FILTERS, ...FLAGS, 'includeVoided', 'limit', 'cursor'];
   const fits =
     isKnown(query, names, ['cursor']) &&
     windowOf(query) !== undefined &&
@@ -167,15 +167,25 @@ function metrics(query: URLSearchParams, caller: Identity, account: string): str
   if (refusal) return refusal;
   if (!areMetricsParameters(query)) return '400 invalid_parameter';
   if (query.get('cursor')) return '400 invalid_cursor';
-  const readsWorkspaces = query.has('workspace') || groupsOf(query).includes('workspace');
+  const readsWorkspaces = filtersByWorkspace(query) || groupsOf(query).includes('workspace');
   return readsWorkspaces && caller.roles[account] !== 'admin' ? '403 forbidden' : '200';
 }
 
-const FILTERS = ['workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'];
-const WITHOUT_UUID = 'withoutResourceUuid';
+const NAMES = [
+  'workspace',
+  'resourceName',
+  'resourceUuid',
+  'excludeWorkspace',
+  'excludeResourceName',
+  'excludeResourceUuid',
+];
+const TYPES = ['resourceType', 'excludeResourceType'];
+const BILLING_DIMENSIONS = ['billingDimension', 'excludeBillingDimension'];
+const FILTERS = [...NAMES, ...TYPES, ...BILLING_DIMENSIONS];
+const FLAGS = ['withoutResourceUuid', 'excludeWithoutResourceUuid'];
 
 function areMetricsParameters(query: URLSearchParams): boolean {
-  const names = ['startTime', 'endTime', 'resolution', 'groupBy', ...FILTERS, WITHOUT_UUID, 'limit', 'cursor'];
+  const names = ['startTime', 'endTime', 'resolution', 'groupBy', ...FILTERS, ...FLAGS, 'limit', 'cursor'];
   const window = windowOf(query);
   if (!window || !isKnown(query, names, ['cursor'])) return false;
   const resolution = query.get('resolution');
@@ -190,18 +200,20 @@ function areMetricsParameters(query: URLSearchParams): boolean {
   );
 }
 
-/** Several values of a filter are alternatives, of which there may be only so many. */
+function filtersByWorkspace(query: URLSearchParams): boolean {
+  return query.has('workspace') || query.has('excludeWorkspace');
+}
+
+/** Several values of a filter are alternatives or all left out; there may be only so many of all filters. */
 function areFilters(query: URLSearchParams): boolean {
   const types = Object.values(DIMENSIONS).map(({ resourceType }) => resourceType);
   const values = FILTERS.flatMap((name) => [...new Set(query.getAll(name))]);
   return (
-    values.length + Number(query.get(WITHOUT_UUID) === 'true') <= MOST_FILTER_VALUES &&
-    each(query, 'workspace', isName) &&
-    each(query, 'resourceName', isName) &&
-    each(query, 'resourceUuid', isName) &&
-    each(query, 'resourceType', (text) => types.includes(text)) &&
-    each(query, 'billingDimension', (text) => Object.hasOwn(DIMENSIONS, text)) &&
-    each(query, WITHOUT_UUID, isFlag)
+    values.length + FLAGS.filter((name) => query.get(name) === 'true').length <= MOST_FILTER_VALUES &&
+    NAMES.every((name) => each(query, name, isName)) &&
+    TYPES.every((name) => each(query, name, (text) => types.includes(text))) &&
+    BILLING_DIMENSIONS.every((name) => each(query, name, (text) => Object.hasOwn(DIMENSIONS, text))) &&
+    FLAGS.every((name) => each(query, name, isFlag))
   );
 }
 

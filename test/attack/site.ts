@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type Role } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { type LocalStack, type RunningClickHouse, startLocalStack } from '@meterline/local-stack';
 import { createWarehouse, migrate, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
@@ -14,6 +14,7 @@ import {
   killServices,
   type ServiceEnvironment,
   type ServiceProcess,
+  startCollector,
   startIngest,
   startQuery,
 } from '../services.js';
@@ -69,6 +70,10 @@ export class AttackSite {
     return startQuery({ ...this.environment, ...env });
   }
 
+  startCollector(env: ServiceEnvironment = {}): Promise<HttpProcess> {
+    return startCollector({ REDIS_URL: this.redisUrl, ...env });
+  }
+
   startWorker(env: ServiceEnvironment = {}): Promise<ServiceProcess> {
     return startIngest({ ...this.environment, ...env });
   }
@@ -85,7 +90,7 @@ export class AttackSite {
   }
 
   /** The text of a new key. */
-  async key(account: string, role: Role = 'admin'): Promise<string> {
+  async key(account: string, role: KeyRole = 'admin'): Promise<string> {
     return (await this.#keys.create({ account, role, clientId: `attack ${role}` }, new Date())).key;
   }
 

@@ -1,6 +1,6 @@
 /**
- * How long the web page takes to draw its first view of the demo account, in a browser with an empty cache: the median of
- * five visits to the stack of `npm start`, which must be running (METERLINE_DATA_DIR, as for the command line).
+ * How long the web page takes to show the first figures and to draw the first chart of the demo account, in a browser with an
+ * empty cache: the median of five visits to the stack of `npm start`, which must be running (METERLINE_DATA_DIR, as for the command line).
  *
  * Usage: npm run bench:page
  */
@@ -11,6 +11,7 @@ import { ensureChromium } from '../setup/chromium-binary.mjs';
 
 const VISITS = 5;
 const MARK = 'meterline:first-view';
+const FIGURES_MARK = 'bench:first-figures';
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 const dataDir = process.env.METERLINE_DATA_DIR ?? '.meterline';
@@ -23,26 +24,36 @@ const browser = await chromium.launch({ executablePath: await ensureChromium(), 
 try {
   const visits = [];
   for (let visit = 0; visit < VISITS; visit += 1) visits.push(await measure());
-  for (const name of ['load', 'firstView', 'afterLoad']) {
+  for (const name of ['load', 'firstFigures', 'firstView']) {
     const values = visits.map((visit) => Math.round(visit[name]));
-    console.log(`${name.padEnd(10)} median ${median(values)} ms of ${values.join(', ')}`);
+    console.log(`${name.padEnd(12)} median ${median(values)} ms of ${values.join(', ')}`);
   }
 } finally {
   await browser.close();
 }
 
-/** Milliseconds from the navigation to the load event and to the drawn view, and between those two. */
+/** Milliseconds from the navigation to the load event, to the first figure and to the drawn view. */
 async function measure() {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   await page.addInitScript((key) => sessionStorage.setItem('meterline.credential', key), adminKey);
+  await page.addInitScript((mark) => {
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector('.figure-value')) return;
+      performance.mark(mark);
+      observer.disconnect();
+    }).observe(document, { childList: true, subtree: true });
+  }, FIGURES_MARK);
   await page.goto(`${apiUrl}/?account=${encodeURIComponent(account)}`);
   await page.waitForFunction((mark) => performance.getEntriesByName(mark).length > 0, MARK);
-  const times = await page.evaluate((mark) => {
-    const load = performance.getEntriesByType('navigation')[0].loadEventEnd;
-    const firstView = performance.getEntriesByName(mark)[0].startTime;
-    return { load, firstView, afterLoad: firstView - load };
-  }, MARK);
+  const times = await page.evaluate(
+    ([figures, view]) => ({
+      load: performance.getEntriesByType('navigation')[0].loadEventEnd,
+      firstFigures: performance.getEntriesByName(figures)[0].startTime,
+      firstView: performance.getEntriesByName(view)[0].startTime,
+    }),
+    [FIGURES_MARK, MARK],
+  );
   await context.close();
   return times;
 }

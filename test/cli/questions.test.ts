@@ -140,6 +140,11 @@ describe('meterline metrics', () => {
     [['--filter', 'resourceType=agent'], '0'],
     [['--filter', 'withoutResourceUuid=true'], '0'],
     [['--filter', 'withoutResourceUuid=false'], '50'],
+    [['--filter', 'resourceName!=box'], '5'],
+    [['--filter', 'resourceName!=box', '--filter', 'resourceName!=disk'], '0'],
+    [['--filter', 'excludeResourceName=box'], '5'],
+    [['--filter', 'resourceType!=agent', '--resource-name', 'box', '--filter', 'workspace!=nobody'], '45'],
+    [['--filter', 'withoutResourceUuid!=true', '--filter', 'billingDimension!=volume_storage_gbs'], '50'],
     [['--filter', 'billingDimension=sandbox_compute_runtime_gbs', '--workspace', 'main'], '50'],
   ])('filters as the API does with %j', async (filter, cost) => {
     const { stdout } = await runCommand([...MONTH, ...filter, '--json'], { env });

@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME } from '@meterline/catalog';
+import { createOpenApiDocument } from '@meterline/collector';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { answerCheck } from '../contract/openapi-check.js';
 import { type HttpProcess, type ServiceEnvironment, startCollector } from '../services.js';
 import { testRedisUrl, uniquePrefix } from '../stack.js';
 
@@ -17,11 +19,14 @@ export interface Answer {
 export interface CollectorSite {
   readonly service: HttpProcess;
   readonly redis: Redis;
+  readonly keys: ApiKeyStore;
   readonly queuePrefix: string;
   /** An account that no other test uses, and the key of an emitter of it. */
   account(): Promise<{ readonly account: string; readonly key: string }>;
   key(account: string, role: KeyRole): Promise<string>;
   send(account: string, key: string, body: BodyInit, options?: SendOptions): Promise<Answer>;
+  /** JSON, with these credentials. */
+  sendAs(credentials: Readonly<Record<string, string>>, account: string, body: string): Promise<Answer>;
   /** The events of each job in the queue, the oldest first, and takes them out. */
   takeJobs(): Promise<readonly (readonly Record<string, unknown>[])[]>;
   stop(): Promise<void>;
@@ -52,22 +57,24 @@ export async function startCollectorSite(
   return {
     service,
     redis,
+    keys,
     queuePrefix,
     key,
     account: async () => {
       const account = `account-${randomUUID()}`;
       return { account, key: await key(account, 'emitter') };
     },
-    send: async (account, credential, body, { type = 'application/json', query = '', headers = {} } = {}) => {
-      const url = `${service.url}/v0/accounts/${encodeURIComponent(account)}/events${query}`;
-      const response = await fetch(url, {
-        method: 'POST',
-        body,
-        headers: { authorization: `Bearer ${credential}`, ...(type !== '' && { 'content-type': type }), ...headers },
-      });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
-    },
+    send: (account, credential, body, { type = 'application/json', query = '', headers = {} } = {}) =>
+      post(`${service.url}/v0/accounts/${encodeURIComponent(account)}/events${query}`, body, {
+        authorization: `Bearer ${credential}`,
+        ...(type !== '' && { 'content-type': type }),
+        ...headers,
+      }),
+    sendAs: (credentials, account, body) =>
+      post(`${service.url}/v0/accounts/${account}/events`, body, {
+        'content-type': 'application/json',
+        ...credentials,
+      }),
     takeJobs: async () => {
       const jobs = await queue.getJobs(['waiting'], 0, -1, true);
       const data = jobs.map((job) => jobData.parse(job.data).events);
@@ -82,6 +89,21 @@ export async function startCollectorSite(
     },
   };
 }
+
+/** Each answer is compared with the OpenAPI document. */
+async function post(url: string, body: BodyInit, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', body, headers });
+  const text = await response.text();
+  const answer = {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
+  checkAnswer({ ...answer, method: 'POST', path: new URL(url).pathname, text });
+  return answer;
+}
+
+const checkAnswer = answerCheck(createOpenApiDocument());
 
 /** An event that is accepted, without account. */
 export function event(change: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {

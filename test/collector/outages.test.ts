@@ -1,13 +1,18 @@
 /** A 202 is true whatever becomes of Redis: away, silent, full, read-only, or not durable any more. */
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type RunningRedis, startRedis } from '@meterline/local-stack';
 import { z } from 'zod';
+import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
 import { until } from '../e2e/pipeline.js';
+import { freeze } from '../freeze.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
 import { fillRedis } from '../redis-memory.js';
-import { killServices, launchService } from '../services.js';
+import { killServices, launchService, startCollector } from '../services.js';
 import { type CollectorSite, event, startCollectorSite } from './fixture.js';
 
 const PATIENCE_MS = 60_000;
@@ -89,6 +94,38 @@ describe('a Redis that', () => {
     expect(new Set(ids)).toEqual(new Set([sent['eventId']]));
   });
 
+  it('is slow holds what a client has sent until it is written, also when the client has gone, and no longer', async () => {
+    const slow = await startCollector({
+      REDIS_URL: server.url,
+      QUEUE_PREFIX: site.queuePrefix,
+      ADMIN_PORT: '0',
+      COLLECTOR_WRITE_MS: '25000',
+      REDIS_DURABILITY: 'assumed',
+    });
+    const admin = await adminUrl(slow);
+    const measured = async (name: string) => (await scrape(admin)).value(`meterline_collector_${name}`) ?? 0;
+    const body = JSON.stringify([event({ resourceName: 'x'.repeat(200) }), event()]);
+    const socket = connect(Number(new URL(slow.url).port), '127.0.0.1').on('error', () => undefined);
+    socket.write(
+      `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1)}`,
+    );
+    await until('the caller is known', PATIENCE_MS, async () => (await measured('bytes_under_way')) > 0);
+    await freeze(server.pid);
+    try {
+      socket.write(body.slice(1));
+      await until('it is being written', PATIENCE_MS, async () => (await measured('job_events_count')) === 1);
+      socket.resetAndDestroy();
+      await slow.entry(({ path, durationMs }) => path === `/v0/accounts/${account}/events` && durationMs !== undefined);
+      expect(await measured('bytes_under_way')).toBe(body.length);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+    await until('nothing is under way', PATIENCE_MS, async () => (await measured('bytes_under_way')) === 0);
+    expect(await site.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
+    expect(await slow.stop()).toBe(0);
+  });
+
   it('is killed refuses nothing that it has taken', async () => {
     const before = event();
     expect((await send([before])).status).toBe(202);
@@ -98,6 +135,49 @@ describe('a Redis that', () => {
     server = await startRedis({ dataDir, port: server.port });
     await until('events are taken again', PATIENCE_MS, isTaken);
     expect((await site.takeJobs()).flat().map(({ eventId }) => eventId)).toContain(before['eventId']);
+  });
+
+  it('is away is not needed to limit those who need no key: each process counts alone, and nothing is accepted', async () => {
+    const issuer = await startTokenIssuer();
+    const limited = await startCollector({
+      REDIS_URL: server.url,
+      QUEUE_PREFIX: site.queuePrefix,
+      AUTH_JWKS_URL: issuer.jwksUrl,
+      AUTH_ISSUER: ISSUER,
+      AUTH_AUDIENCE: AUDIENCE,
+      COLLECTOR_CALLER_RATE: '1',
+      COLLECTOR_CALLER_BURST: '2',
+      COLLECTOR_WRITE_MS: '500',
+    });
+    const exp = Math.floor(Date.now() / 1000) + 3_600;
+    const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'user-1', exp, scope: 'admin', accounts: { [account]: 'admin' } };
+    const headers = { authorization: `Bearer ${await issuer.sign(claims)}`, 'content-type': 'application/json' };
+    const sendByToken = () =>
+      fetch(`${limited.url}/v0/accounts/${account}/events`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify([event()]),
+      });
+    // Longer than the collector relies on what Redis has said of its configuration: it asks a Redis that is silent.
+    await delay(2_100);
+    await freeze(server.pid);
+    try {
+      const { status, headers } = await sendByToken();
+      expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+    await server.kill();
+    const answers = await Promise.all(Array.from({ length: 60 }, sendByToken));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429, 503]));
+    for (const answer of answers) {
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(answer.headers.get('ratelimit')).toMatch(/^"account";r=\d+;t=\d+, "caller";r=\d+;t=\d+$/);
+    }
+    server = await startRedis({ dataDir, port: server.port });
+    await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
+    expect(await limited.stop()).toBe(0);
+    await issuer.close();
   });
 });
 

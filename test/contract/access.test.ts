@@ -162,6 +162,7 @@ describe('a member', () => {
   it.each<Query>([
     { workspace: 'main' },
     { workspace: 'unknown' },
+    { excludeWorkspace: 'main' },
     { groupBy: 'workspace' },
     { groupBy: 'resource_type,workspace' },
     { groupBy: 'billing_dimension,resource_name,workspace' },
@@ -172,11 +173,14 @@ describe('a member', () => {
     expect((await ask(admin, { ...DAY, ...query })).status).toBe(200);
   });
 
-  it('may not ask for the resource types of a workspace', async () => {
-    const path = `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams({ ...DAY, workspace: 'main' })}`;
-    expect(errorOf(await api.request(path, bearer(member)))).toMatchObject({ code: 403, error: 'forbidden' });
-    expect((await api.request(path, bearer(admin))).body).toEqual({ values: ['sandbox'] });
-  });
+  it.each([{ workspace: 'main' }, { excludeWorkspace: 'main' }])(
+    'may not ask for the resource types of %j',
+    async (query) => {
+      const path = `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams({ ...DAY, ...query })}`;
+      expect(errorOf(await api.request(path, bearer(member)))).toMatchObject({ code: 403, error: 'forbidden' });
+      expect((await api.request(path, bearer(admin))).body).toEqual({ values: ['sandbox'] });
+    },
+  );
 
   it('never sees a workspace', async () => {
     for (const groupBy of ['resource_name', 'resource_uuid', 'resource_type,resource_name,billing_dimension']) {

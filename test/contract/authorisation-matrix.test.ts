@@ -8,10 +8,12 @@ import { createTokenVerifier } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/query';
 import { pino } from 'pino';
 import { DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';
-import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer, unsigned } from './token-issuer.js';
+import { type CallerKind, callersOf } from './kinds-of-callers.js';
+import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from './token-issuer.js';
 
 let api: TestApi;
 let issuer: TokenIssuer;
+let callers: ReturnType<typeof callersOf>;
 
 beforeAll(async () => {
   issuer = await startTokenIssuer();
@@ -27,6 +29,7 @@ beforeAll(async () => {
       log: pino({ level: 'silent' }),
     }),
   });
+  callers = callersOf({ keys: api.keys, issuer, now: NOW });
   await api.key('acme', 'member', 'automaton');
   await api.seed([event({ workspace: 'main' }), event({ accountId: 'globex' })]);
 });
@@ -110,6 +113,8 @@ const STRANGER = of(
 );
 /** An admin of another account may list and create keys, but not of this one. */
 const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
+/** It may send events, which the collector takes, and reads nothing here. */
+const EMITTER = STRANGER.with(7, '403 forbidden');
 const UNSCOPED = all('403 insufficient_scope');
 /** What is left of it for a token that has only one scope. */
 const onlyReading = (outcomes: Outcomes) =>
@@ -120,127 +125,63 @@ const onlyWriting = (outcomes: Outcomes) =>
 
 type Headers = Readonly<Record<string, string>>;
 
-const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
-const svcBearer = (token: string): Headers => ({ 'x-svc-authorization': `Bearer ${token}` });
-const admin = () => api.key('acme');
-
-const seconds = Math.floor(NOW.getTime() / 1_000);
-const CLAIMS = {
-  iss: ISSUER,
-  aud: AUDIENCE,
-  sub: 'user-1',
-  exp: seconds + 60,
-  scope: 'admin apiKey:list apiKey:write',
-};
-const IN_ACME = { acme: 'admin' };
-const token = async (claims: Readonly<Record<string, unknown>>) => bearer(await issuer.sign({ ...CLAIMS, ...claims }));
-const admins = (claims: Readonly<Record<string, unknown>>) => () => token({ accounts: IN_ACME, ...claims });
-
-async function revoked(): Promise<string> {
-  const key = await api.key('acme', 'admin', 'gone');
-  await api.keys.revoke(key.split('_')[1] ?? '', NOW);
-  return key;
-}
-
-async function expired(): Promise<string> {
-  const before = new Date(NOW.getTime() - 1);
-  return (await api.keys.create({ account: 'acme', role: 'admin', clientId: 'late', expiresAt: NOW }, before)).key;
-}
-
-async function changed(): Promise<string> {
-  const key = await admin();
-  return key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
-}
-
-async function withOtherClaims(): Promise<string> {
-  const [header, , signature] = (await issuer.sign({ ...CLAIMS, accounts: {} })).split('.');
-  const claims = Buffer.from(JSON.stringify({ ...CLAIMS, accounts: IN_ACME })).toString('base64url');
-  return `${header}.${claims}.${signature}`;
-}
-
-/** Each kind of caller: the headers that it sends, and what it gets. */
-const CALLERS: readonly (readonly [kind: string, headers: () => Headers | Promise<Headers>, outcomes: Outcomes])[] = [
-  ['nobody', () => ({}), REFUSED],
-  ['an empty Authorization', () => ({ authorization: '' }), REFUSED],
-  ['a scheme without a token', () => ({ authorization: 'Bearer' }), REFUSED],
-  ['garbage', () => bearer('garbage'), REFUSED],
-  ['two words', async () => ({ authorization: `Bearer ${await admin()} x` }), REFUSED],
-  ['an admin key without a scheme', async () => ({ authorization: await admin() }), REFUSED],
-  ['Basic', async () => ({ authorization: `Basic ${Buffer.from(`${await admin()}:`).toString('base64')}` }), REFUSED],
-  ['another scheme with an admin key', async () => ({ authorization: `Token ${await admin()}` }), REFUSED],
-  ['a key in the query’s place: a cookie', async () => ({ cookie: `authorization=Bearer ${await admin()}` }), REFUSED],
-  ['a key that never was', () => bearer(`mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`), REFUSED],
-  ['a key with one wrong digit', async () => bearer(await changed()), REFUSED],
-  ['a revoked key', async () => bearer(await revoked()), REFUSED],
-  ['an expired key', async () => bearer(await expired()), REFUSED],
-  ['an admin key', async () => bearer(await admin()), ADMIN],
-  ['an admin key in X-Svc-Authorization', async () => svcBearer(await admin()), ADMIN],
-  ['an admin key in both headers', () => admin().then((key) => ({ ...bearer(key), ...svcBearer(key) })), ADMIN],
-  ['a member key', async () => bearer(await api.key('acme', 'member')), MEMBER],
-  ['a member key in X-Svc-Authorization', async () => svcBearer(await api.key('acme', 'member')), MEMBER],
-  ['an admin key of another account', async () => bearer(await api.key('globex')), FOREIGN_ADMIN],
-  ['a member key of another account', async () => bearer(await api.key('globex', 'member')), STRANGER],
-  ['an admin key of ACME', async () => bearer(await api.key('ACME')), FOREIGN_ADMIN],
-  ['two admin keys', async () => ({ ...bearer(await admin()), ...svcBearer(await admin()) }), CONFLICTING],
-  [
-    'an admin key and a member key',
-    async () => ({ ...bearer(await admin()), ...svcBearer(await api.key('acme', 'member')) }),
-    CONFLICTING,
-  ],
-  [
-    'an admin key and a token',
-    async () => ({ ...svcBearer(await admin()), ...(await token({ accounts: IN_ACME })) }),
-    CONFLICTING,
-  ],
-  ['an admin key and garbage', async () => ({ ...bearer(await admin()), ...svcBearer('garbage') }), CONFLICTING],
-  ['an admin token', admins({}), ADMIN],
-  ['a member token', admins({ accounts: { acme: 'member' } }), MEMBER],
-  ['an admin token of two accounts', admins({ accounts: { globex: 'member', acme: 'admin' } }), ADMIN],
-  ['an admin token of another account', admins({ accounts: { globex: 'admin' } }), FOREIGN_ADMIN],
-  ['an admin token of ACME', admins({ accounts: { ACME: 'admin' } }), FOREIGN_ADMIN],
-  ['a token of no account', admins({ accounts: {} }), STRANGER],
-  ['a token without accounts', admins({ accounts: undefined }), STRANGER],
-  ['a token with a role that does not exist', admins({ accounts: { acme: 'owner' } }), STRANGER],
-  ['an admin token without scopes', admins({ scope: undefined }), UNSCOPED],
-  ['an admin token with another scope', admins({ scope: 'administrator jobs:list' }), UNSCOPED],
-  ['an admin token with the scope admin', admins({ scope: 'admin' }), onlyReading(ADMIN)],
-  [
-    'a member token with the scope admin',
-    admins({ scope: 'admin', accounts: { acme: 'member' } }),
-    onlyReading(MEMBER),
-  ],
-  [
-    'a stranger’s token with the scope admin',
-    admins({ scope: 'admin', accounts: { globex: 'admin' } }),
-    onlyReading(STRANGER),
-  ],
-  ['an admin token with the scope apiKey:write', admins({ scope: 'apiKey:write' }), onlyWriting(ADMIN)],
-  [
-    'a member token with the scope apiKey:write',
-    admins({ scope: 'apiKey:write', accounts: { acme: 'member' } }),
-    onlyWriting(MEMBER),
-  ],
-  ['an admin token with the scope apiKey:list', admins({ scope: 'apiKey:list' }), onlyListing(ADMIN)],
-  [
-    'a member token with the scope apiKey:list',
-    admins({ scope: 'apiKey:list', accounts: { acme: 'member' } }),
-    onlyListing(MEMBER),
-  ],
-  ['an expired token', admins({ exp: seconds - 1 }), REFUSED],
-  ['a token that never expires', admins({ exp: undefined }), REFUSED],
-  ['a token that is not valid yet', admins({ nbf: seconds + 60 }), REFUSED],
-  ['a token of another issuer', admins({ iss: 'https://evil.example.com/' }), REFUSED],
-  ['a token for another audience', admins({ aud: 'somebody-else' }), REFUSED],
-  ['a token without a subject', admins({ sub: undefined }), REFUSED],
-  ['a token with broken claims', admins({ accounts: 'acme' }), REFUSED],
-  ['a token with other claims than were signed', async () => bearer(await withOtherClaims()), REFUSED],
-  ['a forged token', async () => bearer(await issuer.forge({ ...CLAIMS, accounts: IN_ACME })), REFUSED],
-  [
-    'a token signed with a shared secret',
-    async () => bearer(await issuer.signWithSharedSecret({ ...CLAIMS, accounts: IN_ACME })),
-    REFUSED,
-  ],
-  ['an unsigned token', () => bearer(unsigned({ ...CLAIMS, accounts: IN_ACME })), REFUSED],
+/** What each kind of caller gets. */
+const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
+  ['nobody', REFUSED],
+  ['an empty Authorization', REFUSED],
+  ['a scheme without a token', REFUSED],
+  ['garbage', REFUSED],
+  ['two words', REFUSED],
+  ['an admin key without a scheme', REFUSED],
+  ['Basic', REFUSED],
+  ['another scheme with an admin key', REFUSED],
+  ['a key in the query’s place: a cookie', REFUSED],
+  ['a key that never was', REFUSED],
+  ['a key with one wrong digit', REFUSED],
+  ['a revoked key', REFUSED],
+  ['an expired key', REFUSED],
+  ['an admin key', ADMIN],
+  ['an admin key in X-Svc-Authorization', ADMIN],
+  ['an admin key in both headers', ADMIN],
+  ['a member key', MEMBER],
+  ['a member key in X-Svc-Authorization', MEMBER],
+  ['an emitter key', EMITTER],
+  ['an emitter key of another account', EMITTER],
+  ['an admin key of another account', FOREIGN_ADMIN],
+  ['a member key of another account', STRANGER],
+  ['an admin key of ACME', FOREIGN_ADMIN],
+  ['two admin keys', CONFLICTING],
+  ['an admin key and a member key', CONFLICTING],
+  ['an admin key and a token', CONFLICTING],
+  ['an admin key and garbage', CONFLICTING],
+  ['an admin token', ADMIN],
+  ['a member token', MEMBER],
+  ['an admin token of two accounts', ADMIN],
+  ['an admin token of another account', FOREIGN_ADMIN],
+  ['an admin token of ACME', FOREIGN_ADMIN],
+  ['a token of no account', STRANGER],
+  ['a token without accounts', STRANGER],
+  ['a token with a role that does not exist', STRANGER],
+  ['an admin token without scopes', UNSCOPED],
+  ['an admin token with another scope', UNSCOPED],
+  ['an admin token with the scope admin', onlyReading(ADMIN)],
+  ['a member token with the scope admin', onlyReading(MEMBER)],
+  ['a stranger’s token with the scope admin', onlyReading(STRANGER)],
+  ['an admin token with the scope apiKey:write', onlyWriting(ADMIN)],
+  ['a member token with the scope apiKey:write', onlyWriting(MEMBER)],
+  ['an admin token with the scope apiKey:list', onlyListing(ADMIN)],
+  ['a member token with the scope apiKey:list', onlyListing(MEMBER)],
+  ['an expired token', REFUSED],
+  ['a token that never expires', REFUSED],
+  ['a token that is not valid yet', REFUSED],
+  ['a token of another issuer', REFUSED],
+  ['a token for another audience', REFUSED],
+  ['a token without a subject', REFUSED],
+  ['a token with broken claims', REFUSED],
+  ['a token with other claims than were signed', REFUSED],
+  ['a forged token', REFUSED],
+  ['a token signed with a shared secret', REFUSED],
+  ['an unsigned token', REFUSED],
 ];
 
 const CHALLENGE =
@@ -260,13 +201,14 @@ describe('the matrix', () => {
     expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
   });
 
-  it('has 53 kinds of callers and 16 operations, 848 cells', () => {
-    expect([CALLERS.length, OPERATIONS.length]).toEqual([53, 16]);
-    for (const [, , outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
+  it('has 55 kinds of callers and 16 operations, 880 cells', () => {
+    expect(CALLERS.map(([kind]) => kind)).toEqual(Object.keys(callers));
+    expect([CALLERS.length, OPERATIONS.length]).toEqual([55, 16]);
+    for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
   });
 
-  it.each(CALLERS)('%s', async (_kind, headers, outcomes) => {
-    const sent = await headers();
+  it.each(CALLERS)('%s', async (kind, outcomes) => {
+    const sent = await callers[kind]();
     const found = await Promise.all(OPERATIONS.map((operation) => outcome(operation, sent)));
     const named = (list: Outcomes) => Object.fromEntries(OPERATIONS.map(({ name }, index) => [name, list[index]]));
     expect(named(found)).toEqual(named(outcomes));
@@ -286,7 +228,7 @@ describe('a method that an operation does not have', () => {
     async (_name, operation) => {
       const target = operation.target ? await operation.target() : operation.path;
       for (const method of others.filter((other) => !served(operation).includes(other))) {
-        for (const headers of [{}, bearer(await admin())]) {
+        for (const headers of [{}, await callers['an admin key']()]) {
           const { status } = await api.request(target, { method, headers });
           expect([method, status]).toEqual([method, 405]);
         }

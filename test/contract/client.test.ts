@@ -97,6 +97,9 @@ describe('metrics', () => {
     ).toEqual([]);
     const several = { ...query, workspace: ['w1', 'nobody'], resourceUuid: ['u-2', 'u-1'], withoutResourceUuid: false };
     expect((await client.metrics(ACCOUNT, several)).data).toEqual(data);
+    const excluding = { ...several, excludeResourceName: ['nobody'], excludeWithoutResourceUuid: true };
+    expect((await client.metrics(ACCOUNT, excluding)).data).toEqual(data);
+    expect((await client.metrics(ACCOUNT, { ...several, excludeWorkspace: 'w1' })).data).toEqual([]);
   });
 
   it('gives the text as the API sent it', async () => {

@@ -82,12 +82,21 @@ describe('enums/resource-types', () => {
     ['resourceName=nobody', []],
     ['withoutResourceUuid=true', []],
     ['resourceUuid=u-1', ['sandbox', 'job', 'volume']],
+    ['excludeResourceType=job', ['sandbox', 'volume']],
+    ['excludeResourceUuid=u-1', []],
+    ['excludeWithoutResourceUuid=true&excludeBillingDimension=job_compute_runtime_gbs', ['sandbox', 'volume']],
   ])('takes the filters of the metrics: %s', async (filters, values) => {
     const query = `?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&${filters}`;
     expect((await ask('resource-types', query)).body).toEqual({ values });
   });
 
-  it.each(['resourceUuid=', 'resourceType=vm', 'withoutResourceUuid=yes'])('refuses %s', async (filter) => {
+  it.each([
+    'resourceUuid=',
+    'resourceType=vm',
+    'withoutResourceUuid=yes',
+    'excludeResourceType=vm',
+    'excludeResourceName=',
+  ])('refuses %s', async (filter) => {
     const query = `?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&${filter}`;
     expect(errorOf(await ask('resource-types', query)).error).toBe('invalid_parameter');
   });
@@ -96,7 +105,7 @@ describe('enums/resource-types', () => {
     const query = '?startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z&limit=5';
     const { message } = errorOf(await ask('resource-types', query));
     expect(message).toBe(
-      '"limit" is not a parameter; the parameters are startTime, endTime, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid.',
+      '"limit" is not a parameter; the parameters are startTime, endTime, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, excludeWorkspace, excludeResourceType, excludeResourceName, excludeResourceUuid, excludeBillingDimension, excludeWithoutResourceUuid.',
     );
   });
 });

@@ -74,7 +74,12 @@ describe('the list of events', () => {
   });
 
   it('adds up to the figure that the same window and filters give', async () => {
-    for (const filter of [{}, { resourceName: 'late' }, { withoutResourceUuid: 'true' }]) {
+    for (const filter of [
+      {},
+      { resourceName: 'late' },
+      { withoutResourceUuid: 'true' },
+      { excludeResourceName: 'late' },
+    ]) {
       const window = { startTime: '2025-10-01T10:00:00.001Z', endTime: '2025-10-01T11:00:00.001Z' };
       const { data } = await read('acme', { ...window, ...filter });
       const figure = await readMetrics(api, 'acme', keys.get('acme') ?? '', { ...window, ...filter });

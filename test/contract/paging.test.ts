@@ -175,6 +175,9 @@ describe('a cursor is refused', () => {
     ['resourceUuid', 'u-1'],
     ['withoutResourceUuid', 'true'],
     ['billingDimension', 'sandbox_compute_runtime_gbs'],
+    ['excludeWorkspace', 'nobody'],
+    ['excludeResourceName', 'nobody'],
+    ['excludeWithoutResourceUuid', 'true'],
   ])('with another %s', async (name, value) => {
     expect(await refusal(await firstCursor(), { [name]: value })).toBe('invalid_cursor');
   });

@@ -75,12 +75,49 @@ describe('filters', () => {
     expect(answer.body).toMatchObject({ summary: { totalCost: cost } });
   });
 
+  it.each([
+    ['excludeWorkspace=main', 6],
+    ['excludeWorkspace=main&excludeWorkspace=other', 0],
+    ['excludeResourceType=job', 3],
+    ['excludeResourceName=box', 4],
+    ['excludeResourceName=nobody&excludeResourceName=nobody', 7],
+    ['excludeBillingDimension=sandbox_compute_runtime_gbs&excludeBillingDimension=volume_storage_gbs', 4],
+    ['excludeWorkspace=main&excludeResourceType=job', 2],
+    ['excludeResourceUuid=u-1', 6],
+    ['excludeWithoutResourceUuid=true', 5],
+    ['excludeWithoutResourceUuid=false', 7],
+    ['excludeWithoutResourceUuid=true&excludeResourceUuid=u-1', 4],
+    ['workspace=main&workspace=other&excludeWorkspace=other', 1],
+    ['resourceName=box&excludeResourceUuid=u-1', 2],
+    ['resourceType=job&excludeResourceType=job', 0],
+    ['withoutResourceUuid=true&excludeWithoutResourceUuid=true', 0],
+  ])('leave out what they exclude, whatever else selects it: %s selects events worth %d USD', async (filters, cost) => {
+    const answer = await api.request(metricsPath('acme', `${new URLSearchParams(DAY)}&${filters}`), bearer(key));
+    expect(answer.body).toMatchObject({ summary: { totalCost: cost } });
+  });
+
+  it('leave out one of 300 names', async () => {
+    const many = await api.key('many names');
+    const event300 = (_: unknown, n: number) =>
+      event({ accountId: 'many names', resourceName: `box-${n}`, cost: n === 7 ? '1000' : '1' });
+    await api.seed(Array.from({ length: 300 }, event300));
+    const query = { ...DAY, excludeResourceName: 'box-7' };
+    expect((await readMetrics(api, 'many names', many, query)).summary.totalCost).toBe(299);
+  });
+
   it('have at most 100 values in all', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, n) => `resourceName=box-${n}`).join('&');
     const ask = (filters: string) =>
       api.request(metricsPath('acme', `${new URLSearchParams(DAY)}&${filters}`), bearer(key));
     expect((await ask(names(100))).status).toBe(200);
-    for (const filters of [names(101), `workspace=main&${names(100)}`, `withoutResourceUuid=true&${names(100)}`]) {
+    expect((await ask(names(100).replaceAll('resourceName', 'excludeResourceName'))).status).toBe(200);
+    const excluding = [`excludeResourceName=box&${names(100)}`, `excludeWithoutResourceUuid=true&${names(100)}`];
+    for (const filters of [
+      names(101),
+      `workspace=main&${names(100)}`,
+      `withoutResourceUuid=true&${names(100)}`,
+      ...excluding,
+    ]) {
       const { error, message } = errorOf(await ask(filters));
       expect([error, message]).toEqual(['invalid_parameter', expect.stringContaining('at most 100 values')]);
     }
@@ -92,11 +129,14 @@ describe('filters', () => {
     expect((await readMetrics(api, 'acme', key, { ...DAY, ...exclusive, groupBy: 'resource_name' })).data).toEqual([]);
   });
 
-  it.each(['limit', 'resourceName', 'resourceType'])('quotes in %s are data, never SQL', async (name) => {
-    const answer = await api.request(metricsPath('acme', { ...DAY, [name]: "x' OR 1=1 --" }), bearer(key));
-    if (name === 'resourceName') expect(answer.text).toContain('"totalCost":0');
-    else expect(answer.status).toBe(400);
-  });
+  it.each(['limit', 'resourceName', 'resourceType', 'excludeResourceType'])(
+    'quotes in %s are data, never SQL',
+    async (name) => {
+      const answer = await api.request(metricsPath('acme', { ...DAY, [name]: "x' OR 1=1 --" }), bearer(key));
+      if (name === 'resourceName') expect(answer.text).toContain('"totalCost":0');
+      else expect(answer.status).toBe(400);
+    },
+  );
 });
 
 describe('strict parameters', () => {
@@ -143,8 +183,17 @@ describe('strict parameters', () => {
       {
         parameter: 'group_by',
         message:
-          '"group_by" is not a parameter; the parameters are startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, limit, cursor.',
+          '"group_by" is not a parameter; the parameters are startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, excludeWorkspace, excludeResourceType, excludeResourceName, excludeResourceUuid, excludeBillingDimension, excludeWithoutResourceUuid, limit, cursor.',
       },
+    ]);
+  });
+
+  it('several unknown parameters are refused with one list', async () => {
+    const { details } = await refusal(`${new URLSearchParams(DAY)}&label=a&from=1&to=2`);
+    expect(details?.map(({ message }) => message)).toEqual([
+      expect.stringContaining('label is not supported'),
+      expect.stringContaining('"from" is not a parameter; the parameters are startTime'),
+      '"to" is not a parameter.',
     ]);
   });
 

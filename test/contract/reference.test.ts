@@ -60,6 +60,12 @@ describe('the document', () => {
     ]);
     expect([...new Set(extensions)]).toEqual([
       'withoutResourceUuid',
+      'excludeWorkspace',
+      'excludeResourceType',
+      'excludeResourceName',
+      'excludeResourceUuid',
+      'excludeBillingDimension',
+      'excludeWithoutResourceUuid',
       'listEvents',
       'includeVoided',
       'listBillingDimensions',

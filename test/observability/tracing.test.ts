@@ -1,10 +1,10 @@
 /** Traces of one job and of one request, from real processes to a real receiver. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { SpanKind } from '@opentelemetry/api';
 import { runMeterline } from '../cli/run-meterline.js';
 import { drained, enqueueRaw, openPipeline, type Pipeline, stored, usageEvent, usageEvents } from '../e2e/pipeline.js';
-import { killServices, startIngest, startQuery } from '../services.js';
+import { killServices, startCollector, startIngest, startQuery } from '../services.js';
 import { execute } from '../stack.js';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.js';
 
@@ -58,6 +58,39 @@ describe('the trace of a job', () => {
     expect([statement.parentSpanId, statement.kind]).toEqual([insert.spanId, kind(SpanKind.CLIENT)]);
   });
 
+  it('leads from a request to the collector, below its caller, to the insert', async () => {
+    await startIngest({ ...pipeline.env, ...receiver.env });
+    const collector = await startCollector({ ...pipeline.env, ...receiver.env });
+    const [traceId, parentId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
+    const { accountId: _, ...event } = usageEvent(1);
+    const response = await fetch(`${collector.url}/v0/accounts/traced-acme/events`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await createKey('emitter')}`,
+        'content-type': 'application/json',
+        traceparent: `00-${traceId}-${parentId}-01`,
+      },
+      body: JSON.stringify([event]),
+    });
+    expect(response.status).toBe(202);
+    await drained(pipeline.queue);
+
+    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+    expect(request).toMatchObject({
+      name: 'POST /v0/accounts/:accountId/events',
+      service: 'meterline-collector',
+      parentSpanId: parentId,
+    });
+    const sent = await receiver.span(({ parentSpanId }) => parentSpanId === request.spanId);
+    expect(sent).toMatchObject({ name: 'add usage-events.usage', service: 'meterline-collector' });
+    const taken = await receiver.span(({ parentSpanId }) => parentSpanId === sent.spanId);
+    expect(taken).toMatchObject({ name: 'process usage-events', service: 'meterline-ingest' });
+    expect([request, sent, taken].map((span) => span.traceId)).toEqual([traceId, traceId, traceId]);
+    const insert = await receiver.span(({ name }) => name === 'insert');
+    expect(insert.links).toEqual([expect.objectContaining(linkTo(taken))]);
+    expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_/);
+  });
+
   it('begins at the worker when the producer says nothing of a trace, or something that is none', async () => {
     await startIngest({ ...pipeline.env, ...receiver.env });
     expect(await emit([usageEvent(1)], 1)).toMatchObject({ code: 0 });
@@ -80,9 +113,9 @@ describe('the trace of a job', () => {
 
 const METRICS_PATH = '/v0/accounts/traced-acme/metrics?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
 
-async function createKey(): Promise<string> {
+async function createKey(role: KeyRole = 'admin'): Promise<string> {
   const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
-  return (await keys.create({ account: 'traced-acme', role: 'admin', clientId: 'traces' }, new Date())).key;
+  return (await keys.create({ account: 'traced-acme', role, clientId: 'traces' }, new Date())).key;
 }
 
 describe('the trace of a request', () => {

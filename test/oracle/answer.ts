@@ -17,6 +17,13 @@ export interface OracleQuery {
   readonly resourceUuid?: string | readonly string[];
   readonly billingDimension?: string | readonly string[];
   readonly withoutResourceUuid?: 'true' | 'false';
+  /** What is named here is left out, whatever the others say. */
+  readonly excludeWorkspace?: string | readonly string[];
+  readonly excludeResourceType?: string | readonly string[];
+  readonly excludeResourceName?: string | readonly string[];
+  readonly excludeResourceUuid?: string | readonly string[];
+  readonly excludeBillingDimension?: string | readonly string[];
+  readonly excludeWithoutResourceUuid?: 'true' | 'false';
   readonly limit?: string;
 }
 
@@ -119,16 +126,35 @@ function selected(events: readonly PricedPayload[], query: OracleQuery): PricedP
       event.timestamp < end &&
       FIELDS.every((field) => {
         const values = wanted(query, field);
-        return values.length === 0 || values.includes(event[field]);
+        return (values.length === 0 || values.includes(event[field])) && !unwanted(query, field).includes(event[field]);
       }),
   );
 }
 
 /** The values of which an event must have one; none: any will do. */
 function wanted(query: OracleQuery, field: Field): readonly string[] {
-  const values = query[field] ?? [];
-  const named = typeof values === 'string' ? [values] : values;
+  const named = listOf(query[field]);
   return field === 'resourceUuid' && query.withoutResourceUuid === 'true' ? [...named, ''] : named;
+}
+
+/** The values of which an event must have none. */
+function unwanted(query: OracleQuery, field: Field): readonly string[] {
+  switch (field) {
+    case 'workspace':
+      return listOf(query.excludeWorkspace);
+    case 'resourceType':
+      return listOf(query.excludeResourceType);
+    case 'resourceName':
+      return listOf(query.excludeResourceName);
+    case 'resourceUuid':
+      return [...listOf(query.excludeResourceUuid), ...(query.excludeWithoutResourceUuid === 'true' ? [''] : [])];
+    case 'billingDimension':
+      return listOf(query.excludeBillingDimension);
+  }
+}
+
+function listOf(values: string | readonly string[] = []): readonly string[] {
+  return typeof values === 'string' ? [values] : values;
 }
 
 /** Without groupBy there is exactly one group, even if no event counts. */

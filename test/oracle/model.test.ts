@@ -100,6 +100,23 @@ describe('the oracle', () => {
     expect(usageOf({ withoutResourceUuid: 'false' })).toBe(7);
   });
 
+  it('leaves out what is excluded, also of what is selected', () => {
+    const oracle = oracleOf(
+      event(1),
+      event(2, { resourceUuid: 'u', usage: 2, workspace: 'dev' }),
+      event(3, { resourceUuid: 'v', usage: 4, resourceName: 'tester' }),
+    );
+    const usageOf = (query: Partial<OracleQuery>) =>
+      JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
+    expect(usageOf({ excludeResourceUuid: 'u' })).toBe(5);
+    expect(usageOf({ excludeWithoutResourceUuid: 'true' })).toBe(6);
+    expect(usageOf({ excludeResourceUuid: ['u', 'nobody'], excludeWithoutResourceUuid: 'true' })).toBe(4);
+    expect(usageOf({ excludeWorkspace: 'dev', excludeResourceName: 'tester' })).toBe(1);
+    expect(usageOf({ resourceUuid: ['u', 'v'], excludeResourceUuid: 'v' })).toBe(2);
+    expect(usageOf({ excludeResourceType: 'sandbox' })).toBe(0);
+    expect(usageOf({ excludeBillingDimension: 'sandbox_image_storage_gbs' })).toBe(7);
+  });
+
   it.each([null, ''])('takes resourceUuid %j for none', (resourceUuid) => {
     const oracle = oracleOf(event(1, { resourceUuid }));
     expect(oracle.metrics('acme', { ...DAY, groupBy: 'resource_uuid' })).toContain('"resourceUuid":""');

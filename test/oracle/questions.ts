@@ -71,6 +71,25 @@ const filters = fc.oneof(
   },
 );
 
+/** What is left out, of what the filters select. */
+const exclusions = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(
+      fc.record({ excludeWorkspace: names }),
+      fc.record({ excludeResourceType: oneOrMore(fc.constantFrom(...RESOURCE_TYPES)) }),
+      fc.record({ excludeResourceName: names }),
+      fc.record({ excludeResourceUuid: names, excludeWithoutResourceUuid: withoutResourceUuid }, { requiredKeys: [] }),
+      fc.record({ excludeBillingDimension: oneOrMore(fc.constantFrom(...Object.keys(DIMENSIONS))) }),
+      fc.record(
+        { excludeWorkspace: names, excludeResourceName: names, excludeResourceUuid: names },
+        { requiredKeys: [] },
+      ),
+    ),
+  },
+);
+
 /** A request, generated without its history. No part depends on another, so that fast-check can shrink each alone. */
 export const questionDraft = fc.record({
   about: fc.oneof(
@@ -85,6 +104,7 @@ export const questionDraft = fc.record({
   resolution: fc.nat(2 * RESOLUTIONS.length),
   groupBy,
   filters,
+  exclusions,
   limit,
   asMember: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
 });
@@ -112,12 +132,14 @@ export function toQuestion(draft: QuestionDraft, history: History): Question {
 }
 
 /** A member may not filter by workspace. */
-function chosenFilters({ filters, asMember }: QuestionDraft, { names }: History): Partial<OracleQuery> {
-  const chosen = Object.entries(filters).map(([parameter, values]): [string, string | string[]] => [
-    parameter,
-    typeof values === 'string'
-      ? values
-      : values.map((value) => (typeof value === 'number' ? nth(names, value) : String(value))),
-  ]);
-  return Object.fromEntries(chosen.filter(([parameter]) => !asMember || parameter !== 'workspace'));
+function chosenFilters({ filters, exclusions, asMember }: QuestionDraft, { names }: History): Partial<OracleQuery> {
+  const chosen = Object.entries({ ...filters, ...exclusions }).map(
+    ([parameter, values]): [string, string | string[]] => [
+      parameter,
+      typeof values === 'string'
+        ? values
+        : values.map((value) => (typeof value === 'number' ? nth(names, value) : String(value))),
+    ],
+  );
+  return Object.fromEntries(chosen.filter(([parameter]) => !asMember || !/workspace/i.test(parameter)));
 }

@@ -77,6 +77,7 @@ export type {
   Response as OpenApiResponse,
 } from './openapi/model.js';
 export { exampleRequests, requestTarget, successOf } from './openapi/requests.js';
+export { protectedResourceSchema, resourceMetadataOperation } from './openapi/resource-metadata.js';
 export {
   COMMON_RESPONSES,
   errorResponse,

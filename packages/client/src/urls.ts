@@ -39,6 +39,7 @@ export function questionString({
   groupBy,
   limit,
   withoutResourceUuid,
+  excludeWithoutResourceUuid,
   includeVoided,
   ...others
 }: MetricsQuery & EventsQuery): string {
@@ -48,6 +49,7 @@ export function questionString({
     groupBy: groupBy && groupBy.length > 0 ? groupBy.join(',') : undefined,
     limit: limit?.toString(),
     withoutResourceUuid: withoutResourceUuid?.toString(),
+    excludeWithoutResourceUuid: excludeWithoutResourceUuid?.toString(),
     includeVoided: includeVoided?.toString(),
     ...others,
   });

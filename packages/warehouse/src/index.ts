@@ -38,7 +38,7 @@ export {
   readEventList,
   type StoredPayload,
 } from './metrics/event-list.js';
-export { filtersOf, type Selection } from './metrics/plan.js';
+export { type DimensionValues, filtersOf, type Selection } from './metrics/plan.js';
 /** The read side. */
 export { type MetricsAnswer, type MetricsGroup, readMetrics } from './metrics/read.js';
 export { readResourceTypes } from './metrics/resource-types.js';

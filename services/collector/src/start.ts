@@ -58,7 +58,11 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     // The same errors reject what is being written.
     writer.on('error', () => undefined);
     outageGauge(registry, { Redis: () => redis.ping().then(() => true) });
-    const durability = new Durability({ redis: writer, isAssumed: env.REDIS_DURABILITY === 'assumed' });
+    const durability = new Durability({
+      redis: writer,
+      isAssumed: env.REDIS_DURABILITY === 'assumed',
+      answerMs: env.COLLECTOR_WRITE_MS,
+    });
     const fault = await durability.fault();
     if (fault !== undefined) throw new StartError(`Redis ${fault}`);
     const queue = new EventQueue({

@@ -32,10 +32,12 @@ export class QueryParameters {
   constructor(rawQuery: string, rules: ParameterRules) {
     this.#mayBeEmpty = rules.mayBeEmpty ?? [];
     const sent = new URLSearchParams(rawQuery);
+    // The valid ones are named once, whatever is sent: a short request gets no long answer.
+    const firstUnknown = [...sent.keys()].find((name) => isUnknown(name, rules));
     for (const name of new Set(sent.keys())) {
       if (rules.ignored?.includes(name)) continue;
       const values = sent.getAll(name);
-      const fault = admissionFault(name, values, rules);
+      const fault = admissionFault(name, values, rules, name === firstUnknown);
       if (fault === undefined) this.#values.set(name, values);
       else this.fault(name, fault);
     }
@@ -107,13 +109,24 @@ export function refuseParameters(rawQuery: string, rules: Omit<ParameterRules, '
   if (!parameters.areValid) throw parameters.refusal();
 }
 
-function admissionFault(name: string, values: readonly string[], rules: ParameterRules): string | undefined {
+/** Neither a parameter nor one that something is known about. */
+function isUnknown(name: string, { names, ignored = [], unsupported = {} }: ParameterRules): boolean {
+  return !names.includes(name) && !ignored.includes(name) && !Object.hasOwn(unsupported, name);
+}
+
+/** @param listsNames whether the message of an unknown parameter has the valid ones */
+function admissionFault(
+  name: string,
+  values: readonly string[],
+  rules: ParameterRules,
+  listsNames: boolean,
+): string | undefined {
   const { names, mayRepeat = [], unsupported = {} } = rules;
   if (!names.includes(name)) {
     const instead = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (instead !== undefined) return `${name} is not supported; ${instead}.`;
     if (names.length === 0) return `${quoted(name)} is not a parameter; this operation takes none.`;
-    return `${quoted(name)} is not a parameter; the parameters are ${names.join(', ')}.`;
+    return `${quoted(name)} is not a parameter${listsNames ? `; the parameters are ${names.join(', ')}` : ''}.`;
   }
   if (values.length > 1 && !mayRepeat.includes(name)) return `${name} is given ${values.length} times; give it once.`;
   return undefined;

@@ -1,6 +1,12 @@
 /** The parameters of operations: in the path, in the query, and the version. */
 import { API_VERSIONS, EARLIEST_API_VERSION, MAX_NAME_LENGTH } from '@meterline/catalog';
-import { MAX_FILTER_VALUES, REPEATABLE_PARAMETERS, WINDOW_PARAMETERS } from '@meterline/catalog/api';
+import {
+  FILTER_PARAMETERS,
+  MAX_FILTER_VALUES,
+  REPEATABLE_PARAMETERS,
+  VALUE_FILTERS,
+  WINDOW_PARAMETERS,
+} from '@meterline/catalog/api';
 import type { z } from 'zod';
 import type { Examples, JsonSchema, Parameter } from './model.js';
 import { parameterSchema } from './schemas.js';
@@ -14,7 +20,10 @@ const NAME: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_NAME_LEN
 /** The query parameters that must be sent, those that may be empty, and those that the platform's API does not have. */
 const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
 const MAY_BE_EMPTY: readonly string[] = ['cursor'];
-const EXTENSIONS: readonly string[] = ['withoutResourceUuid', 'includeVoided'];
+const EXTENSIONS: readonly string[] = [
+  ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
+  'includeVoided',
+];
 
 export function pathParameters(path: string, examples: Examples): Parameter[] {
   return Object.entries(PATH_PARAMETERS)

@@ -58,10 +58,12 @@ function valuesOf({ parameters }: Operation, example: string): Record<string, un
   return Object.fromEntries(given.map(({ name, examples }) => [name, examples?.[example]?.value]));
 }
 
-/** The answer to a request that succeeds. */
+/** The answer to a request that succeeds. One that is a reference is that of a variant without examples. */
 export function successOf({ responses }: Operation): Response | undefined {
-  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
-  return success && !('$ref' in success) ? success : undefined;
+  const [success] = Object.entries(responses).flatMap(([status, response]) =>
+    status.startsWith('2') && !('$ref' in response) ? [response] : [],
+  );
+  return success;
 }
 
 function exampleNames(operation: Operation): string[] {

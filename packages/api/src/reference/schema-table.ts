@@ -22,8 +22,9 @@ export function schemaTable(name: string, schema: JsonSchema): Html {
 export function typeOf(schema: JsonSchema): Html {
   const name = referencedName(schema);
   if (name !== undefined) return html`<a href="#schema-${name}">${name}</a>`;
-  if (Array.isArray(schema['oneOf'])) {
-    const [first, ...others] = schema['oneOf'].filter(isSchema).map(typeOf);
+  const choices = schema['oneOf'] ?? schema['anyOf'];
+  if (Array.isArray(choices)) {
+    const [first, ...others] = choices.filter(isSchema).map(typeOf);
     return html`${first}${others.map((other) => html` or ${other}`)}`;
   }
   if (isSchema(schema['items'])) return html`array of ${typeOf(schema['items'])}`;

@@ -9,6 +9,7 @@ import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event-schema.js';
 import {
   canonicalGroupBy,
+  type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   isGroupByDimension,
@@ -74,8 +75,8 @@ export const WINDOW_PARAMETERS = {
 };
 
 /**
- * What usage must have to be counted. Each may be given several times: one of its values is enough (an extension, as is
- * `withoutResourceUuid`). The schemas are those of one value.
+ * What usage must have to be counted. Each may be given several times: one of its values is enough (an extension, as are
+ * the other filters). The schemas are those of one value.
  */
 export const VALUE_FILTERS = {
   workspace: nameText.meta({ ...NAME, description: 'Only this workspace; account admins only.' }),
@@ -92,6 +93,31 @@ export const VALUE_FILTERS = {
   }),
 };
 
+const EXCLUSION = 'Combines with all other filters: what is excluded is left out, whatever else selects it.';
+
+/** What usage must not have to be counted. Each may be given several times: none of its values may be there. */
+export const EXCLUDING_FILTERS = {
+  excludeWorkspace: nameText.meta({ ...NAME, description: `Not this workspace; account admins only. ${EXCLUSION}` }),
+  excludeResourceType: oneOf(RESOURCE_TYPES).meta({ description: `No resources of this type. ${EXCLUSION}` }),
+  excludeResourceName: nameText.meta({ ...NAME, description: `No resources of this name. ${EXCLUSION}` }),
+  excludeResourceUuid: nameText.meta({
+    ...NAME,
+    description: `Not this instance. What has no resource UUID stays, unless \`excludeWithoutResourceUuid\`. ${EXCLUSION}`,
+  }),
+  excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
+    description: `Not this billing dimension. ${EXCLUSION}`,
+  }),
+};
+
+/** The parameter that leaves out values of a field. */
+export const EXCLUDING_PARAMETER = {
+  workspace: 'excludeWorkspace',
+  resourceType: 'excludeResourceType',
+  resourceName: 'excludeResourceName',
+  resourceUuid: 'excludeResourceUuid',
+  billingDimension: 'excludeBillingDimension',
+} as const satisfies Record<EntryField, keyof typeof EXCLUDING_FILTERS>;
+
 export const FILTER_PARAMETERS = {
   ...VALUE_FILTERS,
   withoutResourceUuid: flag.meta({
@@ -100,6 +126,12 @@ export const FILTER_PARAMETERS = {
     description:
       'Only what has no resource UUID; together with `resourceUuid`, that or one of those instances. Named so that nobody ' +
       'asks for it by accident, as with an empty variable.',
+  }),
+  ...EXCLUDING_FILTERS,
+  excludeWithoutResourceUuid: flag.meta({
+    type: 'boolean',
+    default: false,
+    description: `Nothing that has no resource UUID. ${EXCLUSION}`,
   }),
 };
 
@@ -163,7 +195,11 @@ export const ACCOUNT_LIST_PARAMETERS = listParameters('Accounts', ACCOUNT_SORTS)
 export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
 
 /** The parameters that may be given several times. Of groupBy the names may also be in one, with commas between. */
-export const REPEATABLE_PARAMETERS: readonly string[] = ['groupBy', ...Object.keys(VALUE_FILTERS)];
+export const REPEATABLE_PARAMETERS: readonly string[] = [
+  'groupBy',
+  ...Object.keys(VALUE_FILTERS),
+  ...Object.keys(EXCLUDING_FILTERS),
+];
 
 /** RFC 3339 in UTC, or the same as a Date. */
 export type Instant = string | Date;
@@ -173,10 +209,18 @@ export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: I
 
 type Values<Value> = Value | readonly Value[];
 
-/** Several values of a filter are alternatives. Members that are left out or undefined are not sent. */
+type RepeatedFilters = typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS;
+
+/**
+ * Several values of a filter are alternatives; those of an excluding one are all left out. Members that are left out or
+ * undefined are not sent.
+ */
 export type FilterQuery = {
-  readonly [Name in keyof typeof VALUE_FILTERS]?: Values<z.output<(typeof VALUE_FILTERS)[Name]>> | undefined;
-} & { readonly withoutResourceUuid?: boolean | undefined };
+  readonly [Name in keyof RepeatedFilters]?: Values<z.output<RepeatedFilters[Name]>> | undefined;
+} & {
+  readonly withoutResourceUuid?: boolean | undefined;
+  readonly excludeWithoutResourceUuid?: boolean | undefined;
+};
 
 export type ResourceTypesQuery = WindowQuery & FilterQuery;
 

@@ -1,12 +1,12 @@
-/** The flags that select usage. Several values of a filter are alternatives. */
+/** The flags that select usage. Several values of a filter are alternatives; `!=` leaves its values out. */
 import { BILLING_DIMENSIONS, type BillingDimension, RESOURCE_TYPES, type ResourceType } from '@meterline/catalog';
-import { FILTER_PARAMETERS } from '@meterline/catalog/api';
+import { EXCLUDING_PARAMETER, VALUE_FILTERS } from '@meterline/catalog/api';
 import type { FilterQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { nameOf } from '../flags.js';
 
-/** As the API names them. */
-interface Filters {
+/** Those with a flag of their own, as the API names them. */
+interface OwnFlags {
   readonly workspace?: readonly string[];
   readonly resourceType?: readonly ResourceType[];
   readonly resourceName?: readonly string[];
@@ -15,11 +15,24 @@ interface Filters {
   readonly billingDimension?: readonly BillingDimension[];
 }
 
-export interface FilterFlags extends Filters {
+interface Filters extends OwnFlags {
+  readonly excludeWorkspace?: readonly string[];
+  readonly excludeResourceType?: readonly ResourceType[];
+  readonly excludeResourceName?: readonly string[];
+  readonly excludeResourceUuid?: readonly string[];
+  readonly excludeWithoutResourceUuid?: boolean;
+  readonly excludeBillingDimension?: readonly BillingDimension[];
+}
+
+export interface FilterFlags extends OwnFlags {
   readonly filter?: Filters;
 }
 
-const NAMES = Object.keys(FILTER_PARAMETERS);
+const NAMES = [...Object.keys(VALUE_FILTERS), 'withoutResourceUuid'];
+const EXCLUDING: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(EXCLUDING_PARAMETER),
+  ['withoutResourceUuid', 'excludeWithoutResourceUuid'],
+]);
 const resourceTypeOf = oneOf(RESOURCE_TYPES);
 const billingDimensionOf = oneOf(BILLING_DIMENSIONS);
 
@@ -27,8 +40,11 @@ const billingDimensionOf = oneOf(BILLING_DIMENSIONS);
 export function withFilters(command: Command): Command {
   return command
     .addOption(
-      new Option('--filter <name=value>', 'a filter as in the API, such as resourceType=agent; may be repeated')
-        .choices(NAMES.map((name) => `${name}=`))
+      new Option(
+        '--filter <name=value>',
+        'a filter as in the API, such as resourceType=agent; != leaves out; may be repeated',
+      )
+        .choices([...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)])
         .argParser(filterOf),
     )
     .addOption(repeated('--workspace <name>', 'only this workspace; admins only', nameOf))
@@ -43,6 +59,7 @@ export function withFilters(command: Command): Command {
 
 export function filtersOf({ filter = {}, ...flags }: FilterFlags): FilterQuery {
   return {
+    ...filter,
     workspace: both(flags.workspace, filter.workspace),
     resourceType: both(flags.resourceType, filter.resourceType),
     resourceName: both(flags.resourceName, filter.resourceName),
@@ -56,23 +73,34 @@ function both<Value>(one: readonly Value[] = [], other: readonly Value[] = []): 
   return one.length + other.length === 0 ? undefined : [...one, ...other];
 }
 
-/** `resourceType=agent`, added to those before. The value may hold an equals sign. @throws InvalidArgumentError */
+/**
+ * `resourceType=agent` or `resourceType!=agent`, added to those before; also by the API's name, `excludeResourceType=agent`.
+ * The value may hold an equals sign.
+ * @throws InvalidArgumentError
+ */
 function filterOf(text: string, before: Filters = {}): Filters {
-  const [, name = '', value = ''] = /^(\w+)=(.*)$/s.exec(text) ?? [];
+  const [, named = '', operator = '', value = ''] = /^(\w+)(!?=)(.*)$/s.exec(text) ?? [];
+  const name = operator === '!=' ? EXCLUDING.get(named) : named;
   switch (name) {
     case 'workspace':
     case 'resourceName':
     case 'resourceUuid':
+    case 'excludeWorkspace':
+    case 'excludeResourceName':
+    case 'excludeResourceUuid':
       return { ...before, [name]: [...(before[name] ?? []), nameOf(value)] };
     case 'resourceType':
-      return { ...before, resourceType: [...(before.resourceType ?? []), resourceTypeOf(value)] };
+    case 'excludeResourceType':
+      return { ...before, [name]: [...(before[name] ?? []), resourceTypeOf(value)] };
     case 'billingDimension':
-      return { ...before, billingDimension: [...(before.billingDimension ?? []), billingDimensionOf(value)] };
+    case 'excludeBillingDimension':
+      return { ...before, [name]: [...(before[name] ?? []), billingDimensionOf(value)] };
     case 'withoutResourceUuid':
-      return { ...before, withoutResourceUuid: oneOf(['true', 'false'])(value) === 'true' };
+    case 'excludeWithoutResourceUuid':
+      return { ...before, [name]: oneOf(['true', 'false'])(value) === 'true' };
     default:
       throw new InvalidArgumentError(
-        `It must be name=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
+        `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
       );
   }
 }

@@ -5,7 +5,6 @@ import { amountOf } from '../breakdown/breakdown.js';
 import { ChartCard } from '../chart/chart-card.js';
 import { FilterBar, FilterChips } from '../controls/filters.js';
 import { Toolbar } from '../controls/toolbar.js';
-import { FilterProblem } from '../metrics/filter-query.js';
 import type { PreviousPeriod } from '../metrics/queries.js';
 import { periodWindow } from '../period/period.js';
 import { Empty } from '../states/empty.js';
@@ -33,7 +32,7 @@ interface AccountViewProps {
 
 export function AccountView({ account, role, view, now, refresh }: AccountViewProps) {
   const shown = useAccountView(account, view, role, now);
-  const { query, measure, isRefused, isStale, result, breakdown, first, compared, previous, filterError } = shown;
+  const { query, measure, isRefused, isStale, result, breakdown, first, compared, previous } = shown;
   const [isFiltering, setFiltering] = useState(false);
   const window = periodWindow(view.period, now);
   const settled = { ...view, groupBy: shown.groupBy };
@@ -59,12 +58,6 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
             Show the account as a whole
           </button>
         </MessagePanel>
-      ) : filterError instanceof FilterProblem ? (
-        <MessagePanel title="These filters cannot be asked for">
-          <p>{filterError.message}</p>
-        </MessagePanel>
-      ) : filterError ? (
-        <ProblemPanel error={filterError} account={account} onRetry={() => void shown.refetchFilters()} />
       ) : error && !breakdown ? (
         <ProblemPanel error={error} account={account} onRetry={retry} />
       ) : isEmpty ? (

@@ -8,7 +8,6 @@ import {
   groupKey,
   type Role,
   upTo,
-  type Window,
 } from '@meterline/catalog';
 import { MAX_METRICS_PAGE } from '@meterline/catalog/api';
 import type { FilterQuery } from '@meterline/client';
@@ -16,7 +15,8 @@ import { useMemo } from 'react';
 import { type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/quantities.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
-import { monthFigures, monthWindow, withShownDays } from '../forecast/forecast.js';
+import { monthFigures, withShownDays } from '../forecast/forecast.js';
+import { filterQuery } from '../metrics/filter-query.js';
 import {
   type Snapshot,
   snapshotOf,
@@ -26,7 +26,6 @@ import {
   usePreviousPeriod,
 } from '../metrics/queries.js';
 import { measureOf, metricsQuery, needsAdmin, usageScope, wholeQuery } from '../metrics/question.js';
-import { useFilterQuery } from '../metrics/values.js';
 import { periodMonths } from '../period/period.js';
 import { isServerOrder, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
@@ -39,8 +38,8 @@ export type ShownAccount = ReturnType<typeof useAccountView>;
 export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
   const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
   const isRefused = role === 'member' && needsAdmin(view);
-  const filters = useFilterQuery(account, view.filters, wholeTime(wanted), !isRefused);
-  const result = useBreakdown(account, wanted, filters.query, !isRefused);
+  const filters = useMemo(() => filterQuery(view.filters), [view.filters]);
+  const result = useBreakdown(account, wanted, filters, !isRefused);
   const source = result.data;
 
   // Until the answer comes, the one before is shown, with its own breakdown, period and unit.
@@ -68,8 +67,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const { compare } = view;
   const compared = useMemo(() => compareWith(compare, asked), [compare, asked]);
   const before = compared?.window;
-  const previousQuery =
-    before && filters.query && metricsQuery(of, { window: before, resolution, filters: filters.query });
+  const previousQuery = before && metricsQuery(of, { window: before, resolution, filters });
   const comparison = usePreviousPeriod(
     account,
     previousQuery,
@@ -92,7 +90,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const month = useMonth(
     account,
     asked,
-    filters.query,
+    filters,
     measure === 'cost' ? breakdown : undefined,
     !isRefused && first !== undefined,
   );
@@ -113,8 +111,6 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     unit,
     isRefused,
     isStale,
-    filterError: filters.error,
-    refetchFilters: filters.refetch,
     result,
     breakdown,
     first,
@@ -139,14 +135,6 @@ function compareWith(
   return comparison && comparedWindow(comparison, { window, months: periodMonths(view.period), resolution, asOf });
 }
 
-/** From the first to the last instant that any question of the screen is about. */
-function wholeTime(asked: Snapshot): Window {
-  const { window, asOf, view } = asked;
-  const before = compareWith(view.compare, asked)?.window;
-  const starts = [window.startTime, monthWindow(asOf).startTime, before?.startTime ?? window.startTime];
-  return { startTime: Math.min(...starts), endTime: Math.max(asOf, window.startTime + 1) };
-}
-
 /**
  * The figures of the present month, which agree with the bars wherever those show the same days. Undefined when they cannot be
  * read, null while they are on their way.
@@ -155,7 +143,7 @@ function wholeTime(asked: Snapshot): Window {
 function useMonth(
   account: string,
   asked: Snapshot,
-  filters: FilterQuery | undefined,
+  filters: FilterQuery,
   breakdown: Breakdown | undefined,
   enabled: boolean,
 ) {

@@ -20,7 +20,7 @@ import {
 import { filterQuery } from '../metrics/filter-query.js';
 import { NAME_DIMENSION, useUsedValues } from '../metrics/values.js';
 import { navigate } from '../view/address.js';
-import { excludedNames, type Filter, hasFilters, type NameField } from '../view/filters.js';
+import { type Filter, hasFilters, type NameField } from '../view/filters.js';
 import { type View, withFilter, withGroups } from '../view/view.js';
 import { MultiPicker } from './multi-picker.js';
 
@@ -103,11 +103,10 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
   );
 }
 
-/** What the other filters leave. Those that exclude names would need lists of their own, and are left out. */
+/** What the other filters leave. */
 function otherFilters({ filters }: View, field: NameField): FilterQuery {
   const { [field]: _own, ...others } = filters;
-  const left = Object.entries(others).filter(([name]) => !excludedNames(others).some((each) => each === name));
-  return filterQuery(Object.fromEntries(left), {});
+  return filterQuery(others);
 }
 
 function shownFilter({ filters }: View, field: EntryField): string {

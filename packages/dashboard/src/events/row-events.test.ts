@@ -29,10 +29,26 @@ describe('the events behind a row', () => {
     expect(sent('')).toEqual({ ...window, withoutResourceUuid: true });
   });
 
+  it('are not asked for by what the table leaves out of the dimensions that the row has a value of', () => {
+    const excluded = {
+      excludeResourceType: 'job',
+      excludeResourceUuid: 'u-1',
+      excludeWithoutResourceUuid: true,
+    } as const;
+    const sent = JSON.parse(
+      JSON.stringify(rowEventsQuery({ ...window, ...excluded }, ['resource_uuid'], { resourceUuid: 'u-2' })),
+    );
+    expect(sent).toEqual({ ...window, excludeResourceType: 'job', resourceUuid: 'u-2' });
+  });
+
   it('are described by their time and filters', () => {
     const filters = { resourceType: ['agent', 'job'], withoutResourceUuid: true } as const;
     expect(scopeText({ ...window, ...filters })).toBe(
       '1 Oct – 31 Oct 2025 · Resource type: Agent or Job · Instance: no instance id',
+    );
+    const excluded = { excludeResourceType: ['agent', 'job'], excludeWithoutResourceUuid: true } as const;
+    expect(scopeText({ ...window, ...excluded })).toBe(
+      '1 Oct – 31 Oct 2025 · Resource type: all but Agent and Job · Instance: all but no instance id',
     );
   });
 });

@@ -1,5 +1,6 @@
 /** The question for the events behind a row of the table. */
 import { ENTRY_FIELD, GROUP_BY_DIMENSIONS, type GroupByDimension, parseTimestamp } from '@meterline/catalog';
+import { EXCLUDING_PARAMETER } from '@meterline/catalog/api';
 import type { EventsQuery, MetricsQuery } from '@meterline/client';
 import { DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
 import { windowText } from '../period/period-text.js';
@@ -22,13 +23,18 @@ export function rowEventsQuery(
   groupBy: readonly GroupByDimension[],
   values: DimensionValues,
 ): EventsQuery {
-  const own = Object.fromEntries(groupBy.map((dimension) => [ENTRY_FIELD[dimension], values[ENTRY_FIELD[dimension]]]));
+  const own = Object.fromEntries(
+    groupBy.flatMap((dimension) => {
+      const field = ENTRY_FIELD[dimension];
+      return [[field, values[field]] as const, [EXCLUDING_PARAMETER[field], undefined] as const];
+    }),
+  );
   const query: EventsQuery = { startTime, endTime, ...filters, ...own };
   if (!groupBy.includes('resource_uuid')) return query;
   // The API has a parameter of its own for what has no instance id.
   return values.resourceUuid === ''
-    ? { ...query, resourceUuid: undefined, withoutResourceUuid: true }
-    : { ...query, withoutResourceUuid: undefined };
+    ? { ...query, resourceUuid: undefined, withoutResourceUuid: true, excludeWithoutResourceUuid: undefined }
+    : { ...query, withoutResourceUuid: undefined, excludeWithoutResourceUuid: undefined };
 }
 
 /** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */
@@ -36,9 +42,15 @@ export function scopeText(query: EventsQuery): string {
   const [startTime, endTime] = [query.startTime, query.endTime].map((time) => parseTimestamp(String(time)) ?? 0);
   const filters = GROUP_BY_DIMENSIONS.flatMap((dimension) => {
     const field = ENTRY_FIELD[dimension];
-    const without = field === 'resourceUuid' && query.withoutResourceUuid ? [''] : [];
-    const values = [...without, ...[query[field] ?? []].flat()].map((value) => valueLabel(field, value));
-    return values.length === 0 ? [] : [`${DIMENSION_LABEL[dimension]}: ${values.join(' or ')}`];
+    const isUuid = field === 'resourceUuid';
+    const labels = (without: boolean | undefined, named: string | readonly string[] = []) =>
+      [...(isUuid && without ? [''] : []), ...[named].flat()].map((value) => valueLabel(field, value));
+    const included = labels(query.withoutResourceUuid, query[field]);
+    const excluded = labels(query.excludeWithoutResourceUuid, query[EXCLUDING_PARAMETER[field]]);
+    return [
+      ...(included.length > 0 ? [`${DIMENSION_LABEL[dimension]}: ${included.join(' or ')}`] : []),
+      ...(excluded.length > 0 ? [`${DIMENSION_LABEL[dimension]}: all but ${excluded.join(' and ')}`] : []),
+    ];
   });
   return [windowText({ startTime: startTime ?? 0, endTime: endTime ?? 0 }), ...filters].join(' · ');
 }

@@ -23,9 +23,8 @@ import { type BreakdownSource, sumSeries } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
 import { useSession } from '../shell/session.js';
-import { excludedNames } from '../view/filters.js';
 import type { View } from '../view/view.js';
-import { FilterProblem, filterQuery } from './filter-query.js';
+import { filterQuery } from './filter-query.js';
 import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './question.js';
 
 /** A comparison reads so many pages of the period before; the groups after them are too small to matter. */
@@ -103,12 +102,12 @@ async function fetchBreakdown(
 }
 
 /** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
-export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery | undefined, enabled: boolean) {
+export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery, enabled: boolean) {
   const { client } = useSession();
   return useQuery({
-    ...breakdownQuery(client, account, asked, filters ?? {}),
+    ...breakdownQuery(client, account, asked, filters),
     placeholderData: keepPreviousData,
-    enabled: enabled && filters !== undefined,
+    enabled,
   });
 }
 
@@ -116,14 +115,8 @@ export function useBreakdown(account: string, asked: Snapshot, filters: FilterQu
 export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, asOf: EpochMs): void {
   void queries.prefetchQuery(accountsQuery(client));
   const { account, filters } = view;
-  // Which names are left is not known yet.
-  if (account === undefined || excludedNames(filters).length > 0) return;
-  try {
-    void queries.prefetchQuery(breakdownQuery(client, account, snapshotOf(view, asOf), filterQuery(filters, {})));
-  } catch (error) {
-    // A link may have any filters. The page says what is wrong with them.
-    if (!(error instanceof FilterProblem)) throw error;
-  }
+  if (account === undefined) return;
+  void queries.prefetchQuery(breakdownQuery(client, account, snapshotOf(view, asOf), filterQuery(filters)));
 }
 
 /** The pages after the first, as many as are needed. */
@@ -187,7 +180,7 @@ async function firstEntries(client: MeterlineClient, account: string, query: Met
 }
 
 /** What each day of the month, and of the four weeks before, cost under the filters. */
-export function useDailyCosts(account: string, filters: FilterQuery | undefined, asOf: EpochMs, enabled: boolean) {
+export function useDailyCosts(account: string, filters: FilterQuery, asOf: EpochMs, enabled: boolean) {
   const { client } = useSession();
   const window = monthWindow(asOf);
   return useQuery({
@@ -201,7 +194,7 @@ export function useDailyCosts(account: string, filters: FilterQuery | undefined,
     // After a refresh the figure stays until the next one comes; that of other filters would be a wrong one.
     placeholderData: (last, lastQuery) =>
       lastQuery?.queryKey[1] === account && hashKey([lastQuery.queryKey[3]]) === hashKey([filters]) ? last : undefined,
-    enabled: enabled && filters !== undefined,
+    enabled,
   });
 }
 

@@ -13,6 +13,9 @@ const question: SharedQuestion = {
     groupBy: ['workspace', 'resource_name'],
     resourceName: ["it's $HOME", 'b'],
     withoutResourceUuid: true,
+    excludeResourceName: ['!!', "it's $HOME=1"],
+    excludeResourceType: 'job',
+    excludeWithoutResourceUuid: true,
   },
 };
 /** What a shell makes of the command: its words. */
@@ -31,6 +34,8 @@ describe('the question of a view', () => {
     expect(url.searchParams.getAll('resourceName')).toEqual(["it's $HOME", 'b']);
     expect(url.searchParams.get('groupBy')).toBe('workspace,resource_name');
     expect(url.searchParams.get('withoutResourceUuid')).toBe('true');
+    expect(url.searchParams.getAll('excludeResourceName')).toEqual(['!!', "it's $HOME=1"]);
+    expect(url.searchParams.get('excludeWithoutResourceUuid')).toBe('true');
   });
 
   it('as a command has every filter, whatever is in a name', async () => {
@@ -39,7 +44,9 @@ describe('the question of a view', () => {
         ['metrics', '--api-url', 'https://billing.example.com', '--account', "o'hara & söhne"],
         ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-22T06:28:07Z', '--resolution', 'daily'],
         ['--group-by', 'workspace,resource_name', '--resource-name', "it's $HOME", '--resource-name', 'b'],
-        ['--without-resource-uuid', '--all'],
+        ['--without-resource-uuid', '--filter', 'resourceType!=job'],
+        ['--filter', 'resourceName!=!!', '--filter', "resourceName!=it's $HOME=1"],
+        ['--filter', 'withoutResourceUuid!=true', '--all'],
       ].flat(),
     );
   });

@@ -40,6 +40,16 @@ const FLAGS = {
   billingDimension: '--billing-dimension',
 } as const;
 type FlagName = keyof typeof FLAGS;
+/** What leaves something out has no flag of its own: `--filter name!=value`. */
+const EXCLUDED = {
+  excludeWorkspace: 'workspace',
+  excludeResourceType: 'resourceType',
+  excludeResourceName: 'resourceName',
+  excludeResourceUuid: 'resourceUuid',
+  excludeWithoutResourceUuid: 'withoutResourceUuid',
+  excludeBillingDimension: 'billingDimension',
+} as const;
+type ExcludedName = keyof typeof EXCLUDED;
 
 export function cliCommand({ origin, account, query }: SharedQuestion): string {
   const parts = ['meterline metrics', `--api-url ${quoted(origin)}`, `--account ${quoted(account)}`];
@@ -49,6 +59,9 @@ export function cliCommand({ origin, account, query }: SharedQuestion): string {
     if (value === true) parts.push(FLAGS[name]);
     else if (name === 'groupBy') parts.push(`${FLAGS[name]} ${String(value)}`);
     else for (const each of [value].flat()) parts.push(`${FLAGS[name]} ${quoted(String(each))}`);
+  }
+  for (const name of Object.keys(EXCLUDED) as ExcludedName[]) {
+    for (const each of [query[name] ?? []].flat()) parts.push(`--filter ${quoted(`${EXCLUDED[name]}!=${each}`)}`);
   }
   return [...parts, '--all'].join(' \\\n  ');
 }

@@ -6,7 +6,6 @@ import {
   ENTRY_FIELD,
   type EntryField,
   type GroupByDimension,
-  RESOURCE_TYPES,
   type ResourceType,
 } from '@meterline/catalog';
 
@@ -30,7 +29,6 @@ export type Filters = { readonly [Field in EntryField]?: Filter | undefined };
 
 /** Fields whose values producers choose; those of the others are in the catalog. */
 export type NameField = 'workspace' | 'resourceName' | 'resourceUuid';
-const NAME_FIELDS: readonly NameField[] = ['workspace', 'resourceName', 'resourceUuid'];
 
 export function only(...values: readonly string[]): Filter {
   return { values, isExcluded: false };
@@ -40,18 +38,8 @@ export function hasFilters(filters: Filters): boolean {
   return Object.values(filters).some((filter) => filter !== undefined);
 }
 
-/** The fields of which all values but some are wanted, where the catalog does not know all values. */
-export function excludedNames(filters: Filters): NameField[] {
-  return NAME_FIELDS.filter((field) => filters[field]?.isExcluded);
-}
-
-export function passes(filter: Filter | undefined, value: string): boolean {
+function passes(filter: Filter | undefined, value: string): boolean {
   return filter === undefined || filter.values.includes(value) !== filter.isExcluded;
-}
-
-/** The resource types that pass the filters. */
-export function typesLeft({ resourceType }: Filters): readonly ResourceType[] {
-  return RESOURCE_TYPES.filter((type) => passes(resourceType, type));
 }
 
 /** The billing dimensions that pass the filters. */

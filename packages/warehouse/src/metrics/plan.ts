@@ -45,30 +45,50 @@ function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | un
   return from < to ? { from, to } : undefined;
 }
 
-/** Which events a question is about: one account, a window, and values that dimensions must have. */
+/** Which events a question is about: one account, a window, and values that dimensions must and must not have. */
 export interface Selection {
   readonly accountId: string;
   /** Of any years: {@link withEvents} is the part that is read. */
   readonly window: Window;
   /** For each filtered dimension its values: alternatives, at least one. */
-  readonly filters: Readonly<Partial<Record<GroupByDimension, readonly string[]>>>;
+  readonly filters: DimensionValues;
+  /** The same of values that are left out, whatever the filters say. */
+  readonly excluded?: DimensionValues;
 }
 
-/** A dimension must have one of its values, which are a parameter of the same name. */
+/** At least one value of each dimension that is named. */
+export type DimensionValues = Readonly<Partial<Record<GroupByDimension, readonly string[]>>>;
+
+/** What a dimension's value must be, or must not be; compared with a parameter. */
 export interface Filter {
   readonly dimension: GroupByDimension;
   readonly condition: string;
 }
 
-/** In canonical order. */
-export function filtersOf({ filters }: Pick<Selection, 'filters'>): Filter[] {
-  return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
-    const values = filters[dimension];
-    if (values === undefined) return [];
-    const condition =
-      values.length === 1 ? `${dimension} = {${dimension}: String}` : `${dimension} IN {${dimension}: Array(String)}`;
-    return [{ dimension, condition }];
+/** In canonical order, what is excluded last. */
+export function filtersOf({ filters, excluded = {} }: Pick<Selection, 'filters' | 'excluded'>): Filter[] {
+  return [
+    ...conditionsOn(filters, '=', 'IN', (dimension) => dimension),
+    ...conditionsOn(excluded, '!=', 'NOT IN', excludedParameter),
+  ];
+}
+
+function conditionsOn(
+  values: DimensionValues,
+  one: '=' | '!=',
+  several: 'IN' | 'NOT IN',
+  parameterOf: (dimension: GroupByDimension) => string,
+): Filter[] {
+  return GROUP_BY_DIMENSIONS.filter((dimension) => values[dimension] !== undefined).map((dimension) => {
+    const parameter = parameterOf(dimension);
+    const comparison =
+      values[dimension]?.length === 1 ? `${one} {${parameter}: String}` : `${several} {${parameter}: Array(String)}`;
+    return { dimension, condition: `${dimension} ${comparison}` };
   });
+}
+
+function excludedParameter(dimension: string): string {
+  return `excluded_${dimension}`;
 }
 
 export type TimeSpan = Pick<Segment, 'from' | 'to'>;
@@ -100,14 +120,15 @@ export function bucketsCondition(column: string, index: number): string[] {
 }
 
 export function selectionParameters(
-  { accountId, filters }: Pick<Selection, 'accountId' | 'filters'>,
+  { accountId, filters, excluded = {} }: Omit<Selection, 'window'>,
   segments: readonly TimeSpan[],
 ): Relation['query_params'] {
   const times = segments.map((segment, index) => timeParameters(segment, index));
-  const values = Object.entries(filters).map(([dimension, values]) => [
-    dimension,
-    values.length === 1 ? values[0] : values,
-  ]);
+  const compared = [
+    ...Object.entries(filters),
+    ...Object.entries(excluded).map(([dimension, values]) => [excludedParameter(dimension), values] as const),
+  ];
+  const values = compared.map(([parameter, values]) => [parameter, values.length === 1 ? values[0] : values]);
   return { account_id: accountId, ...Object.assign({}, ...times), ...Object.fromEntries(values) };
 }
 

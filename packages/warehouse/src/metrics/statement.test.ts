@@ -109,6 +109,32 @@ describe('the metrics statement', () => {
     });
   });
 
+  it('leaves out what is excluded, one value or several, of what is selected', () => {
+    const statement = metricsStatement({
+      ...QUESTION,
+      window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
+      filters: { workspace: ['production'] },
+      excluded: { workspace: ["it's"], resource_uuid: ['', 'u-1'] },
+      sealed: { hourly: Date.UTC(2025, 9, 2), daily: 0 },
+    });
+    expect(statement).toEqual({
+      name: 'read_metrics',
+      query: golden('excluded'),
+      query_params: {
+        account_id: 'acme',
+        workspace: 'production',
+        excluded_workspace: "it's",
+        excluded_resource_uuid: ['', 'u-1'],
+        from_0: HALF_PAST,
+        to_0: Date.UTC(2025, 9, 1, 1),
+        from_1: seconds(2025, 9, 1, 1),
+        to_1: seconds(2025, 9, 2),
+        axis_start: seconds(2025, 9, 1),
+        limit: 100,
+      },
+    });
+  });
+
   it('does not read the workspace for a group that hides it', () => {
     const question = { ...QUESTION, groupBy: ['resource_name'], hidesWorkspace: true } as const;
     expect(metricsStatement(question).query).not.toContain('workspace');

@@ -58,16 +58,21 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     const encoding = encodingOf(request.headers['content-encoding']);
 
     const holding = bytes.open(accountId);
-    onAnswerEnd(request.socket, response, () => holding.release());
-    const body = decodeBody(await readBody(request, holding), encoding);
-    holding.become(body.length);
-    const found = readEvents(textOf(body), format, accountId, request.headers);
-    const { accepted, results } = checkEvents(found, { account: accountId, book, now: clock().getTime() });
-    if (accepted.length > 0 && !isTrial) {
-      await orUnavailable(store(accepted, body.length), queueUnavailable);
+    const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
+    try {
+      const body = decodeBody(await readBody(request, holding), encoding);
+      holding.become(body.length);
+      const found = readEvents(textOf(body), format, accountId, request.headers);
+      const { accepted, results } = checkEvents(found, { account: accountId, book, now: clock().getTime() });
+      if (accepted.length > 0 && !isTrial) {
+        await orUnavailable(store(accepted, body.length), queueUnavailable);
+      }
+      metrics.checked(results, isTrial);
+      sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
+    } finally {
+      // Both must be over: a client may go while its events are being written, and they are in memory until they are.
+      void answered.then(() => holding.release());
     }
-    metrics.checked(results, isTrial);
-    sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
   };
 }
 

@@ -2,7 +2,7 @@
 import { COMMON_RESPONSES, componentSchemas, type OpenApiDocument, openApiDocument } from '@meterline/api';
 import { API_VERSIONS } from '@meterline/catalog';
 import { OPERATIONS } from './operations.js';
-import { ERROR_RESPONSES } from './responses.js';
+import { RESPONSES } from './responses.js';
 import { COMPONENTS } from './schemas.js';
 
 const DESCRIPTION = `The door for usage events.
@@ -30,10 +30,11 @@ export function createOpenApiDocument(): OpenApiDocument {
     },
     tags: [
       { name: 'Events', description: 'What was used.' },
+      { name: 'Access', description: 'Where tokens come from.' },
       { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
     ],
     operations: OPERATIONS,
     schemas: componentSchemas(COMPONENTS),
-    responses: { ...ERROR_RESPONSES, ...COMMON_RESPONSES },
+    responses: { ...RESPONSES, ...COMMON_RESPONSES },
   });
 }

@@ -1,5 +1,5 @@
 /** Every operation of the collector. */
-import type { Examples, OperationSketch } from '@meterline/api';
+import { type Examples, type OperationSketch, resourceMetadataOperation, responseReference } from '@meterline/api';
 import { MEDIA_TYPES } from '../events/formats.js';
 import { EVENTS_PARAMETERS } from '../events/route.js';
 import { errorReference } from './responses.js';
@@ -67,6 +67,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
     },
     examples: EVENTS_EXAMPLES,
     errors: {
+      '200': responseReference('Checked'),
       '400': errorReference('BadRequest'),
       '401': errorReference('Unauthorized'),
       '403': errorReference('Forbidden'),
@@ -77,6 +78,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
       default: errorReference('Other'),
     },
   },
+  resourceMetadataOperation({ ...PUBLIC_ERRORS, '404': errorReference('NotFound') }),
   {
     path: '/healthz',
     method: 'get',

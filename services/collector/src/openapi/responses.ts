@@ -1,4 +1,4 @@
-/** Each error response of the collector, with an example. */
+/** The responses of the collector but for those that an operation describes itself; each error has an example. */
 import { errorResponse, headerReference, LIMIT_HEADERS, type OpenApiResponse, responseReference } from '@meterline/api';
 import { reference } from './schemas.js';
 
@@ -14,7 +14,15 @@ const noEventAccepted = {
   requestId: '7f0c1a52-3a8e-4c1d-9a2b-5d0f6e7a8b9c',
 };
 
-export const ERROR_RESPONSES = {
+/** With `validate=only`. */
+const CHECKED: OpenApiResponse = {
+  description: 'The events were checked, as `validate=only` asks, and none is kept.',
+  headers: { 'X-Request-Id': headerReference('X-Request-Id'), ...LIMIT_HEADERS },
+  content: { 'application/json': { schema: reference('EventsAnswer') } },
+};
+
+export const RESPONSES = {
+  Checked: CHECKED,
   BadRequest: {
     description:
       'None of the events can be accepted (`no_event_accepted`, with a result for each), the body is not what its Content-Type ' +
@@ -23,7 +31,7 @@ export const ERROR_RESPONSES = {
     headers: { 'X-Request-Id': headerReference('X-Request-Id') },
     content: {
       'application/json': {
-        schema: { oneOf: [reference('NoEventAccepted'), reference('Error')] },
+        schema: { anyOf: [reference('NoEventAccepted'), reference('Error')] },
         examples: { no_event_accepted: { summary: noEventAccepted.message, value: noEventAccepted } },
       },
     },
@@ -33,6 +41,15 @@ export const ERROR_RESPONSES = {
       'lacks the scope (`insufficient_scope`).',
     {},
     { code: 403, error: 'forbidden', message: 'Access denied' },
+  ),
+  NotFound: errorResponse(
+    'The service accepts no tokens.',
+    {},
+    {
+      code: 404,
+      error: 'not_found',
+      message: 'This service accepts no OAuth2 tokens; ask an admin of the account for an API key.',
+    },
   ),
   TooLarge: errorResponse(
     'The body (`body_too_large`) or the number of its events (`too_many_events`) is over its limit.',
@@ -76,7 +93,7 @@ export const ERROR_RESPONSES = {
 } as const satisfies Record<string, OpenApiResponse>;
 
 export function errorReference(
-  name: keyof typeof ERROR_RESPONSES | 'Unauthorized' | 'NotReady' | 'Other',
+  name: keyof typeof RESPONSES | 'Unauthorized' | 'NotReady' | 'Other',
 ): ReturnType<typeof responseReference> {
   return responseReference(name);
 }

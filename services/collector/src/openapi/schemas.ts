@@ -1,5 +1,5 @@
 /** The schemas of bodies and answers, by the names that they have in the document. */
-import { schemaReference } from '@meterline/api';
+import { protectedResourceSchema, schemaReference } from '@meterline/api';
 import {
   BILLING_DIMENSIONS,
   MAX_NAME_LENGTH,
@@ -70,6 +70,7 @@ export const COMPONENTS = {
     message: z.string(),
     requestId: z.string(),
   }),
+  ProtectedResource: protectedResourceSchema,
   Error: errorAnswerSchema,
   Health: z.object({ status: z.enum(['ok', 'ready']) }),
 } as const satisfies Record<string, z.core.$ZodType>;

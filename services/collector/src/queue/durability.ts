@@ -3,8 +3,10 @@
  * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
  */
 import { UnfitServer } from '@meterline/api';
+import { inTime } from '@meterline/service';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { isAnswer } from './event-queue.js';
 
 /** How often the configuration is read again, which may change while Redis runs. */
 const KNOWN_FOR_MS = 2_000;
@@ -14,6 +16,8 @@ export interface DurabilityOptions {
   readonly redis: Redis;
   /** The operator knows that Redis is durable, and it need not say so. */
   readonly isAssumed: boolean;
+  /** How long Redis may take to tell its configuration. */
+  readonly answerMs: number;
 }
 
 export class Durability {
@@ -35,9 +39,20 @@ export class Durability {
   async fault(): Promise<string | undefined> {
     if (this.#options.isAssumed) return undefined;
     if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.fault;
-    const fault = faultOf(await readSettings(this.#options.redis));
+    const fault = faultOf(await this.#ask());
     this.#known = { fault, atMs: performance.now() };
     return fault;
+  }
+
+  /** A connection whose other end is silent is left, as in event-queue.ts: nothing may wait on it. */
+  async #ask(): Promise<Settings | undefined> {
+    const { answerMs, redis } = this.#options;
+    try {
+      return await inTime('Redis', readSettings(redis), answerMs);
+    } catch (error) {
+      if (!isAnswer(error)) redis.disconnect(true);
+      throw error;
+    }
   }
 
   /** To be called before each write. @throws UnfitServer, and as {@link fault} */

@@ -67,6 +67,7 @@ export class EventQueue {
   }
 }
 
-function isAnswer(error: unknown): boolean {
+/** Whether Redis itself has answered so; otherwise it is away or silent. */
+export function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';
 }

@@ -93,12 +93,12 @@ function parseEventsRequest(rawQuery: string) {
     mayRepeat: REPEATABLE_PARAMETERS,
   });
   const window = readWindow(parameters);
-  const filters = readFilters(parameters);
+  const selected = readFilters(parameters);
   const includesVoided = parameters.optional('includeVoided', EVENTS_PARAMETERS.includeVoided) ?? false;
   const limit = parameters.optional('limit', EVENTS_PARAMETERS.limit) ?? DEFAULT_EVENTS_PAGE;
   const cursor = parameters.optional('cursor', EVENTS_PARAMETERS.cursor) ?? '';
   if (!window || !parameters.areValid) throw parameters.refusal();
-  return { window, filters, includesVoided, limit, cursor };
+  return { window, ...selected, includesVoided, limit, cursor };
 }
 
 type KnownBooks = ReadonlyMap<number, PriceBook>;

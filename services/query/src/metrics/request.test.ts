@@ -22,6 +22,7 @@ describe('parseMetricsRequest', () => {
       resolution: 'hourly',
       groupBy: [],
       filters: {},
+      excluded: {},
       limit: 100,
       cursor: '',
     });
@@ -30,11 +31,13 @@ describe('parseMetricsRequest', () => {
   it('brings everything into canonical form', () => {
     const query =
       `${WINDOW}&groupBy=billing_dimension%2Cresource_type&groupBy=workspace&limit=007&resolution=daily` +
-      '&resourceUuid=v&withoutResourceUuid=true&resourceUuid=u&resourceUuid=v&workspace=a+b';
+      '&resourceUuid=v&withoutResourceUuid=true&resourceUuid=u&resourceUuid=v&workspace=a+b' +
+      '&excludeResourceUuid=x&excludeWithoutResourceUuid=true&excludeResourceUuid=w&excludeResourceUuid=x&excludeWorkspace=c';
     expect(parseMetricsRequest(query)).toMatchObject({
       resolution: 'daily',
       groupBy: ['workspace', 'resource_type', 'billing_dimension'],
       filters: { resource_uuid: ['', 'u', 'v'], workspace: ['a b'] },
+      excluded: { resource_uuid: ['', 'w', 'x'], workspace: ['c'] },
       limit: 7,
     });
   });
@@ -110,6 +113,8 @@ describe('readsWorkspaces', () => {
     ['groupBy=resource_name', false],
     ['groupBy=resource_name,workspace', true],
     ['workspace=main', true],
+    ['excludeWorkspace=main', true],
+    ['excludeResourceName=main', false],
   ])('%s: %s', (query, expected) => {
     expect(readsWorkspaces(parseMetricsRequest(`${WINDOW}&${query}`))).toBe(expected);
   });

@@ -4,13 +4,15 @@ import {
   bucketCount,
   defaultResolution,
   ENTRY_FIELD,
+  type EntryField,
   exceededCap,
   GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
 import {
+  type EXCLUDING_FILTERS,
+  EXCLUDING_PARAMETER,
   FILTER_PARAMETERS,
   MAX_FILTER_VALUES,
   MAX_METRICS_PAGE,
@@ -18,13 +20,17 @@ import {
   REPEATABLE_PARAMETERS,
   RESOURCE_TYPES_PARAMETERS,
   METRICS_PARAMETERS as schemas,
-  VALUE_FILTERS,
   WINDOW_PARAMETERS,
 } from '@meterline/catalog/api';
-import type { MetricsQuestion, Selection } from '@meterline/warehouse';
+import type { DimensionValues, MetricsQuestion, Selection } from '@meterline/warehouse';
+
+/** The values that usage must have, and those that it must not have. */
+type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
 /** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
-export interface MetricsRequest extends Omit<MetricsQuestion, 'accountId' | 'sealed' | 'hidesWorkspace'> {
+export interface MetricsRequest
+  extends FilterValues,
+    Omit<MetricsQuestion, 'accountId' | 'sealed' | 'hidesWorkspace' | keyof FilterValues> {
   /** Empty for the first page. */
   readonly cursor: string;
 }
@@ -51,32 +57,33 @@ export function parseMetricsRequest(rawQuery: string, maxPoints = MAX_PAGE_POINT
   const window = readWindow(parameters);
   const resolution = readResolution(parameters, window, maxPoints);
   const groupBy = parameters.joined('groupBy', schemas.groupBy) ?? [];
-  const filters = readFilters(parameters);
+  const selected = readFilters(parameters);
   const limit = parameters.optional('limit', schemas.limit) ?? MAX_METRICS_PAGE;
   const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
   if (!window || !resolution || !parameters.areValid) throw parameters.refusal();
   const mostGroups = Math.floor(maxPoints / bucketCount(window, resolution));
-  return { window, resolution, groupBy, filters, limit: Math.min(limit, mostGroups), cursor };
+  return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
 }
 
 /** Whether the request groups or filters by workspace, which only an account's admins may do. */
 export function readsWorkspaces({
   groupBy = [],
   filters,
-}: Pick<Selection, 'filters'> & Partial<Pick<MetricsRequest, 'groupBy'>>): boolean {
-  return groupBy.includes('workspace') || filters.workspace !== undefined;
+  excluded,
+}: FilterValues & Partial<Pick<MetricsRequest, 'groupBy'>>): boolean {
+  return groupBy.includes('workspace') || filters.workspace !== undefined || excluded.workspace !== undefined;
 }
 
 /** What the enum of resource types is about. @throws ApiError `invalid_parameter` with every fault */
-export function parseResourceTypesRequest(rawQuery: string): Omit<Selection, 'accountId'> {
+export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick<Selection, 'window'> {
   const parameters = new QueryParameters(rawQuery, {
     names: Object.keys(RESOURCE_TYPES_PARAMETERS),
     mayRepeat: REPEATABLE_PARAMETERS,
   });
   const window = readWindow(parameters);
-  const filters = readFilters(parameters);
+  const selected = readFilters(parameters);
   if (!window || !parameters.areValid) throw parameters.refusal();
-  return { window, filters };
+  return { window, ...selected };
 }
 
 function readResolution(
@@ -119,32 +126,41 @@ export function readWindow(parameters: QueryParameters): Window | undefined {
 const NO_UUID = '';
 
 /**
- * The values that usage must have to be counted: those of one filter are alternatives. In canonical form, each once and in
- * ascending order. Source: DESIGN section 6.
+ * The values that usage must have to be counted, of which those of one filter are alternatives, and those that it must not
+ * have. In canonical form, each once and in ascending order. Source: DESIGN section 6; docs/decisions/0019.
  */
-export function readFilters(parameters: QueryParameters): Selection['filters'] {
-  const uuids = parameters.list('resourceUuid', VALUE_FILTERS.resourceUuid) ?? [];
-  const withoutUuid = parameters.optional('withoutResourceUuid', FILTER_PARAMETERS.withoutResourceUuid) ?? false;
-  const sent: Readonly<Record<GroupByDimension, readonly string[] | undefined>> = {
-    workspace: parameters.list('workspace', VALUE_FILTERS.workspace),
-    resource_type: parameters.list('resourceType', VALUE_FILTERS.resourceType),
-    resource_name: parameters.list('resourceName', VALUE_FILTERS.resourceName),
-    resource_uuid: withoutUuid ? [...uuids, NO_UUID] : uuids,
-    billing_dimension: parameters.list('billingDimension', VALUE_FILTERS.billingDimension),
-  };
-  const filters: Partial<Record<GroupByDimension, readonly string[]>> = {};
+export function readFilters(parameters: QueryParameters): FilterValues {
+  const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');
+  const excluded = readValues(parameters, (field) => EXCLUDING_PARAMETER[field], 'excludeWithoutResourceUuid');
+  const sent = [
+    ...GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], filters[dimension]] as const),
+    ...GROUP_BY_DIMENSIONS.map(
+      (dimension) => [EXCLUDING_PARAMETER[ENTRY_FIELD[dimension]], excluded[dimension]] as const,
+    ),
+  ];
   let count = 0;
-  for (const dimension of GROUP_BY_DIMENSIONS) {
-    const values = [...new Set(sent[dimension])].sort();
-    if (values.length > 0) filters[dimension] = values;
+  for (const [parameter, values = []] of sent) {
     count += values.length;
-    if (count > MAX_FILTER_VALUES && count - values.length <= MAX_FILTER_VALUES) {
-      const parameter = ENTRY_FIELD[dimension];
-      parameters.fault(
-        parameter,
-        `${parameter} has too many values; all filters together may have at most ${MAX_FILTER_VALUES} values.`,
-      );
-    }
+    if (count <= MAX_FILTER_VALUES) continue;
+    parameters.fault(
+      parameter,
+      `${parameter} has too many values; all filters together may have at most ${MAX_FILTER_VALUES} values.`,
+    );
+    break;
   }
-  return filters;
+  return { filters, excluded };
+}
+
+function readValues(
+  parameters: QueryParameters,
+  nameOf: (field: EntryField) => EntryField | keyof typeof EXCLUDING_FILTERS,
+  without: 'withoutResourceUuid' | 'excludeWithoutResourceUuid',
+): DimensionValues {
+  const noUuid = parameters.optional(without, FILTER_PARAMETERS[without]) ? [NO_UUID] : [];
+  const read = GROUP_BY_DIMENSIONS.map((dimension) => {
+    const name = nameOf(ENTRY_FIELD[dimension]);
+    const values = parameters.list(name, FILTER_PARAMETERS[name]) ?? [];
+    return [dimension, [...new Set(dimension === 'resource_uuid' ? [...values, ...noUuid] : values)].sort()] as const;
+  });
+  return Object.fromEntries(read.filter(([, values]) => values.length > 0));
 }

@@ -10,6 +10,7 @@ import {
   requireScope,
   type UnsentBytes,
 } from '@meterline/api';
+import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Admission } from '../admission/admission.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
@@ -84,8 +85,7 @@ export async function enterAccount(
  * ask the question may go on with its answer.
  */
 function cursorBinding(role: Role, accountId: string, request: MetricsRequest): CursorBinding {
-  const { window, resolution, groupBy, filters } = request;
-  const { workspace, resource_type, resource_name, resource_uuid, billing_dimension } = filters;
+  const { window, resolution, groupBy, filters, excluded } = request;
   return [
     'metrics',
     accountId,
@@ -94,6 +94,7 @@ function cursorBinding(role: Role, accountId: string, request: MetricsRequest): 
     resolution,
     groupBy,
     // null in JSON where there is no filter.
-    [workspace, resource_type, resource_name, resource_uuid, billing_dimension],
+    GROUP_BY_DIMENSIONS.map((dimension) => filters[dimension]),
+    GROUP_BY_DIMENSIONS.map((dimension) => excluded[dimension]),
   ];
 }

@@ -188,21 +188,6 @@ export const REVOCATION_EXAMPLES: Examples = {
   },
 };
 
-export const RESOURCE_METADATA_EXAMPLES: Examples = {
-  metadata: {
-    summary: 'Of a service that takes the tokens of one server',
-    parameters: {},
-    answer: {
-      resource: 'https://billing.example.com',
-      authorization_servers: ['https://auth.example.com/'],
-      scopes_supported: ['admin', 'apiKey:list', 'apiKey:write'],
-      bearer_methods_supported: ['header'],
-      resource_name: 'Meterline',
-      resource_documentation: 'https://billing.example.com/docs',
-    },
-  },
-};
-
 export const HEALTH_EXAMPLES: Examples = {
   up: { summary: 'The process runs', parameters: {}, answer: { status: 'ok' } },
 };

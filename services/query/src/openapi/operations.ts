@@ -1,5 +1,5 @@
 /** Every operation of the API. The contract tests compare this list with the routes. */
-import { METADATA_PATH, type OperationSketch } from '@meterline/api';
+import { type OperationSketch, resourceMetadataOperation } from '@meterline/api';
 import {
   ACCOUNT_LIST_PARAMETERS,
   API_KEY_LIST_PARAMETERS,
@@ -19,7 +19,6 @@ import {
   KEY_LIST_EXAMPLES,
   METRICS_EXAMPLES,
   READINESS_EXAMPLES,
-  RESOURCE_METADATA_EXAMPLES,
   RESOURCE_TYPES_EXAMPLES,
   REVOCATION_EXAMPLES,
 } from './examples.js';
@@ -48,8 +47,9 @@ export const OPERATIONS: readonly OperationSketch[] = [
       'or months. Events that arrive late, are corrected or are sent again count as they should from their arrival on.\n\n' +
       'A group shows the dimensions that it is grouped by. Besides them it shows the workspace, type or name that all of its ' +
       'usage has; where there are several, the member is left out. A member of the account never sees a workspace.\n\n' +
-      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. All filters ' +
-      `together may have ${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values are an extension of the platform’s API.\n\n` +
+      'A filter may be given several times, as in `workspace=a&workspace=b`: one of its values is enough. What a parameter ' +
+      'that begins with `exclude` names is left out, also where another filter selects it. All filters together may have ' +
+      `${MAX_FILTER_VALUES} values, and the URL 24 KiB. Several values and exclusion are extensions of the platform’s API.\n\n` +
       `A result with more groups than \`limit\`, or with more than ${MAX_PAGE_POINTS} points (groups times buckets), comes in ` +
       'pages: pass `meta.nextCursor` as `cursor` until `meta.hasMore` is false. All pages are of one answer: every group comes ' +
       'once, and the pages add up to the `summary`, which is that of the whole window on every page. Events that arrive ' +
@@ -186,20 +186,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
     examples: REVOCATION_EXAMPLES,
     errors: { ...API_ERRORS, '404': errorReference('NotFound') },
   },
-  {
-    path: METADATA_PATH,
-    method: 'get',
-    operationId: 'getProtectedResource',
-    tag: 'Access',
-    summary: 'Where tokens come from',
-    description:
-      'For clients that are given no more than this API’s address: which server issues tokens for it, and which scopes there ' +
-      'are (RFC 9728). Every 401 names this document, in the parameter `resource_metadata` of `WWW-Authenticate`. Needs no ' +
-      'credentials. A service that accepts API keys only has none: 404.',
-    success: { description: 'The metadata of the protected resource.', schema: reference('ProtectedResource') },
-    examples: RESOURCE_METADATA_EXAMPLES,
-    errors: { ...PUBLIC_ERRORS, '404': errorReference('NotFound') },
-  },
+  resourceMetadataOperation({ ...PUBLIC_ERRORS, '404': errorReference('NotFound') }),
   {
     path: '/healthz',
     method: 'get',

@@ -1,5 +1,5 @@
 /** The schemas of answers and bodies, by the names that they have in the document. */
-import { schemaReference } from '@meterline/api';
+import { protectedResourceSchema, schemaReference } from '@meterline/api';
 import {
   accountArraySchema,
   accountPageSchema,
@@ -40,16 +40,7 @@ export const COMPONENTS = {
   ApiKeyPage: apiKeyPageSchema,
   NewApiKey: newApiKeySchema,
   CreatedApiKey: createdApiKeySchema,
-  ProtectedResource: z.object({
-    resource: z
-      .string()
-      .meta({ description: 'The API, for the parameter `resource` of a request for a token (RFC 8707).' }),
-    authorization_servers: z.array(z.string()).optional().meta({ description: 'Who issues tokens for it.' }),
-    scopes_supported: z.array(z.string()),
-    bearer_methods_supported: z.array(z.string()),
-    resource_name: z.string(),
-    resource_documentation: z.string(),
-  }),
+  ProtectedResource: protectedResourceSchema,
   Error: errorAnswerSchema,
   Health: z.object({
     status: z.enum(['ok', 'ready']),
