@@ -7,7 +7,7 @@ import { errorBody, errorOf, startApi, type TestApi } from './fixture.js';
 import { sendBytes } from './raw-http.js';
 
 /** Of the JavaScript together, compressed, in bytes. */
-const MOST_JAVASCRIPT = 150_000;
+const MOST_JAVASCRIPT = 160_000;
 
 let api: TestApi;
 let assets: readonly string[];
@@ -68,7 +68,7 @@ describe('the page', () => {
     }
   });
 
-  it('has less than 150 kB of JavaScript', async () => {
+  it('has less than 160 kB of JavaScript, with what loads on demand', async () => {
     const sizes = ofKind('.js').map(async (name) => gzipSync(await readFile(`${PAGE_FOLDER}/assets/${name}`)).length);
     const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
     expect(total).toBeGreaterThan(50_000);
