@@ -281,7 +281,7 @@ describe('what cannot be opened', () => {
 
   it('a key that no header can carry is not repeated', async () => {
     const opening = open({ url: 'https://meterline.example.com', apiKey: 'a secret\n' });
-    await expect(opening).rejects.toMatchObject({ message: 'a collector needs apiKey, a key with the role emitter' });
+    await expect(opening).rejects.toMatchObject({ message: 'a collector needs apiKey, a key of role emitter' });
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { type Emitter, type EmitterOptions, type EventToRecord, openEmitter, type Problem } from './index.js';
@@ -79,12 +79,22 @@ function receipt(
   const results = events.map((event, index) => {
     const { eventId } = event;
     if (!refuse(event)) return { index, eventId, status: 'accepted' };
-    return { index, eventId, status: 'refused', reason: 'timestamp_in_future', message: 'timestamp must not be …' };
+    return { index, eventId, status: 'refused', reason: 'no_price', message: 'there is no price …' };
   });
   const refused = results.filter(({ status }) => status === 'refused').length;
   const accepted = events.length - refused;
   return { status: accepted > 0 ? 202 : 400, body: { accepted, refused, results } };
 }
+
+/** Of one event. */
+const TOO_EARLY: Answer = {
+  status: 400,
+  body: {
+    accepted: 0,
+    refused: 1,
+    results: [{ index: 0, status: 'refused', reason: 'timestamp_in_future', message: 'it is in the future' }],
+  },
+};
 
 async function open(options: Partial<EmitterOptions> = {}): Promise<Emitter> {
   const onProblem = (problem: Problem) => problems.push(problem);
@@ -153,13 +163,21 @@ describe('a refused event', () => {
     const bad = emitter.record({ ...USAGE, usage: 13 });
     if (hasOthers) emitter.record(USAGE);
     expect(await emitter.flush()).toBe(true);
-    expect(problems).toMatchObject([
-      { code: 'refused', reason: 'timestamp_in_future', event: { eventId: bad, usage: 13 } },
-    ]);
+    expect(problems).toMatchObject([{ code: 'refused', reason: 'no_price', event: { eventId: bad, usage: 13 } }]);
     emitter.record(USAGE);
     await emitter.flush();
     expect(idsOf(received).filter((id) => id === bad)).toHaveLength(1);
     expect(emitter.counters).toMatchObject({ refused: 1, sent: hasOthers ? 2 : 1, unsent: 0 });
+  });
+
+  it('is one that is days ahead, of a clock that was set meanwhile', async () => {
+    answer = () => TOO_EARLY;
+    const emitter = await open();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 86_400_000);
+    emitter.record(USAGE);
+    clock.mockRestore();
+    expect(await emitter.flush()).toBe(true);
+    expect(problems).toMatchObject([{ code: 'refused', reason: 'timestamp_in_future' }]);
   });
 
   it('is one whose account no address can name', async () => {
@@ -247,6 +265,7 @@ describe('an answer that is no receipt', () => {
     ['a redirect', { status: 301, headers: { location: '/elsewhere' }, body: '' }, '301, '],
     ['an unknown key', { status: 401, body: { message: 'The API key is unknown.' } }, '401, The API key is unknown.'],
     ['another service', { status: 404, body: 'Not Found' }, '404, '],
+    ['an event that is early by the collector’s clock', TOO_EARLY, '400, it is in the future'],
     ['a limit of a proxy', { status: 413, body: '<h1>Request Entity Too Large' }, '413, '],
   ])('%s: the events are kept', async (_, wrong: Answer, words) => {
     answer = () => wrong;

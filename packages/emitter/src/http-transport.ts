@@ -11,6 +11,10 @@ const ANSWER_WITHIN_MS = 10_000;
 /** When the collector does not say when to come again. */
 const HELD_MS = 5_000;
 const LONGEST_WAIT_MS = 600_000;
+/** The catalog's code for an event that comes too early. */
+const EARLY = 'timestamp_in_future';
+/** More than a clock is ahead that takes the time of its zone for UTC. An event that is further ahead is refused for good. */
+const LONGEST_EARLY_MS = 86_400_000;
 /** From here on a body is compressed: 500 events to a fifth, in less than a millisecond of another thread. */
 const COMPRESSED_FROM_BYTES = 4_096;
 const FASTEST = { level: 1 };
@@ -29,7 +33,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
     throw new EmitterError('invalid_option', 'url must end with its path, and have no password: use apiKey');
   }
   if (typeof apiKey !== 'function' && !KEY.test(apiKey ?? '')) {
-    throw new EmitterError('invalid_option', 'a collector needs apiKey, a key with the role emitter');
+    throw new EmitterError('invalid_option', 'a collector needs apiKey, a key of role emitter');
   }
   const base = url.replace(/\/+$/, '').replace(/\/v0$/, '');
   const attempts = new Set<AbortController>();
@@ -88,8 +92,9 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
       }
       const { status, headers, text } = await post(account, `[${texts.join()}]`);
       const refusals = status === 202 || status === 400 ? refusalsIn(text, texts) : undefined;
-      if (refusals) return refusals;
-      const { message } = membersOf(text);
+      const early = refusals?.find(({ index, reason }) => reason === EARLY && isSoon(texts[index]));
+      if (refusals && !early) return refusals;
+      const { message } = early ?? membersOf(text);
       const words = typeof message === 'string' ? message : `is url the collector's? It says: ${text}`;
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = waitOf(headers.get('retry-after')) ?? (isAway ? 0 : HELD_MS);
@@ -117,6 +122,11 @@ function refusalsIn(text: string, sent: readonly string[]): Refusal[] | undefine
   return accepted === sent.length - refusals.size ? [...refusals.values()] : undefined;
 }
 
+/** Whether the event's time comes before long, by the clock here: it may have been set meanwhile. */
+function isSoon(text?: string): boolean {
+  return Date.parse(String(membersOf(text)['timestamp'])) - Date.now() < LONGEST_EARLY_MS;
+}
+
 /** Milliseconds from now: seconds, or a date. Source: RFC 9110 §10.2.3. */
 function waitOf(retryAfter: string | null): number | undefined {
   const seconds = Number(retryAfter ?? Number.NaN);
@@ -125,6 +135,6 @@ function waitOf(retryAfter: string | null): number | undefined {
 }
 
 /** Of the object that a text of JSON is; none for any other text. */
-function membersOf(text: string): Readonly<Record<string, unknown>> {
+function membersOf(text = ''): Readonly<Record<string, unknown>> {
   return { ...Object(parseJson(text)) };
 }
