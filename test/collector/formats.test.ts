@@ -45,21 +45,18 @@ describe('a format', () => {
 
   it('may be a CloudEvent, alone or among others, or in headers, and each is the same event', async () => {
     const id = eventIdOfCloudEvent(account, '/agents/support', 'run 1');
+    const headers = {
+      'ce-specversion': '1.0',
+      'ce-id': 'run%201',
+      'ce-source': '/agents/support',
+      'ce-type': 'meterline.usage',
+      'ce-time': String(timestamp),
+    };
     const requests: readonly (readonly [unknown, SendOptions])[] = [
       [cloudEvent(), { type: 'application/cloudevents+json; charset=utf-8' }],
       [[cloudEvent()], { type: 'application/cloudevents-batch+json' }],
-      [
-        usage,
-        {
-          headers: {
-            'ce-specversion': '1.0',
-            'ce-id': 'run%201',
-            'ce-source': '/agents/support',
-            'ce-type': 'meterline.usage',
-            'ce-time': String(timestamp),
-          },
-        },
-      ],
+      [usage, { headers }],
+      [usage, { headers: { ...headers, 'ce-id': '"run 1"', 'ce-source': String.raw`"\/agents/support"` } }],
     ];
     for (const [body, options] of requests) {
       expect(await send(JSON.stringify(body), options)).toMatchObject({

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type RunningRedis, startRedis } from '@meterline/local-stack';
 import { z } from 'zod';
@@ -16,6 +17,7 @@ import { killServices, launchService, startCollector } from '../services.js';
 import { type CollectorSite, event, startCollectorSite } from './fixture.js';
 
 const PATIENCE_MS = 60_000;
+const MiB = 1024 * 1024;
 
 let dataDir: string;
 let server: RunningRedis;
@@ -123,6 +125,44 @@ describe('a Redis that', () => {
     }
     await until('nothing is under way', PATIENCE_MS, async () => (await measured('bytes_under_way')) === 0);
     expect(await site.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
+    expect(await slow.stop()).toBe(0);
+  });
+
+  it('is slow does not let bodies grow over what an account may hold, by being decoded while others wait', async () => {
+    const slow = await startCollector({
+      REDIS_URL: server.url,
+      QUEUE_PREFIX: site.queuePrefix,
+      ADMIN_PORT: '0',
+      COLLECTOR_MAX_BYTES: String(24 * MiB),
+      COLLECTOR_WRITE_MS: '25000',
+      REDIS_DURABILITY: 'assumed',
+    });
+    const admin = await adminUrl(slow);
+    const underWay = async () => (await scrape(admin)).value('meterline_collector_bytes_under_way') ?? Number.NaN;
+    // Each is 4 MiB when it is decoded: an account has room for one.
+    const body = gzipSync(JSON.stringify([event()]).padEnd(4 * MiB));
+    const sockets = Array.from({ length: 4 }, () => connect(Number(new URL(slow.url).port), '127.0.0.1'));
+    const statuses: string[] = [];
+    for (const socket of sockets) {
+      socket.on('data', (answer) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(answer))?.[1] ?? ''));
+      socket.write(
+        `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
+          `Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`,
+      );
+      socket.write(body.subarray(0, -1));
+    }
+    await until('all but a byte has been read', PATIENCE_MS, async () => (await underWay()) === 4 * body.length);
+    await freeze(server.pid);
+    try {
+      for (const socket of sockets) socket.write(body.subarray(-1));
+      await until('all are decoded', PATIENCE_MS, async () => statuses.length === 3 && (await underWay()) >= 4 * MiB);
+      expect(await underWay()).toBe(4 * MiB);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+    await until('the other is answered', PATIENCE_MS, async () => statuses.length === 4);
+    expect(statuses).toEqual(['429', '429', '429', '202']);
+    await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
     expect(await slow.stop()).toBe(0);
   });
 

@@ -26,3 +26,16 @@ it('an answer is held however much there is: its events are durable already', ()
   holding.release();
   expect(bytes.total).toBe(0);
 });
+
+it('what a body becomes is held if there is room for it', () => {
+  const bytes = new BytesUnderWay(400);
+  const holding = bytes.open('a');
+  holding.take(20);
+  holding.resize(100);
+  const other = bytes.open('a');
+  expect(() => other.resize(1)).toThrow(refusal(429, 'too_much_under_way'));
+  expect(bytes.total).toBe(100);
+  holding.resize(30);
+  other.resize(70);
+  expect(bytes.total).toBe(100);
+});

@@ -59,6 +59,12 @@ export class Holding {
     this.#held += bytes;
   }
 
+  /** Holds this many bytes from now on. @throws ApiError `server_busy`, `too_much_under_way`; it then holds what it did */
+  resize(bytes: number): void {
+    if (bytes > this.#held) this.take(bytes - this.#held);
+    else this.become(bytes);
+  }
+
   /** Holds this many bytes from now on, whatever the bounds say: it is too late to refuse. */
   become(bytes: number): void {
     this.#add(bytes - this.#held, false);

@@ -41,9 +41,16 @@ export function isBinaryCloudEvent(headers: IncomingHttpHeaders): boolean {
 export function envelopeOf(headers: IncomingHttpHeaders, data: unknown): Readonly<Record<string, unknown>> {
   const attributes = ['specversion', 'id', 'source', 'type', 'time'].flatMap((name) => {
     const value = headers[`ce-${name}`];
-    return typeof value === 'string' ? [[name, decoded(value)] as const] : [];
+    return typeof value === 'string' ? [[name, decoded(unquoted(value))] as const] : [];
   });
   return { ...Object.fromEntries(attributes), data };
+}
+
+const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
+
+/** Earlier releases of CloudEvents wrote values with spaces so. Source: the same section, and RFC 9110, section 5.6.4. */
+function unquoted(value: string): string {
+  return QUOTED.exec(value)?.[1]?.replace(/\\(.)/g, '$1') ?? value;
 }
 
 /** Headers are ASCII; everything else is percent-encoded UTF-8. Source: the HTTP protocol binding, section 3.1.3.2. */

@@ -61,7 +61,8 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
       const body = decodeBody(await readBody(request, holding), encoding);
-      holding.become(body.length);
+      // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
+      holding.resize(body.length);
       const found = readEvents(textOf(body), format, accountId, request.headers);
       const { accepted, results } = checkEvents(found, { account: accountId, book, now: clock().getTime() });
       if (accepted.length > 0 && !isTrial) {
