@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import { eventPageSchema, readExactJson } from '@meterline/catalog/api';
 import { registerPriceBook } from '@meterline/warehouse';
-import { execute } from '../stack.js';
+import { execute, uniquePrefix } from '../stack.js';
 import { bearer, DAY, errorOf, event, type Query, readMetrics, startApi, type TestApi } from './fixture.js';
 
 const OVERRIDDEN = new PriceBook({
@@ -131,6 +131,20 @@ describe('the list of events', () => {
       cursor = page.meta.nextCursor;
     } while (cursor !== '');
     expect(shown).toEqual([id(1), id(2), id(3)]);
+  });
+
+  it('has pages after ids of every version and variant, as producers may choose them', async () => {
+    const ids = ['0', '1', '9', 'f'].map((digit) => `00000000-0000-${digit}000-${digit}000-000000000001`);
+    const account = uniquePrefix();
+    keys.set(account, await api.key(account));
+    await api.seed(ids.map((eventId) => event({ eventId, accountId: account })));
+    const shown: string[] = [];
+    for (let cursor = '', pages = 0; pages === 0 || (cursor !== '' && pages < 9); pages += 1) {
+      const page = await read(account, { ...DAY, limit: '1', cursor });
+      shown.push(...page.data.map(({ eventId }) => eventId));
+      cursor = page.meta.nextCursor;
+    }
+    expect(shown).toEqual(ids);
   });
 });
 

@@ -1,9 +1,12 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { createWarehouse } from '../clickhouse/connection.js';
+import { insertUsageEvents } from '../events/usage-events.js';
 import { MIGRATIONS_DIRECTORY, migrate, readDatabaseId } from './migrator.js';
 
 let database: TestDatabase;
@@ -86,6 +89,30 @@ describe('migrating', () => {
       expect(await migrate(fresh, directory)).toEqual(['0001_first.sql']);
       await createFile('0002_second.sql', 'second');
       expect(await migrate(fresh, directory)).toEqual(['0002_second.sql']);
+    }));
+
+  it('leaves no part that cannot be merged with later ones: all have the projection by_hour', () =>
+    withFreshDatabase(async () => {
+      const before = await mkdtemp(join(tmpdir(), 'migrations-'));
+      const warehouse = createWarehouse(fresh);
+      try {
+        for (const name of FILES.filter((file) => file < '0013'))
+          await copyFile(join(MIGRATIONS_DIRECTORY, name), join(before, name));
+        await migrate(fresh, before);
+        await insertUsageEvents(warehouse, [pricedEvent()]);
+        await migrate(fresh);
+        await insertUsageEvents(warehouse, [pricedEvent()]);
+        // Mutations run in the background.
+        const mutating = 'SELECT mutation_id FROM system.mutations WHERE database = currentDatabase() AND NOT is_done';
+        while ((await select(warehouse, mutating)).length > 0) await delay(50);
+        await execute(warehouse, 'OPTIMIZE TABLE usage_events FINAL SETTINGS optimize_throw_if_noop = 1');
+        const parts =
+          "SELECT rows, projections FROM system.parts WHERE active AND database = currentDatabase() AND table = 'usage_events'";
+        expect(await select(warehouse, parts)).toEqual([{ rows: '2', projections: ['by_hour'] }]);
+      } finally {
+        await warehouse.close();
+        await rm(before, { recursive: true });
+      }
     }));
 
   it('refuses an edited file by name and runs nothing', () =>

@@ -18,6 +18,7 @@ import {
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
+  isUuid,
   type PriceBook,
 } from '@meterline/catalog';
 import { DEFAULT_EVENTS_PAGE, EVENTS_PARAMETERS, REPEATABLE_PARAMETERS } from '@meterline/catalog/api';
@@ -43,8 +44,8 @@ interface EventsRouteDependencies {
   readonly unsent: UnsentBytes;
 }
 
-/** The last event of the page before. */
-const eventPlace = z.object({ hour: z.int(), eventId: z.uuid() });
+/** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
+const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
 export function eventsRoute({
   admission,
