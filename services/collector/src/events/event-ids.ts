@@ -5,7 +5,7 @@
 import { v5 } from 'uuid';
 
 /** Must never change. */
-export const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
+const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
 
 /** The account is part of the name, so that the same id in two accounts is two events everywhere. */
 export function eventIdOf(account: string, id: string): string {
