@@ -105,9 +105,9 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
   } finally {
     site.clickhouseLink.treat({ kind: 'pass' });
     site.redisLink.treat({ kind: 'pass' });
-    await workers.kill(workers.running);
-    await producer.disconnect();
-    await queue.disconnect();
+    // All of them, whichever fails: a connection that stays open tries again for ever, and the process never ends.
+    const ends = await Promise.allSettled([workers.kill(workers.running), producer.disconnect(), queue.disconnect()]);
+    for (const end of ends) if (end.status === 'rejected') console.error(`${fault.name}, seed ${seed}:`, end.reason);
   }
 }
 
