@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Warehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import type { Asker } from '../faults/accepted-events.js';
@@ -141,6 +142,9 @@ async function countedEvents(warehouse: Warehouse, account: string): Promise<Map
   return new Map(rows.map(({ mark, times }) => [mark, times]));
 }
 
+const ANSWER_ATTEMPTS = 60;
+const ANSWER_RETRY_MS = 500;
+
 const answerSchema = z.object({ summary: z.object({ totalUsage: z.number() }) });
 
 /** Each event is a usage of 1. */
@@ -151,8 +155,16 @@ async function answeredEvents({ url, key }: Asker, account: string): Promise<num
     endTime: new Date(Date.now() + day).toISOString(),
     groupBy: 'billing_dimension',
   };
-  const response = await fetch(`${url}/v0/accounts/${account}/metrics?${new URLSearchParams(window)}`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
+  const ask = () =>
+    fetch(`${url}/v0/accounts/${account}/metrics?${new URLSearchParams(window)}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+  let response = await ask();
+  // The API answers 503 until it has found a Redis that was killed again.
+  for (let attempt = 1; response.status === 503 && attempt < ANSWER_ATTEMPTS; attempt += 1) {
+    await response.text();
+    await delay(ANSWER_RETRY_MS);
+    response = await ask();
+  }
   return answerSchema.parse(await response.json()).summary.totalUsage;
 }
