@@ -53,7 +53,9 @@ describe('a usual event is one that the worker accepts:', () => {
       {
         usage: fc.oneof(fc.double(), fc.integer(), fc.stringMatching(/^-?\d{0,20}(\.\d{0,22})?(e\d)?$/), fc.anything()),
         timestamp: fc.oneof(
-          fc.date({ noInvalidDate: true, min: new Date(-1e12), max: new Date(NOW + 1e9) }).map((at) => at.toISOString()),
+          fc
+            .date({ noInvalidDate: true, min: new Date(-1e12), max: new Date(NOW + 1e9) })
+            .map((at) => at.toISOString()),
           fc.string(),
         ),
         revision: fc.oneof(fc.integer({ min: -2, max: 65_540 }), fc.double(), fc.anything()),
