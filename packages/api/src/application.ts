@@ -66,6 +66,7 @@ export function createApplication({ corsOrigins, log, trustProxy, watchers }: Ap
         methods: ['GET', 'POST', 'DELETE'],
         exposedHeaders: [
           VERSION_HEADER,
+          'ETag',
           'X-Request-Id',
           'Retry-After',
           'RateLimit',

@@ -26,9 +26,11 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
+import type { RenewStamps } from './renewed-stamps.js';
 
 export interface RepricingOptions {
   readonly warehouse: Warehouse;
+  readonly renewStamps: RenewStamps;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
   /** Write nothing, and only add up what would change. */
@@ -42,7 +44,8 @@ export interface RepricingOptions {
 
 /**
  * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
- * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them.
+ * left it, and then the account's stamps are renewed: until then questions may get answers that were kept before. A crash
+ * leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them.
  * Running it again reads the same events, leaves those that have their new cost already, and recomputes the cells of all:
  * an event that has its new cost does not prove that its cell has it too. A revision that a producer sends between reading
  * and inserting wins, because it is compared before the price revision. It has the price of the worker's book, and so has
@@ -52,7 +55,7 @@ export interface RepricingOptions {
  * use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
-  const { warehouse, scope, book, dryRun, step, signal, onProgress } = options;
+  const { warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
   // As at a worker's start: a version must mean the same prices for ever.
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
@@ -60,7 +63,9 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   // Only now, so that a book that lacks a price can be fixed and used under the same version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
-  const repairs = new DailyRepairs(warehouse);
+  // Already here, so that a Redis that is away is noticed before anything is written.
+  if (!dryRun) await renewStamps([scope.accountId]);
+  const repairs = new DailyRepairs(warehouse, () => renewStamps([scope.accountId]));
   let done = 0;
   onProgress(done, total);
   let last: PricedEvent | undefined;
@@ -130,11 +135,13 @@ export function requirePrice(
 /** Recomputes sealed cells a day at a time: each hour once and the day once, however many steps a day takes. */
 class DailyRepairs {
   readonly #warehouse: Warehouse;
+  readonly #renewStamps: () => Promise<void>;
   /** One event for each hour, all of one day. */
   #hours = new Map<number, Stored>();
 
-  constructor(warehouse: Warehouse) {
+  constructor(warehouse: Warehouse, renewStamps: () => Promise<void>) {
     this.#warehouse = warehouse;
+    this.#renewStamps = renewStamps;
   }
 
   /** @param events that are durable, in the order of their hours. Resolves when the cells of earlier days are durable. */
@@ -146,9 +153,11 @@ class DailyRepairs {
     }
   }
 
-  /** Resolves when the cells of every event are durable. */
+  /** Resolves when the cells of every event are durable, and no answer is given from before. */
   async finish(): Promise<void> {
+    if (this.#hours.size === 0) return;
     await repairCells(this.#warehouse, [...this.#hours.values()]);
+    await this.#renewStamps();
     this.#hours.clear();
   }
 }

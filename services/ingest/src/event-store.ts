@@ -1,6 +1,8 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
+import type { AnswerStamps } from '@meterline/access';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
+  accountsOf,
   GRAINS,
   hoursOf,
   isContentError,
@@ -31,6 +33,7 @@ interface Attempts {
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
+  readonly stamps: Pick<AnswerStamps, 'renew'>;
   readonly log: Logger;
   /** Ends the retries; what is not durable by then stays in the queue. */
   readonly signal: AbortSignal;
@@ -41,15 +44,17 @@ export interface EventStoreOptions {
 export class EventStore {
   readonly #options: EventStoreOptions;
   readonly #outage: Outage;
+  readonly #stampsOutage: Outage;
 
   constructor(options: EventStoreOptions) {
     this.#options = options;
     this.#outage = new Outage(options.log, 'ClickHouse', 'jobs stay in the queue until it does');
+    this.#stampsOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until stamps can be renewed');
   }
 
-  /** Whether ClickHouse is away and rows wait for its return. */
+  /** Whether ClickHouse is away, or stamps cannot be renewed, and rows wait for that. */
   get isWaiting(): boolean {
-    return this.#outage.isOn;
+    return this.#outage.isOn || this.#stampsOutage.isOn;
   }
 
   /**
@@ -77,9 +82,13 @@ export class EventStore {
       // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
       //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
       //    must be read after step 2: see repairCells().
-      await this.#repairCells(parts);
+      const repaired = await this.#repairCells(parts);
 
-      // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
+      // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
+      //    step 6 leaves answers to be computed once more. It must be after step 4: see AnswerStamps in packages/access.
+      await this.#renewStamps(parts, repaired);
+
+      // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rowsOf(parts) - refused.length, [...rejected, ...refused]);
     });
   }
@@ -145,9 +154,9 @@ export class EventStore {
     );
   }
 
-  /** Recomputes the sealed cells that the events belong to. */
-  async #repairCells(parts: readonly Part[]): Promise<void> {
-    if (parts.length === 0) return;
+  /** Recomputes the sealed cells that the events belong to. @returns the accounts that have such events */
+  async #repairCells(parts: readonly Part[]): Promise<readonly string[]> {
+    if (parts.length === 0) return [];
     const { warehouse, metrics } = this.#options;
     const events = hoursOf(parts.map(({ accepted }) => accepted));
     const repaired = await this.#retried(() => repairCells(warehouse, events), {
@@ -155,6 +164,20 @@ export class EventStore {
       onFailure: () => metrics.cellRepairRetries.inc(),
     });
     for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
+    return repaired.accounts;
+  }
+
+  /** @param sealed accounts with events in hours that are sealed, or being sealed */
+  async #renewStamps(parts: readonly Part[], sealed: readonly string[]): Promise<void> {
+    const { signal, stamps } = this.#options;
+    const changed = accountsOf(parts.map(({ accepted }) => accepted));
+    await retryUntilDone(() => stamps.renew(changed, sealed), {
+      backoff: BACKOFF,
+      signal,
+      isWorthwhile: () => true,
+      onFailure: (error) => this.#stampsOutage.failed(error),
+    });
+    this.#stampsOutage.recovered();
   }
 
   #count(accepted: number, rejected: readonly RejectedEvent[]): void {

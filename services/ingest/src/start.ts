@@ -1,4 +1,5 @@
 /** Connects to everything that ingest needs, then takes jobs. */
+import { AnswerStamps, REDIS_PREFIX } from '@meterline/access';
 import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
 import {
   abortable,
@@ -51,7 +52,17 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   await asStartError(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
-  const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
+  const stampsConnection = new QueueConnection({ ...queueOptions, readsUsageJobs: false });
+  // The worker's own connection to the same server reports it.
+  stampsConnection.on('error', () => undefined);
+  const store = new EventStore({
+    warehouse,
+    stamps: new AnswerStamps(stampsConnection, REDIS_PREFIX),
+    log,
+    signal: giveUp.signal,
+    metrics,
+    tracer: tracing.tracer,
+  });
   const lanes = new Lanes({
     sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
@@ -100,6 +111,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       try {
         await abortable(Promise.all([worker.close(), sealer?.close()]), deadline);
       } catch (error) {
+        stampsConnection.disconnect();
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(
@@ -109,6 +121,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         return;
       }
       clearTimeout(storing);
+      stampsConnection.disconnect();
       lanes.stop();
       await admin?.close();
       await Promise.all([warehouse.close(), sealingWarehouse.close()]);
@@ -132,6 +145,9 @@ async function checkRedis(url: string): Promise<boolean> {
     await connectRedis(redis, url);
     const server = await redis.info('server').catch((error: unknown) => {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
+    });
+    await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
+      throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);
     });
     return knowsScriptFlags(server);
   } finally {

@@ -47,7 +47,7 @@ describe('the repair of sealed cells', () => {
   ])('takes account names %s, however many cells have them', async (_what, accountId) => {
     const events = Array.from({ length: 200 }, (_, hour) => at(hour, accountId));
     await insertUsageEvents(database.warehouse, events);
-    expect(await repairCells(database.warehouse, events)).toEqual({ hourly: 200, daily: 9 });
+    expect(await repairCells(database.warehouse, events)).toEqual({ hourly: 200, daily: 9, accounts: [accountId] });
     await agrees(accountId);
   });
 

@@ -23,8 +23,11 @@ export interface Stored {
   readonly timestamp: EpochMs;
 }
 
-/** How many cells of each grain were recomputed. */
-export type Repaired = Readonly<Record<Grain, number>>;
+/** How many cells of each grain were recomputed, and whose. */
+export interface Repaired extends Readonly<Record<Grain, number>> {
+  /** With events in hours that are sealed or being sealed, each account once. */
+  readonly accounts: readonly string[];
+}
 
 /**
  * Recomputes the cells of events that are durable, as far as their buckets are sealed or being sealed. To be called
@@ -48,7 +51,7 @@ export async function repairCells(
 ): Promise<Repaired> {
   const before = await readWatermarks(warehouse);
   const hours = cellsBelow(before.hourly.sealingUntil, stored, 'hourly');
-  if (hours.length === 0) return { hourly: 0, daily: 0 };
+  if (hours.length === 0) return { hourly: 0, daily: 0, accounts: [] };
   await recompute(warehouse, 'hourly', hours, statementRows);
   const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
   // A watermark that was above all of them already cannot have fallen.
@@ -56,7 +59,8 @@ export async function repairCells(
   const { daily } = isKnown ? before : await readWatermarks(warehouse);
   const days = cellsBelow(daily.sealingUntil, sources, 'daily');
   await recompute(warehouse, 'daily', days, statementRows);
-  return { hourly: hours.length, daily: days.length };
+  const accounts = [...new Set(hours.map(({ accountId }) => accountId))];
+  return { hourly: hours.length, daily: days.length, accounts };
 }
 
 async function recompute(

@@ -24,7 +24,6 @@ import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../htt
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
-  readonly readSealed: ReadSealed;
   /** The most groups that may be stored of one account's answers in 24 hours. */
   readonly maxStoredGroups: number;
   readonly clock: () => Date;
@@ -68,11 +67,12 @@ export class MetricsPages {
     this.#options = options;
   }
 
-  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
-  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
-    const { readSealed, clock } = this.#options;
-    const askedAt = clock().getTime();
-    const sealed = await orStorageUnavailable(readSealed());
+  /**
+   * @param sealed which cells it may be read from
+   * @throws ApiError `storage_unavailable`, `query_limit_exceeded`
+   */
+  async first({ accountId, warehouse }: Asker, request: PageRequest, sealed: SealedUntil): Promise<MetricsPage> {
+    const askedAt = this.#options.clock().getTime();
     const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, sealed }));
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
