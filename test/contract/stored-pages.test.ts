@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { countStoredGroups, createWarehouse, type PricedEvent } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { createTestDatabase, execute } from '../stack.js';
-import { bearer, DAY, errorOf, event, metricsPath, type Query, readMetrics, startApi, type TestApi } from './fixture.js';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  event,
+  metricsPath,
+  type Query,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from './fixture.js';
 
 /** More than a block of ClickHouse has rows (8,192). `npm run test:full` takes 25,000. */
 const GROUPS = Number(process.env.METERLINE_TEST_GROUPS ?? 10_000);
