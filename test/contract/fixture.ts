@@ -5,7 +5,7 @@ import {
   Admission,
   type AdmissionLimits,
   createApp,
-  createSealReader,
+  createCellsReader,
   KeptAnswers,
   type QueryDependencies,
 } from '@meterline/query';
@@ -68,7 +68,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
-    readSealed: createSealReader(warehouse, () => clock.now),
+    readCells: createCellsReader(warehouse, () => clock.now),
     answers: new KeptAnswers(16 * 1024 * 1024),
     stamps,
     maxStoredGroups: 100_000,

@@ -3,12 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { KeptAnswers } from '@meterline/query';
 import {
   createWarehouse,
+  EventRows,
   insertUsageEvents,
+  markStaleHours,
+  Names,
   type PricedEvent,
-  repairCells,
   sealNext,
   type Warehouse,
 } from '@meterline/warehouse';
+import { WRITER } from '../late-events.js';
 import { createTestDatabase, type TestDatabase } from '../stack.js';
 import { bearer, DAY, event, metricsBody, metricsPath, type Query, startApi, type TestApi } from './fixture.js';
 
@@ -53,8 +56,11 @@ beforeEach(() => {
 /** As a worker does it. */
 async function store(event: PricedEvent): Promise<void> {
   await insertUsageEvents(warehouse, [event]);
-  const { accounts } = await repairCells(warehouse, [event]);
-  await first.renewStamps([event.accountId], accounts);
+  const stale = await markStaleHours(warehouse, WRITER, [EventRows.of([event], new Names())]);
+  await first.renewStamps(
+    [event.accountId],
+    stale.map(({ accountId }) => accountId),
+  );
 }
 
 const computed = () => statements.filter((name) => name === 'read_metrics').length;

@@ -6,13 +6,13 @@
  * - A **reader** reads the stamps, and only then asks ClickHouse. It keeps the answer with the stamp that it had read: `sealed` if the
  *   whole window lies below a `sealedUntil` that it knew before it asked, else `any`. A request takes a kept answer only if
  *   the stamp that this very request has read is the same.
- * - A **writer** stores events, then reads `sealingUntil`, then brings sealed cells up to date, then renews `any` of the accounts,
- *   and `sealed` of those with events below `sealingUntil`. Only then are its events acknowledged.
+ * - A **writer** stores events, then reads `sealingUntil`, then marks hours below it as stale, then renews `any` of the accounts,
+ *   and `sealed` of those with such hours. Only then are its events acknowledged.
  *
  * Why a kept answer holds every event that was acknowledged before it was asked for. Take such an event and such a request, and
  * suppose that the writer has renewed the stamp that the answer was kept with. The request has read the stamp after that, so it
  * is one that was made after the renewal. The answer was computed after this stamp was read, so after the event was stored and its
- * cells were up to date. If the writer has not renewed it, then the stamp is `sealed`, and the writer had read a `sealingUntil` not
+ * hour marked, and such an answer has it (see marks.ts in packages/warehouse). If the writer has not renewed it, then the stamp is `sealed`, and the writer had read a `sealingUntil` not
  * above the event's hour. So the event was stored before a sealer could publish one above it, which that sealer did before it took
  * its snapshot, and before it published the `sealedUntil` that the answer was computed with: the event is in the cells.
  *
@@ -82,7 +82,7 @@ export class AnswerStamps {
   }
 
   /**
-   * To be called when the accounts' events and cells are durable, before that is acknowledged. Works when Redis is full.
+   * To be called when the accounts' events and marks are durable, before that is acknowledged. Works when Redis is full.
    * @param changed accounts whose events have changed in any hours
    * @param sealed those of them whose events have changed in hours that are sealed, or being sealed
    */

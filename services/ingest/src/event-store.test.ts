@@ -3,9 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AnswerStamps } from '@meterline/access';
 import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
-import { createWarehouse, raiseWatermarks, readMetrics, type Warehouse } from '@meterline/warehouse';
+import { createWarehouse, raiseWatermarks, readMetrics, readStaleHours, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
+import { WRITER } from '../../../test/late-events.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
 import { type Intake, Pricer } from './intake.js';
@@ -34,7 +35,8 @@ function openStore(
   renew: AnswerStamps['renew'] = () => Promise.resolve(),
 ): EventStore {
   const metrics = createIngestMetrics(new Registry());
-  return new EventStore({ warehouse, stamps: { renew }, log, signal, metrics, tracer: noTracing().tracer });
+  const tracer = noTracing().tracer;
+  return new EventStore({ warehouse, writer: WRITER, stamps: { renew }, log, signal, metrics, tracer });
 }
 
 /** A job with one event for each usage; a negative usage is refused at intake. */
@@ -118,7 +120,7 @@ describe('EventStore', () => {
     expect(await rejections()).toEqual(['1:0:invalid_usage']);
   });
 
-  it('renews stamps when rows and cells are durable, and both of an account whose events are late', async () => {
+  it('renews stamps when rows and marks are durable, and both of an account whose events are late', async () => {
     const sealed = { hourly: Date.UTC(2026, 0, 1) + MS_PER_HOUR, daily: 0 };
     await raiseWatermarks(database.warehouse, 'hourly', { sealingUntil: sealed.hourly, sealedUntil: sealed.hourly });
     const renewals: unknown[] = [];
@@ -128,13 +130,14 @@ describe('EventStore', () => {
         resolution: 'monthly',
         groupBy: [],
       } as const;
-      const about = { ...question, accountId: 'acme', filters: {}, limit: 1, sealed };
+      const staleHours = await readStaleHours(database.warehouse, 'acme', question.window);
+      const about = { ...question, accountId: 'acme', filters: {}, limit: 1, cells: { ...sealed, staleHours } };
       const { totals } = await readMetrics(database.warehouse, about);
-      renewals.push({ changed: changed.toSorted(), late, rows: await usages(), inCells: totals.usage });
+      renewals.push({ changed: changed.toSorted(), late, rows: await usages(), answered: totals.usage });
     });
     const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
     await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
-    expect(renewals).toEqual([{ changed: ['acme', 'globex'], late: ['acme'], rows: [1, 2, 3], inCells: '4' }]);
+    expect(renewals).toEqual([{ changed: ['acme', 'globex'], late: ['acme'], rows: [1, 2, 3], answered: '4' }]);
   });
 
   it('is done only when the stamps are renewed', async () => {

@@ -2,17 +2,16 @@
 import type { AnswerStamps } from '@meterline/access';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
+  type AccountHours,
   accountsOf,
-  GRAINS,
-  hoursOf,
   isContentError,
+  markStaleHours,
   type PayloadPart,
   type PreparedInsert,
   preparePayloadPart,
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
-  repairCells,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
@@ -34,6 +33,8 @@ interface Attempts {
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
   readonly stamps: Pick<AnswerStamps, 'renew'>;
+  /** By which this process marks stale hours, a UUID. */
+  readonly writer: string;
   readonly log: Logger;
   /** Ends the retries; what is not durable by then stays in the queue. */
   readonly signal: AbortSignal;
@@ -58,8 +59,8 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable and every sealed cell that one of its events belongs to holds that
-   * event. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
+   * Resolves when every row of the batch is durable and every sealed hour that one of its events belongs to is marked as
+   * stale. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
    * runs all steps again; docs/guarantees.md cites the numbers.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
@@ -79,14 +80,14 @@ export class EventStore {
       //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
       await this.#keepRefusedByStorage(refused);
 
-      // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
-      //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
-      //    must be read after step 2: see repairCells().
-      const repaired = await this.#repairCells(parts);
+      // 4. The watermarks are read, and the hours below them marked as stale: queries answer these from the events. A failure
+      //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
+      //    be read after step 2: see marks.ts.
+      const stale = await this.#markStaleHours(parts);
 
       // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
       //    step 6 leaves answers to be computed once more. It must be after step 4: see AnswerStamps in packages/access.
-      await this.#renewStamps(parts, repaired);
+      await this.#renewStamps(parts, stale);
 
       // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rowsOf(parts) - refused.length, [...rejected, ...refused]);
@@ -154,23 +155,24 @@ export class EventStore {
     );
   }
 
-  /** Recomputes the sealed cells that the events belong to. @returns the accounts that have such events */
-  async #repairCells(parts: readonly Part[]): Promise<readonly string[]> {
+  /** Marks the sealed hours that the events belong to. @returns these hours */
+  async #markStaleHours(parts: readonly Part[]): Promise<readonly AccountHours[]> {
     if (parts.length === 0) return [];
-    const { warehouse, metrics } = this.#options;
-    const events = hoursOf(parts.map(({ accepted }) => accepted));
-    const repaired = await this.#retried(() => repairCells(warehouse, events), {
+    const { warehouse, writer, metrics } = this.#options;
+    const events = parts.map(({ accepted }) => accepted);
+    const stale = await this.#retried(() => markStaleHours(warehouse, writer, events), {
       isWorthwhile: () => true,
-      onFailure: () => metrics.cellRepairRetries.inc(),
+      onFailure: () => metrics.markRetries.inc(),
     });
-    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
-    return repaired.accounts;
+    metrics.hoursMarked.inc(stale.reduce((sum, { hours }) => sum + hours.length, 0));
+    return stale;
   }
 
-  /** @param sealed accounts with events in hours that are sealed, or being sealed */
-  async #renewStamps(parts: readonly Part[], sealed: readonly string[]): Promise<void> {
+  /** @param stale hours of late events */
+  async #renewStamps(parts: readonly Part[], stale: readonly AccountHours[]): Promise<void> {
     const { signal, stamps } = this.#options;
     const changed = accountsOf(parts.map(({ accepted }) => accepted));
+    const sealed = stale.map(({ accountId }) => accountId);
     await retryUntilDone(() => stamps.renew(changed, sealed), {
       backoff: BACKOFF,
       signal,

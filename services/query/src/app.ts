@@ -27,7 +27,7 @@ import { eventsRoute } from './events/route.js';
 import { CursorCodec } from './http/cursor-codec.js';
 import { billingDimensionsEnumRoute, groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
 import type { KeptAnswers } from './metrics/kept-answers.js';
-import { MetricsPages, type ReadSealed } from './metrics/pages.js';
+import { MetricsPages, type ReadCells } from './metrics/pages.js';
 import { metricsRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
@@ -35,7 +35,7 @@ import { createOpenApiDocument } from './openapi/document.js';
 export interface QueryDependencies extends ApplicationOptions {
   readonly warehouse: Warehouse;
   /** Which cells may be read; asked before each question. */
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
   readonly answers: KeptAnswers;
   /** By which kept answers are known to be the answers still. */
   readonly stamps: Pick<AnswerStamps, 'read'>;
@@ -59,7 +59,7 @@ export interface QueryDependencies extends ApplicationOptions {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, admission, answers, clock, keys, pageFolder, readSealed, stamps, warehouse } = dependencies;
+  const { accounts, admission, answers, clock, keys, pageFolder, readCells, stamps, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
   const pages = new MetricsPages(dependencies);
@@ -82,7 +82,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics')
-    .get(metricsRoute({ admission, answers, authenticate, cursors, pages, readSealed, stamps, unsent }))
+    .get(metricsRoute({ admission, answers, authenticate, cursors, pages, stamps, unsent }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/group-by')
@@ -90,7 +90,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/resource-types')
-    .get(resourceTypesEnumRoute({ admission, authenticate, readSealed }))
+    .get(resourceTypesEnumRoute({ admission, authenticate, readCells }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/billing-dimensions')

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensurePassword } from './password.js';
+import { ensurePassword } from './secrets.js';
 
 const FILE = fileURLToPath(new URL('../../../../redis/users.conf', import.meta.url));
 

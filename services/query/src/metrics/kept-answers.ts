@@ -19,11 +19,14 @@ export function answerOf(json: string): Answer {
   return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
 }
 
-/** Which of an account's stamps an answer depends on. */
-export type Basis = keyof Stamps;
+/** An answer, and which of the account's stamps it depends on. */
+export interface Computed {
+  readonly answer: Answer;
+  readonly basis: keyof Stamps;
+}
 
 interface Kept extends Answer {
-  readonly basis: Basis;
+  readonly basis: Computed['basis'];
   readonly stamp: string;
 }
 
@@ -37,8 +40,8 @@ const ENTRY_BYTES = 500;
 
 export class KeptAnswers {
   readonly #kept: LRUCache<string, Kept> | undefined;
-  /** By question and stamp. */
-  readonly #underWay = new Map<string, Promise<Answer>>();
+  /** By question and stamps. */
+  readonly #underWay = new Map<string, Promise<Computed>>();
   readonly #observe: (outcome: Outcome) => void;
 
   /** @param maxBytes of the bodies and their questions; 0: nothing is kept, and everything is computed */
@@ -75,34 +78,35 @@ export class KeptAnswers {
   }
 
   /** An answer that others wait for already; undefined if there is none, or it fails. */
-  async join(question: string, stamp: string): Promise<Answer | undefined> {
-    const answer = await this.#underWay.get(keyOf(question, stamp))?.catch(() => undefined);
-    if (answer) this.#observe('shared');
-    return answer;
+  async join(question: string, stamps: Stamps): Promise<Answer | undefined> {
+    const computed = await this.#underWay.get(keyOf(question, stamps))?.catch(() => undefined);
+    if (computed) this.#observe('shared');
+    return computed?.answer;
   }
 
-  isUnderWay(question: string, stamp: string): boolean {
-    return this.#underWay.has(keyOf(question, stamp));
+  isUnderWay(question: string, stamps: Stamps): boolean {
+    return this.#underWay.has(keyOf(question, stamps));
   }
 
   /**
    * Computes an answer, for all who ask meanwhile, and keeps it.
-   * @param stamp of this basis, as it was read before anything else that the answer is made of
+   * @param stamps as they were read before anything else that the answer is made of
    */
-  async compute(question: string, basis: Basis, stamp: string, work: () => Promise<Answer>): Promise<Answer> {
+  async compute(question: string, stamps: Stamps, work: () => Promise<Computed>): Promise<Answer> {
     this.#observe('miss');
-    const key = keyOf(question, stamp);
-    const answer = work();
-    this.#underWay.set(key, answer);
+    const key = keyOf(question, stamps);
+    const underWay = work();
+    this.#underWay.set(key, underWay);
     try {
-      this.#kept?.set(question, { ...(await answer), basis, stamp });
+      const { answer, basis } = await underWay;
+      this.#kept?.set(question, { ...answer, basis, stamp: stamps[basis] });
+      return answer;
     } finally {
-      if (this.#underWay.get(key) === answer) this.#underWay.delete(key);
+      if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
     }
-    return answer;
   }
 }
 
-function keyOf(question: string, stamp: string): string {
-  return JSON.stringify([question, stamp]);
+function keyOf(question: string, { sealed, any }: Stamps): string {
+  return JSON.stringify([question, sealed, any]);
 }

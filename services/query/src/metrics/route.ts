@@ -14,9 +14,8 @@ import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Admission, Visit } from '../admission/admission.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
-import { orStorageUnavailable } from '../http/errors.js';
-import { type Answer, answerOf, type Basis, type KeptAnswers } from './kept-answers.js';
-import { type MetricsPage, type MetricsPages, pagePosition, type ReadSealed } from './pages.js';
+import { type Answer, answerOf, type KeptAnswers } from './kept-answers.js';
+import { type MetricsPage, type MetricsPages, pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 
@@ -30,7 +29,6 @@ interface MetricsRouteDependencies extends EntryDependencies {
   readonly answers: KeptAnswers;
   readonly cursors: CursorCodec;
   readonly pages: MetricsPages;
-  readonly readSealed: ReadSealed;
   readonly stamps: Pick<AnswerStamps, 'read'>;
   readonly unsent: UnsentBytes;
 }
@@ -81,7 +79,7 @@ interface AskedMetrics {
 
 /** The answer, computed, or taken from another request that computes it at the moment. */
 async function computeAnswer(
-  { answers, cursors, pages, readSealed, unsent }: MetricsRouteDependencies,
+  { answers, cursors, pages, unsent }: MetricsRouteDependencies,
   { member: { accountId, party, role }, visit, text, question, stamps }: AskedMetrics,
 ): Promise<Answer> {
   const query = parseMetricsRequest(text);
@@ -98,19 +96,19 @@ async function computeAnswer(
   };
   if (position) return write(await pages.next({ accountId, warehouse: await visit.turn() }, position, asked));
 
-  const sealed = await orStorageUnavailable(readSealed());
-  const compute = async () => write(await pages.first({ accountId, warehouse: await visit.turn() }, asked, sealed));
-  if (!stamps) return compute();
-  const basis: Basis = query.window.endTime <= sealed.hourly ? 'sealed' : 'any';
-  const stamp = stamps[basis];
+  const compute = async () => {
+    const page = await pages.first({ accountId, warehouse: await visit.turn() }, asked);
+    return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
+  };
+  if (!stamps) return (await compute()).answer;
   // What is under way has had its turn, so that whoever waits for it needs none.
-  if (!answers.isUnderWay(question, stamp)) await visit.turn();
-  if (answers.isUnderWay(question, stamp)) {
+  if (!answers.isUnderWay(question, stamps)) await visit.turn();
+  if (answers.isUnderWay(question, stamps)) {
     visit.leave();
-    const answer = await answers.join(question, stamp);
+    const answer = await answers.join(question, stamps);
     if (answer) return answer;
   }
-  return answers.find(question, stamps) ?? answers.compute(question, basis, stamp, compute);
+  return answers.find(question, stamps) ?? answers.compute(question, stamps, compute);
 }
 
 /** A caller who may see the account. */
