@@ -22,6 +22,7 @@ import { neighbours } from './neighbours.js';
 import { openHour } from './open-hour.js';
 import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
+import { queues } from './queues.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
 import { sealing } from './sealing.js';
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   collector,
   ingestBatches,
   ingestSingles,
+  queues,
   freshness,
   pages,
   recompute,
