@@ -6,7 +6,7 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 /** Exclusive: the first instant after the year 2100. The command line takes times from 1970 up to it. */
-export const END_OF_TIME: EpochMs = Date.UTC(2101, 0);
+export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01: a window may begin there. RFC 3339 has a year before it, which calendars do not. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;

@@ -1,5 +1,6 @@
 /** What an emitter can be told, with defaults and limits. */
-import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog/events';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog/events';
+import { EmitterError } from './errors.js';
 import type { Report } from './problem.js';
 import type { ApiKey } from './transport.js';
 
@@ -42,17 +43,6 @@ export interface SpoolOptions {
   readonly fsyncMs?: number;
 }
 
-/** An emitter cannot be opened; the message says what to do. */
-export class EmitterError extends Error {
-  override readonly name = 'EmitterError';
-  readonly code: 'invalid_option' | 'missing_package' | 'spool_in_use' | 'spool_unusable';
-
-  constructor(code: EmitterError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
 const MIB = 1024 * 1024;
 const LONGEST_MS = 2 ** 31 - 1;
 
@@ -60,12 +50,9 @@ export type CheckedOptions = ReturnType<typeof checkOptions>;
 
 /** @throws EmitterError `invalid_option` */
 export function checkOptions(options: EmitterOptions) {
-  const { url, apiKey, queuePrefix = QUEUE_PREFIX, spool, onProblem } = options;
+  const { spool } = options;
   return {
-    url,
-    apiKey,
-    queuePrefix,
-    onProblem,
+    ...options,
     memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
     batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
     batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 4 * MIB),

@@ -38,8 +38,6 @@ function warner(): Report {
   };
 }
 
-/** The words of an error. Connecting to a name with several addresses fails with one error for each and no message of its own. */
-export function wordsOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+export function refusal(reason: string, message: string, event: unknown): Problem {
+  return { code: 'refused', reason, message: `a usage event is refused (${reason}): ${message}`, event };
 }

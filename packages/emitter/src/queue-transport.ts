@@ -3,10 +3,10 @@
  * after some seconds.
  */
 import { once } from 'node:events';
-import { QUEUE_NAME } from '@meterline/catalog/events';
+import { QUEUE_NAME, QUEUE_PREFIX } from '@meterline/catalog/events';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { EmitterError } from './options.js';
+import { EmitterError } from './errors.js';
 import type { Refusal, Transport } from './transport.js';
 
 const CONNECT_WITHIN_MS = 5_000;
@@ -18,7 +18,7 @@ const LONGEST_RECONNECT_MS = 2_000;
 type QueueClass = typeof Queue;
 
 /** @throws EmitterError `missing_package`; not because Redis is away */
-export async function openQueueTransport(url: string, prefix: string): Promise<Transport> {
+export async function openQueueTransport(url: string, prefix = QUEUE_PREFIX): Promise<Transport> {
   const [bullmq, ioredis] = await Promise.all([import('bullmq'), import('ioredis')]).catch((error) => {
     const message = 'sending to Redis needs two packages: npm install bullmq ioredis';
     throw new EmitterError('missing_package', message, { cause: error });
