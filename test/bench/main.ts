@@ -21,6 +21,7 @@ import { describeMachine } from './machine.js';
 import { neighbours } from './neighbours.js';
 import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
+import { queues } from './queues.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
 import { sealing } from './sealing.js';
@@ -32,6 +33,7 @@ const BENCHES: readonly Bench[] = [
   collector,
   ingestBatches,
   ingestSingles,
+  queues,
   freshness,
   pages,
   recompute,

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Backlog, Batch } from './backlog.js';
+import { type Backlog, type Batch, openBacklog } from './backlog.js';
 import type { Problem } from './problem.js';
 import { Spool } from './spool.js';
 

@@ -1,18 +1,18 @@
 /** What a runtime reports its usage with. */
-import { type Checked, type EpochMs, rejected } from '@meterline/catalog/events';
+import { type Checked, type EpochMs, isRedisUrl, rejected, type UsageEventInput } from '@meterline/catalog/events';
 import { openBacklog } from './backlog.js';
-import { type Counters, emptyTally } from './counters.js';
+import type { Counters, Tally } from './counters.js';
 import { EmitterError, wordsOf } from './errors.js';
-import { type EventToRecord, eventText } from './event-text.js';
+import { checkEvent, type EventToRecord, jsonOf } from './event-text.js';
 import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
 import { type Report, refusal, reporter } from './problem.js';
 import { startSender } from './sender.js';
-import type { Spool, SpoolSettings } from './spool.js';
+import type { Spool } from './spool.js';
 import { checkUsage, openSums, type UsageToSum } from './sums.js';
 import { checkWorkload, openTimers, type RunningTimer, type Workload } from './timers.js';
 import type { Transport } from './transport.js';
 
-const FLUSH_WITHIN_MS = 10_000;
+const HTTP = /^https?:/i;
 const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 export interface Emitter {
@@ -70,7 +70,7 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const checked = checkOptions(options);
   const report = reporter(checked.onProblem);
   const transport = await openTransport(checked);
-  const spool = checked.spool && (await openSpool(checked.spool, report));
+  const spool = checked.spool && (await (await import('./spool.js')).Spool.open(checked.spool, report));
   // It fails to load in programs without @opentelemetry/api.
   const telemetry = await import('./telemetry.js').catch(() => undefined);
   return startEmitter(checked, transport, spool, report, telemetry?.exposeMetrics);
@@ -80,23 +80,16 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
  * Chooses by the address, and loads no other.
  * @throws EmitterError when there is none for this address, or what it needs is missing; not because nobody answers there
  */
-async function openTransport({ url, queuePrefix, apiKey }: CheckedOptions): Promise<Transport> {
+async function openTransport({ url, queuePrefix, queueShards, apiKey }: CheckedOptions): Promise<Transport> {
   // The messages do not repeat the address, which may hold a password.
-  switch (URL.canParse(url) ? new URL(url).protocol : '') {
-    case 'redis:':
-    case 'rediss:':
-      return (await import('./queue-transport.js')).openQueueTransport(url, queuePrefix);
-    case 'http:':
-    case 'https:':
-      return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
-    default:
-      throw new EmitterError('invalid_option', 'url must be an address such as https://… or redis://127.0.0.1:6379');
+  if (isRedisUrl(url)) {
+    const { openQueueTransport } = await import('./queue-transport.js');
+    return openQueueTransport(url, { prefix: queuePrefix, shards: queueShards });
   }
-}
-
-/** Loaded only by those who want one. */
-async function openSpool(settings: SpoolSettings, report: Report): Promise<Spool> {
-  return (await import('./spool.js')).Spool.open(settings, report);
+  if (HTTP.test(url) && URL.canParse(url)) {
+    return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
+  }
+  throw new EmitterError('invalid_option', 'url must be an address such as https://… or redis://127.0.0.1:6379');
 }
 
 type ExposeMetrics = (counters: () => Counters) => () => void;
@@ -108,14 +101,13 @@ function startEmitter(
   report: Report,
   exposeMetrics: ExposeMetrics | undefined,
 ): Emitter {
-  const tally = emptyTally();
+  const tally: Tally = { recorded: 0, sent: 0, retried: 0, refused: 0, dropped: 0, spooled: 0 };
   const backlog = openBacklog(options.memoryBytes, spool);
   const sender = startSender(backlog, transport, options, tally, report);
   const timers = openTimers(options.timerMs, { now: Date.now, elapsed: () => performance.now() }, offer);
   const sums = openSums(options.sumMs, offer);
   const counters = () => ({ ...tally, unsent: backlog.unsent });
-  const endMetrics = exposeMetrics?.(counters);
-  const endListening: (() => void)[] = [];
+  const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
   let isDropping = false;
   let isClosed = false;
   let closing: Promise<boolean> | undefined;
@@ -134,6 +126,10 @@ function startEmitter(
     return undefined;
   }
 
+  function acceptedEvent(event: EventToRecord): UsageEventInput | undefined {
+    return accepted(event, checkEvent)?.sent;
+  }
+
   /** @returns false when there is no room */
   function keep(text: string): boolean {
     if (isClosed) return false;
@@ -148,8 +144,8 @@ function startEmitter(
 
   /** @returns false when there is no room; what is refused is done with */
   function offer(event: EventToRecord): boolean {
-    const checked = accepted(event, eventText);
-    return checked === undefined || keep(checked.text);
+    const sent = acceptedEvent(event);
+    return sent === undefined || keep(jsonOf(sent));
   }
 
   function drop(): undefined {
@@ -161,7 +157,7 @@ function startEmitter(
     isDropping = true;
   }
 
-  async function end(timeoutMs: number): Promise<boolean> {
+  async function end(timeoutMs: number | undefined): Promise<boolean> {
     timers.stopAll();
     sums.reportAll();
     isClosed = true;
@@ -169,25 +165,22 @@ function startEmitter(
     sender.stop();
     backlog.close();
     await spool?.close();
-    for (const stop of endListening) stop();
-    endMetrics?.();
+    for (const finish of endings) finish();
     return isSent;
   }
 
   const emitter: Emitter = {
     record: (event) => {
-      const checked = accepted(event, eventText);
-      if (checked === undefined) return undefined;
-      return keep(checked.text) ? checked.eventId : drop();
+      const sent = acceptedEvent(event);
+      return sent && (keep(jsonOf(sent)) ? sent.eventId : drop());
     },
     recordWhenRoom: async (event) => {
-      const checked = accepted(event, eventText);
-      if (checked === undefined) return undefined;
-      while (!keep(checked.text)) {
+      const sent = acceptedEvent(event);
+      while (sent && !keep(jsonOf(sent))) {
         if (isClosed) return drop();
         await sender.changed();
       }
-      return checked.eventId;
+      return sent?.eventId;
     },
     add: (usage) => {
       const checked = accepted(usage, checkUsage);
@@ -199,8 +192,8 @@ function startEmitter(
       if (checked) drop();
       return NO_TIMER;
     },
-    flush: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => sender.flush(timeoutMs),
-    close: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => {
+    flush: ({ timeoutMs } = {}) => sender.flush(timeoutMs),
+    close: ({ timeoutMs } = {}) => {
       closing ??= end(timeoutMs);
       return closing;
     },
@@ -210,7 +203,7 @@ function startEmitter(
         if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
       };
       process.once(signal, onSignal);
-      endListening.push(() => process.off(signal, onSignal));
+      endings.push(() => process.off(signal, onSignal));
     },
     get counters() {
       return counters();

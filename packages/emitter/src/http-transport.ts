@@ -52,8 +52,8 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
   async function post(account: string, json: string) {
     const isLarge = json.length >= COMPRESSED_FROM_BYTES;
     const attempt = new AbortController();
-    const late = new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
-    const timer = setTimeout(() => attempt.abort(late), ANSWER_WITHIN_MS);
+    const late = () => attempt.abort(new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`));
+    const timer = setTimeout(late, ANSWER_WITHIN_MS);
     attempts.add(attempt);
     try {
       const response = await fetch(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {

@@ -1,16 +1,21 @@
 /** What an emitter can be told, with defaults and limits. */
-import { MAX_EVENTS_PER_JOB } from '@meterline/catalog/events';
+import { MAX_EVENTS_PER_JOB, MAX_QUEUE_SHARDS } from '@meterline/catalog/events';
 import { EmitterError } from './errors.js';
 import type { Report } from './problem.js';
 import type { ApiKey } from './transport.js';
 
 export interface EmitterOptions {
-  /** `https://…` or `http://…`: a collector. `redis://…` or `rediss://…`: the Redis of Meterline's queue. */
+  /**
+   * `https://…` or `http://…`: a collector. `redis://…`, `rediss://…`, `redis+sentinel://…` or
+   * `redis+cluster://…`: the Redis of Meterline's queue.
+   */
   readonly url: string;
   /** For a collector: a key with the role emitter, or a function that gives the one of an account before each attempt. */
   readonly apiKey?: ApiKey | undefined;
   /** For Redis: that of the workers; without it `bull`. */
   readonly queuePrefix?: string;
+  /** For Redis: how many queues are filled in turn, as QUEUE_SHARDS says; without it 1. */
+  readonly queueShards?: number;
   /** Keeps events on disk until they are sent. */
   readonly spool?: SpoolOptions;
   /** Unsent events in memory, in bytes of their JSON; without it 64 MiB. Events beyond that are dropped, or in the spool alone. */
@@ -48,18 +53,27 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 export type CheckedOptions = ReturnType<typeof checkOptions>;
 
+/** Whole numbers from 1 on: what they are when they are left out, and the highest. */
+const NUMBERS = {
+  queueShards: [1, MAX_QUEUE_SHARDS],
+  memoryBytes: [64 * MIB, Number.MAX_SAFE_INTEGER],
+  batchEvents: [500, MAX_EVENTS_PER_JOB],
+  batchBytes: [MIB, 4 * MIB],
+  batchMs: [200, LONGEST_MS],
+  inFlight: [4, 64],
+  timerMs: [60_000, LONGEST_MS],
+  sumMs: [10_000, LONGEST_MS],
+} as const satisfies { readonly [name in keyof EmitterOptions]?: readonly [number, number] };
+
 /** @throws EmitterError `invalid_option` */
 export function checkOptions(options: EmitterOptions) {
   const { spool } = options;
+  const numbers = Object.entries(NUMBERS).map(([name, [unset, max]]) => {
+    return [name, whole(name, options[name as keyof typeof NUMBERS] ?? unset, max)];
+  });
   return {
     ...options,
-    memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
-    batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
-    batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 4 * MIB),
-    batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
-    inFlight: whole('inFlight', options.inFlight ?? 4, 64),
-    timerMs: whole('timerMs', options.timerMs ?? 60_000, LONGEST_MS),
-    sumMs: whole('sumMs', options.sumMs ?? 10_000, LONGEST_MS),
+    ...(Object.fromEntries(numbers) as Record<keyof typeof NUMBERS, number>),
     spool: spool && {
       directory: spool.directory,
       maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),

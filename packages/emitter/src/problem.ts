@@ -16,8 +16,7 @@ export type Report = (problem: Problem) => void;
 const WARNING_TYPE = 'MeterlineWarning';
 
 /** Calls the listener and survives its errors. Without one, warnings say it, each reason for a refusal once. */
-export function reporter(listener: Report | undefined): Report {
-  if (listener === undefined) return warner();
+export function reporter(listener: Report = warner()): Report {
   return (problem) => {
     try {
       listener(problem);

@@ -13,6 +13,7 @@ import { type Report, refusal } from './problem.js';
 import { newSignal } from './signal.js';
 import type { Refusal, Transport } from './transport.js';
 
+const FLUSH_WITHIN_MS = 10_000;
 /** While nobody answers, and while the events of an account are not taken. */
 const LONGEST_AWAY_MS = 2_000;
 const LONGEST_HELD_MS = 60_000;
@@ -31,8 +32,8 @@ export interface SenderLimits {
 export interface Sender {
   /** An event was added. Nothing is sent before the caller is done: `record` has no time for it. */
   added(): void;
-  /** Sends what there is now. @returns whether all of it was sent within the time */
-  flush(timeoutMs: number): Promise<boolean>;
+  /** Sends what there is now. @param timeoutMs without it 10 s @returns whether all of it was sent within the time */
+  flush(timeoutMs?: number): Promise<boolean>;
   /** Resolves when there may be more room than now, and at the stop. */
   changed(): Promise<void>;
   /** Breaks off what is being sent. */
@@ -86,7 +87,9 @@ export function startSender(
       const change = news.wait();
       while (!isStopped && !door.isClosed() && sending < limits.inFlight) {
         const parcel = ready.shift();
-        if (parcel) dispatch(parcel);
+        const gate = parcel && lanes.get(parcel.lane);
+        if (parcel && gate?.isClosed()) gate.hold(parcel);
+        else if (parcel) void deliver(parcel);
         else if (!mayTake() || !(await take())) break;
       }
       await change;
@@ -116,12 +119,6 @@ export function startSender(
       parts.set(lane, part);
     }
     return parts.values();
-  }
-
-  function dispatch(parcel: Parcel): void {
-    const gate = lanes.get(parcel.lane);
-    if (gate?.isClosed()) gate.hold(parcel);
-    else void deliver(parcel);
   }
 
   async function deliver(parcel: Parcel): Promise<void> {
@@ -193,7 +190,7 @@ export function startSender(
         news.notify();
       });
     },
-    flush: async (timeoutMs) => {
+    flush: async (timeoutMs = FLUSH_WITHIN_MS) => {
       const target = backlog.added;
       let isLate = false;
       const late = setTimeout(() => {

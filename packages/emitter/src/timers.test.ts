@@ -15,20 +15,20 @@ const SANDBOX: Workload = {
 
 describe('a span of time', () => {
   it('within an hour is one slice', () => {
-    expect(hourSlices(NOON + 1, NOON + 2)).toEqual([{ from: NOON + 1, ms: 1 }]);
+    expect([...hourSlices(NOON + 1, NOON + 2)]).toEqual([{ from: NOON + 1, ms: 1 }]);
   });
 
   it('is split at each full hour, which begins the next one', () => {
-    expect(hourSlices(NOON - 5, NOON + 2 * HOUR + 7)).toEqual([
+    expect([...hourSlices(NOON - 5, NOON + 2 * HOUR + 7)]).toEqual([
       { from: NOON - 5, ms: 5 },
       { from: NOON, ms: HOUR },
       { from: NOON + HOUR, ms: HOUR },
       { from: NOON + 2 * HOUR, ms: 7 },
     ]);
-    expect(hourSlices(NOON - HOUR, NOON)).toEqual([{ from: NOON - HOUR, ms: HOUR }]);
+    expect([...hourSlices(NOON - HOUR, NOON)]).toEqual([{ from: NOON - HOUR, ms: HOUR }]);
   });
 
-  it('of nothing has none', () => expect(hourSlices(NOON, NOON)).toEqual([]));
+  it('of nothing has none', () => expect([...hourSlices(NOON, NOON)]).toEqual([]));
 });
 
 /** Timers whose clock the test sets, and what they have reported. */

@@ -41,7 +41,7 @@ export function checkWorkload({ gb, ...event }: Workload, now: EpochMs): Checked
   if (!checked.ok) return checked;
   const { billingDimension, usage } = checked.value.read;
   if (DIMENSIONS[billingDimension].unit === 'gbs') return { ok: true, value: { event, gb: usage } };
-  return rejected('invalid_billing_dimension', `${billingDimension} is not measured in GB-seconds; record it`);
+  return rejected('invalid_billing_dimension', `${billingDimension} is not in GB-seconds; record it`);
 }
 
 export interface RunningTimer {
@@ -55,14 +55,12 @@ export interface HourSlice {
   readonly ms: number;
 }
 
-export function hourSlices(from: EpochMs, to: EpochMs): HourSlice[] {
-  const slices: HourSlice[] = [];
+export function* hourSlices(from: EpochMs, to: EpochMs): Generator<HourSlice> {
   for (let start = from; start < to; ) {
     const end = Math.min(to, start - (start % MS_PER_HOUR) + MS_PER_HOUR);
-    slices.push({ from: start, ms: end - start });
+    yield { from: start, ms: end - start };
     start = end;
   }
-  return slices;
 }
 
 /** What a timer needs to know of time: what o'clock it is, and how much has passed since any fixed instant, in milliseconds. */

@@ -76,6 +76,14 @@ describe('planSegments', () => {
     );
   });
 
+  it('has no segment of which nothing is left', () => {
+    fc.assert(
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
+        for (const segment of planSegments(asked, resolution, cells)) expect(coveredBy(segment)).not.toEqual([]);
+      }),
+    );
+  });
+
   it('lists few enough hours for a parameter, and beyond that reads all between the first stale hour and the last', () => {
     const asked = { startTime: START, endTime: START + 2_000 * MS_PER_DAY };
     const staleDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);

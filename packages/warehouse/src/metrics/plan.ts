@@ -12,7 +12,7 @@ import {
   type Window,
 } from '@meterline/catalog';
 import type { Relation } from '../clickhouse/connection.js';
-import { bucketOf, type Grain, nextBucket } from '../rollups/cells.js';
+import { bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/cells.js';
 import type { ReadableCells } from '../rollups/watermarks.js';
 
 /**
@@ -73,7 +73,12 @@ function withoutStaleHours(segments: readonly Segment[], stale: readonly EpochMs
     return { ...segment, except: days };
   });
   const listed = [listedHours('hourly', others), listedHours('events', stale)];
-  return [...reduced, ...listed.filter((segment) => segment !== undefined)];
+  return [...reduced.filter(hasBuckets), ...listed.filter((segment) => segment !== undefined)];
+}
+
+/** Whether anything is left of a segment of cells. */
+function hasBuckets({ source, from, to, except }: Segment): boolean {
+  return source === 'events' || except === undefined || except.length < (to - from) / GRAIN_MS[source];
 }
 
 function hoursOfDay(day: EpochMs): EpochMs[] {
