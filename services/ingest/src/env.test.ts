@@ -45,7 +45,7 @@ describe('readEnv', () => {
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
       QUEUE_PREFIX: 'bull',
-      INGEST_BATCH_ROWS: 20_000,
+      INGEST_BATCH_ROWS: 65_000,
       INGEST_FLUSH_MS: 100,
       INGEST_CONCURRENCY: 500,
       INGEST_STATEMENT_MB: 8_192,
