@@ -35,6 +35,9 @@ const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 /** One more than one job can take. */
 const LEAST_JOBS = 2;
+/** After the queue was empty, so many may be taken before the first of them is begun; then so many more for each that is. */
+const FIRST_JOBS = 16;
+const JOBS_PER_BEGUN = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
 const PATIENCE_MS = 250;
 const FIRST_DEFERRAL_MS = 2_000;
@@ -44,6 +47,9 @@ const TOLERATED_CLOCK_MS = 10_000;
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 /** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
+
+/** JSON text; bytes where it came with others (`ScriptBatch`). */
+type JobData = string | Buffer;
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -68,6 +74,9 @@ export interface UsageWorkerOptions {
  * its concurrency, so the concurrency follows the size of the jobs that arrive. Those that were under way before it had
  * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
  * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
+ *
+ * BullMQ begins none of the jobs that it takes, one after the other, before it has as many as its concurrency; nor are their
+ * locks renewed until then. So the concurrency begins low, and grows with the jobs that are begun.
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
@@ -78,6 +87,8 @@ export class UsageWorker {
   readonly #oversized = new Budget(() => 1);
   readonly #lateJobs: Budget;
   #typicalBytes = 0;
+  #begunJobs = 0;
+  #rampedJobs = FIRST_JOBS;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
@@ -93,7 +104,7 @@ export class UsageWorker {
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: options.connection,
       prefix: options.prefix,
-      concurrency: options.concurrency,
+      concurrency: Math.min(options.concurrency, FIRST_JOBS),
       autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -104,6 +115,9 @@ export class UsageWorker {
     });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
+    this.#worker.on('drained', () => {
+      this.#rampedJobs = this.#begunJobs + FIRST_JOBS;
+    });
     // While the queue is empty, no job shows that Redis is back.
     this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
@@ -149,21 +163,34 @@ export class UsageWorker {
   }
 
   /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
-  #onJobTaken(job: Job<string>): void {
+  #onJobTaken(job: Job<JobData>): void {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc();
     const { bytes } = readNote(job.progress);
     // Oversized ones count by themselves: one at a time.
     this.#typicalBytes = Math.max(tooManyBytes(bytes) ? 0 : bytes, this.#typicalBytes * SIZE_DECAY);
-    const { concurrency, maxBytesInWork } = this.#options;
-    this.#worker.concurrency = Math.min(
-      concurrency,
-      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork / this.#typicalBytes)),
-    );
+    this.#adaptConcurrency();
   }
 
-  async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
+  #adaptConcurrency(): void {
+    const { concurrency, maxBytesInWork } = this.#options;
+    const roomFor = Math.max(LEAST_JOBS, Math.floor(maxBytesInWork / this.#typicalBytes));
+    this.#worker.concurrency = Math.min(concurrency, roomFor, this.#rampedJobs);
+  }
+
+  async #process(job: Job<JobData, void>, token: string | undefined): Promise<void> {
+    this.#begunJobs += 1;
+    this.#rampedJobs = Math.min(this.#options.concurrency, this.#rampedJobs + JOBS_PER_BEGUN);
+    this.#adaptConcurrency();
+    try {
+      await this.#processBegun(job, token);
+    } finally {
+      this.#begunJobs -= 1;
+    }
+  }
+
+  async #processBegun(job: Job<JobData, void>, token: string | undefined): Promise<void> {
     this.#reportUnreadable(job);
     const claims: Claim[] = [];
     let isStored: boolean;
@@ -182,7 +209,7 @@ export class UsageWorker {
   }
 
   /** @returns false when the job must wait for others of its kind */
-  async #store(job: Job<string, void>, claims: Claim[]): Promise<boolean> {
+  async #store(job: Job<JobData, void>, claims: Claim[]): Promise<boolean> {
     const intake = await this.#intake(job, claims);
     const split = intake && this.#options.lanes.split(intake, Date.now());
     if (!split || !(await this.#mayEnter(split, claims))) return false;
@@ -191,7 +218,7 @@ export class UsageWorker {
   }
 
   /** @returns undefined when the job must wait for others of its kind */
-  async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
+  async #intake(job: Job<JobData, void>, claims: Claim[]): Promise<Intake | undefined> {
     const { connection, keepPayloadPart, pricer } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span };
@@ -208,13 +235,16 @@ export class UsageWorker {
     }
 
     if (bytes > INLINE_BYTES) claims.push(await this.#largeBytes.take(bytes));
-    const data = bytes > INLINE_BYTES ? await connection.hget(key, 'data') : job.data;
+    const data = bytes > INLINE_BYTES ? await connection.hgetBuffer(key, 'data') : bytesOf(job.data);
     if (data === null) throw new Error('the job has been removed from the queue');
     // The rows are all that is needed from here on.
     job.data = '';
-    const crowded = tooManyValues(data);
-    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now());
-    return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
+    const usual = pricer.priceUsualJob(queued, data, Date.now());
+    if (usual) return usual;
+    const text = data.toString();
+    const crowded = tooManyValues(text);
+    if (!crowded) return pricer.priceJob({ ...queued, data: text }, Date.now());
+    return keepOversized({ job: queued, read: () => [Buffer.from(text)] }, crowded, keepPayloadPart);
   }
 
   /** A late job is stored slowly. It keeps a place among those of its kind, and none of those that bound current jobs. */
@@ -232,7 +262,7 @@ export class UsageWorker {
    * the delay by this process's clock: one that is days ahead would hide the job from the others for days. With such a clock
    * the job keeps its slot for a moment instead.
    */
-  async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
+  async #defer(job: Job<JobData, void>, token: string | undefined): Promise<never> {
     if (await this.#isClockOff()) {
       await delay(FIRST_DEFERRAL_MS / 2);
       await job.moveToWait(token);
@@ -251,7 +281,7 @@ export class UsageWorker {
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
 
-  #reportUnreadable(job: Job<string>): void {
+  #reportUnreadable(job: Job<JobData>): void {
     const { unreadable } = readNote(job.progress);
     if (unreadable.length === 0) return;
     this.#options.metrics.jobsUnreadable.inc();
@@ -260,6 +290,10 @@ export class UsageWorker {
       'BullMQ cannot read these fields of a job; it was taken without them',
     );
   }
+}
+
+function bytesOf(data: JobData): Buffer {
+  return typeof data === 'string' ? Buffer.from(data) : data;
 }
 
 /** System errors, such as ECONNRESET, have a `syscall`. */
@@ -273,8 +307,8 @@ function receivedAt({ timestamp }: Job): EpochMs {
 }
 
 /** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
-class RawDataWorker extends Worker<string, void> {
-  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
+class RawDataWorker extends Worker<JobData, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<JobData, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
     job.data = json.data;
     // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
