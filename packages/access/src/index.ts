@@ -1,6 +1,5 @@
 export { KEY_ROLES, type KeyRole, ROLES, type Role } from '@meterline/catalog';
 export { type Account, AccountDirectory } from './accounts.js';
-export { AnswerStamps, type Stamps } from './answer-stamps.js';
 export { parseToken } from './api-key-text.js';
 export {
   type ApiKey,
@@ -11,4 +10,13 @@ export {
   type OnMalformedKey,
   TooManyApiKeys,
 } from './api-keys.js';
-export { moreInformative, REDIS_PREFIX, type RedisFailure, redisFailureKind, redisUrlFault } from './redis.js';
+export {
+  createRedisClient,
+  moreInformative,
+  prefixIn,
+  REDIS_PREFIX,
+  type RedisClient,
+  type RedisFailure,
+  redisFailureKind,
+  serversOf,
+} from './redis.js';

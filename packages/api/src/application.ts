@@ -61,7 +61,6 @@ export function createApplication(options: ApplicationOptions): Express {
         methods: ['GET', 'POST', 'DELETE'],
         exposedHeaders: [
           VERSION_HEADER,
-          'ETag',
           'X-Request-Id',
           'Retry-After',
           'RateLimit',

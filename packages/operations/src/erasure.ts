@@ -1,5 +1,5 @@
 /** Erases an account: its API keys, its events, the refused events that claim it, and what was computed from them. */
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type RedisClient } from '@meterline/access';
 import {
   type AccountPartition,
   type AccountTable,
@@ -9,9 +9,7 @@ import {
   removeDeletedRejections,
   type Warehouse,
 } from '@meterline/warehouse';
-import type { Redis } from 'ioredis';
 import type { OnProgress } from './operation-error.js';
-import { renewStampsWith } from './renewed-stamps.js';
 
 /** How much there is of an account, or how much of it was erased. */
 export interface Holdings {
@@ -24,7 +22,7 @@ export interface Holdings {
 export interface ErasureOptions {
   readonly warehouse: Warehouse;
   /** Opened for the keys alone. */
-  readonly withRedis: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>;
+  readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
 }
 
@@ -52,8 +50,7 @@ export async function findAccount({ warehouse, withRedis, account }: ErasureOpti
  *    are not done.
  * 3. What was computed from events that were not erased yet may have been stored after its month was done: the derived
  *    tables are read and erased again.
- * 4. The account's stamps are renewed, so that nothing is answered from what was kept in memory.
- * 5. Refusals that were settled before are removed from the files too.
+ * 4. Refusals that were settled before are removed from the files too.
  * After a crash or an interruption anywhere, finding the account and erasing it again erases the rest.
  * @param signal ends the erasure between two months
  */
@@ -78,7 +75,6 @@ export async function eraseAccount(
   };
   const erased = await erase(partitions);
   await erase(await readAccountPartitions(warehouse, account, DERIVED_TABLES));
-  await renewStampsWith(withRedis)([account]);
   if (signal.aborted) return { ...holdingsOf(erased, apiKeys), rowsLeft: undefined };
   await removeDeletedRejections(warehouse);
   // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.
@@ -92,12 +88,12 @@ function holdingsOf(partitions: readonly AccountPartition[], apiKeys: number): H
   return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), apiKeys };
 }
 
-async function eraseKeys(redis: Redis, account: string): Promise<number> {
+async function eraseKeys(redis: RedisClient, account: string): Promise<number> {
   const erased = await keyStore(redis).eraseKeysOf(account);
   await new AccountDirectory(redis, REDIS_PREFIX).forget(account);
   return erased;
 }
 
-function keyStore(redis: Redis): ApiKeyStore {
+function keyStore(redis: RedisClient): ApiKeyStore {
   return new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
 }

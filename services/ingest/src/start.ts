@@ -1,7 +1,7 @@
 /** Connects to everything that ingest needs, then takes jobs. */
 import { randomUUID } from 'node:crypto';
-import { AnswerStamps, REDIS_PREFIX } from '@meterline/access';
-import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import { createRedisClient } from '@meterline/access';
+import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import {
   abortable,
   connectRedis,
@@ -13,11 +13,12 @@ import {
 } from '@meterline/service';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
+import { findShards } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
-import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
+import { Budget } from './budget.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { Pricer } from './intake.js';
@@ -27,6 +28,7 @@ import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
 import { Repairer } from './repairer.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
+import { UsageWorkers } from './usage-workers.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
@@ -55,18 +57,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   const giveUp = new AbortController();
   const writer = randomUUID();
-  const stampsConnection = new QueueConnection({ ...queueOptions, readsUsageJobs: false });
-  // The worker's own connection to the same server reports it.
-  stampsConnection.on('error', () => undefined);
-  const store = new EventStore({
-    warehouse,
-    writer,
-    stamps: new AnswerStamps(stampsConnection, REDIS_PREFIX),
-    log,
-    signal: giveUp.signal,
-    metrics,
-    tracer: tracing.tracer,
-  });
+  const store = new EventStore({ warehouse, writer, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
   const lanes = new Lanes({
     sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
@@ -74,17 +65,29 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
     store: (batch) => store.store(batch),
   });
-  const worker = new UsageWorker({
-    connection: new QueueConnection({ ...queueOptions, readsUsageJobs: true }),
-    prefix: env.QUEUE_PREFIX,
-    concurrency: env.INGEST_CONCURRENCY,
-    maxBytesInWork: maxBytesInWork(env),
-    lanes,
-    keepPayloadPart: (part) => store.keepPayloadPart(part),
-    pricer: new Pricer(priceBook),
-    givesUp: giveUp.signal,
-    metrics,
-    telemetry: tracing.queueTelemetry,
+  const pricer = new Pricer(priceBook);
+  const connect = () => new QueueConnection({ ...queueOptions, readsUsageJobs: true });
+  const connection = connect();
+  const oversized = new Budget(() => 1);
+  const workers = new UsageWorkers({
+    shards: env.QUEUE_SHARDS,
+    find: () => findShards(connection.redis, env.QUEUE_PREFIX),
+    open: (shard, share) =>
+      new UsageWorker({
+        connection: shard === 0 ? connection : connect(),
+        prefix: queuePrefixOf(env.QUEUE_PREFIX, shard, connection.redis.isCluster),
+        shard,
+        concurrency: () => Math.ceil(env.INGEST_CONCURRENCY * share()),
+        maxBytesInWork: () => maxBytesInWork(env) * share(),
+        oversized,
+        lanes,
+        keepPayloadPart: (part) => store.keepPayloadPart(part),
+        pricer,
+        givesUp: giveUp.signal,
+        metrics,
+        telemetry: tracing.queueTelemetry,
+        log,
+      }),
     log,
   });
   const recomputing = openWarehouse(RECOMPUTING_TIMEOUT_MS);
@@ -102,12 +105,18 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const openRepairer = () =>
     new Repairer({ writer, everyMs: env.REPAIR_EVERY_MS, warehouse: recomputing, metrics, log });
   const repairer = env.REPAIR_EVERY_MS > 0 ? openRepairer() : undefined;
-  const admin = await openAdminPort(env, { registry, worker, store, lanes }, log);
+  const admin = await openAdminPort(env, { registry, workers, store, lanes }, log);
   await sealer?.run();
   repairer?.run();
-  worker.run();
+  workers.run();
   log.info(
-    { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
+    {
+      event: 'started',
+      queue: QUEUE_NAME,
+      shards: env.QUEUE_SHARDS,
+      priceBook: priceBook.version,
+      adminPort: admin?.port,
+    },
     'taking jobs',
   );
 
@@ -117,9 +126,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
-        await abortable(Promise.all([worker.close(), sealer?.close(), repairer?.close()]), deadline);
+        await abortable(Promise.all([workers.close(), sealer?.close(), repairer?.close()]), deadline);
       } catch (error) {
-        stampsConnection.disconnect();
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(
@@ -129,7 +137,6 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         return;
       }
       clearTimeout(storing);
-      stampsConnection.disconnect();
       lanes.stop();
       await admin?.close();
       await Promise.all([warehouse.close(), recomputing.close()]);
@@ -143,7 +150,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
  * @throws StartError
  */
 async function checkRedis(url: string): Promise<boolean> {
-  const redis = new Redis(url, {
+  const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: CONNECT_TIMEOUT_MS,
@@ -153,9 +160,6 @@ async function checkRedis(url: string): Promise<boolean> {
     await connectRedis(redis, url);
     const server = await redis.info('server').catch((error: unknown) => {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
-    });
-    await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
-      throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);
     });
     return knowsScriptFlags(server);
   } finally {

@@ -1,6 +1,6 @@
 /** Starts the service: connects to the servers behind it, builds the API and listens. Whatever is missing is reported by name. */
 import { fileURLToPath } from 'node:url';
-import { AccountDirectory, AnswerStamps, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   builtPage,
   createRedis,
@@ -32,7 +32,6 @@ import { admissionLimits, statementLimits } from './admission/limits.js';
 import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
-import { observedAnswers } from './metrics/answer-metrics.js';
 import { createCellsReader, readNoCells } from './metrics/pages.js';
 
 /** The same in the repository and in the image, from the build of this file. */
@@ -54,13 +53,14 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
+    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    const keys = new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log)));
     watchOutages(redis, log, 'requests with an API key get 503 until it does');
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
-      Redis: () => redis.ping().then(() => true),
+      Redis: () => keys.ping().then(() => true),
     });
-    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const limits = admissionLimits(env);
     const shared = new SharedLimits(redis, REDIS_PREFIX, limits);
     const observeRefusal = refusalCounter(registry);
@@ -69,16 +69,14 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const app = createApp({
       warehouse,
       readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock),
-      answers: observedAnswers(registry, env.ANSWER_CACHE_BYTES),
-      stamps: new AnswerStamps(redis, REDIS_PREFIX),
       maxStoredGroups: env.MAX_STORED_GROUPS,
       admission,
       maxUnsentBytes: env.MAX_UNSENT_BYTES,
       accounts,
-      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log))),
+      keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
-      pingRedis: () => redis.ping(),
+      pingRedis: () => keys.ping(),
       isRedisFull: () => isRedisFull(redis),
       isStopping: () => isStopping,
       cursorSecret: env.CURSOR_SECRET,
