@@ -90,7 +90,7 @@ function argumentsFor(keys: readonly string[]): string[][] {
 type Right = 'read' | 'insert' | 'delete';
 type Rights = Readonly<Record<Right, readonly string[]>>;
 
-const CELLS = ['usage_hourly', 'usage_daily'];
+const CELLS = ['usage_hourly', 'usage_daily', 'stale_hours'];
 const OF_ACCOUNTS = ['usage_events', ...CELLS];
 /** What clickhouse/users.xml says, in other words. Everything else must be refused. */
 const RIGHTS: Readonly<Record<'ingest' | 'query' | 'operator' | 'migrate', Rights>> = {
@@ -112,7 +112,7 @@ const RIGHTS: Readonly<Record<'ingest' | 'query' | 'operator' | 'migrate', Right
     insert: ['price_books', 'settled_rejections', ...OF_ACCOUNTS],
     delete: ['stored_answers', 'metrics_results', 'rejected_events', 'rejected_payloads', ...OF_ACCOUNTS],
   },
-  migrate: { read: ['schema_migrations'], insert: ['schema_migrations'], delete: [] },
+  migrate: { read: ['schema_migrations', 'usage_events'], insert: ['schema_migrations', 'usage_events'], delete: [] },
 };
 const OF_ROWS: Readonly<Record<Right, readonly ((table: string) => string)[]>> = {
   read: [(table) => `SELECT * FROM ${table} LIMIT 1`, (table) => `SELECT count() FROM (SELECT * FROM ${table})`],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MetricsEntry } from './api/answers.js';
 import { decimalText } from './decimal.js';
-import { COST_COLUMN, csvHeading, csvLine, csvRow, groupColumns, usageColumns } from './metrics-csv.js';
+import { csvHeading, csvLine, csvRow, metricsColumns } from './metrics-csv.js';
 
 describe('a line of CSV', () => {
   it.each([
@@ -58,8 +58,8 @@ describe('the columns of metrics', () => {
     summary: { cost: decimalText('0.75'), usage: decimalText('10') },
     timeseries: [],
   };
-  const lines = (groupBy: Parameters<typeof groupColumns>[0]) => {
-    const columns = [...groupColumns(groupBy), COST_COLUMN, ...usageColumns(groupBy)];
+  const lines = (groupBy: Parameters<typeof metricsColumns>[0]) => {
+    const columns = metricsColumns(groupBy, []);
     return csvHeading(columns) + csvRow(columns, { entry, amounts: entry.summary });
   };
 

@@ -19,7 +19,7 @@ export interface MetricsCsvRow {
 }
 
 /** USD, every digit. */
-export const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
+const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
   name: 'costUsd',
   cell: ({ amounts }) => ({ number: amounts.cost }),
 };
@@ -68,7 +68,7 @@ export function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
 }
 
 /** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
-export function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     return { name: field, cell: ({ entry }) => entry[field] ?? '' };
@@ -76,7 +76,7 @@ export function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<Me
 }
 
 /** Usage and its unit; no columns where groups may have several units. */
-export function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
   if (!showsUsage(groupBy)) return [];
   return [
     { name: 'usage', cell: ({ amounts }) => ({ number: amounts.usage ?? '' }) },
@@ -85,6 +85,14 @@ export function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<Me
       cell: ({ entry: { billingDimension: dimension } }) => (dimension ? DIMENSIONS[dimension].unit : ''),
     },
   ];
+}
+
+/** The columns of a line of metrics: its names, when it is, its amounts. */
+export function metricsColumns<Row extends MetricsCsvRow>(
+  groupBy: readonly GroupByDimension[],
+  times: readonly CsvColumn<Row>[],
+): CsvColumn<Row>[] {
+  return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];
 }
 
 export function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {

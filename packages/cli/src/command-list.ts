@@ -1,12 +1,6 @@
 /** Every command, in the order of --help. A command's own module is loaded only when it is called or asked for help. */
 import type { Command } from 'commander';
-import type { CommandContext } from './command.js';
-
-/** What the module of a command exports. */
-export interface CommandModule {
-  /** Adds the command, with all its flags, to the program. */
-  addCommand(program: Command, context: CommandContext): void;
-}
+import type { CommandContext, CommandModule } from './command.js';
 
 export interface CommandEntry {
   readonly name: string;
@@ -48,10 +42,8 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       entry('login', 'keep an API key for later calls', () => import('./commands/login.js')),
       entry('logout', 'forget it', () => import('./commands/logout.js')),
       entry('whoami', 'which API and key are in use, and where they come from', () => import('./commands/whoami.js')),
-      entry(
-        'completion',
-        'a script that lets a shell complete this command line',
-        () => import('./commands/completion.js'),
+      entry('completion', 'a script that lets a shell complete this command line', async () =>
+        (await import('./commands/completion.js')).completionOf(addEveryCommand),
       ),
     ],
   },
@@ -85,7 +77,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
 ];
 
 /** Loads all of them. */
-export async function addEveryCommand(program: Command, context: CommandContext): Promise<void> {
+async function addEveryCommand(program: Command, context: CommandContext): Promise<void> {
   for (const { name, summary, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
     (await load()).addCommand(program, context);
     program.commands.find((command) => command.name() === name)?.summary(summary);

@@ -1,6 +1,7 @@
 /** What every command works with: the outside world, its results and its errors. */
 import type { Readable, Writable } from 'node:stream';
 import type { Tracing } from '@meterline/service/tracing';
+import type { Command } from 'commander';
 import type { ApiSettings } from './settings/api-settings.js';
 import type { Environment, Settings } from './settings/settings.js';
 
@@ -33,6 +34,12 @@ export interface CommandContext extends CommandStreams {
    * For commands that have something to finish and to say.
    */
   interruption(): AbortSignal;
+}
+
+/** What the module of a command exports. */
+export interface CommandModule {
+  /** Adds the command, with all its flags, to the program. */
+  addCommand(program: Command, context: CommandContext): void;
 }
 
 /** The result of a command: one JSON document with --json, else text for people. */

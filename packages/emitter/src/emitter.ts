@@ -1,15 +1,15 @@
 /** What a runtime reports its usage with. */
-import { type Checked, type EpochMs, rejected } from '@meterline/catalog/events';
+import { type Checked, type EpochMs, isRedisUrl, rejected } from '@meterline/catalog/events';
 import { Backlog } from './backlog.js';
 import { type Counters, emptyTally, type Tally } from './counters.js';
 import { type EventToRecord, eventText } from './event-text.js';
-import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
+import { type CheckedOptions, checkOptions, EmitterError, type EmitterOptions } from './options.js';
 import { type Report, reporter, wordsOf } from './problem.js';
 import { Sender } from './sender.js';
 import type { Spool, SpoolSettings } from './spool.js';
 import { checkUsage, Sums, type UsageToSum } from './sums.js';
 import { checkWorkload, type RunningTimer, UsageTimers, type Workload } from './timers.js';
-import { openTransport, type Transport } from './transport.js';
+import type { Transport } from './transport.js';
 
 const FLUSH_WITHIN_MS = 10_000;
 const NO_TIMER: RunningTimer = { stop: () => undefined };
@@ -30,6 +30,25 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const telemetry = await import('./telemetry.js').catch(() => undefined);
   if (telemetry) emitter.onClose(telemetry.exposeMetrics(() => emitter.counters));
   return emitter;
+}
+
+/**
+ * Chooses by the address, and loads no other.
+ * @throws EmitterError when there is none for this address, or what it needs is missing; not because nobody answers there
+ */
+async function openTransport({ url, queuePrefix, queueShards, apiKey }: CheckedOptions): Promise<Transport> {
+  // The messages do not repeat the address, which may hold a password.
+  if (isRedisUrl(url)) {
+    const { openQueueTransport } = await import('./queue-transport.js');
+    return openQueueTransport(url, { prefix: queuePrefix, shards: queueShards });
+  }
+  switch (URL.canParse(url) ? new URL(url).protocol : '') {
+    case 'http:':
+    case 'https:':
+      return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
+    default:
+      throw new EmitterError('invalid_option', 'url must be an address such as https://… or redis://127.0.0.1:6379');
+  }
 }
 
 /** Loaded only by those who want one. */

@@ -1,6 +1,4 @@
 /** Where events go. */
-import { EmitterError } from './options.js';
-
 export interface Transport {
   /** Events of one lane are accepted or not for the same reasons, and are sent together; a batch may hold several lanes. */
   laneOf(text: string): string;
@@ -40,30 +38,5 @@ export class NotTaken extends Error {
   }
 }
 
-/** The part of an emitter's options that says where events go. */
-export interface Destination {
-  readonly url: string;
-  readonly queuePrefix: string;
-  readonly apiKey: ApiKey | undefined;
-}
-
 /** A key, or what gives that of an account; it is asked before every attempt, so that keys can be renewed. */
 export type ApiKey = string | ((accountId: string) => string | Promise<string>);
-
-/**
- * Chooses by the address, and loads no other.
- * @throws EmitterError when there is none for this address, or what it needs is missing; not because nobody answers there
- */
-export async function openTransport({ url, queuePrefix, apiKey }: Destination): Promise<Transport> {
-  // The messages do not repeat the address, which may hold a password.
-  switch (URL.canParse(url) ? new URL(url).protocol : '') {
-    case 'redis:':
-    case 'rediss:':
-      return (await import('./queue-transport.js')).openQueueTransport(url, queuePrefix);
-    case 'http:':
-    case 'https:':
-      return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
-    default:
-      throw new EmitterError('invalid_option', 'url must be an address such as https://… or redis://127.0.0.1:6379');
-  }
-}

@@ -1,5 +1,7 @@
 /** Connects to everything that ingest needs, then takes jobs. */
-import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import { randomUUID } from 'node:crypto';
+import { createRedisClient } from '@meterline/access';
+import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import {
   abortable,
   connectRedis,
@@ -11,25 +13,28 @@ import {
 } from '@meterline/service';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
+import { findShards } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
-import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
+import { Budget } from './budget.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
+import { Repairer } from './repairer.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
+import { UsageWorkers } from './usage-workers.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Nobody waits for a step of sealing. One that is given up would start again from the beginning, and never end. */
-const SEALING_TIMEOUT_MS = 900_000;
+/** Nobody waits for a step of sealing or repairing. One that is given up would start again from the beginning, and never end. */
+const RECOMPUTING_TIMEOUT_MS = 900_000;
 /** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
 const EXECUTION_MARGIN_MS = 5_000;
 /** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
@@ -51,7 +56,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   await asStartError(registerPriceBook(warehouse, priceBook));
 
   const giveUp = new AbortController();
-  const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
+  const writer = randomUUID();
+  const store = new EventStore({ warehouse, writer, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
   const lanes = new Lanes({
     sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
@@ -59,36 +65,58 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
     store: (batch) => store.store(batch),
   });
-  const worker = new UsageWorker({
-    connection: new QueueConnection({ ...queueOptions, readsUsageJobs: true }),
-    prefix: env.QUEUE_PREFIX,
-    concurrency: env.INGEST_CONCURRENCY,
-    maxBytesInWork: maxBytesInWork(env),
-    lanes,
-    keepPayloadPart: (part) => store.keepPayloadPart(part),
-    pricer: new Pricer(priceBook),
-    givesUp: giveUp.signal,
-    metrics,
-    telemetry: tracing.queueTelemetry,
+  const pricer = new Pricer(priceBook);
+  const connect = () => new QueueConnection({ ...queueOptions, readsUsageJobs: true });
+  const connection = connect();
+  const oversized = new Budget(() => 1);
+  const workers = new UsageWorkers({
+    shards: env.QUEUE_SHARDS,
+    find: () => findShards(connection.redis, env.QUEUE_PREFIX),
+    open: (shard, share) =>
+      new UsageWorker({
+        connection: shard === 0 ? connection : connect(),
+        prefix: queuePrefixOf(env.QUEUE_PREFIX, shard, connection.redis.isCluster),
+        shard,
+        concurrency: () => Math.ceil(env.INGEST_CONCURRENCY * share()),
+        maxBytesInWork: () => maxBytesInWork(env) * share(),
+        oversized,
+        lanes,
+        keepPayloadPart: (part) => store.keepPayloadPart(part),
+        pricer,
+        givesUp: giveUp.signal,
+        metrics,
+        telemetry: tracing.queueTelemetry,
+        log,
+      }),
     log,
   });
-  const sealingWarehouse = openWarehouse(SEALING_TIMEOUT_MS);
+  const recomputing = openWarehouse(RECOMPUTING_TIMEOUT_MS);
   const openSealer = () =>
     new Sealer({
       connection: new QueueConnection({ ...queueOptions, readsUsageJobs: false }),
       prefix: env.QUEUE_PREFIX,
       everyMs: env.SEAL_EVERY_MS,
       delayMs: env.SEAL_DELAY_MS,
-      warehouse: sealingWarehouse,
+      warehouse: recomputing,
       metrics,
       log,
     });
   const sealer = env.SEAL_EVERY_MS > 0 ? openSealer() : undefined;
-  const admin = await openAdminPort(env, { registry, worker, store, lanes }, log);
+  const openRepairer = () =>
+    new Repairer({ writer, everyMs: env.REPAIR_EVERY_MS, warehouse: recomputing, metrics, log });
+  const repairer = env.REPAIR_EVERY_MS > 0 ? openRepairer() : undefined;
+  const admin = await openAdminPort(env, { registry, workers, store, lanes }, log);
   await sealer?.run();
-  worker.run();
+  repairer?.run();
+  workers.run();
   log.info(
-    { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
+    {
+      event: 'started',
+      queue: QUEUE_NAME,
+      shards: env.QUEUE_SHARDS,
+      priceBook: priceBook.version,
+      adminPort: admin?.port,
+    },
     'taking jobs',
   );
 
@@ -98,7 +126,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
-        await abortable(Promise.all([worker.close(), sealer?.close()]), deadline);
+        await abortable(Promise.all([workers.close(), sealer?.close(), repairer?.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
@@ -111,7 +139,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       clearTimeout(storing);
       lanes.stop();
       await admin?.close();
-      await Promise.all([warehouse.close(), sealingWarehouse.close()]);
+      await Promise.all([warehouse.close(), recomputing.close()]);
     },
   };
 }
@@ -122,7 +150,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
  * @throws StartError
  */
 async function checkRedis(url: string): Promise<boolean> {
-  const redis = new Redis(url, {
+  const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: CONNECT_TIMEOUT_MS,

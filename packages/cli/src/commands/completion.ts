@@ -1,6 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { CommandContext } from '../command.js';
-import { addEveryCommand } from '../command-list.js';
+import type { CommandContext, CommandModule } from '../command.js';
 import { type CommandNode, commandTree } from '../completion/command-tree.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -13,22 +12,27 @@ To complete commands, flags and their values with the Tab key:
   fish  meterline completion fish > ~/.config/fish/completions/meterline.fish
 Then open a new shell. "meterline" must be on the PATH.`;
 
-export function addCommand(program: Command, context: CommandContext): void {
-  program
-    .command('completion')
-    .description(
-      'Prints a script that lets a shell complete this command line. It asks no server, and runs nothing of Meterline.',
-    )
-    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
-    .addHelpText('after', SETUP)
-    .action((shell: Shell) => printCompletion(context, program, shell));
-}
+type AddCommands = (program: Command, context: CommandContext) => Promise<void>;
 
-async function printCompletion(context: CommandContext, called: Command, shell: Shell): Promise<void> {
-  // The program that was called has the flags of this command alone.
-  const program = called.createCommand(called.name());
-  await addEveryCommand(program, context);
-  context.stdout.write((await SCRIPTS[shell]())(commandTree(program)));
+/** The command that completes all others. @param addEveryCommand adds them, and this one */
+export function completionOf(addEveryCommand: AddCommands): CommandModule {
+  return {
+    addCommand(program, context) {
+      program
+        .command('completion')
+        .description(
+          'Prints a script that lets a shell complete this command line. It asks no server, and runs nothing of Meterline.',
+        )
+        .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+        .addHelpText('after', SETUP)
+        .action(async (shell: Shell) => {
+          // The program that was called has the flags of this command alone.
+          const whole = program.createCommand(program.name());
+          await addEveryCommand(whole, context);
+          context.stdout.write((await SCRIPTS[shell]())(commandTree(whole)));
+        });
+    },
+  };
 }
 
 const SCRIPTS: Readonly<Record<Shell, () => Promise<(program: CommandNode) => string>>> = {

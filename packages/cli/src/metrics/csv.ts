@@ -3,17 +3,14 @@ import {
   BUCKET_COLUMNS,
   type BucketCsvRow,
   COMPARISON_COLUMNS,
-  COST_COLUMN,
   type ComparedCsvRow,
   type CsvColumn,
   csvHeading,
   csvRow,
   type DecimalText,
   type GroupByDimension,
-  groupColumns,
   groupKey,
-  type MetricsCsvRow,
-  usageColumns,
+  metricsColumns,
   WINDOW_COLUMNS,
   type WindowCsvRow,
   ZERO,
@@ -54,16 +51,9 @@ function groupsColumns(
   groupBy: readonly GroupByDimension[],
   isCompared: boolean,
 ): CsvColumn<WindowCsvRow & ComparedCsvRow>[] {
-  return [...withAmounts(groupBy, WINDOW_COLUMNS), ...(isCompared ? COMPARISON_COLUMNS : [])];
+  return [...metricsColumns(groupBy, WINDOW_COLUMNS), ...(isCompared ? COMPARISON_COLUMNS : [])];
 }
 
 function seriesColumns(groupBy: readonly GroupByDimension[]): CsvColumn<BucketCsvRow>[] {
-  return withAmounts(groupBy, BUCKET_COLUMNS);
-}
-
-function withAmounts<Row extends MetricsCsvRow>(
-  groupBy: readonly GroupByDimension[],
-  times: readonly CsvColumn<Row>[],
-): CsvColumn<Row>[] {
-  return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];
+  return metricsColumns(groupBy, BUCKET_COLUMNS);
 }

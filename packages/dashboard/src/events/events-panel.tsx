@@ -36,15 +36,7 @@ export default function EventsPanel({ account, name, cost, query, onClose }: Eve
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = pages;
   const events = data?.pages.flatMap((page) => page.data);
   return (
-    // A click on the backdrop has the dialog itself as its target; the keyboard has Escape and the button.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
-    <dialog
-      ref={dialog}
-      className="events"
-      aria-labelledby={titleId}
-      onClose={onClose}
-      onClick={({ target }) => target === dialog.current && dialog.current.close()}
-    >
+    <dialog ref={dialog} className="events" aria-labelledby={titleId} onClose={onClose} closedby="any">
       <header className="card-header">
         <div>
           <h2 id={titleId}>Events behind {name}</h2>

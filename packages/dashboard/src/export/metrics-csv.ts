@@ -3,15 +3,13 @@ import {
   BUCKET_COLUMNS,
   type BucketCsvRow,
   COMPARISON_COLUMNS,
-  COST_COLUMN,
   type ComparedCsvRow,
   type CsvColumn,
   csvHeading,
   csvRow,
   type GroupByDimension,
-  groupColumns,
+  metricsColumns,
   percentCell,
-  usageColumns,
   WINDOW_COLUMNS,
   type WindowCsvRow,
   ZERO,
@@ -38,10 +36,7 @@ type TableRow = WindowCsvRow & ComparedCsvRow;
 export function tableCsv({ rows, groupBy, answer, isCompared }: CsvSource): string {
   const { totalCost } = answer.summary;
   const columns: CsvColumn<TableRow>[] = [
-    ...groupColumns(groupBy),
-    ...WINDOW_COLUMNS,
-    COST_COLUMN,
-    ...usageColumns(groupBy),
+    ...metricsColumns<WindowCsvRow>(groupBy, WINDOW_COLUMNS),
     { name: 'sharePercent', cell: ({ amounts }) => percentCell(amounts.cost, totalCost) },
     ...(isCompared ? COMPARISON_COLUMNS : []),
   ];
@@ -53,12 +48,7 @@ export function tableCsv({ rows, groupBy, answer, isCompared }: CsvSource): stri
 
 /** A line for each bucket of each row of the table: what `meterline metrics --csv --series` prints. */
 export function seriesCsv({ rows, groupBy, answer: { resolution } }: CsvSource): string {
-  const columns: CsvColumn<BucketCsvRow>[] = [
-    ...groupColumns(groupBy),
-    ...BUCKET_COLUMNS,
-    COST_COLUMN,
-    ...usageColumns(groupBy),
-  ];
+  const columns = metricsColumns<BucketCsvRow>(groupBy, BUCKET_COLUMNS);
   const lines = rows.flatMap(({ entry }) =>
     entry.timeseries.map((point) => csvRow(columns, { entry, amounts: point, timestamp: point.timestamp, resolution })),
   );

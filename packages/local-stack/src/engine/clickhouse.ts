@@ -8,8 +8,8 @@ import { basicAuthorization, configXml, FREE_SPACE } from './clickhouse-config.j
 import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
-import { ensurePassword } from './password.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
+import { ensurePassword } from './secrets.js';
 
 const DATABASE = 'meterline';
 const READY_DEADLINE_MS = 30_000;

@@ -5,9 +5,9 @@ import { Redis } from 'ioredis';
 import { ensureRedisServer } from '../../hosts/redis-binary.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
-import { ensurePassword } from './password.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 import { ensureRedisPasswords, type RedisUser, redisUsers } from './redis-users.js';
+import { ensurePassword } from './secrets.js';
 
 /** Long, because a large append-only file is read before Redis answers anything but LOADING. */
 const READY_DEADLINE_MS = 120_000;

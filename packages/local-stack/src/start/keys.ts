@@ -1,15 +1,13 @@
 /** The secrets that a local stack makes once and keeps in its data directory. */
-import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
-import { Redis } from 'ioredis';
+import { AccountDirectory, ApiKeyStore, createRedisClient, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { z } from 'zod';
+import { ensureSecret } from '../engine/secrets.js';
 import { readPrivateFile, writePrivateFile } from '../private-file.js';
 
 const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
 
-const secretSchema = z.object({ cursorSecret: z.string().min(32) });
 /** The roles, by the name that the key of each has in `local.json`. */
 const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const satisfies Record<
   string,
@@ -28,12 +26,8 @@ const keysSchema = z.object({
 export type LocalKeys = Readonly<Record<'account' | KeyName, string>>;
 
 /** The same at every start, so that a cursor outlives a restart as it does in production. */
-export async function ensureCursorSecret(file: string): Promise<string> {
-  const kept = await readPrivateFile(file, secretSchema);
-  if (kept) return kept.cursorSecret;
-  const cursorSecret = randomBytes(32).toString('hex');
-  await writePrivateFile(file, { cursorSecret });
-  return cursorSecret;
+export function ensureCursorSecret(file: string): Promise<string> {
+  return ensureSecret(file, 'cursorSecret', 32);
 }
 
 /**
@@ -41,7 +35,7 @@ export async function ensureCursorSecret(file: string): Promise<string> {
  * creation; a new one is made of each that this Redis does not know or that was revoked.
  */
 export async function ensureKeys(redisUrl: string, file: string, now: Date): Promise<LocalKeys> {
-  const redis = new Redis(redisUrl, { lazyConnect: true });
+  const redis = createRedisClient(redisUrl, { lazyConnect: true });
   try {
     await redis.connect();
     const store = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);

@@ -4,12 +4,12 @@ import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/
 import { readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
-import type { ReadSealed } from './pages.js';
+import type { ReadCells } from './pages.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';
 
 interface ResourceTypesRouteDependencies extends EntryDependencies {
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
 }
 
 /** The dimensions that groupBy may name. */
@@ -34,7 +34,7 @@ function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): 
 
 /** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesEnumRoute({
-  readSealed,
+  readCells,
   ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
@@ -43,9 +43,9 @@ export function resourceTypesEnumRoute({
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await visit.turn();
-      const sealed = await orStorageUnavailable(readSealed());
+      const cells = await orStorageUnavailable(readCells(warehouse, accountId, asked.window));
       response.json({
-        values: await orStorageUnavailable(readResourceTypes(warehouse, { ...asked, accountId }, sealed)),
+        values: await orStorageUnavailable(readResourceTypes(warehouse, { ...asked, accountId }, cells)),
       });
     } finally {
       visit.leave();

@@ -5,13 +5,16 @@
  * answer, the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { randomUUID } from 'node:crypto';
+import type { Window } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import {
   countStoredGroups,
   type Grouping,
   type MetricsQuestion,
-  NOTHING_SEALED,
+  NO_CELLS,
+  type ReadableCells,
   readMetrics,
+  readStaleHours,
   readStoredMetrics,
   readWatermarks,
   type SealedUntil,
@@ -24,7 +27,7 @@ import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../htt
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
   /** The most groups that may be stored of one account's answers in 24 hours. */
   readonly maxStoredGroups: number;
   readonly clock: () => Date;
@@ -70,13 +73,14 @@ export class MetricsPages {
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
   async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
-    const { readSealed, clock } = this.#options;
+    const { readCells, clock } = this.#options;
     const askedAt = clock().getTime();
-    const sealed = await orStorageUnavailable(readSealed());
-    const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, sealed }));
+    const cells = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
+    const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, cells }));
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
     const resultId = randomUUID();
+    const sealed = { hourly: cells.hourly, daily: cells.daily };
     return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
   }
 
@@ -92,10 +96,12 @@ export class MetricsPages {
     const stored = await readPage();
     if (stored) return pageOf(stored, position);
     await this.#requireRoom(asker, position.totalGroups);
+    // Hours that have been marked as stale since are read from the events, like those that were already.
+    const { staleHours } = await orStorageUnavailable(this.#options.readCells(warehouse, accountId, request.window));
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
     // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-      const question: MetricsQuestion = { ...request, accountId, sealed, ...asOf };
+      const question: MetricsQuestion = { ...request, accountId, cells: { ...sealed, staleHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, resultId, question, digest));
       const page = await readPage();
       if (page) return pageOf(page, position);
@@ -119,15 +125,18 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 /** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
 const SEALS_KEPT_MS = 1_000;
 
-/** Which cells a question may read. */
-export type ReadSealed = () => Promise<SealedUntil>;
+/** Which cells a question may read. To be asked for each question anew: stale hours are known only from then on. */
+export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<ReadableCells>;
 
 /** Reads from the events alone: slower, and what the cells are compared with. */
-export const readNothingSealed: ReadSealed = () => Promise.resolve(NOTHING_SEALED);
+export const readNoCells: ReadCells = () => Promise.resolve(NO_CELLS);
 
-/** Reads the watermarks, in a statement of its own before each question, and keeps them for a moment. */
-export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadSealed {
-  let kept: SealedUntil = NOTHING_SEALED;
+/**
+ * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks, which it
+ * keeps for a moment. In which order does not matter.
+ */
+export function createCellsReader(warehouse: Warehouse, clock: () => Date): ReadCells {
+  let kept: SealedUntil = NO_CELLS;
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
@@ -136,5 +145,11 @@ export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadS
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
-  return async () => (clock().getTime() < keptUntil ? kept : read());
+  return async (asker, accountId, window) => {
+    const [{ hourly, daily }, staleHours] = await Promise.all([
+      clock().getTime() < keptUntil ? kept : read(),
+      readStaleHours(asker, accountId, window),
+    ]);
+    return { hourly, daily, staleHours };
+  };
 }
