@@ -62,7 +62,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
     await server.close();
   }
   try {
-    const migrations = await migrate(options);
+    const migrations = await migrate(options, (line) => log.info({ event: 'migrating' }, line));
     if (migrations.length > 0) log.info({ event: 'migrated', migrations }, 'the database schema is up to date');
   } catch (error) {
     if (error instanceof MigrationError) throw new StartError(error.message, { cause: error });
