@@ -24,13 +24,13 @@ import {
   readRepricingStep,
   registerPriceBook,
   repairNext,
-  type Warehouse,
+  type Shards,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
 import type { RenewStamps } from './renewed-stamps.js';
 
 export interface RepricingOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   readonly renewStamps: RenewStamps;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
@@ -55,13 +55,14 @@ export interface RepricingOptions {
  * use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
-  const { warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
+  const { shards, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
+  const warehouse = shards.of(scope.accountId);
   // As at a worker's start: a version must mean the same prices for ever.
-  await admitted(checkPriceBook(warehouse, book));
+  await admitted(checkPriceBook(shards.whole, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
   // Only now, so that a book that lacks a price can be fixed and used under the same version.
-  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
+  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   // Already here, so that a Redis that is away is noticed before anything is written.
   if (!dryRun) await renewStamps([scope.accountId]);

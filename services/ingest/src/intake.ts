@@ -14,8 +14,6 @@ import {
 } from '@meterline/catalog';
 import { EventRows, Names, type PricedEvent, type RejectedEvent } from '@meterline/warehouse';
 import type { SpanContext } from '@opentelemetry/api';
-import { JobScanner } from './job-scanner.js';
-import { NameBytes } from './name-bytes.js';
 import { addUsualEvent } from './usual-event.js';
 
 /** What is known of a job when it is taken from the queue. */
@@ -38,22 +36,10 @@ export interface Intake {
 /** Checks and prices events, and keeps their names from job to job, so that each is checked once. */
 export class Pricer {
   readonly #book: PriceBook;
-  readonly #scanner: JobScanner;
-  #names = new NameBytes(new Names());
+  #names = new Names();
 
   constructor(book: PriceBook) {
     this.#book = book;
-    this.#scanner = new JobScanner(book);
-  }
-
-  /**
-   * The short way of a job.
-   * @param data in UTF-8
-   * @returns undefined for one that is not as producers write it, which may be a good one for all that
-   */
-  priceUsualJob(job: Intake['job'], data: Buffer, now: EpochMs): Intake | undefined {
-    const accepted = this.#scanner.rowsOf(data, now, this.#currentNames());
-    return accepted && { job, accepted, rejected: [] };
   }
 
   /** Checks and prices every event of a job. The others are accepted even if one is refused. */
@@ -63,7 +49,8 @@ export class Pricer {
     const events = eventsOfJob(content);
     if (!events.ok) return refusedJob(job, data, events);
 
-    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#currentNames().names) };
+    if (this.#names.isLarge) this.#names = new Names();
+    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#names) };
     const refused: RejectedEvent[] = [];
     const payloadOf = payloads(data, content);
     for (const [position, input] of events.value.entries()) {
@@ -73,11 +60,6 @@ export class Pricer {
       else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
     }
     return { job, accepted: desk.rows, rejected: refused };
-  }
-
-  #currentNames(): NameBytes {
-    if (this.#names.names.isLarge) this.#names = new NameBytes(new Names());
-    return this.#names;
   }
 }
 

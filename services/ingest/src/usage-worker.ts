@@ -14,10 +14,10 @@ import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Wor
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
-import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
 import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
+import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -27,22 +27,20 @@ const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 /** One more than one job can take. */
 const LEAST_JOBS = 2;
-/** After the queue was empty, so many may be taken before the first of them is begun; then so many more for each that is. */
-const FIRST_JOBS = 16;
-const JOBS_PER_BEGUN = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
 const PATIENCE_MS = 250;
+/** Of the slots, how many the jobs of one shard may have: while it is slow, the rest is for others. */
+const SHARD_SHARE = 0.75;
 const FIRST_DEFERRAL_MS = 2_000;
 const LONGEST_DEFERRAL_MS = 15_000;
+/** Of a job whose shard is away. Any number of them may wait so, and each costs Redis something when it comes round. */
+const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 const PROBE_EVERY_MS = 500;
 /** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
-
-/** JSON text; bytes where it came with others (`ScriptBatch`). */
-type JobData = string | Buffer;
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -56,7 +54,7 @@ export interface UsageWorkerOptions {
   readonly maxBytesInWork: () => number;
   /** One turn for all workers of the process. */
   readonly oversized: Budget;
-  readonly lanes: Lanes;
+  readonly lanes: ShardLanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly pricer: Pricer;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
@@ -67,14 +65,16 @@ export interface UsageWorkerOptions {
   readonly log: Logger;
 }
 
+/** A job goes back into the queue: others of its kind are before it, or its shard is away. */
+interface Deferral {
+  readonly longestMs: number;
+}
+
 /**
  * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
  * its concurrency, so the concurrency follows the size of the jobs that arrive. Those that were under way before it had
  * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
  * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
- *
- * BullMQ begins none of the jobs that it takes, one after the other, before it has as many as its concurrency; nor are their
- * locks renewed until then. So the concurrency begins low, and grows with the jobs that are begun.
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
@@ -85,9 +85,9 @@ export class UsageWorker {
   readonly #lateJobs: Budget;
   readonly #closing = new AbortController();
   #isProbing = false;
+  /** Jobs with rows for each shard; empty on one server. */
+  readonly #shardJobs: readonly Budget[];
   #typicalBytes = 0;
-  #begunJobs = 0;
-  #rampedJobs = FIRST_JOBS;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
@@ -95,6 +95,9 @@ export class UsageWorker {
     this.#largeBytes = new Budget(options.maxBytesInWork);
     // The other half of the slots is for jobs whose events are current.
     this.#lateJobs = new Budget(() => Math.floor(this.#worker.concurrency / 2));
+    const { count: shards } = options.lanes;
+    const ofOneShard = () => Math.ceil(this.#worker.concurrency * SHARD_SHARE);
+    this.#shardJobs = Array.from({ length: shards > 1 ? shards : 0 }, () => new Budget(ofOneShard));
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
     // The same error may come with every attempt to take a job.
     this.#logQueueError = onceAMinute((err) => {
@@ -103,7 +106,7 @@ export class UsageWorker {
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: options.connection.redis,
       prefix: options.prefix,
-      concurrency: Math.min(options.concurrency(), FIRST_JOBS),
+      concurrency: options.concurrency(),
       autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -114,9 +117,6 @@ export class UsageWorker {
     });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
-    this.#worker.on('drained', () => {
-      this.#rampedJobs = this.#begunJobs + FIRST_JOBS;
-    });
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
     this.#worker.on('failed', (job, error) => {
       options.metrics.jobsFinished.inc({ result: 'failed' });
@@ -177,39 +177,26 @@ export class UsageWorker {
   }
 
   /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
-  #onJobTaken(job: Job<JobData>): void {
+  #onJobTaken(job: Job<string>): void {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc();
     const { bytes } = readNote(job.progress);
     // Oversized ones count by themselves: one at a time.
     this.#typicalBytes = Math.max(tooManyBytes(bytes) ? 0 : bytes, this.#typicalBytes * SIZE_DECAY);
-    this.#adaptConcurrency();
-  }
-
-  #adaptConcurrency(): void {
     const { concurrency, maxBytesInWork } = this.#options;
-    const roomFor = Math.max(LEAST_JOBS, Math.floor(maxBytesInWork() / this.#typicalBytes));
-    this.#worker.concurrency = Math.min(concurrency(), roomFor, this.#rampedJobs);
+    this.#worker.concurrency = Math.min(
+      concurrency(),
+      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork() / this.#typicalBytes)),
+    );
   }
 
-  async #process(job: Job<JobData, void>, token: string | undefined): Promise<void> {
-    this.#begunJobs += 1;
-    this.#rampedJobs = Math.min(this.#options.concurrency(), this.#rampedJobs + JOBS_PER_BEGUN);
-    this.#adaptConcurrency();
-    try {
-      await this.#processBegun(job, token);
-    } finally {
-      this.#begunJobs -= 1;
-    }
-  }
-
-  async #processBegun(job: Job<JobData, void>, token: string | undefined): Promise<void> {
+  async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
     this.#reportUnreadable(job);
     const claims: Claim[] = [];
-    let isStored: boolean;
+    let deferral: Deferral | undefined;
     try {
-      isStored = await this.#store(job, claims);
+      deferral = await this.#store(job, claims);
     } catch (error) {
       if (!this.#options.givesUp.aborted) throw error;
       await job.moveToWait(token);
@@ -218,21 +205,23 @@ export class UsageWorker {
     } finally {
       for (const claim of claims) claim.release();
     }
-    if (!isStored) await this.#defer(job, token);
+    if (deferral) await this.#defer(job, token, deferral);
     this.#lastProgressAt = Date.now();
   }
 
-  /** @returns false when the job must wait for others of its kind */
-  async #store(job: Job<JobData, void>, claims: Claim[]): Promise<boolean> {
+  /** @returns what the job must wait for; undefined when it is stored */
+  async #store(job: Job<string, void>, claims: Claim[]): Promise<Deferral | undefined> {
     const intake = await this.#intake(job, claims);
-    const split = intake && this.#options.lanes.split(intake, Date.now());
-    if (!split || !(await this.#mayEnter(split, claims))) return false;
-    await this.#options.lanes.add(split);
-    return true;
+    const { lanes } = this.#options;
+    const parts = intake && lanes.split(intake, Date.now());
+    if (parts && lanes.mustWait(parts)) return { longestMs: LONGEST_AWAY_MS };
+    if (!parts || !(await this.#mayEnter(parts, claims))) return { longestMs: LONGEST_DEFERRAL_MS };
+    await lanes.add(parts);
+    return undefined;
   }
 
   /** @returns undefined when the job must wait for others of its kind */
-  async #intake(job: Job<JobData, void>, claims: Claim[]): Promise<Intake | undefined> {
+  async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
     const { connection, keepPayloadPart, pricer, shard } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: jobIdIn(shard, job.id), receivedAt: receivedAt(job), span };
@@ -249,25 +238,28 @@ export class UsageWorker {
     }
 
     if (bytes > INLINE_BYTES) claims.push(await this.#largeBytes.take(bytes));
-    const data = bytes > INLINE_BYTES ? await connection.redis.hgetBuffer(key, 'data') : bytesOf(job.data);
+    const data = bytes > INLINE_BYTES ? await connection.redis.hget(key, 'data') : job.data;
     if (data === null) throw new Error('the job has been removed from the queue');
     // The rows are all that is needed from here on.
     job.data = '';
-    const usual = pricer.priceUsualJob(queued, data, Date.now());
-    if (usual) return usual;
-    const text = data.toString();
-    const crowded = tooManyValues(text);
-    if (!crowded) return pricer.priceJob({ ...queued, data: text }, Date.now());
-    return keepOversized({ job: queued, read: () => [Buffer.from(text)] }, crowded, keepPayloadPart);
+    const crowded = tooManyValues(data);
+    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now());
+    return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
   }
 
   /** A late job is stored slowly. It keeps a place among those of its kind, and none of those that bound current jobs. */
-  async #mayEnter({ late }: Split, claims: Claim[]): Promise<boolean> {
-    if (late.length === 0) return true;
-    const place = await this.#lateJobs.takeWithin(1, PATIENCE_MS);
-    if (!place) return false;
-    for (const claim of claims.splice(0)) claim.release();
-    claims.push(place);
+  async #mayEnter(parts: readonly ShardPart[], claims: Claim[]): Promise<boolean> {
+    if (parts.some(({ late }) => late.length > 0)) {
+      const place = await this.#lateJobs.takeWithin(1, PATIENCE_MS);
+      if (!place) return false;
+      for (const claim of claims.splice(0)) claim.release();
+      claims.push(place);
+    }
+    for (const { shard } of parts) {
+      const place = await this.#shardJobs[shard]?.takeWithin(1, PATIENCE_MS);
+      if (place) claims.push(place);
+      else if (this.#shardJobs.length > 0) return false;
+    }
     return true;
   }
 
@@ -276,14 +268,14 @@ export class UsageWorker {
    * the delay by this process's clock: one that is days ahead would hide the job from the others for days. With such a clock
    * the job keeps its slot for a moment instead.
    */
-  async #defer(job: Job<JobData, void>, token: string | undefined): Promise<never> {
+  async #defer(job: Job<string, void>, token: string | undefined, { longestMs }: Deferral): Promise<never> {
     if (await this.#isClockOff()) {
       await delay(FIRST_DEFERRAL_MS / 2);
       await job.moveToWait(token);
       this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
       throw new WaitingError();
     }
-    const longest = Math.min(LONGEST_DEFERRAL_MS, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
+    const longest = Math.min(longestMs, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
     await job.moveToDelayed(Date.now() + Math.ceil(longest * (0.5 + Math.random() / 2)), token);
     this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
     throw new DelayedError();
@@ -295,7 +287,7 @@ export class UsageWorker {
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
 
-  #reportUnreadable(job: Job<JobData>): void {
+  #reportUnreadable(job: Job<string>): void {
     const { unreadable } = readNote(job.progress);
     if (unreadable.length === 0) return;
     this.#options.metrics.jobsUnreadable.inc();
@@ -306,18 +298,14 @@ export class UsageWorker {
   }
 }
 
-function bytesOf(data: JobData): Buffer {
-  return typeof data === 'string' ? Buffer.from(data) : data;
-}
-
 /** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
 function receivedAt({ timestamp }: Job): EpochMs {
   return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
 }
 
 /** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
-class RawDataWorker extends Worker<JobData, void> {
-  protected override createJob(json: JobJson, jobId: string): Job<JobData, void> {
+class RawDataWorker extends Worker<string, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
     job.data = json.data;
     // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,

@@ -44,7 +44,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const registry = createRegistry('query');
   const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
   const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
-  await prepareClickHouse(storage, log);
+  const shards = await prepareClickHouse(storage, log);
   const warehouse = createWarehouse({ ...storage, ...statementLimits(env) });
   const redis = createRedis(env.REDIS_URL);
   const disconnect = async () => {
@@ -69,7 +69,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     slotGauges(registry, admission.slots);
     const app = createApp({
       warehouse,
-      readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock),
+      readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock, shards),
       answers: observedAnswers(registry, env.ANSWER_CACHE_BYTES),
       stamps: new AnswerStamps(redis, REDIS_PREFIX),
       maxStoredGroups: env.MAX_STORED_GROUPS,

@@ -19,6 +19,7 @@ import {
   readWatermarks,
   type SealedUntil,
   type StoredPage,
+  shardIndex,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -139,24 +140,35 @@ export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window
 export const readNoCells: ReadCells = () => Promise.resolve(NO_CELLS);
 
 /**
- * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks, which it
- * keeps for a moment. In which order does not matter.
+ * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks of its
+ * shard, which it keeps for a moment. In which order does not matter.
+ * @param shards how many there are
  */
-export function createCellsReader(warehouse: Warehouse, clock: () => Date): ReadCells {
-  let kept: SealedUntil = NO_CELLS;
+export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
+  const seals = Array.from({ length: shards }, (_, index) =>
+    createSealReader(warehouse, clock, shards > 1 ? index + 1 : undefined),
+  );
+  return async (asker, accountId, window) => {
+    const readSealed = seals[shardIndex(accountId, shards)];
+    const [sealed, staleHours] = await Promise.all([readSealed?.(), readStaleHours(asker, accountId, window)]);
+    return sealed ? { ...sealed, staleHours } : NO_CELLS;
+  };
+}
+
+/** @param shard undefined: one server */
+function createSealReader(
+  warehouse: Warehouse,
+  clock: () => Date,
+  shard: number | undefined,
+): () => Promise<SealedUntil> {
+  let kept: SealedUntil = { hourly: 0, daily: 0 };
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
-    const { hourly, daily } = await readWatermarks(warehouse);
+    const { hourly, daily } = await readWatermarks(warehouse, shard);
     kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
-  return async (asker, accountId, window) => {
-    const [{ hourly, daily }, staleHours] = await Promise.all([
-      clock().getTime() < keptUntil ? kept : read(),
-      readStaleHours(asker, accountId, window),
-    ]);
-    return { hourly, daily, staleHours };
-  };
+  return async () => (clock().getTime() < keptUntil ? kept : read());
 }
