@@ -19,6 +19,7 @@ import { late } from './late.js';
 import { load } from './load.js';
 import { describeMachine } from './machine.js';
 import { neighbours } from './neighbours.js';
+import { openHour } from './open-hour.js';
 import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
 import { queues } from './queues.js';
@@ -39,6 +40,7 @@ const BENCHES: readonly Bench[] = [
   recompute,
   late,
   sealing,
+  openHour,
   growth,
   dashboard,
   footprint,

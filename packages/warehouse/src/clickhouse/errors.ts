@@ -28,6 +28,22 @@ export function isLostConnection(error: unknown): boolean {
   );
 }
 
+/** Of the system, before a connection stands. */
+const NO_CONNECTION: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** Whether the server cannot have seen anything of the request. */
+export function isNoConnection(error: unknown): boolean {
+  if (error instanceof errors.ConnectTimeoutError) return true;
+  if (error instanceof AggregateError) return error.errors.every(isNoConnection);
+  return error instanceof Error && 'code' in error && NO_CONNECTION.has(error.code);
+}
+
 const EXCEPTION_TAG = 'x-clickhouse-exception-tag';
 
 /**
@@ -74,12 +90,17 @@ export function isStatementLimit(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && LIMIT_ERRORS.has(error.code);
 }
 
+/** @param code as text, of ClickHouse src/Common/ErrorCodes.cpp */
+export function hasCode(error: unknown, code: string): error is ClickHouseError {
+  return error instanceof ClickHouseError && error.code === code;
+}
+
 /** ACCESS_DENIED. Source: ClickHouse src/Common/ErrorCodes.cpp. */
 const ACCESS_DENIED = '497';
 
 /** Whether the user lacks a right. */
 export function isAccessDenied(error: unknown): error is ClickHouseError {
-  return error instanceof ClickHouseError && error.code === ACCESS_DENIED;
+  return hasCode(error, ACCESS_DENIED);
 }
 
 /** UNKNOWN_TABLE and UNKNOWN_DATABASE. Source: ClickHouse src/Common/ErrorCodes.cpp. */

@@ -44,6 +44,9 @@ interface EventsRouteDependencies {
   readonly unsent: UnsentBytes;
 }
 
+/** Of the list. In another order a cursor would mean another place. */
+const ORDER = 'hour, text of id';
+
 /** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
 const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
@@ -65,7 +68,7 @@ export function eventsRoute({
     const visit = await admission.enter(party, response, true);
     try {
       const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
-      const binding = ['events', accountId, selection];
+      const binding = ['events', ORDER, accountId, selection];
       const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
 
       unsent.requireRoom(party);
@@ -79,7 +82,7 @@ export function eventsRoute({
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },
       };
-      unsent.sendJson(request, response, party, writeJson(page));
+      unsent.send(request, response, party, Buffer.from(writeJson(page)));
     } finally {
       visit.leave();
     }
