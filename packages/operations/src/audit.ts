@@ -16,25 +16,32 @@ import {
   readCellDifferences,
   readWatermarks,
   replaceCell,
+  type Shards,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
+import type { RenewStamps } from './renewed-stamps.js';
 
 /** A worker that stores late events marks their hours within moments; a difference that outlasts these is one. */
 const RECHECKS = 3;
 const RECHECK_MS = 500;
 
 export interface AuditOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** Undefined: every account. */
   readonly accountId: string | undefined;
   readonly window: Window;
-  /** Replace the cells that differ. */
-  readonly repair: boolean;
+  /** Replace the cells that differ, and then renew the stamps of their accounts; undefined: write nothing. */
+  readonly repair: RenewStamps | undefined;
   /** Ends the audit between two days. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly recheckMs?: number;
+}
+
+interface ShardAuditOptions extends AuditOptions {
+  /** The shard's own tables. */
+  readonly warehouse: Warehouse;
 }
 
 export interface AuditResult {
@@ -49,10 +56,29 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
 
 /**
  * Crash order: a day is compared, compared again after a while, and only then repaired, each cell in one insert that
- * replaces it. A crash leaves each cell as it was or as it should be. A crash between an hour's cell and its day's leaves
- * a day that still differs; running the audit again finds and repairs it. Without `repair` nothing is written.
+ * replaces it; then stamps are renewed. A crash leaves each cell as it was or as it should be. A crash between an hour's cell and its day's leaves
+ * a day that still differs; running the audit again finds and repairs it. A crash before the stamps are renewed leaves answers
+ * that were kept before for an hour at most. Without `repair` nothing is written.
  */
 export async function auditCells(options: AuditOptions): Promise<AuditResult> {
+  const { shards, accountId, onProgress } = options;
+  const wanted = accountId === undefined ? shards.all : [shards.of(accountId)];
+  const results: AuditResult[] = [];
+  const daysDone = () => results.reduce((sum, { days }) => sum + days, 0);
+  for (const warehouse of wanted) {
+    const before = daysDone();
+    // How many days the other shards have is not known yet.
+    const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
+    results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
+  }
+  return {
+    days: daysDone(),
+    differences: results.flatMap(({ differences }) => differences),
+    stillDifferent: results.flatMap(({ stillDifferent }) => stillDifferent),
+  };
+}
+
+async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
   const { hourly, daily } = await readWatermarks(warehouse);
   // What is not sealed is answered from the events themselves, so only what is sealed can differ.
@@ -68,7 +94,10 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
     if (signal.aborted) break;
     const found = await lastingDifferences(options, sealed, day);
     differences.push(...found);
-    if (repair && found.length > 0) stillDifferent.push(...(await repairDay(options, sealed, day, found)));
+    if (repair && found.length > 0) {
+      stillDifferent.push(...(await repairDay(options, sealed, day, found)));
+      await repair([...new Set(found.map((difference) => difference.accountId))]);
+    }
     done += 1;
     onProgress(done, days.length);
   }
@@ -76,7 +105,7 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
 }
 
 /** The cells of one day that differ from the events, and still do after a while. */
-async function lastingDifferences(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+async function lastingDifferences(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
   const { recheckMs = RECHECK_MS, signal } = options;
   let found = await compareDay(options, sealed, day);
   for (let checks = 1; found.length > 0 && checks < RECHECKS && !signal.aborted; checks += 1) {
@@ -89,7 +118,7 @@ async function lastingDifferences(options: AuditOptions, sealed: Sealed, day: Ep
 
 /** Replaces hours before their days, which are computed from them. @returns what still differs */
 async function repairDay(
-  options: AuditOptions,
+  options: ShardAuditOptions,
   sealed: Sealed,
   day: EpochMs,
   differences: readonly CellDifference[],
@@ -102,7 +131,7 @@ async function repairDay(
   return compareDay(options, sealed, day);
 }
 
-async function compareDay(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
   const { warehouse, accountId, window } = options;
   const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
   const found: CellDifference[] = [];

@@ -7,9 +7,10 @@ import {
   eraseAccountPartition,
   readAccountPartitions,
   removeDeletedRejections,
-  type Warehouse,
+  type Shards,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
+import { renewStampsWith } from './renewed-stamps.js';
 
 /** How much there is of an account, or how much of it was erased. */
 export interface Holdings {
@@ -20,7 +21,7 @@ export interface Holdings {
 }
 
 export interface ErasureOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** Opened for the keys alone. */
   readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
@@ -37,8 +38,8 @@ export interface Erasure extends Holdings {
   readonly rowsLeft: number | undefined;
 }
 
-export async function findAccount({ warehouse, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
-  const partitions = await readAccountPartitions(warehouse, account);
+export async function findAccount({ shards, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
+  const partitions = await readAccountPartitions(shards.of(account), account);
   const apiKeys = await withRedis((redis) => keyStore(redis).list());
   return { holdings: holdingsOf(partitions, apiKeys.filter((key) => key.account === account).length), partitions };
 }
@@ -50,16 +51,18 @@ export async function findAccount({ warehouse, withRedis, account }: ErasureOpti
  *    are not done.
  * 3. What was computed from events that were not erased yet may have been stored after its month was done: the derived
  *    tables are read and erased again.
- * 4. Refusals that were settled before are removed from the files too.
+ * 4. The account's stamps are renewed, so that nothing is answered from what was kept in memory.
+ * 5. Refusals that were settled before are removed from the files too.
  * After a crash or an interruption anywhere, finding the account and erasing it again erases the rest.
  * @param signal ends the erasure between two months
  */
 export async function eraseAccount(
-  { warehouse, withRedis, account }: ErasureOptions,
+  { shards, withRedis, account }: ErasureOptions,
   { partitions }: FoundAccount,
   signal: AbortSignal,
   onProgress: OnProgress,
 ): Promise<Erasure> {
+  const warehouse = shards.of(account);
   const apiKeys = await withRedis((redis) => eraseKeys(redis, account));
   const erase = async (wanted: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];
@@ -75,6 +78,7 @@ export async function eraseAccount(
   };
   const erased = await erase(partitions);
   await erase(await readAccountPartitions(warehouse, account, DERIVED_TABLES));
+  await renewStampsWith(withRedis)([account]);
   if (signal.aborted) return { ...holdingsOf(erased, apiKeys), rowsLeft: undefined };
   await removeDeletedRejections(warehouse);
   // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.

@@ -19,6 +19,7 @@ import {
   readWatermarks,
   type SealedUntil,
   type StoredPage,
+  shardIndex,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -58,6 +59,12 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
   readonly next: PagePosition | undefined;
 }
 
+/** Of an answer that was computed now. */
+export interface FirstPage extends MetricsPage {
+  /** Whether the whole window lies below the `sealedUntil` that was known before it was computed. */
+  readonly isSealed: boolean;
+}
+
 /** Whose question it is, and the warehouse that answers it: its statements end when the client goes. */
 export interface Asker {
   readonly accountId: string;
@@ -72,7 +79,7 @@ export class MetricsPages {
   }
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
-  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
+  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<FirstPage> {
     const { readCells, clock } = this.#options;
     const askedAt = clock().getTime();
     const cells = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
@@ -81,7 +88,8 @@ export class MetricsPages {
     const { totalGroups } = answer;
     const resultId = randomUUID();
     const sealed = { hourly: cells.hourly, daily: cells.daily };
-    return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+    const page = pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+    return { ...page, isSealed: request.window.endTime <= cells.hourly };
   }
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups` */
@@ -132,24 +140,35 @@ export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window
 export const readNoCells: ReadCells = () => Promise.resolve(NO_CELLS);
 
 /**
- * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks, which it
- * keeps for a moment. In which order does not matter.
+ * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks of its
+ * shard, which it keeps for a moment. In which order does not matter.
+ * @param shards how many there are
  */
-export function createCellsReader(warehouse: Warehouse, clock: () => Date): ReadCells {
-  let kept: SealedUntil = NO_CELLS;
+export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
+  const seals = Array.from({ length: shards }, (_, index) =>
+    createSealReader(warehouse, clock, shards > 1 ? index + 1 : undefined),
+  );
+  return async (asker, accountId, window) => {
+    const readSealed = seals[shardIndex(accountId, shards)];
+    const [sealed, staleHours] = await Promise.all([readSealed?.(), readStaleHours(asker, accountId, window)]);
+    return sealed ? { ...sealed, staleHours } : NO_CELLS;
+  };
+}
+
+/** @param shard undefined: one server */
+function createSealReader(
+  warehouse: Warehouse,
+  clock: () => Date,
+  shard: number | undefined,
+): () => Promise<SealedUntil> {
+  let kept: SealedUntil = { hourly: 0, daily: 0 };
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
-    const { hourly, daily } = await readWatermarks(warehouse);
+    const { hourly, daily } = await readWatermarks(warehouse, shard);
     kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
-  return async (asker, accountId, window) => {
-    const [{ hourly, daily }, staleHours] = await Promise.all([
-      clock().getTime() < keptUntil ? kept : read(),
-      readStaleHours(asker, accountId, window),
-    ]);
-    return { hourly, daily, staleHours };
-  };
+  return async () => (clock().getTime() < keptUntil ? kept : read());
 }
