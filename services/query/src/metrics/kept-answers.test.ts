@@ -36,6 +36,11 @@ describe('kept answers', () => {
     expect([answers.has('large'), answers.has('question 49')]).toEqual([false, true]);
   });
 
+  it('keep no memory but their own, however short they are', () => {
+    expect(answerOf('{}').body.buffer.byteLength).toBe(2);
+    expect(answerOf('"ü"').body.toString()).toBe('"ü"');
+  });
+
   it('are none with no memory', async () => {
     const answers = new KeptAnswers(0);
     await answers.compute('question', STAMPS, work('1'));

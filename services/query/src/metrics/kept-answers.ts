@@ -15,7 +15,9 @@ export interface Answer {
 }
 
 export function answerOf(json: string): Answer {
-  const body = Buffer.from(json);
+  // In memory of its own: Buffer.from would take a short one from 8 KB that others share, and keeping it would keep all of them.
+  const body = Buffer.allocUnsafeSlow(Buffer.byteLength(json));
+  body.write(json);
   return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
 }
 

@@ -49,8 +49,9 @@ export function metricsRoute(dependencies: MetricsRouteDependencies): RequestHan
       const asked = { member, visit, text, question, stamps: read };
       const answer = answers.find(question, read) ?? (await computeAnswer(dependencies, asked));
       visit.leave();
-      // Kept by clients too, and asked about with If-None-Match each time.
-      response.set({ ETag: answer.etag, 'Cache-Control': 'private, no-cache' });
+      // Kept by clients too, and asked about with If-None-Match each time. Only an answer with a body gets Vary from what
+      // compresses it, and a 304 must have the same (RFC 9110, section 15.4.5).
+      response.set({ ETag: answer.etag, 'Cache-Control': 'private, no-cache' }).vary('Accept-Encoding');
       if (names(request.headers['if-none-match'], answer.etag)) response.status(304).end();
       else unsent.send(request, response, party, answer.body);
     } finally {
@@ -60,11 +61,11 @@ export function metricsRoute(dependencies: MetricsRouteDependencies): RequestHan
 }
 
 /**
- * Whether `If-None-Match` names an entity tag (RFC 9110, section 13.1.2). Express' own comparison gives way to
+ * Whether `If-None-Match` names an entity tag, weak or not (RFC 9110, section 13.1.2). Express' own comparison gives way to
  * `Cache-Control: no-cache`, which is for caches on the way, and which `fetch` adds to every condition.
  */
 function names(condition: string | undefined, etag: string): boolean {
-  return condition?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? false;
+  return condition?.split(',').some((tag) => ['*', etag, etag.replace('W/', '')].includes(tag.trim())) ?? false;
 }
 
 interface AskedMetrics {
