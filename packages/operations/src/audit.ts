@@ -9,6 +9,7 @@ import {
   type Grain,
   readAuditDays,
   readCellDifferences,
+  readRetentionBounds,
   readWatermarks,
   replaceCell,
   type Warehouse,
@@ -35,6 +36,8 @@ export interface AuditOptions {
 export interface AuditResult {
   /** Days that were compared. */
   readonly days: number;
+  /** Where the comparison began, if events before, which the window asks for, have been dropped. */
+  readonly comparedFrom: EpochMs | undefined;
   readonly differences: readonly CellDifference[];
   /** What still differs after the repair. */
   readonly stillDifferent: readonly CellDifference[];
@@ -49,10 +52,15 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
  */
 export async function auditCells(options: AuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
-  const { hourly, daily } = await readWatermarks(warehouse);
+  const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
+    readWatermarks(warehouse),
+    readRetentionBounds(warehouse),
+  ]);
   // What is not sealed is answered from the events themselves, so only what is sealed can differ.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
-  const sealedWindow = wholeBuckets(window, 'hourly', sealed.hourly);
+  const comparedFrom = window.startTime < droppedBefore ? droppedBefore : undefined;
+  const kept = { ...window, startTime: comparedFrom ?? window.startTime };
+  const sealedWindow = wholeBuckets(kept, 'hourly', sealed.hourly);
   const isEmpty = sealedWindow.startTime >= sealedWindow.endTime;
   const days = isEmpty ? [] : await readAuditDays(warehouse, { accountId, window: sealedWindow });
   const differences: CellDifference[] = [];
@@ -67,7 +75,7 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
     done += 1;
     onProgress(done, days.length);
   }
-  return { days: done, differences, stillDifferent };
+  return { days: done, comparedFrom, differences, stillDifferent };
 }
 
 /** The cells of one day that differ from the events, and still do after a while. */

@@ -18,8 +18,10 @@ import {
   PriceBookConflictError,
   type PricedEvent,
   type RepricingScope,
+  type RetentionBounds,
   readDimensionSpans,
   readRepricingStep,
+  readRetentionBounds,
   registerPriceBook,
   repairCells,
   type Stored,
@@ -48,11 +50,12 @@ export interface RepricingOptions {
  * and inserting wins, because it is compared before the price revision. It has the price of the worker's book, and so has
  * an event that arrives when the steps have passed its place.
  * @param changes what has changed so far, also when this rejects
- * @throws OperationError when the book lacks a price for an event, before anything is written, or when its version is in
- * use with other prices
+ * @throws OperationError when the window reaches into closed months, or the book lacks a price for an event, before anything is
+ * written, or when its version is in use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
   const { warehouse, scope, book, dryRun, step, signal, onProgress } = options;
+  await requireOpen(options, 'closedBefore');
   // As at a worker's start: a version must mean the same prices for ever.
   await admitted(checkPriceBook(warehouse, book));
   const spans = await readDimensionSpans(warehouse, scope);
@@ -69,6 +72,8 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
+      // Read after the insert, as a worker does.
+      await requireOpen(options, 'droppingBefore');
       await repairs.add(events);
     }
     last = events.at(-1);
@@ -77,6 +82,18 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     onProgress(done, total);
   }
   await repairs.finish();
+}
+
+/** @throws OperationError when the window begins before this bound */
+async function requireOpen(
+  { warehouse, scope }: Pick<RepricingOptions, 'warehouse' | 'scope'>,
+  bound: keyof RetentionBounds,
+): Promise<void> {
+  const before = (await readRetentionBounds(warehouse))[bound];
+  if (scope.window.startTime >= before) return;
+  throw new OperationError(
+    `months before ${formatTimestamp(before)} are closed, and their prices stay; begin there or later with --from`,
+  );
 }
 
 async function admitted(check: Promise<unknown>): Promise<void> {

@@ -70,6 +70,9 @@ export {
   settleRejections,
 } from './operations/rejections.js';
 export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingStep } from './operations/repricing.js';
+export { type RetentionBounds, readRetentionBounds, setRetentionBound } from './retention/bounds.js';
+export { makeDayFinal } from './retention/final-cells.js';
+export { dropEvents, type EventMonth, readEventMonths } from './retention/months.js';
 export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
 export { repairCells, type Stored } from './rollups/repair.js';
 export { sealNext } from './rollups/sealing.js';

@@ -45,7 +45,7 @@ function intake(id: string, usages: readonly number[]): Intake {
     timestamp: '2026-01-01T00:00:00Z',
   }));
   const now = Date.UTC(2026, 5, 1);
-  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now);
+  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
 }
 
 async function column(query: string): Promise<unknown[]> {

@@ -10,12 +10,13 @@ import {
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
+  readRetentionBounds,
   repairCells,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { type Intake, refusedByStorage } from './intake.js';
+import { divideByAge, type Intake, refusedAsTooOld, refusedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -70,17 +71,19 @@ export class EventStore {
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const refused = await this.#insertAccepted(parts);
 
-      // 3. The events that ClickHouse refused become durable. A failure before step 4 leaves what step 1 leaves. Queries
+      // 3. The events that ClickHouse refused become durable as refused, and so do those whose month is being dropped, which
+      //    must be found out after step 2: see retention/bounds.ts. A failure before step 4 leaves what step 1 leaves. Queries
       //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
       await this.#keepRefusedByStorage(refused);
+      const { accepted, tooOld } = await this.#refuseTooOld(parts, refused);
 
       // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
       //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
       //    must be read after step 2: see repairCells().
-      await this.#repairCells(parts);
+      await this.#repairCells(accepted);
 
       // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
-      this.#count(rowsOf(parts) - refused.length, [...rejected, ...refused]);
+      this.#count(rowsOf(parts) - refused.length - tooOld.length, [...rejected, ...refused, ...tooOld]);
     });
   }
 
@@ -145,6 +148,29 @@ export class EventStore {
     );
   }
 
+  /**
+   * Keeps the events of months that are being dropped, if they are not kept as refused already.
+   * @returns these, and the parts without them
+   */
+  async #refuseTooOld(
+    parts: readonly Part[],
+    refused: readonly RejectedEvent[],
+  ): Promise<{ accepted: readonly Part[]; tooOld: readonly RejectedEvent[] }> {
+    if (parts.length === 0) return { accepted: parts, tooOld: [] };
+    const { warehouse, metrics } = this.#options;
+    const { droppingBefore } = await this.#retried(() => readRetentionBounds(warehouse), {
+      isWorthwhile: () => true,
+      onFailure: () => metrics.boundRetries.inc(),
+    });
+    const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
+    const known = new Set(refused.map(keyOf));
+    const tooOld = divided
+      .flatMap(({ job, tooOld: rows }) => refusedAsTooOld(job, rows, droppingBefore))
+      .filter((event) => !known.has(keyOf(event)));
+    await this.#keepRejected(tooOld);
+    return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
+  }
+
   /** Recomputes the sealed cells that the events belong to. */
   async #repairCells(parts: readonly Part[]): Promise<void> {
     if (parts.length === 0) return;
@@ -194,6 +220,10 @@ export class EventStore {
     this.#outage.recovered();
     return done;
   }
+}
+
+function keyOf({ jobId, position }: RejectedEvent): string {
+  return `${position} ${jobId}`;
 }
 
 function rowsOf(parts: readonly Part[]): number {

@@ -17,7 +17,7 @@ const EVENT = {
 };
 
 function takeText(data: string, book = DEFAULT_PRICE_BOOK) {
-  return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW));
+  return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW, 0));
 }
 
 /** With the accepted events as objects. */
@@ -164,6 +164,7 @@ describe('refusedByStorage', () => {
     const { accepted } = new Pricer(DEFAULT_PRICE_BOOK).priceJob(
       { ...JOB, data: JSON.stringify({ events: ['bad', sent] }) },
       NOW,
+      0,
     );
     const row = refusedByStorage(JOB, accepted, 'violated constraint');
     expect(row).toMatchObject({

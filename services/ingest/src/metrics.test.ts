@@ -34,6 +34,7 @@ beforeEach(async () => {
     maxBytesInWork: 1_000_000,
     lanes: new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined }),
     keepPayloadPart: async () => undefined,
+    closedBefore: () => 0,
     pricer: new Pricer(DEFAULT_PRICE_BOOK),
     givesUp: new AbortController().signal,
     metrics: createIngestMetrics(new Registry()),

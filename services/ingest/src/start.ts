@@ -16,6 +16,7 @@ import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@met
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
+import { ClosedMonths } from './closed-months.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { Pricer } from './intake.js';
@@ -50,6 +51,11 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const warehouse = openWarehouse(INSERT_TIMEOUT_MS);
   await asStartError(registerPriceBook(warehouse, priceBook));
 
+  const closedMonths = new ClosedMonths({ warehouse, metrics, log });
+  await closedMonths.run().catch((error: unknown) => {
+    throw startError('ClickHouse does not tell which months are closed', error);
+  });
+
   const giveUp = new AbortController();
   const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
   const lanes = new Lanes({
@@ -67,6 +73,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     lanes,
     keepPayloadPart: (part) => store.keepPayloadPart(part),
     pricer: new Pricer(priceBook),
+    closedBefore: () => closedMonths.before,
     givesUp: giveUp.signal,
     metrics,
     telemetry: tracing.queueTelemetry,
@@ -94,6 +101,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   return {
     stop: async () => {
+      closedMonths.stop();
       lanes.flushNow();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);

@@ -55,6 +55,8 @@ export interface UsageWorkerOptions {
   readonly lanes: Lanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly pricer: Pricer;
+  /** Events before this instant are refused. */
+  readonly closedBefore: () => EpochMs;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
   readonly givesUp: AbortSignal;
   readonly metrics: IngestMetrics;
@@ -192,7 +194,7 @@ export class UsageWorker {
 
   /** @returns undefined when the job must wait for others of its kind */
   async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
-    const { connection, keepPayloadPart, pricer } = this.#options;
+    const { connection, keepPayloadPart, pricer, closedBefore } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span };
     const key = this.#worker.toKey(queued.id);
@@ -213,7 +215,7 @@ export class UsageWorker {
     // The rows are all that is needed from here on.
     job.data = '';
     const crowded = tooManyValues(data);
-    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now());
+    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now(), closedBefore());
     return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
   }
 

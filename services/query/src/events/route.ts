@@ -26,6 +26,7 @@ import {
   type ListedEvent,
   readEventList,
   readPriceBook,
+  readRetentionBounds,
   type StoredPayload,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -33,7 +34,7 @@ import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
-import { orStorageUnavailable } from '../http/errors.js';
+import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 
@@ -72,6 +73,9 @@ export function eventsRoute({
       const warehouse = await visit.turn();
       const question = { ...selection, accountId, after, limit };
       const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
+      // Read after them: those that were dropped meanwhile are noticed.
+      const { droppedBefore } = await orStorageUnavailable(readRetentionBounds(warehouse));
+      if (selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const known = await orStorageUnavailable(books.of(warehouse, events));
       visit.leave();
       const nextCursor = next ? cursors.issue(binding, next) : '';

@@ -4,6 +4,7 @@ import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/
 import { readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
+import { whileEventsLast } from './kept-events.js';
 import type { ReadSealed } from './pages.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';
@@ -43,10 +44,13 @@ export function resourceTypesEnumRoute({
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await visit.turn();
-      const sealed = await orStorageUnavailable(readSealed());
-      response.json({
-        values: await orStorageUnavailable(readResourceTypes(warehouse, { ...asked, accountId }, sealed)),
-      });
+      const cells = await orStorageUnavailable(readSealed());
+      const values = await orStorageUnavailable(
+        whileEventsLast(warehouse, asked.window, cells, (known) =>
+          readResourceTypes(warehouse, { ...asked, accountId }, known),
+        ),
+      );
+      response.json({ values });
     } finally {
       visit.leave();
     }

@@ -12,15 +12,16 @@ import {
   type MetricsQuestion,
   NOTHING_SEALED,
   readMetrics,
+  readRetentionBounds,
   readStoredMetrics,
   readWatermarks,
-  type SealedUntil,
   type StoredPage,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
+import { type KnownCells, whileEventsLast, withoutEventsBefore } from './kept-events.js';
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
@@ -68,12 +69,17 @@ export class MetricsPages {
     this.#options = options;
   }
 
-  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
+  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
   async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
     const { readSealed, clock } = this.#options;
     const askedAt = clock().getTime();
-    const sealed = await orStorageUnavailable(readSealed());
-    const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, sealed }));
+    const cells = await orStorageUnavailable(readSealed());
+    const { answer, sealed } = await orStorageUnavailable(
+      whileEventsLast(warehouse, request.window, cells, async ({ hourly, daily }) => {
+        const sealed = { hourly, daily };
+        return { answer: await readMetrics(warehouse, { ...request, accountId, sealed }), sealed };
+      }),
+    );
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
     const resultId = randomUUID();
@@ -120,19 +126,24 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 const SEALS_KEPT_MS = 1_000;
 
 /** Which cells a question may read. */
-export type ReadSealed = () => Promise<SealedUntil>;
+export type ReadSealed = () => Promise<KnownCells>;
 
-/** Reads from the events alone: slower, and what the cells are compared with. */
-export const readNothingSealed: ReadSealed = () => Promise.resolve(NOTHING_SEALED);
+/** From the events alone, as far as there are any: slower, and what the cells are compared with. */
+export function createEventsReader(warehouse: Warehouse): ReadSealed {
+  return async () => withoutEventsBefore((await readRetentionBounds(warehouse)).droppedBefore, NOTHING_SEALED);
+}
 
 /** Reads the watermarks, in a statement of its own before each question, and keeps them for a moment. */
 export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadSealed {
-  let kept: SealedUntil = NOTHING_SEALED;
+  let kept = withoutEventsBefore(0, NOTHING_SEALED);
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
-    const { hourly, daily } = await readWatermarks(warehouse);
-    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
+    const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
+      readWatermarks(warehouse),
+      readRetentionBounds(warehouse),
+    ]);
+    kept = withoutEventsBefore(droppedBefore, { hourly: hourly.sealedUntil, daily: daily.sealedUntil });
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
