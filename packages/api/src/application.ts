@@ -2,31 +2,26 @@
 import compression from 'compression';
 import cors from 'cors';
 import express, { type Express, type RequestHandler } from 'express';
-import helmet from 'helmet';
-import type { Logger } from 'pino';
 import {
   METADATA_PATH,
   metadataUrl,
   type ProtectedResource,
   resourceMetadataRoute,
 } from './auth/protected-resource.js';
-import type { TrustProxy } from './environment.js';
+import { passFailuresOn } from './direct-route.js';
 import { answerError, methodNotAllowed, routeNotFound } from './http/error-answers.js';
+import { baseHeaders, type Observation, watchersOf } from './http/every-request.js';
 import { healthRoute, type ReadinessCheck, readinessRoute } from './http/health.js';
 import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
-import { noteInLog, requestIdOf, requestLog } from './http/request-observation.js';
+import { noteInLog, requestIdOf } from './http/request-observation.js';
 import { assetRoute } from './http/web-page.js';
 import type { OpenApiDocument } from './openapi/model.js';
 import { openApiRoute, referenceRoute } from './openapi/route.js';
 
 /** What an HTTP service needs from outside, whatever it answers. */
-export interface ApplicationOptions {
-  readonly log: Logger;
-  /** They see every request first and do not answer it: metrics, traces. */
-  readonly watchers: readonly RequestHandler[];
+export interface ApplicationOptions extends Observation {
   /** Web pages of these origins may call the API. */
   readonly corsOrigins: readonly string[];
-  readonly trustProxy: TrustProxy;
   /** Whether the process was asked to stop: it answers, but is not ready for more. */
   readonly isStopping: () => boolean;
   /** The folder of the web page's build, which has the reference's look; undefined: the API alone. */
@@ -38,7 +33,8 @@ export interface ApplicationOptions {
 export const READ = 'GET, HEAD';
 
 /** The middleware, in this order, so that every failure is logged, has its request id and the security headers, and can be read cross-origin. */
-export function createApplication({ corsOrigins, log, trustProxy, watchers }: ApplicationOptions): Express {
+export function createApplication(options: ApplicationOptions): Express {
+  const { corsOrigins, trustProxy } = options;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -47,18 +43,17 @@ export function createApplication({ corsOrigins, log, trustProxy, watchers }: Ap
   app.set('query parser', false);
   app.set('trust proxy', trustProxy);
 
-  app.use(requestLog(log));
-  for (const watch of watchers) app.use(watch);
+  app.use(passFailuresOn);
+  for (const watch of watchersOf(options)) app.use(watch);
   app.param('accountId', (request, _response, next, account: string) => {
     noteInLog(request, { account });
     next();
   });
+  const headers = baseHeaders();
   app.use((request, response, next) => {
-    response.set({ 'X-Request-Id': requestIdOf(request), 'Cache-Control': 'private, no-store' });
+    response.setHeaders(headers).setHeader('X-Request-Id', requestIdOf(request));
     next();
   });
-  // TLS ends in front of this service; only the proxy there knows whether http must become https.
-  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
   if (corsOrigins.length > 0) {
     app.use(
       cors({

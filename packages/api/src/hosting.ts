@@ -1,9 +1,9 @@
 /** How an application becomes a service: its ports, its page, and what it says of keys that it cannot read. */
 import { access } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import type { OnMalformedKey } from '@meterline/access';
 import { type AdminServer, listenError, openAdminServer } from '@meterline/service';
-import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { type RunningServer, startServer } from './server.js';
@@ -47,7 +47,11 @@ export async function openAdminPort(env: Address, registry: Registry, log: Logge
 }
 
 /** @throws StartError when the port is in use */
-export async function listen(app: Express, { LISTEN_HOST, PORT }: Address, log: Logger): Promise<RunningServer> {
+export async function listen(
+  app: RequestListener,
+  { LISTEN_HOST, PORT }: Address,
+  log: Logger,
+): Promise<RunningServer> {
   try {
     return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
   } catch (error) {

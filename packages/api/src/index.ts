@@ -26,6 +26,7 @@ export {
 } from './auth/authenticate.js';
 export { METADATA_PATH, type ProtectedResource } from './auth/protected-resource.js';
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
+export { type AccountHandler, withDirectRoute } from './direct-route.js';
 export {
   httpVariables,
   requireAllOrNone,
@@ -62,7 +63,7 @@ export {
   WORKSPACE_IGNORED,
 } from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
-export { noteInLog, requestIdOf, requestMetrics, requestSpans } from './http/request-observation.js';
+export { noteInLog, requestIdOf, requestMetrics, requestSpans, type Watcher } from './http/request-observation.js';
 export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
 export { pageRoute, pageSettingsRoute } from './http/web-page.js';
 export { type OperationSketch, openApiDocument } from './openapi/document.js';

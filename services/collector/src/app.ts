@@ -1,4 +1,5 @@
-/** The collector as an Express application. */
+/** The collector: an Express application, and before it the route that takes events. */
+import type { RequestListener } from 'node:http';
 import type { ApiKeyStore } from '@meterline/access';
 import {
   type ApplicationOptions,
@@ -11,8 +12,8 @@ import {
   type ReadinessCheck,
   readSmallBodies,
   type TokenVerifier,
+  withDirectRoute,
 } from '@meterline/api';
-import type { Express } from 'express';
 import { type EventsRouteDependencies, eventsRoute } from './events/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
@@ -27,14 +28,17 @@ export interface CollectorDependencies
   readonly checks: readonly ReadinessCheck[];
 }
 
-export function createApp(dependencies: CollectorDependencies): Express {
-  const authenticate = createAuthenticate(dependencies);
+const EVENTS = '/v0/accounts/:accountId/events';
+
+export function createApp(dependencies: CollectorDependencies): RequestListener {
+  const handle = eventsRoute({ ...dependencies, authenticate: createAuthenticate(dependencies) });
   const app = createApplication(dependencies);
   // Reads its body itself, once it knows whose it is.
-  app.route('/v0/accounts/:accountId/events').post(eventsRoute({ ...dependencies, authenticate }));
+  app.route(EVENTS).post((request, response) => handle(request, response, request.params.accountId));
   app.use(readSmallBodies());
-  app.route('/v0/accounts/:accountId/events').all(methodNotAllowed('POST'));
+  app.route(EVENTS).all(methodNotAllowed('POST'));
   addServiceRoutes(app, { ...dependencies, createDocument: createOpenApiDocument });
   addErrorAnswers(app, dependencies);
-  return app;
+  const target = /^\/v0\/accounts\/([A-Za-z0-9._~-]{1,256})\/events$/;
+  return withDirectRoute(app, dependencies, { method: 'POST', target, route: EVENTS, handle });
 }

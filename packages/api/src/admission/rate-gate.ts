@@ -2,9 +2,10 @@
  * Counts the requests of accounts and callers, and refuses those that are too many. Redis counts for all processes together;
  * while it does not answer, this process counts alone.
  */
+import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
+import { goneSignal } from '../http/client-gone.js';
 import { type ApiError, tooManyRequests } from '../http/errors.js';
 import { limitField, policyField, type RateStates } from './limits.js';
 import type { RefusalObserver } from './metrics.js';
@@ -27,6 +28,7 @@ const NOTHING_LEFT: RateState = { waitMs: 0, remaining: 0 };
 
 export class RateGate {
   readonly #options: RateGateOptions;
+  readonly #policy: string;
   readonly #local = new LocalRate();
   /** When callers that were refused may return. */
   readonly #refusedUntil = new LRUCache<string, number>({ max: MAX_CALLERS });
@@ -35,17 +37,17 @@ export class RateGate {
 
   constructor(options: RateGateOptions) {
     this.#options = options;
+    this.#policy = policyField(options.limits);
   }
 
   /**
    * Counts a request, and tells the client of its limits.
-   * @param signal aborted when the client is gone
    * @throws ApiError `too_many_requests`
    */
-  async pass(party: Party, response: Response, signal: AbortSignal): Promise<void> {
+  async pass(party: Party, response: ServerResponse): Promise<void> {
     const states = await this.ask(party, { counts: true, leases: false });
     this.tell(response, states);
-    if (isRefused(states)) throw await this.refusal(party, states, signal);
+    if (isRefused(states)) throw await this.refusal(party, states, goneSignal(response));
   }
 
   /** Of Redis, or while it does not answer of this process alone. */
@@ -68,9 +70,9 @@ export class RateGate {
     return { account, caller, lease: undefined };
   }
 
-  tell(response: Response, states: RateStates): void {
-    const { limits } = this.#options;
-    response.set({ 'RateLimit-Policy': policyField(limits), RateLimit: limitField(states, limits) });
+  tell(response: ServerResponse, states: RateStates): void {
+    response.setHeader('RateLimit-Policy', this.#policy);
+    response.setHeader('RateLimit', limitField(states, this.#options.limits));
   }
 
   /** @returns the error for a request that is refused, for one that came too early after a while */

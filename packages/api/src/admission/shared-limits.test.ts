@@ -56,6 +56,19 @@ describe('requests', () => {
     expect([refused.caller.waitMs, refused.account.waitMs > 0]).toEqual([0, true]);
   });
 
+  it('that come at the same time are counted each: the first pass, and the others learn how long to wait', async () => {
+    const limits = openProcess();
+    const [first, second, third, colleague] = await Promise.all([
+      ...Array.from({ length: 3 }, () => limits.enter(A, COUNT)),
+      limits.enter(COLLEAGUE, COUNT),
+    ]);
+    expect(first).toMatchObject({ caller: { waitMs: 0, remaining: 1 }, account: { waitMs: 0 } });
+    expect(second).toMatchObject({ caller: { waitMs: 0, remaining: 0 }, account: { waitMs: 0 } });
+    expect(third?.caller.waitMs).toBeGreaterThan(990_000);
+    // The refused one was counted nowhere.
+    expect(colleague).toMatchObject({ caller: { waitMs: 0 }, account: { waitMs: 0, remaining: 0 } });
+  });
+
   it('of a caller of the same name in another account are not counted', async () => {
     const limits = openProcess();
     for (let index = 0; index < 5; index += 1) await limits.enter(A, COUNT);

@@ -1,6 +1,6 @@
 /**
  * What all processes of a service together allow an account and a caller: requests per second, and statements at once. One script,
- * and one round trip, counts a request and leases its statement. A lease that is not renewed ends by itself, so a process
+ * and one round trip, counts a request and leases its statement, or counts several requests. A lease that is not renewed ends by itself, so a process
  * that was killed gives back what it had. All times are those of Redis. While it is away, a process counts requests alone.
  *
  * Requests per second with a burst follow the generic cell rate algorithm: a bucket that is filled steadily is one number,
@@ -10,7 +10,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Party } from './party.js';
+import { oncePerTurn } from '../once-per-turn.js';
+import { callerKey, type Party } from './party.js';
 
 export interface RateLimit {
   /** Requests in the long run. */
@@ -50,41 +51,48 @@ export const LEASE_MS = 10_000;
 
 /**
  * KEYS: rate of the account, rate of the caller, leases of the account, leases of the caller. ARGV: microseconds for each
- * request of the account and its burst, the same of the caller, whether to count, the lease's id or an empty text, the most
- * leases of account and caller, milliseconds of a lease. A refused request is counted nowhere. A thousandth
- * makes up for what is lost in doubles.
+ * request of the account and its burst, the same of the caller, how many requests to count, the lease's id or an empty text, the
+ * most leases of account and caller, milliseconds of a lease. As many of the requests are counted as there is room for; those that
+ * are refused are counted nowhere. Returns how long these wait, what is left after the others, the lease, and how many were counted.
+ * A thousandth makes up for what is lost in doubles.
  */
 const ENTER = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local function rate(key, interval, burst)
-  local full = math.max(now, tonumber(redis.call('GET', key) or now)) + interval
+local function rate(full, interval, burst)
   local wait = full - burst * interval - now
-  if wait > 0 then return full, math.ceil(wait / 1000), 0 end
-  return full, 0, math.floor((burst * interval - (full - now)) / interval + 0.001)
+  if wait > 0 then return math.ceil(wait / 1000), 0 end
+  return 0, math.floor((burst * interval - (full - now)) / interval + 0.001)
 end
-local waits, left = {0, 0}, {0, 0}
-if ARGV[5] == '1' then
-  local fulls = {}
+local fulls, waits, left, counted = {}, {0, 0}, {0, 0}, 0
+local wanted = tonumber(ARGV[5])
+while counted < wanted do
+  local next = {}
   for i = 1, 2 do
-    fulls[i], waits[i], left[i] = rate(KEYS[i], tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i]))
+    local interval = tonumber(ARGV[2 * i - 1])
+    next[i] = (fulls[i] or math.max(now, tonumber(redis.call('GET', KEYS[i]) or now))) + interval
+    waits[i], left[i] = rate(next[i], interval, tonumber(ARGV[2 * i]))
   end
-  if waits[1] > 0 or waits[2] > 0 then return {waits[1], waits[2], left[1], left[2], 0} end
+  if waits[1] > 0 or waits[2] > 0 then break end
+  fulls = next
+  counted = counted + 1
+end
+if counted > 0 then
   for i = 1, 2 do
     redis.call('SET', KEYS[i], string.format('%.0f', fulls[i]), 'PX', math.ceil((fulls[i] - now) / 1000))
   end
 end
-if ARGV[6] == '' then return {0, 0, left[1], left[2], 0} end
+if counted < wanted or ARGV[6] == '' then return {waits[1], waits[2], left[1], left[2], 0, counted} end
 local ms = math.floor(now / 1000)
 for i = 3, 4 do
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', ms)
-  if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[i + 4]) then return {0, 0, left[1], left[2], -1} end
+  if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[i + 4]) then return {0, 0, left[1], left[2], -1, counted} end
 end
 for i = 3, 4 do
   redis.call('ZADD', KEYS[i], ms + ARGV[9], ARGV[6])
   redis.call('PEXPIRE', KEYS[i], ARGV[9])
 end
-return {0, 0, left[1], left[2], 1}`;
+return {0, 0, left[1], left[2], 1, counted}`;
 
 /** KEYS: leases; ARGV: milliseconds of a lease, then the id of each key's lease. */
 const RENEW = `
@@ -108,13 +116,14 @@ function scriptOf(text: string): Script {
   return { text, hash: createHash('sha1').update(text).digest('hex') };
 }
 
-const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
+const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number(), z.number()]);
 
 export class SharedLimits {
   readonly #redis: Redis;
   readonly #prefix: string;
   readonly #limits: PartyLimits;
   readonly #held = new Set<Lease>();
+  readonly #counted = oncePerTurn(callerKey, (party: Party, requests) => this.#ask(party, requests, ''));
   #renewal: NodeJS.Timeout | undefined;
 
   constructor(redis: Redis, prefix: string, limits: PartyLimits) {
@@ -128,18 +137,10 @@ export class SharedLimits {
    * @throws when Redis does not answer or refuses
    */
   async enter(party: Party, { counts, leases }: { counts: boolean; leases: boolean }): Promise<SharedAnswer> {
-    const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
+    if (counts && !leases) return this.#count(party);
     const id = leases ? randomUUID() : '';
-    const reply = await this.#run(ENTER_SCRIPT, this.#keys(party), [
-      ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],
-      ...[counts ? 1 : 0, id, account, caller, LEASE_MS],
-    ]);
-    const [accountWait, callerWait, accountLeft, callerLeft, leased] = answer.parse(reply);
-    return {
-      account: { waitMs: accountWait, remaining: accountLeft },
-      caller: { waitMs: callerWait, remaining: callerLeft },
-      lease: leased === 0 ? undefined : leased < 0 ? 'busy' : this.#hold({ id, party }),
-    };
+    const { account, caller, leased } = await this.#ask(party, counts ? 1 : 0, id);
+    return { account, caller, lease: leased === 0 ? undefined : leased < 0 ? 'busy' : this.#hold({ id, party }) };
   }
 
   /** Ends a lease. Nobody waits for it, and one that Redis does not hear of ends by itself. */
@@ -147,6 +148,30 @@ export class SharedLimits {
     if (!this.#held.delete(lease)) return;
     if (this.#held.size === 0) this.#stopRenewing();
     for (const key of this.#keys(lease.party).slice(2)) this.#redis.zrem(key, lease.id).catch(() => undefined);
+  }
+
+  /** The party's requests of one turn of the event loop are counted together; the first of them pass if not all may. */
+  async #count(party: Party): Promise<SharedAnswer> {
+    const { outcome, place } = this.#counted(party);
+    const { account, caller, counted } = await outcome;
+    if (place >= counted) return { account, caller, lease: undefined };
+    const passed = ({ remaining }: RateState) => ({ waitMs: 0, remaining: remaining + counted - 1 - place });
+    return { account: passed(account), caller: passed(caller), lease: undefined };
+  }
+
+  async #ask(party: Party, requests: number, leaseId: string) {
+    const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
+    const reply = await this.#run(ENTER_SCRIPT, this.#keys(party), [
+      ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],
+      ...[requests, leaseId, account, caller, LEASE_MS],
+    ]);
+    const [accountWait, callerWait, accountLeft, callerLeft, leased, counted] = answer.parse(reply);
+    return {
+      account: { waitMs: accountWait, remaining: accountLeft },
+      caller: { waitMs: callerWait, remaining: callerLeft },
+      leased,
+      counted,
+    };
   }
 
   #hold(lease: Lease): Lease {

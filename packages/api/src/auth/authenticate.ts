@@ -7,6 +7,7 @@ import { ApiKeyExpired, type ApiKeyStore, parseToken, type Role } from '@meterli
 import type { Party } from '../admission/party.js';
 import { ApiError, accessDenied, insufficientScope, orAuthUnavailable, unauthorized } from '../http/errors.js';
 import { noteInLog } from '../http/request-observation.js';
+import { oncePerTurn } from '../once-per-turn.js';
 import { LastUses } from './last-uses.js';
 import type { TokenVerifier } from './token-verifier.js';
 
@@ -38,8 +39,14 @@ export interface Authorities {
 
 export function createAuthenticate(authorities: Authorities): Authenticate {
   const lastUses = new LastUses(authorities.keys);
+  // One look-up for all requests of one turn of the event loop that have the same token. It begins after the last of them came,
+  // so that each sees a revocation that was over before it.
+  const identified = oncePerTurn(
+    (token: string) => token,
+    (token) => identify(authorities, lastUses, token),
+  );
   return async (request) => {
-    const caller = await identify(authorities, lastUses, readBearerToken(request));
+    const caller = await identified(readBearerToken(request)).outcome;
     if (!caller) {
       throw unauthorized('The API key or token is unknown, revoked or expired; send a valid one.', { presented: true });
     }

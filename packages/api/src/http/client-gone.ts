@@ -1,5 +1,5 @@
 /** Clients that do not wait for their answer. */
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 
 /** The client closed the connection before it had its answer, so nobody reads one. */
 export class ClientGone extends Error {
@@ -11,7 +11,7 @@ export class ClientGone extends Error {
 }
 
 /** Aborted when the client closes the connection before it has its answer. */
-export function goneSignal(response: Response): AbortSignal {
+export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (response.closed) gone.abort(new ClientGone());
   response.once('close', () => {

@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { z } from 'zod';
 import { ClientGone } from './client-gone.js';
 import { ApiError, type ErrorCode, unknownPath } from './errors.js';
-import { requestIdOf } from './request-observation.js';
+import { noteFailure, requestIdOf } from './request-observation.js';
 
 export interface ErrorBody {
   readonly code: number;
@@ -40,7 +40,7 @@ export function answerError(metadataUrl: (request: Request) => string | undefine
     if (thrown instanceof ClientGone) return;
     const error = toApiError(thrown);
     // The request log writes it down together with the request it belongs to.
-    if (error.status >= 500) response.err = error;
+    if (error.status >= 500) noteFailure(request, error);
     if (response.headersSent) {
       request.socket.destroy();
       return;

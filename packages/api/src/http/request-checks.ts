@@ -1,7 +1,7 @@
 /** Checks of a request before its parameters are read: a readable target of bounded length, and a version that exists. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { API_VERSIONS, type ApiVersion, EARLIEST_API_VERSION, isApiVersion } from '@meterline/catalog';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { ApiError } from './errors.js';
 
 /**
@@ -37,9 +37,9 @@ export const checkRequestTarget: RequestHandler = (request, _response, next) => 
 };
 
 /** The query string as it was sent, without the question mark. */
-export function rawQuery({ originalUrl }: Pick<Request, 'originalUrl'>): string {
-  const mark = originalUrl.indexOf('?');
-  return mark < 0 ? '' : originalUrl.slice(mark + 1);
+export function rawQuery({ url = '' }: IncomingMessage): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? '' : url.slice(mark + 1);
 }
 
 export const VERSION_HEADER = 'Svc-Version';
@@ -48,7 +48,7 @@ export const VERSION_HEADER = 'Svc-Version';
  * The version that the request asks for, which the answer names. Source: the API specification, section "Versioning".
  * @throws ApiError `invalid_api_version`
  */
-export function applyVersion({ headers }: IncomingMessage, response: Response): ApiVersion {
+export function applyVersion({ headers }: IncomingMessage, response: ServerResponse): ApiVersion {
   const wanted = String(headers['svc-version'] ?? EARLIEST_API_VERSION);
   if (!isApiVersion(wanted)) {
     throw new ApiError(
@@ -57,7 +57,7 @@ export function applyVersion({ headers }: IncomingMessage, response: Response): 
       `${JSON.stringify(wanted)} is not a version of this API; the valid ones are ${API_VERSIONS.join(', ')}.`,
     );
   }
-  response.set(VERSION_HEADER, wanted);
+  response.setHeader(VERSION_HEADER, wanted);
   return wanted;
 }
 

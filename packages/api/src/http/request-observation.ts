@@ -11,18 +11,48 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { type HttpLogger, pinoHttp } from 'pino-http';
 import { Histogram, type Registry } from 'prom-client';
+import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
+import type { TrustProxy } from '../environment.js';
+import type { ApiError } from './errors.js';
+
+/** Sees a request first, and calls `next` without answering it. It knows nothing of Express, which not every request meets. */
+export type Watcher = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+
+/** What is known of a request when its answer ends. */
+interface RequestRecord {
+  readonly id: string;
+  readonly facts: LoggedFacts;
+  /** Of a request that Express does not route. */
+  route?: string;
+  failure?: ApiError;
+}
+
+interface LoggedFacts {
+  caller?: string;
+  account?: string;
+  /** Of the API key that was created. */
+  keyId?: string;
+}
+
+const records = new WeakMap<IncomingMessage, RequestRecord>();
+
+function recordOf(request: IncomingMessage): RequestRecord {
+  const known = records.get(request);
+  if (known) return known;
+  const record = { id: chooseRequestId(request), facts: {} };
+  records.set(request, record);
+  return record;
+}
 
 /** Clients may send any word as a method; the ones that no route has share one label. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS']);
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Comes before everything that may answer, so that it sees every answer. */
-export function requestMetrics(registry: Registry): RequestHandler {
+export function requestMetrics(registry: Registry): Watcher {
   const durations = new Histogram({
     name: 'meterline_http_request_duration_seconds',
     help: 'Requests by route, method and status, and how long they took; status aborted: the client went away first.',
@@ -39,10 +69,11 @@ export function requestMetrics(registry: Registry): RequestHandler {
   };
 }
 
-function metricLabels(request: Request, response: Response) {
+function metricLabels(request: IncomingMessage, response: ServerResponse) {
+  const { method = '' } = request;
   return {
     route: routeOf(request) ?? 'none',
-    method: METHODS.has(request.method) ? request.method : 'other',
+    method: METHODS.has(method) ? method : 'other',
     status: response.writableFinished ? String(response.statusCode) : 'aborted',
   };
 }
@@ -51,13 +82,14 @@ function metricLabels(request: Request, response: Response) {
  * A span for every request, below the caller's span if it sent one; the spans of its statements lie below it.
  * Source: OpenTelemetry semantic conventions, "HTTP server span". Never the query string: it may hold a cursor.
  */
-export function requestSpans(tracer: Tracer): RequestHandler {
+export function requestSpans(tracer: Tracer): Watcher {
   return (request, response, next) => {
+    const { method = '' } = request;
     const caller = propagation.extract(ROOT_CONTEXT, request.headers);
-    const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, caller);
+    const span = tracer.startSpan(method, { kind: SpanKind.SERVER }, caller);
     response.once('close', () => {
       const route = routeOf(request);
-      if (route) span.updateName(`${request.method} ${route}`);
+      if (route) span.updateName(`${method} ${route}`);
       span.setAttributes(spanAttributes(request, response, route));
       if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
@@ -66,68 +98,76 @@ export function requestSpans(tracer: Tracer): RequestHandler {
   };
 }
 
-function spanAttributes(request: Request, response: Response, route: string | undefined): Attributes {
+function spanAttributes(request: IncomingMessage, response: ServerResponse, route: string | undefined): Attributes {
   return {
-    'http.request.method': request.method,
+    'http.request.method': request.method ?? '',
     'http.response.status_code': response.statusCode,
     'meterline.request_id': requestIdOf(request),
     ...(route && { 'http.route': route }),
   };
 }
 
-const matched = z.object({ path: z.string() });
+const matched = z.object({ route: z.object({ path: z.string() }) });
 
 /**
  * The route of a request, as written in app.ts: `/v0/accounts/:accountId/metrics`. Undefined when no
  * route matches, or the request was answered before the routes.
  */
-function routeOf(request: Request): string | undefined {
-  return matched.safeParse(request.route).data?.path;
+function routeOf(request: IncomingMessage): string | undefined {
+  return recordOf(request).route ?? matched.safeParse(request).data?.route.path;
+}
+
+/** Names the route of a request that Express does not route, as Express would. */
+export function noteRoute(request: IncomingMessage, route: string): void {
+  recordOf(request).route = route;
 }
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
-
-const completion = z.object({ durationMs: z.number() });
 
 /**
  * One log line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string.
  * Caller, log and support identify a request by its id.
  */
-export function requestLog(logger: Logger): HttpLogger {
-  return pinoHttp({
-    logger,
-    genReqId: chooseRequestId,
-    // Errors are written by the logger's own serializer, as everywhere else.
-    wrapSerializers: false,
-    // The default would write the whole request for a logger that is never used.
-    serializers: { req: () => undefined },
-    // With both quiet, request.log is the logger of the line below: what a handler binds to it appears in that line.
-    quietReqLogger: true,
-    quietResLogger: true,
-    customAttributeKeys: { reqId: 'requestId', responseTime: 'durationMs' },
-    customLogLevel: (request, response, error) => {
-      if (error || response.statusCode >= 500) return 'error';
-      return HEALTH_PATHS.has(pathOf(request)) ? 'debug' : 'info';
-    },
-    customSuccessObject: (request, response, values: unknown) => ({
-      event: 'request',
-      ...line(request, response, values),
-    }),
-    customErrorObject: (request, response, err, values: unknown) => ({
-      ...line(request, response, values),
-      event: 'request_failed',
-      err,
-    }),
-    customErrorMessage: () => 'request failed',
-  });
+export function requestLog(log: Logger, trustProxy: TrustProxy): Watcher {
+  const isTrusted = proxyTrust(trustProxy);
+  return (request, response, next) => {
+    const started = Date.now();
+    const path = shortened(pathOf(request));
+    // Not known any more when the client is gone.
+    const address: string | undefined = proxyAddr(request, isTrusted);
+    const remoteAddress = address && shortened(address);
+    response.once('close', () => {
+      const { id: requestId, facts, failure } = recordOf(request);
+      const { statusCode: status } = response;
+      const durationMs = Date.now() - started;
+      const line = { requestId, ...facts, remoteAddress, method: request.method, path, status, durationMs };
+      if (failure || status >= 500) {
+        log.error({ event: 'request_failed', ...line, err: failure }, 'request failed');
+        return;
+      }
+      const message = response.writableFinished ? 'request completed' : 'request aborted';
+      log[HEALTH_PATHS.has(path) ? 'debug' : 'info']({ event: 'request', ...line }, message);
+    });
+    next();
+  };
+}
+
+/** As Express reads its setting "trust proxy": through how many proxies, or through which ones, the caller is looked for. */
+function proxyTrust(trustProxy: TrustProxy): (address: string, hop: number) => boolean {
+  return typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : proxyAddr.compile(trustProxy || []);
 }
 
 /** Adds to the request's line who the caller is, which account was asked for, or which API key was created. */
-export function noteInLog(
-  request: IncomingMessage,
-  facts: { caller?: string; account?: string; keyId?: string },
-): void {
-  request.log.setBindings(Object.fromEntries(Object.entries(facts).map(([name, text]) => [name, shortened(text)])));
+export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
+  const { facts: known } = recordOf(request);
+  if (facts.caller !== undefined) known.caller = shortened(facts.caller);
+  if (facts.account !== undefined) known.account = shortened(facts.account);
+  if (facts.keyId !== undefined) known.keyId = shortened(facts.keyId);
+}
+
+/** The request's line then says that it has failed, and why. */
+export function noteFailure(request: IncomingMessage, failure: ApiError): void {
+  recordOf(request).failure = failure;
 }
 
 /** Characters of a text that the client has chosen. A name has 256 code points at most. */
@@ -137,20 +177,10 @@ function shortened(text: string): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }
 
-function line(request: IncomingMessage & { ip?: string }, response: ServerResponse, values: unknown) {
-  return {
-    // Express looks through as many proxies as TRUST_PROXY says.
-    remoteAddress: request.ip && shortened(request.ip),
-    method: request.method,
-    path: shortened(pathOf(request)),
-    status: response.statusCode,
-    durationMs: completion.parse(values).durationMs,
-  };
-}
-
-/** Express rewrites `url` while it routes; `originalUrl` stays. The query string may hold a cursor. */
-function pathOf(request: IncomingMessage & { originalUrl?: string }): string {
-  return (request.originalUrl ?? request.url ?? '').split('?', 1)[0] ?? '';
+/** The query string may hold a cursor. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? url : url.slice(0, mark);
 }
 
 /** 1 to 128 visible ASCII characters; anything else could forge log lines or headers. */
@@ -161,7 +191,7 @@ function chooseRequestId(request: IncomingMessage): string {
   return typeof sent === 'string' && SANE.test(sent) ? sent : randomUUID();
 }
 
-/** The id that {@link chooseRequestId} chose when the request came in. */
+/** Sent by the caller, or chosen when the request came in. */
 export function requestIdOf(request: IncomingMessage): string {
-  return String(request.id);
+  return recordOf(request).id;
 }

@@ -5,7 +5,7 @@ import { ZSTDDecoder } from 'zstddec';
 import { bodyTooLarge, MAX_BODY_BYTES, malformedBody, unsupported } from './limits.js';
 
 const ENCODINGS = ['gzip', 'zstd', 'identity'] as const;
-type Encoding = (typeof ENCODINGS)[number];
+export type Encoding = (typeof ENCODINGS)[number];
 
 const zstd = new ZSTDDecoder();
 

@@ -1,9 +1,10 @@
 /** POST /v0/accounts/{accountId}/events */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
+  type AccountHandler,
   type Authenticate,
   applyVersion,
   errorBody,
-  goneSignal,
   onAnswerEnd,
   orUnavailable,
   QueryParameters,
@@ -13,15 +14,14 @@ import {
   requireEmitter,
 } from '@meterline/api';
 import type { PriceBook } from '@meterline/catalog';
-import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
 import { answerOf, noEventAccepted, queueUnavailable } from './answer.js';
 import { readBody } from './body.js';
 import { checkEvents } from './check.js';
-import { decodeBody, encodingOf, textOf } from './decoding.js';
-import { formatOf, readEvents } from './formats.js';
+import { decodeBody, type Encoding, encodingOf, textOf } from './decoding.js';
+import { type Format, formatOf, readEvents } from './formats.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
@@ -32,6 +32,13 @@ export interface EventsRouteDependencies {
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
   readonly store: (events: readonly unknown[], bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
+}
+
+/** What a request says of its body. */
+interface Sent {
+  readonly account: string;
+  readonly encoding: Encoding;
+  readonly format: Format;
 }
 
 /** The query parameters of the operation. */
@@ -45,28 +52,33 @@ export const EVENTS_PARAMETERS = {
  * Crash order: the events are durable in the queue, then the client is told so. A crash before the answer leaves events that
  * the client sends again, with the same ids: they count once.
  */
-export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
+export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandler {
   const { authenticate, book, bytes, clock, gate, metrics, store } = dependencies;
-  return async (request, response) => {
-    const { accountId } = request.params;
+
+  /** A function of its own, so that body and events are not in memory any more while the accepted ones are being written. */
+  async function read(request: IncomingMessage, holding: Holding, { account, encoding, format }: Sent) {
+    const body = decodeBody(await readBody(request, holding), encoding);
+    // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
+    holding.resize(body.length);
+    const found = readEvents(textOf(body), format, account, request.headers);
+    return { ...checkEvents(found, { account, book, now: clock().getTime() }), bytes: body.length };
+  }
+
+  return async (request, response, account) => {
     const caller = await authenticate(request);
     applyVersion(request, response);
-    requireEmitter(caller, accountId);
-    await gate.pass({ account: accountId, caller: caller.id }, response, goneSignal(response));
+    requireEmitter(caller, account);
+    await gate.pass({ account, caller: caller.id }, response);
     const isTrial = parseQuery(rawQuery(request));
     const format = formatOf(request.headers);
     const encoding = encodingOf(request.headers['content-encoding']);
 
-    const holding = bytes.open(accountId);
+    const holding = bytes.open(account);
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
-      const body = decodeBody(await readBody(request, holding), encoding);
-      // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
-      holding.resize(body.length);
-      const found = readEvents(textOf(body), format, accountId, request.headers);
-      const { accepted, results } = checkEvents(found, { account: accountId, book, now: clock().getTime() });
+      const { accepted, results, bytes: size } = await read(request, holding, { format, encoding, account });
       if (accepted.length > 0 && !isTrial) {
-        await orUnavailable(store(accepted, body.length), queueUnavailable);
+        await orUnavailable(store(accepted, size), queueUnavailable);
       }
       metrics.checked(results, isTrial);
       sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
@@ -79,6 +91,7 @@ export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandl
 
 /** @returns whether nothing is to be kept */
 function parseQuery(rawQuery: string): boolean {
+  if (rawQuery === '') return false;
   const parameters = new QueryParameters(rawQuery, { names: Object.keys(EVENTS_PARAMETERS) });
   const validate = parameters.optional('validate', EVENTS_PARAMETERS.validate);
   if (!parameters.areValid) throw parameters.refusal();
@@ -86,14 +99,18 @@ function parseQuery(rawQuery: string): boolean {
 }
 
 function sendAnswer(
-  request: Request,
-  response: Response,
+  request: IncomingMessage,
+  response: ServerResponse,
   holding: Holding,
   status: 200 | 202 | 400,
   answer: ReturnType<typeof answerOf>,
 ): void {
   const error = status === 400 ? errorBody(noEventAccepted(), requestIdOf(request)) : undefined;
-  const json = Buffer.from(JSON.stringify({ ...error, ...answer }));
-  holding.become(json.length);
-  response.status(status).type('json').send(json);
+  const json = JSON.stringify({ ...error, ...answer });
+  const bytes = Buffer.byteLength(json);
+  holding.become(bytes);
+  response.statusCode = status;
+  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', bytes);
+  // As a text it goes to the system in one piece with the headers.
+  response.end(json);
 }

@@ -1,0 +1,32 @@
+/** What every request gets, whether or not Express answers it: those who watch it, and the headers of its answer. */
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { TrustProxy } from '../environment.js';
+import { requestLog, type Watcher } from './request-observation.js';
+
+export interface Observation {
+  readonly log: Logger;
+  /** They see every request first and do not answer it: metrics, traces. */
+  readonly watchers: readonly Watcher[];
+  readonly trustProxy: TrustProxy;
+}
+
+/** The log comes first: it sees every answer. */
+export function watchersOf({ log, trustProxy, watchers }: Observation): readonly Watcher[] {
+  return [requestLog(log, trustProxy), ...watchers];
+}
+
+/** Of every answer, besides its request id. Those of helmet do not depend on the request, so it is asked once. */
+export function baseHeaders(): Map<string, string> {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  // TLS ends in front of this service; only the proxy there knows whether http must become https.
+  helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } })(
+    response.req,
+    response,
+    () => undefined,
+  );
+  response.setHeader('Cache-Control', 'private, no-store');
+  return new Map(Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)]));
+}
