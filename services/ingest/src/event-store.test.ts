@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
-import { createWarehouse, type Warehouse } from '@meterline/warehouse';
+import { createWarehouse, setRetentionBound, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
@@ -33,7 +33,7 @@ function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
 }
 
 /** A job with one event for each usage; a negative usage is refused at intake. */
-function intake(id: string, usages: readonly number[]): Intake {
+function intake(id: string, usages: readonly number[], timestamp = '2026-01-01T00:00:00Z'): Intake {
   const events = usages.map((usage, position) => ({
     eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
     accountId: 'acme',
@@ -42,7 +42,7 @@ function intake(id: string, usages: readonly number[]): Intake {
     resourceName: 'builder',
     billingDimension: 'sandbox_compute_runtime_gbs',
     usage,
-    timestamp: '2026-01-01T00:00:00Z',
+    timestamp,
   }));
   const now = Date.UTC(2026, 5, 1);
   return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
@@ -83,6 +83,29 @@ describe('EventStore', () => {
       '3:1:refused_by_storage',
     ]);
     expect(lines).toMatchObject([{ event: 'refused_by_storage', events: 4 }]);
+  });
+
+  it('refuses what it has stored if its month is being dropped, but not what is refused already', async () => {
+    await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
+    await setRetentionBound(database.warehouse, 'dropping', Date.UTC(2026, 1));
+    const store = openStore(database.warehouse, new AbortController().signal);
+    await store.store([intake('1', [1, 500, -1]), intake('2', [2], '2026-02-01T00:00:00Z')]);
+    expect(await rejections()).toEqual(['1:0:too_old', '1:1:refused_by_storage', '1:2:invalid_usage']);
+    expect(await usages()).toEqual([1, 2]);
+  });
+
+  it('waits when it cannot know which months are being dropped', async () => {
+    await execute(database.warehouse, 'RENAME TABLE retention_bounds TO elsewhere');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    let isStored = false;
+    const stored = store.store([intake('1', [1])]).then(() => {
+      isStored = true;
+    });
+    await outage();
+    expect(isStored).toBe(false);
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO retention_bounds');
+    await stored;
+    expect(await rejections()).toEqual([]);
   });
 
   it('waits for a table that is away, and refuses nothing for it', async () => {

@@ -1,7 +1,7 @@
 import { counted, END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, formatCount, printResult, usageError } from '../command.js';
+import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson } from '../flags.js';
 import { withProgress } from '../output/progress.js';
@@ -51,13 +51,17 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
       (onProgress) => auditCells({ warehouse, accountId: account, window, repair, signal, onProgress }),
     ),
   );
-  const { days, differences, stillDifferent } = found;
+  const { days, comparedFrom, differences, stillDifferent } = found;
   const result = {
     days,
+    ...(comparedFrom !== undefined && { comparedFrom: formatTimestamp(comparedFrom) }),
     differences: differences.map(describe),
     ...(repair && { stillDifferent: stillDifferent.map(describe) }),
   };
   printResult(context, json, result, report(found, repair));
+  if (comparedFrom !== undefined) {
+    say(context, `What is before ${formatTimestamp(comparedFrom)} was not compared: its events have been dropped.`);
+  }
   if (signal.aborted) throw new CommandError('interrupted before the end of the window');
   if (repair && stillDifferent.length > 0) throw new CommandError('some cells could not be repaired');
   if (!repair && differences.length > 0) {

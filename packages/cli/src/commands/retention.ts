@@ -63,10 +63,8 @@ export function addCommand(program: Command, context: CommandContext): void {
         'be closed, nor can one that is not sealed.',
     )
     .option('--before <month>', 'the first month that stays open, such as 2025-01', monthOf)
-    .option(
-      '--months <n>',
-      'so many whole months before this one stay open (else RETENTION_MONTHS)',
-      (text) => wholeNumber(text, 1, MAX_MONTHS),
+    .option('--months <n>', 'so many whole months before this one stay open (else RETENTION_MONTHS)', (text) =>
+      wholeNumber(text, 1, MAX_MONTHS),
     );
   withChange(close).action((flags: CloseFlags) => runClose(context, flags));
 
@@ -151,7 +149,12 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     const question = `Refuse events before ${nameOf(before)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
     await closeMonths(warehouse, before, now);
-    printResult(context, flags.json, result, `Months before ${nameOf(before)} are closed. Every worker knows within seconds.`);
+    printResult(
+      context,
+      flags.json,
+      result,
+      `Months before ${nameOf(before)} are closed. Every worker knows within seconds.`,
+    );
   });
 }
 

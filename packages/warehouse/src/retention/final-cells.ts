@@ -22,7 +22,9 @@ export async function makeDayFinal(warehouse: Warehouse, { startTime: from, endT
 /** Copies, because a version cannot be changed in place. A merge drops the cells that were copied. */
 async function makeHoursFinal(warehouse: Warehouse, from: EpochMs, to: EpochMs): Promise<void> {
   const table = CELL_TABLE.hourly;
-  const copied = CELL_COLUMNS.map((column) => (column === 'version' ? `bitOr(${table}.version, ${FINAL_VERSION})` : column));
+  const copied = CELL_COLUMNS.map((column) =>
+    column === 'version' ? `bitOr(${table}.version, ${FINAL_VERSION})` : column,
+  );
   await warehouse.run({
     name: 'make_hours_final',
     query: `
