@@ -1,4 +1,4 @@
-/** For tests: runs the statements of two actors in every possible order. An actor stops before each statement. */
+/** For tests: runs the statements of several actors in every possible order. An actor stops before each statement. */
 import type { Statement, Warehouse } from '@meterline/warehouse';
 
 type Pause = (name: string) => Promise<void>;
@@ -79,7 +79,7 @@ export function pausing(
   };
 }
 
-/** Whose turn it was, in order: 0 or 1. */
+/** Whose turn it was, in order: indices of actors. */
 export type Order = readonly number[];
 
 export interface Move {
@@ -90,30 +90,35 @@ export interface Move {
 }
 
 /**
- * Runs every order of the statements of two actors, with at most so many changes from one to the other. An actor that has
- * ended gets no more turns, so all orders differ. A fault between two actors mostly needs few changes: each stops at the
+ * Runs every order of the statements of some actors, with at most so many changes from one to another. An actor that has
+ * ended gets no more turns, so all orders differ. A fault between actors mostly needs few changes: each stops at the
  * wrong moment once or twice. (Musuvathi and Qadeer,
  * "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", 2007.)
  *
- * @param play starts two new actors, calls `next` until both have ended, and then checks the result
+ * @param count how many actors there are
+ * @param play starts new actors, calls `next` until all have ended, and then checks the result
  * @returns how many orders were run
  */
 export async function playOrders(
+  count: number,
   changes: number,
-  play: (next: (actors: readonly [Actor, Actor]) => Promise<Move | undefined>, order: Order) => Promise<void>,
+  play: (next: (actors: readonly Actor[]) => Promise<Move | undefined>, order: Order) => Promise<void>,
 ): Promise<number> {
-  const beginnings: Order[] = [[0], [1]];
+  const beginnings: Order[] = Array.from({ length: count }, (_, actor) => [actor]);
   let played = 0;
   for (let beginning = beginnings.pop(); beginning; beginning = beginnings.pop()) {
     const given = beginning;
     const order: number[] = [];
     await play(async (actors) => {
-      const turn = given[order.length] ?? turnAfter(order, actors);
+      const open = actors.flatMap(({ hasEnded }, actor) => (hasEnded ? [] : [actor]));
+      const turn = given[order.length] ?? turnAfter(order, open);
       if (turn === undefined) return undefined;
-      // One change to the other actor, and one back, because this actor has not ended.
-      const other = 1 - turn;
-      if (order.length >= given.length && order.at(-1) === turn && !actors[other]?.hasEnded) {
-        if (changesOf(order) + 2 <= changes) beginnings.push([...order, other]);
+      if (order.length >= given.length) {
+        for (const other of open) {
+          // After this turn each of those that are open has at least one more.
+          const needed = changesOf([...order, other]) + open.length - 1;
+          if (other !== turn && needed <= changes) beginnings.push([...order, other]);
+        }
       }
       order.push(turn);
       const statement = (await actors[turn]?.advance()) ?? '';
@@ -125,9 +130,8 @@ export async function playOrders(
 }
 
 /** The same actor goes on as long as it can. */
-function turnAfter(order: Order, actors: readonly [Actor, Actor]): number | undefined {
-  const last = order.at(-1) ?? 0;
-  return [last, 1 - last].find((turn) => actors[turn]?.hasEnded === false);
+function turnAfter(order: Order, open: readonly number[]): number | undefined {
+  return open.find((actor) => actor === order.at(-1)) ?? open[0];
 }
 
 function changesOf(order: Order): number {

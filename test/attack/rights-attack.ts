@@ -90,7 +90,7 @@ function argumentsFor(keys: readonly string[]): string[][] {
 type Right = 'read' | 'insert' | 'delete';
 type Rights = Readonly<Record<Right, readonly string[]>>;
 
-const CELLS = ['usage_hourly', 'usage_daily'];
+const CELLS = ['usage_hourly', 'usage_daily', 'stale_hours'];
 const OF_ACCOUNTS = ['usage_events', ...CELLS];
 /** What clickhouse/users.xml says, in other words. Everything else must be refused. */
 const RIGHTS: Readonly<Record<'ingest' | 'query' | 'operator' | 'migrate', Rights>> = {

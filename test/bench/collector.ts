@@ -1,4 +1,8 @@
-/** What the collector takes over HTTP, durably, next to a producer that adds the same events with BullMQ's own `addBulk`. */
+/**
+ * What the collector takes over HTTP, durably: requests of many events next to a producer that adds the same events with BullMQ's own
+ * `addBulk`; requests of one event, which are gathered into jobs, next to a collector that writes a job for each of them. A
+ * producer's `addBulk` of one is told beside: it has no HTTP, no key and no limits.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Bench } from './bench.js';
@@ -23,9 +27,8 @@ interface Case {
   readonly wanted: number;
 }
 
-const SINGLE: Case = { eventsPerRequest: 1, requests: 6_000, bulk: 1, wanted: 3 };
 const CASES: readonly Case[] = [
-  SINGLE,
+  { eventsPerRequest: 1, requests: 6_000, bulk: 1, wanted: 3 },
   { eventsPerRequest: 100, requests: 600, bulk: 10, wanted: 0.5 },
   { eventsPerRequest: 5_000, requests: 16, bulk: 1, wanted: 0.5 },
 ];
@@ -37,40 +40,39 @@ export const collector: Bench = {
     const queue = site.queue(PREFIX);
     const direct = site.queue(DIRECT_PREFIX);
     const figures: Figure[] = [];
-    // One job for each request.
-    const aloneRates = await site.withCollector({ QUEUE_PREFIX: PREFIX, COLLECTOR_HOLD_MS: '0' }, ({ url }) =>
-      measure(() => requestRate(SINGLE, { url, key, queue })),
+    const ungathered = { QUEUE_PREFIX: PREFIX, COLLECTOR_HOLD_MS: '0' };
+    await site.withCollector({ QUEUE_PREFIX: PREFIX }, ({ pid, url }) =>
+      site.withCollector(ungathered, async (alone) => {
+        for (const item of CASES) {
+          const { eventsPerRequest, wanted } = item;
+          const latencies: number[] = [];
+          const spent = new ProcessorTimes({ 'the collector': pid });
+          const take = () => requestRate(item, { url, key, queue, latencies, spent });
+          const add = () => addRate(item, direct);
+          const isOne = eventsPerRequest === 1;
+          const takeAlone = () => requestRate(item, { url: alone.url, key, queue });
+          const [rates, peerRates] = await measureInTurn(take, isOne ? takeAlone : add);
+          const value = median(rates);
+          const peer = median(peerRates);
+          figures.push({
+            bench: 'collector',
+            what: `requests of ${eventsPerRequest}`,
+            value,
+            unit: 'events/s',
+            runs: rates,
+            beside: [
+              { what: isOne ? 'a job for each request' : 'the same with addBulk', value: peer, unit: 'events/s' },
+              ...(isOne
+                ? [{ what: 'addBulk of one', value: median(await measure(add)), unit: 'events/s' } as const]
+                : []),
+              { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
+            ],
+            reach: atLeast(value / peer, wanted),
+          });
+          figures.push(...spent.figures('collector', `a request of ${eventsPerRequest}`));
+        }
+      }),
     );
-    await site.withCollector({ QUEUE_PREFIX: PREFIX }, async ({ pid, url }) => {
-      for (const item of CASES) {
-        const { eventsPerRequest, wanted } = item;
-        const latencies: number[] = [];
-        const spent = new ProcessorTimes({ 'the collector': pid });
-        const [rates, directRates] = await measureInTurn(
-          () => requestRate(item, { url, key, queue, latencies, spent }),
-          () => addRate(item, direct),
-        );
-        const value = median(rates);
-        const peer = median(directRates);
-        const isOne = eventsPerRequest === 1;
-        figures.push({
-          bench: 'collector',
-          what: `requests of ${eventsPerRequest}`,
-          value,
-          unit: 'events/s',
-          runs: rates,
-          beside: [
-            { what: isOne ? 'a job for each event' : 'the same with addBulk', value: peer, unit: 'events/s' },
-            ...(isOne
-              ? [{ what: 'a job for each request', value: median(aloneRates), unit: 'events/s' } as const]
-              : []),
-            { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
-          ],
-          reach: atLeast(value / peer, wanted),
-        });
-        figures.push(...spent.figures('collector', `a request of ${eventsPerRequest}`));
-      }
-    });
     return figures;
   },
 };

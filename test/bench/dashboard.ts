@@ -1,5 +1,5 @@
 /** A dashboard's requests to the API, compared with three other ways to answer them in the same run. */
-import { NOTHING_SEALED, readMetrics, type Warehouse } from '@meterline/warehouse';
+import { NO_CELLS, readMetrics, type Warehouse } from '@meterline/warehouse';
 import type { Bench, BenchContext } from './bench.js';
 import { LARGE_ACCOUNT, loadCorpus, settle } from './corpus.js';
 import { atLeast, type Figure, median, type Peer } from './figure.js';
@@ -129,6 +129,6 @@ async function decimalPeer(clickhouse: BareClickHouse, question: Question): Prom
 async function askTruth(warehouse: Warehouse, { window, resolution, groupBy }: Question): Promise<number> {
   const started = performance.now();
   const question = { accountId: LARGE_ACCOUNT, window, resolution, groupBy, filters: {}, limit: 100 };
-  await readMetrics(warehouse, { ...question, sealed: NOTHING_SEALED });
+  await readMetrics(warehouse, { ...question, cells: NO_CELLS });
   return performance.now() - started;
 }

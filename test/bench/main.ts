@@ -15,6 +15,7 @@ import { freshness } from './freshness.js';
 import { growth } from './growth.js';
 import { ingestBatches } from './ingest-batches.js';
 import { ingestSingles } from './ingest-singles.js';
+import { late } from './late.js';
 import { load } from './load.js';
 import { describeMachine } from './machine.js';
 import { neighbours } from './neighbours.js';
@@ -34,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   freshness,
   pages,
   recompute,
+  late,
   sealing,
   growth,
   dashboard,

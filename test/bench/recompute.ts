@@ -1,6 +1,8 @@
-/** The cost of a late event in sealed hours: the cells of its hour and its day are recomputed. */
+/** The repair of a late event in a sealed hour: the cells of its hour and its day are recomputed. */
+import { randomUUID } from 'node:crypto';
 import { type EpochMs, formatTimestamp, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { repairCells, sealNext, type Warehouse } from '@meterline/warehouse';
+import { EventRows, markStaleHours, Names, repairNext, sealNext, type Warehouse } from '@meterline/warehouse';
+import { pricedEvent } from '../priced-event.js';
 import { execute } from '../stack.js';
 import type { Bench } from './bench.js';
 import { CORPUS_START } from './corpus.js';
@@ -55,7 +57,12 @@ function accountOf(groups: number): string {
 
 async function recomputed(site: Site, warehouse: Warehouse, url: string, groups: number): Promise<Figure> {
   const accountId = accountOf(groups);
-  const runs = await measure(() => timed(() => repairCells(warehouse, [{ accountId, timestamp: HOUR }])));
+  const writer = randomUUID();
+  const marked = [EventRows.of([pricedEvent({ accountId, timestamp: HOUR })], new Names())];
+  const runs = await measure(async () => {
+    await markStaleHours(warehouse, writer, marked);
+    return timed(() => repairNext(warehouse, writer));
+  });
   const key = await site.createKey(accountId, 'bench-recompute');
   const http = new HttpClient();
   const ask = (groupBy: readonly ['resource_uuid'] | readonly []) => async () => {

@@ -1,7 +1,13 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
 import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
 import { createRedis, SharedLimits, startServer } from '@meterline/api';
-import { Admission, type AdmissionLimits, createApp, createSealReader, type QueryDependencies } from '@meterline/query';
+import {
+  Admission,
+  type AdmissionLimits,
+  createApp,
+  createCellsReader,
+  type QueryDependencies,
+} from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
 import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
@@ -58,7 +64,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
-    readSealed: createSealReader(warehouse, () => clock.now),
+    readCells: createCellsReader(warehouse, () => clock.now),
     maxStoredGroups: 100_000,
     admission: new Admission({ limits: NO_LIMITS, shared: new SharedLimits(redis, prefix, NO_LIMITS), warehouse }),
     maxUnsentBytes: 64 * 1024 * 1024,

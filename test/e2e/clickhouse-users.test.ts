@@ -223,6 +223,7 @@ describe('with the schema that migrate has made', () => {
     'SELECT * FROM settled_rejections',
   ];
   const SEAL = "INSERT INTO rollup_seals (grain) VALUES ('hourly')";
+  const MARK = "INSERT INTO stale_hours (account_id, sign) VALUES ('x', 1)";
   const ANSWER = "INSERT INTO stored_answers (account_id) VALUES ('x')";
   const STATEMENTS_OF_OTHERS = 'SELECT query FROM system.processes';
 
@@ -239,7 +240,7 @@ describe('with the schema that migrate has made', () => {
     {
       user: 'query',
       forbidden: [
-        ...[...OUTSIDE, ...SCHEMA, RECORD, ...DELETIONS, ...REFUSALS, EVENT, SEAL],
+        ...[...OUTSIDE, ...SCHEMA, RECORD, ...DELETIONS, ...REFUSALS, EVENT, SEAL, MARK],
         'SELECT Settings FROM system.processes',
         'TRUNCATE TABLE stored_answers',
         "DELETE FROM stored_answers WHERE account_id = 'x'",
@@ -256,7 +257,7 @@ describe('with the schema that migrate has made', () => {
     {
       user: 'migrate',
       forbidden: [
-        ...[...OUTSIDE, ...DELETIONS, ...REFUSALS, EVENT, SEAL, ANSWER, STATEMENTS_OF_OTHERS],
+        ...[...OUTSIDE, ...DELETIONS, ...REFUSALS, EVENT, SEAL, MARK, ANSWER, STATEMENTS_OF_OTHERS],
         'SELECT * FROM usage_events',
         'SELECT * FROM usage_hourly',
         'SELECT * FROM stored_answers',

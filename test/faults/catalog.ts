@@ -4,6 +4,7 @@ import { diskFull } from './disk-fault.js';
 import type { Fault } from './fault.js';
 import { twoAtOnce } from './pair-fault.js';
 import { redisFull, redisKilled, redisUnreachable } from './redis-faults.js';
+import { repairerStopped } from './repairer-fault.js';
 import { sealerFrozen } from './sealer-fault.js';
 import { canMountSmallDisk } from './small-disk.js';
 import { everythingTerminated } from './termination.js';
@@ -15,6 +16,7 @@ const ALL_FAULTS: readonly Fault[] = [
   workerOfTwoKilled,
   workerFrozen,
   sealerFrozen,
+  repairerStopped,
   clickhouseKilled,
   clickhouseHangs,
   clickhouseCuts,

@@ -1,7 +1,9 @@
 /** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
-import { MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
+import { END_OF_TIME, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
+import { auditCells } from '@meterline/operations/audit';
 import { createWarehouse } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
+import { openWriters, repairAll } from '../late-events.js';
 import type { ServiceEnvironment } from '../services.js';
 import { type Asker, compareAccepted } from './accepted-events.js';
 import type { Fault } from './fault.js';
@@ -99,7 +101,9 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
         await warehouse.close();
       }
     };
-    const verdict = merge(await recheck(), { lost: [], doubled: [], complaints });
+    const asLeft = await recheck();
+    complaints.push(...(await auditRepaired(site, accountId)));
+    const verdict = merge(asLeft, { lost: [], doubled: [], complaints });
     const events = stream.identities + stream.refused.length;
     return { result: { fault: fault.name, seed, events, stuck, recoveryMs, ...verdict }, recheck };
   } finally {
@@ -108,6 +112,21 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     // All of them, whichever fails: a connection that stays open tries again for ever, and the process never ends.
     const ends = await Promise.allSettled([workers.kill(workers.running), producer.disconnect(), queue.disconnect()]);
     for (const end of ends) if (end.status === 'rejected') console.error(`${fault.name}, seed ${seed}:`, end.reason);
+  }
+}
+
+/** Repairs what the workers have left, and compares all sealed cells with their events. @returns what differs */
+async function auditRepaired(site: Site, accountId: string): Promise<string[]> {
+  const warehouse = createWarehouse(site.database);
+  const { signal } = new AbortController();
+  try {
+    for (const writer of await openWriters(warehouse)) await repairAll(warehouse, writer);
+    const window = { startTime: 0, endTime: END_OF_TIME };
+    const audit = { warehouse, accountId, window, repair: false, signal, onProgress: () => undefined };
+    const { differences } = await auditCells(audit);
+    return differences.map((difference) => `a cell differs from its events: ${JSON.stringify(difference)}`);
+  } finally {
+    await warehouse.close();
   }
 }
 

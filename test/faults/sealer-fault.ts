@@ -1,6 +1,4 @@
 /** A worker that seals stops in the middle of it, for longer than its lock lasts in some rounds. */
-import { createWarehouse, type Warehouse } from '@meterline/warehouse';
-import { select } from '../stack.js';
 import type { Fault } from './fault.js';
 import type { LinkTreatment } from './tcp-proxy.js';
 import { holdsWithin, pause } from './waiting.js';
@@ -20,22 +18,14 @@ export const sealerFrozen: Fault = {
   weight: 8,
   strike: async ({ site, workers, stream, random, brief, signal, complain }) => {
     const direct = { CLICKHOUSE_URL: site.database.url };
-    const warehouse = createWarehouse(site.database);
     try {
       await workers.kill(workers.running);
       await workers.start(1, { ...direct, SEAL_EVERY_MS: '0' });
       site.clickhouseLink.treat(HELD);
       // All of the stream is due, so that there is something to seal.
       const SEAL_DELAY_MS = String(Date.now() - Date.parse(stream.window.endTime));
-      const [sealer] = await workers.start(1, { SEAL_DELAY_MS });
-      const isBetween = await holdsWithin(SEALING_WITHIN_MS, signal, async () => {
-        if (site.clickhouseLink.strikes === 0) return false;
-        if (await isSealing(warehouse)) return true;
-        // It was no sealing, but the repair of a cell.
-        site.clickhouseLink.treat({ kind: 'pass' });
-        site.clickhouseLink.treat(HELD);
-        return false;
-      });
+      const [sealer] = await workers.start(1, { SEAL_DELAY_MS, REPAIR_EVERY_MS: '0' });
+      const isBetween = await holdsWithin(SEALING_WITHIN_MS, signal, () => site.clickhouseLink.strikes > 0);
       if (!sealer || !isBetween) return complain('no worker was stopped in the middle of sealing');
       process.kill(sealer.pid, 'SIGSTOP');
       try {
@@ -47,16 +37,6 @@ export const sealerFrozen: Fault = {
       }
     } finally {
       site.clickhouseLink.treat({ kind: 'pass' });
-      await warehouse.close();
     }
   },
 };
-
-/** Whether a sealer has begun hours or days that it has not published yet. */
-async function isSealing(warehouse: Warehouse): Promise<boolean> {
-  const rows = await select<{ open: string }>(
-    warehouse,
-    'SELECT toString(count()) AS open FROM (SELECT grain, max(sealing_until) AS begun, max(sealed_until) AS done FROM rollup_seals GROUP BY grain) WHERE begun > done',
-  );
-  return rows.some(({ open }) => open !== '0');
-}

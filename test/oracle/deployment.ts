@@ -19,7 +19,7 @@ export interface Deployment {
   deliver(data: readonly unknown[]): Promise<string[]>;
   /** Stops the worker, if one runs, and starts another with this price book. */
   startWorker(book: OraclePriceBook): Promise<void>;
-  /** The database, for tests that seal: the worker does not seal. */
+  /** The database, for tests that seal and repair: the worker does neither. */
   readonly warehouse: Warehouse;
   /** Returns a reader with keys for the account, an admin's and a member's. */
   customer(accountId: string): Promise<Customer>;
@@ -80,7 +80,13 @@ export async function deploy(): Promise<Deployment> {
     startWorker: async (book) => {
       await worker?.stop();
       await writeFile(bookFile, JSON.stringify(book));
-      worker = await startIngest({ ...env, PRICE_BOOK: bookFile, INGEST_FLUSH_MS: '25', SEAL_EVERY_MS: '0' });
+      worker = await startIngest({
+        ...env,
+        PRICE_BOOK: bookFile,
+        INGEST_FLUSH_MS: '25',
+        SEAL_EVERY_MS: '0',
+        REPAIR_EVERY_MS: '0',
+      });
     },
 
     customer: async (accountId) => {

@@ -1,6 +1,6 @@
 /**
  * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every answer with the
- * oracle's: answered from sealed cells and from events alone, while sealers run and die and late events arrive.
+ * oracle's: answered from sealed cells and from events alone, while sealers and repairers run and die and late events arrive.
  * For more cases, another seed, or one failing case: `npm run test:oracle -- --long --seed N --path P`.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -11,6 +11,7 @@ import { type History, history, roundsOf, type Sketch } from './histories.js';
 import { Oracle, type OraclePriceBook } from './model.js';
 import { trickyBook } from './price-book.js';
 import { type Question, questionDraft, toQuestion } from './questions.js';
+import { RandomRepairs } from './random-repairs.js';
 import { RandomSealing } from './random-sealing.js';
 
 const CASES = Number(process.env.ORACLE_CASES ?? 200);
@@ -33,9 +34,11 @@ jest.setTimeout(CASES * 3_000 + 600_000);
 let deployment: Deployment;
 let ownPrices: string[];
 let sealing: RandomSealing;
+let repairs: RandomRepairs;
 beforeAll(async () => {
   deployment = await deploy();
   sealing = new RandomSealing(deployment.warehouse, SEED, ROUNDS * CASES);
+  repairs = new RandomRepairs(deployment.warehouse, SEED);
   ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
   await deployment.startWorker(trickyBook(ownPrices));
 });
@@ -103,6 +106,7 @@ async function compare(past: History, questions: readonly Question[]): Promise<v
     await send(jobs, worlds);
     worlds = worlds.flatMap((world) => world.worlds(accountId));
     await sealing.advance();
+    await repairs.advance();
     for (const question of asked) {
       const { fromCells, fromEvents } = await customer.ask(question);
       expect({ question, fromCells }).toEqual({ question, fromCells: fromEvents });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { pausing } from '../interleaving.js';
 import { distance, SCENES } from './scenes.js';
 
-/** What a killed sealer leaves behind: nothing, a watermark that repairs respect, or cells that no reader uses yet. */
+/** What a killed sealer leaves behind: nothing, a watermark that marks respect, or cells that no reader uses yet. */
 const CALLS_OF_A_STEP = 3;
 
 export class RandomSealing {
@@ -30,21 +30,27 @@ export class RandomSealing {
     this.#passed += 1;
     const isPassed = Math.floor((this.#passed / this.#rounds) * this.#moments.length);
     const due = this.#moments[Math.min(isPassed, this.#moments.length - 1)] ?? 0;
-    if (this.#passed % 2 === 0) await breakOff(this.#warehouse, due, this.#passed % CALLS_OF_A_STEP);
+    if (this.#passed % 2 === 0) {
+      await breakOff(this.#warehouse, this.#passed % CALLS_OF_A_STEP, (mortal) => sealNext(mortal, due));
+    }
     while (await sealNext(this.#warehouse, due));
   }
 }
 
-/** Runs a step that is killed after a number of writing calls. */
-async function breakOff(warehouse: Warehouse, due: number, calls: number): Promise<void> {
+/** Runs a step of a process that is killed after a number of writing calls. */
+export async function breakOff(
+  warehouse: Warehouse,
+  calls: number,
+  step: (mortal: Warehouse) => Promise<unknown>,
+): Promise<void> {
   let made = 0;
-  const died = new Error('the sealer was killed');
+  const died = new Error('the process was killed');
   const mortal = pausing(warehouse, async () => {
     made += 1;
     if (made > calls) throw died;
   }, ['run']);
   try {
-    await sealNext(mortal, due);
+    await step(mortal);
   } catch (error) {
     if (error !== died) throw error;
   }

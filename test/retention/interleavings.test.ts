@@ -13,6 +13,7 @@ import {
   insertUsageEvents,
   readMetrics,
   readRetentionBounds,
+  readStaleHours,
   readWatermarks,
   sealNext,
   setRetentionBound,
@@ -24,6 +25,7 @@ import { EventStore } from '../../services/ingest/src/event-store.js';
 import { Pricer } from '../../services/ingest/src/intake.js';
 import { createIngestMetrics } from '../../services/ingest/src/metrics.js';
 import { Actor, pausing, playOrders } from '../interleaving.js';
+import { WRITER } from '../late-events.js';
 import { pricedEvent } from '../priced-event.js';
 import { createTestDatabase, select, type TestDatabase } from '../stack.js';
 
@@ -77,6 +79,7 @@ function worker(job: string, timestamp: number): Actor {
   return new Actor(async (pause) => {
     const store = new EventStore({
       warehouse: pausing(warehouse, pause),
+      writer: WRITER,
       log: pino({ enabled: false }),
       signal: new AbortController().signal,
       metrics: createIngestMetrics(new Registry()),
@@ -106,11 +109,15 @@ function dropper(): Actor {
 /** The usage of a month, hour by hour and from its days, as the API reads them. */
 async function answers(month: number): Promise<string[]> {
   const { hourly, daily } = await readWatermarks(warehouse);
-  const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
-  const question = { accountId: 'acme', filters: {}, limit: 9, groupBy: ['workspace'] as const, sealed };
-  const found = (['hourly', 'daily'] as const).map((resolution) =>
-    readMetrics(warehouse, { ...question, resolution, window: { startTime: month, endTime: month + 2 * MS_PER_DAY } }),
-  );
+  const window = { startTime: month, endTime: month + 2 * MS_PER_DAY };
+  const [{ droppedBefore }, stale] = await Promise.all([
+    readRetentionBounds(warehouse),
+    readStaleHours(warehouse, 'acme', window),
+  ]);
+  const staleHours = stale.filter((hour) => hour >= droppedBefore);
+  const cells = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours };
+  const question = { accountId: 'acme', filters: {}, limit: 9, groupBy: ['workspace'] as const, window, cells };
+  const found = (['hourly', 'daily'] as const).map((resolution) => readMetrics(warehouse, { ...question, resolution }));
   return (await Promise.all(found)).map(({ totals }) => totals.usage);
 }
 
@@ -128,7 +135,7 @@ it(
     const outcomes = new Map<string, number>();
     const pausePoints = new Set<string>();
     let month = 0;
-    const played = await playOrders(CHANGES, async (next, order) => {
+    const played = await playOrders(2, CHANGES, async (next, order) => {
       const [start, end] = [Date.UTC(1970, month), Date.UTC(1970, month + 1)];
       const job = `${month}`;
       month += 1;

@@ -1,15 +1,9 @@
 /** Auditing cells that were damaged in every way that one could think of. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { END_OF_TIME } from '@meterline/catalog';
-import {
-  insertUsageEvents,
-  type PricedEvent,
-  readMetrics,
-  readWatermarks,
-  repairCells,
-  sealNext,
-} from '@meterline/warehouse';
+import { type PricedEvent, type ReadableCells, readMetrics, readWatermarks, sealNext } from '@meterline/warehouse';
 import { event } from '../../../test/contract/fixture.js';
+import { repairAll, storeEvents } from '../../../test/late-events.js';
 import { createTestDatabase, execute, type TestDatabase } from '../../../test/stack.js';
 import { auditCells } from './audit.js';
 
@@ -34,8 +28,8 @@ afterAll(() => database.drop());
 
 /** As a worker does it. */
 async function store(events: readonly PricedEvent[]): Promise<void> {
-  await insertUsageEvents(database.warehouse, events);
-  await repairCells(database.warehouse, events);
+  await storeEvents(database.warehouse, events);
+  await repairAll(database.warehouse);
 }
 
 /** Of every account and all time. */
@@ -63,23 +57,23 @@ async function answers(accountId: string) {
   const { hourly, daily } = await readWatermarks(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
   const question = { accountId, window, filters: {}, limit: 100 } as const;
-  const ask = async (sealed?: { hourly: number; daily: number }) => [
+  const ask = async (cells?: ReadableCells) => [
     await readMetrics(database.warehouse, {
       ...question,
       resolution: 'hourly',
       groupBy: ['workspace'],
-      ...(sealed && { sealed }),
+      ...(cells && { cells }),
     }),
     await readMetrics(database.warehouse, {
       ...question,
       resolution: 'daily',
       groupBy: ['resource_uuid'],
-      ...(sealed && { sealed }),
+      ...(cells && { cells }),
     }),
   ];
   // Cells do not tell which blocks their events came from.
   const truth = (await ask()).map((answer) => ({ ...answer, mark: { ...answer.mark, newest_block: '0' } }));
-  return { cells: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil }), truth };
+  return { cells: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours: [] }), truth };
 }
 
 describe('an audit', () => {
@@ -112,6 +106,21 @@ describe('an audit', () => {
     expect(new Set(differences.map((each) => each.part))).toEqual(new Set(parts));
     expect((await audit({ repair: true })).stillDifferent).toEqual([]);
     const { cells, truth } = await answers('acme');
+    expect(cells).toEqual(truth);
+  });
+
+  it('leaves out cells whose hours are stale, which no question reads, and finds what is wrong beside them', async () => {
+    await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
+    expect((await audit({ repair: true })).differences).toEqual([]);
+    await damage(
+      "ALTER TABLE usage_hourly UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`) WHERE account_id = 'globex'",
+    );
+    const { differences } = await audit({ repair: false });
+    const day = Date.UTC(2025, 9, 1);
+    expect(differences.map(({ grain, bucket }) => [grain, (bucket - day) / 3_600_000])).toEqual([['hourly', 29]]);
+    await repairAll(database.warehouse);
+    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+    const { cells, truth } = await answers('globex');
     expect(cells).toEqual(truth);
   });
 

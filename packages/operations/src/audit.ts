@@ -1,12 +1,17 @@
-/** Compares the sealed cells of a window with the events they come from, a day at a time, and repairs what differs. */
+/**
+ * Compares the sealed cells of a window with the events they come from, a day at a time, and repairs what differs. Cells that
+ * no question reads, because their hours are marked as stale, are left out: a worker repairs them.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, MS_PER_DAY, type Window } from '@meterline/catalog';
 import {
   type AuditScope,
+  type Cell,
   type CellDifference,
   GRAIN_MS,
   GRAINS,
   type Grain,
+  readAllStaleHours,
   readAuditDays,
   readCellDifferences,
   readRetentionBounds,
@@ -16,7 +21,7 @@ import {
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
 
-/** A worker that stores late events repairs their cells within moments; a difference that outlasts these is one. */
+/** A worker that stores late events marks their hours within moments; a difference that outlasts these is one. */
 const RECHECKS = 3;
 const RECHECK_MS = 500;
 
@@ -27,6 +32,8 @@ export interface AuditOptions {
   readonly window: Window;
   /** Replace the cells that differ. */
   readonly repair: boolean;
+  /** Compare cells of stale hours, too: nobody will read these from the events any more. */
+  readonly includesStale?: boolean;
   /** Ends the audit between two days. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
@@ -106,16 +113,26 @@ async function repairDay(
 }
 
 async function compareDay(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
-  const { warehouse, accountId, window } = options;
+  const { warehouse, accountId, window, includesStale = false } = options;
   const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
   const found: CellDifference[] = [];
+  const stale = includesStale ? [] : await readAllStaleHours(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
   for (const grain of GRAINS) {
+    const isRead = isReadFrom(grain, stale);
     const scope: AuditScope = { accountId, window: wholeBuckets(ofDay, grain, sealed[grain]) };
     if (scope.window.startTime < scope.window.endTime) {
-      found.push(...(await readCellDifferences(warehouse, grain, scope)));
+      found.push(...(await readCellDifferences(warehouse, grain, scope)).filter(isRead));
     }
   }
   return found;
+}
+
+/** Whether questions read a cell of this grain: not if its hour is stale, or an hour of its day. */
+function isReadFrom(grain: Grain, stale: readonly Cell[]): (cell: Cell) => boolean {
+  const length = GRAIN_MS[grain];
+  const nameOf = ({ accountId, bucket }: Cell) => `${bucket - (bucket % length)} ${accountId}`;
+  const unread = new Set(stale.map(nameOf));
+  return (cell) => !unread.has(nameOf(cell));
 }
 
 /** The sealed buckets that lie in the window whole. */

@@ -1,8 +1,9 @@
 /** Re-pricing that dies after each of its steps, on a real ClickHouse. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
-import { insertUsageEvents, repairCells, sealNext } from '@meterline/warehouse';
+import { sealNext } from '@meterline/warehouse';
 import { event } from '../../../test/contract/fixture.js';
+import { repairAll, storeEvents } from '../../../test/late-events.js';
 import { createTestDatabase, type TestDatabase, uniquePrefix } from '../../../test/stack.js';
 import { auditCells } from './audit.js';
 import { CostChanges, reprice } from './repricing.js';
@@ -30,9 +31,9 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     const accountId = uniquePrefix();
     const at = (n: number) => `2025-10-0${1 + (n % 2)}T0${n}:00:00Z`;
     const events = Array.from({ length: EVENTS }, (_, n) => event({ accountId, at: at(n), usage: '2', cost: '7' }));
-    await insertUsageEvents(database.warehouse, events);
+    await storeEvents(database.warehouse, events);
+    await repairAll(database.warehouse);
     while (await sealNext(database.warehouse, WINDOW.endTime));
-    await repairCells(database.warehouse, events);
     const scope = { accountId, window: WINDOW };
     const run = async (onProgress: () => void) => {
       const changes = new CostChanges();

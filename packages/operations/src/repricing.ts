@@ -1,4 +1,5 @@
 /** Gives the events of an account the cost they have under another price book. */
+import { randomUUID } from 'node:crypto';
 import {
   BILLING_DIMENSIONS,
   type BillingDimension,
@@ -7,14 +8,15 @@ import {
   formatScaled,
   formatTimestamp,
   MAX_REVISION,
-  MS_PER_DAY,
-  MS_PER_HOUR,
   type PriceBook,
 } from '@meterline/catalog';
 import {
   checkPriceBook,
   type EventKey,
+  EventRows,
   insertUsageEvents,
+  markStaleHours,
+  Names,
   PriceBookConflictError,
   type PricedEvent,
   type RepricingScope,
@@ -23,8 +25,7 @@ import {
   readRepricingStep,
   readRetentionBounds,
   registerPriceBook,
-  repairCells,
-  type Stored,
+  repairNext,
   type Warehouse,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
@@ -43,12 +44,12 @@ export interface RepricingOptions {
 }
 
 /**
- * Crash order: a step is read, then inserted as one block; the sealed cells of a day are recomputed when the steps have
- * left it. A crash leaves whole steps done, the one under way done or not, and the cells of a day perhaps without them.
- * Running it again reads the same events, leaves those that have their new cost already, and recomputes the cells of all:
- * an event that has its new cost does not prove that its cell has it too. A revision that a producer sends between reading
- * and inserting wins, because it is compared before the price revision. It has the price of the worker's book, and so has
- * an event that arrives when the steps have passed its place.
+ * Crash order: a step is read, then inserted as one block, then its sealed hours are marked as stale; when all steps are done,
+ * the cells of marked hours are recomputed. A crash leaves whole steps done, the one under way done or not, and then perhaps
+ * not marked; marks that are left are repaired by a worker. Running it again reads the same events, leaves those that have
+ * their new cost already, and marks the hours of all: an event that has its new cost does not prove that its hour was marked.
+ * A revision that a producer sends between reading and inserting wins, because it is compared before the price revision. It
+ * has the price of the worker's book, and so has an event that arrives when the steps have passed its place.
  * @param changes what has changed so far, also when this rejects
  * @throws OperationError when the window reaches into closed months, or the book lacks a price for an event, before anything is
  * written, or when its version is in use with other prices
@@ -63,7 +64,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   // Only now, so that a book that lacks a price can be fixed and used under the same version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
-  const repairs = new DailyRepairs(warehouse);
+  const writer = randomUUID();
   let done = 0;
   onProgress(done, total);
   let last: PricedEvent | undefined;
@@ -74,14 +75,16 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
       await insertUsageEvents(warehouse, repriced);
       // Read after the insert, as a worker does.
       await requireOpen(options, 'droppingBefore');
-      await repairs.add(events);
+      // All of them: an event that has its new cost already need not have been marked.
+      await markStaleHours(warehouse, writer, [EventRows.of(events, new Names())]);
     }
     last = events.at(-1);
     done += events.length;
     isMore = events.length === step;
     onProgress(done, total);
   }
-  await repairs.finish();
+  if (dryRun) return;
+  while ((await repairNext(warehouse, writer)).marks > 0);
 }
 
 /** @throws OperationError when the window begins before this bound */
@@ -142,36 +145,6 @@ export function requirePrice(
     `the price book has no price for ${dimension} at ${formatTimestamp(timestamp)}, the time of event ${eventId}; ` +
       'add an earlier price to the book, or begin later with --from',
   );
-}
-
-/** Recomputes sealed cells a day at a time: each hour once and the day once, however many steps a day takes. */
-class DailyRepairs {
-  readonly #warehouse: Warehouse;
-  /** One event for each hour, all of one day. */
-  #hours = new Map<number, Stored>();
-
-  constructor(warehouse: Warehouse) {
-    this.#warehouse = warehouse;
-  }
-
-  /** @param events that are durable, in the order of their hours. Resolves when the cells of earlier days are durable. */
-  async add(events: readonly Stored[]): Promise<void> {
-    for (const event of events) {
-      const [earlier] = this.#hours.values();
-      if (earlier && dayOf(earlier) !== dayOf(event)) await this.finish();
-      this.#hours.set(Math.floor(event.timestamp / MS_PER_HOUR), event);
-    }
-  }
-
-  /** Resolves when the cells of every event are durable. */
-  async finish(): Promise<void> {
-    await repairCells(this.#warehouse, [...this.#hours.values()]);
-    this.#hours.clear();
-  }
-}
-
-function dayOf({ timestamp }: Stored): number {
-  return Math.floor(timestamp / MS_PER_DAY);
 }
 
 /** USD scaled by 10^12. */

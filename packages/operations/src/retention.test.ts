@@ -8,12 +8,12 @@ import {
   readMetrics,
   readRetentionBounds,
   readWatermarks,
-  repairCells,
   type Statement,
   sealNext,
   setRetentionBound,
   type Warehouse,
 } from '@meterline/warehouse';
+import { repairAll, storeEvents } from '../../../test/late-events.js';
 import { pricedEvent } from '../../../test/priced-event.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { auditCells } from './audit.js';
@@ -56,13 +56,13 @@ function options(changes: Partial<DropOptions> = {}): DropOptions {
 /** What every account is told of whole hours and days, from cells. */
 async function answers() {
   const { hourly, daily } = await readWatermarks(warehouse);
-  const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
+  const cells = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours: [] };
   const questions = ACCOUNTS.flatMap((accountId) => [
     { accountId, resolution: 'hourly' as const, groupBy: ['workspace'] as const },
     { accountId, resolution: 'monthly' as const, groupBy: ['resource_name', 'resource_uuid'] as const },
   ]);
   const found = questions.map((question) =>
-    readMetrics(warehouse, { ...question, window: WINDOW, filters: {}, limit: 100, sealed }),
+    readMetrics(warehouse, { ...question, window: WINDOW, filters: {}, limit: 100, cells }),
   );
   return Promise.all(found);
 }
@@ -76,7 +76,7 @@ async function storeLate(events: readonly PricedEvent[]): Promise<readonly Price
   await insertUsageEvents(warehouse, events);
   const { droppingBefore } = await readRetentionBounds(warehouse);
   const accepted = events.filter(({ timestamp }) => timestamp >= droppingBefore);
-  await repairCells(warehouse, accepted);
+  await storeEvents(warehouse, accepted);
   return accepted;
 }
 
@@ -177,6 +177,14 @@ describe('dropping the events of closed months', () => {
     expect(first?.groups.map(({ values }) => values.workspace)).toContain('stored');
   });
 
+  it('counts an event whose hour is marked as stale and not repaired', async () => {
+    await storeEvents(warehouse, [pricedEvent({ timestamp: OCTOBER, workspace: 'marked' })]);
+    await closeMonths(warehouse, NOVEMBER, NOW);
+    await dropClosedMonths(options());
+    const [first] = await answers();
+    expect(first?.groups.map(({ values }) => values.workspace)).toContain('marked');
+  });
+
   it.each(LAST_RUNS)('is finished by the next call, wherever it dies (its last statement runs: %s)', async (runs) => {
     const before = await answers();
     await closeMonths(warehouse, DECEMBER, NOW);
@@ -215,7 +223,8 @@ describe('final cells', () => {
     const late = Array.from({ length: 3 }, () => pricedEvent({ timestamp: OCTOBER + 1, revision: 65_535 }));
     expect(await storeLate(late)).toEqual([]);
     // A worker that had read the bounds before all this, and goes on.
-    await repairCells(warehouse, late);
+    await storeEvents(warehouse, late);
+    await repairAll(warehouse);
     // Watermarks that were set back.
     await execute(warehouse, 'TRUNCATE TABLE rollup_seals');
     while (await sealNext(warehouse, SEALED_UNTIL));

@@ -150,10 +150,13 @@ export async function rehearseDrop(options: Omit<DropOptions, 'onDropped'>): Pro
   return closed;
 }
 
-/** @throws OperationError when cells differ from their events, after a repair if it is wanted */
+/**
+ * A comparison that repairs is the last one: it includes the cells of stale hours, whose marks nobody heeds afterwards.
+ * @throws OperationError when cells differ from their events, after a repair if it is wanted
+ */
 async function compare(options: Omit<DropOptions, 'onDropped'>, window: Window, repair: boolean): Promise<void> {
   const { warehouse, signal, onProgress, recheckMs } = options;
-  const audit = { warehouse, accountId: undefined, window, repair, signal, onProgress };
+  const audit = { warehouse, accountId: undefined, window, repair, includesStale: repair, signal, onProgress };
   const found = await auditCells(recheckMs === undefined ? audit : { ...audit, recheckMs });
   const different = repair ? found.stillDifferent : found.differences;
   if (different.length === 0) return;

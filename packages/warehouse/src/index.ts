@@ -16,7 +16,7 @@ export {
   isStatementLimit,
 } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
-export { EventRows, hoursOf, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
+export { EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
 export { Names } from './events/names.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';
@@ -73,11 +73,13 @@ export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingSt
 export { type RetentionBounds, readRetentionBounds, setRetentionBound } from './retention/bounds.js';
 export { makeDayFinal } from './retention/final-cells.js';
 export { dropEvents, type EventMonth, readEventMonths } from './retention/months.js';
-export { GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
-export { repairCells, type Stored } from './rollups/repair.js';
+export { type AccountHours, type Cell, GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
+export { markStaleHours, type OpenMarks, readAllStaleHours, readOpenMarks, readStaleHours } from './rollups/marks.js';
+export { REPAIR_LIMITS, type Repaired, type RepairLimits, repairNext } from './rollups/repair.js';
 export { sealNext } from './rollups/sealing.js';
 export {
-  NOTHING_SEALED,
+  NO_CELLS,
+  type ReadableCells,
   raiseWatermarks,
   readWatermarks,
   type SealedUntil,

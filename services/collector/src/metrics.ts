@@ -41,10 +41,12 @@ export function createEventMetrics(registry: Registry): EventMetrics {
   return {
     checked: (results, isTrial) => {
       if (isTrial) return;
+      let kept = 0;
       for (const result of results) {
-        if (result.status === 'accepted') accepted.inc();
+        if (result.status === 'accepted') kept += 1;
         else refused.inc({ reason: result.reason });
       }
+      accepted.inc(kept);
     },
     write: (events) => {
       const end = writes.startTimer();

@@ -28,6 +28,8 @@ const environment = z.object({
   SEAL_DELAY_MS: wholeNumberVariable(0, MAX_SEAL_DELAY_MS).default(300_000),
   /** How often to look for hours that are due; 0: this process seals nothing, others do. */
   SEAL_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(60_000),
+  /** How often to look for hours whose cells late events have made stale; 0: this process repairs nothing, others do. */
+  REPAIR_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(1_000),
   /** How long SIGTERM may take; container runtimes kill after 10 s. */
   SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
   ADMIN_PORT: adminPortVariable,

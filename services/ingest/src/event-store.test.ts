@@ -5,6 +5,7 @@ import { noTracing } from '@meterline/service/tracing';
 import { createWarehouse, setRetentionBound, type Warehouse } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
+import { WRITER } from '../../../test/late-events.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/stack.js';
 import { EventStore } from './event-store.js';
 import { type Intake, Pricer } from './intake.js';
@@ -29,7 +30,7 @@ afterEach(() => database.drop());
 
 function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
   const metrics = createIngestMetrics(new Registry());
-  return new EventStore({ warehouse, log, signal, metrics, tracer: noTracing().tracer });
+  return new EventStore({ warehouse, writer: WRITER, log, signal, metrics, tracer: noTracing().tracer });
 }
 
 /** A job with one event for each usage; a negative usage is refused at intake. */

@@ -1,9 +1,8 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
-  GRAINS,
-  hoursOf,
   isContentError,
+  markStaleHours,
   type PayloadPart,
   type PreparedInsert,
   preparePayloadPart,
@@ -11,7 +10,6 @@ import {
   prepareUsageEvents,
   type RejectedEvent,
   readRetentionBounds,
-  repairCells,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
@@ -32,6 +30,8 @@ interface Attempts {
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
+  /** By which this process marks stale hours, a UUID. */
+  readonly writer: string;
   readonly log: Logger;
   /** Ends the retries; what is not durable by then stays in the queue. */
   readonly signal: AbortSignal;
@@ -54,8 +54,8 @@ export class EventStore {
   }
 
   /**
-   * Resolves when every row of the batch is durable and every sealed cell that one of its events belongs to holds that
-   * event. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
+   * Resolves when every row of the batch is durable and every sealed hour that one of its events belongs to is marked as
+   * stale. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
    * runs all steps again; docs/guarantees.md cites the numbers.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
@@ -77,10 +77,10 @@ export class EventStore {
       await this.#keepRefusedByStorage(refused);
       const { accepted, tooOld } = await this.#refuseTooOld(parts, refused);
 
-      // 4. The watermarks are read, and the cells below them recomputed, hours before days. A failure before step 5 leaves
-      //    some cells with the new events and some without. The redelivery recomputes all of them again. The watermarks
-      //    must be read after step 2: see repairCells().
-      await this.#repairCells(accepted);
+      // 4. The watermarks are read, and the hours below them marked as stale: queries answer these from the events. A failure
+      //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
+      //    be read after step 2: see marks.ts.
+      await this.#markStaleHours(accepted);
 
       // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rowsOf(parts) - refused.length - tooOld.length, [...rejected, ...refused, ...tooOld]);
@@ -171,16 +171,16 @@ export class EventStore {
     return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
   }
 
-  /** Recomputes the sealed cells that the events belong to. */
-  async #repairCells(parts: readonly Part[]): Promise<void> {
+  /** Marks the sealed hours that the events belong to. */
+  async #markStaleHours(parts: readonly Part[]): Promise<void> {
     if (parts.length === 0) return;
-    const { warehouse, metrics } = this.#options;
-    const events = hoursOf(parts.map(({ accepted }) => accepted));
-    const repaired = await this.#retried(() => repairCells(warehouse, events), {
+    const { warehouse, writer, metrics } = this.#options;
+    const events = parts.map(({ accepted }) => accepted);
+    const marked = await this.#retried(() => markStaleHours(warehouse, writer, events), {
       isWorthwhile: () => true,
-      onFailure: () => metrics.cellRepairRetries.inc(),
+      onFailure: () => metrics.markRetries.inc(),
     });
-    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
+    metrics.hoursMarked.inc(marked);
   }
 
   #count(accepted: number, rejected: readonly RejectedEvent[]): void {

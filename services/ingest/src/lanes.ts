@@ -1,8 +1,8 @@
 /**
  * Two lanes to ClickHouse, each with one insert in flight, so that late events do not hold up current ones.
  *
- * An insert makes a part in each month that it has rows of, and a late event has its cells recomputed before it is
- * acknowledged: a job of 5,000 events over all months since 1970 takes half a minute. So late rows are cut into slices by
+ * An insert makes a part in each month that it has rows of, each with an fsync: a job of 5,000 events over all months since
+ * 1970 takes many seconds. So late rows are cut into slices by
  * month, an insert of theirs has a few months only, and several late jobs take turns, a month each. A job is stored when all
  * its slices are; each goes through all steps of `store()`.
  */

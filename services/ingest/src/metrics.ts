@@ -62,10 +62,31 @@ export function createIngestMetrics(registry: Registry) {
       'Cells of sealed hours and days recomputed because an event arrived late, by grain.',
       'grain',
     ),
-    cellRepairRetries: counter(
-      'meterline_cell_repair_retries_total',
-      'Recomputations of cells that failed and were tried again.',
+    hoursMarked: counter(
+      'meterline_hours_marked_total',
+      'Sealed hours marked as stale because an event arrived late, each of each account.',
     ),
+    markRetries: counter('meterline_mark_retries_total', 'Marks of stale hours that failed and were tried again.'),
+    repairFailures: counter(
+      'meterline_repair_failures_total',
+      'Steps of repairing cells that failed; their hours are read from the events until a later one succeeds.',
+    ),
+    repairDuration: new Histogram({
+      name: 'meterline_repair_duration_seconds',
+      help: 'How long one step of repairing cells took.',
+      buckets: SEAL_BUCKETS,
+      registers,
+    }),
+    staleHours: new Gauge({
+      name: 'meterline_stale_hours',
+      help: 'Hours marked as stale and not repaired yet, by any process, when this one last looked; once for each mark.',
+      registers,
+    }),
+    oldestMark: new Gauge({
+      name: 'meterline_oldest_stale_hour_seconds',
+      help: 'For how long the oldest of them had been marked; 0 when there were none.',
+      registers,
+    }),
     boundRetries: counter(
       'meterline_retention_bound_retries_total',
       'Readings of the bound of months that are being dropped that failed and were tried again.',

@@ -1,6 +1,6 @@
 /**
  * Seals past hours and days. Every ingest process can. A job scheduler in Redis wakes one of them at a time, and two at
- * once would do no harm: see sealing.ts and repair.ts in packages/warehouse.
+ * once would do no harm: see sealing.ts and marks.ts in packages/warehouse.
  *
  * A sealer is `idle`, `sealing` while it seals what is due, and in the end `stopped`. It seals nothing twice at once, and
  * nothing after it has stopped; both are checked at run time.
@@ -30,7 +30,7 @@ export interface SealerOptions {
   readonly prefix: string;
   /** How often to look for an hour that is due. */
   readonly everyMs: number;
-  /** How long after its end an hour is sealed. Events later than that are exact too, but cost a recomputed cell. */
+  /** How long after its end an hour is sealed. Events later than that are exact too, but cost a mark and a recomputed cell. */
   readonly delayMs: number;
   readonly rescheduleMs?: number;
   /** Its statements may take minutes: one hour is the least that is sealed at a time, however many events it has. */

@@ -1,4 +1,5 @@
 /** Connects to everything that ingest needs, then takes jobs. */
+import { randomUUID } from 'node:crypto';
 import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
 import {
   abortable,
@@ -23,14 +24,15 @@ import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
+import { Repairer } from './repairer.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
 const INSERT_TIMEOUT_MS = 60_000;
-/** Nobody waits for a step of sealing. One that is given up would start again from the beginning, and never end. */
-const SEALING_TIMEOUT_MS = 900_000;
+/** Nobody waits for a step of sealing or repairing. One that is given up would start again from the beginning, and never end. */
+const RECOMPUTING_TIMEOUT_MS = 900_000;
 /** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
 const EXECUTION_MARGIN_MS = 5_000;
 /** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
@@ -57,7 +59,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   });
 
   const giveUp = new AbortController();
-  const store = new EventStore({ warehouse, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
+  const writer = randomUUID();
+  const store = new EventStore({ warehouse, writer, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
   const lanes = new Lanes({
     sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
@@ -79,20 +82,24 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     telemetry: tracing.queueTelemetry,
     log,
   });
-  const sealingWarehouse = openWarehouse(SEALING_TIMEOUT_MS);
+  const recomputing = openWarehouse(RECOMPUTING_TIMEOUT_MS);
   const openSealer = () =>
     new Sealer({
       connection: new QueueConnection({ ...queueOptions, readsUsageJobs: false }),
       prefix: env.QUEUE_PREFIX,
       everyMs: env.SEAL_EVERY_MS,
       delayMs: env.SEAL_DELAY_MS,
-      warehouse: sealingWarehouse,
+      warehouse: recomputing,
       metrics,
       log,
     });
   const sealer = env.SEAL_EVERY_MS > 0 ? openSealer() : undefined;
+  const openRepairer = () =>
+    new Repairer({ writer, everyMs: env.REPAIR_EVERY_MS, warehouse: recomputing, metrics, log });
+  const repairer = env.REPAIR_EVERY_MS > 0 ? openRepairer() : undefined;
   const admin = await openAdminPort(env, { registry, worker, store, lanes }, log);
   await sealer?.run();
+  repairer?.run();
   worker.run();
   log.info(
     { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
@@ -106,7 +113,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
-        await abortable(Promise.all([worker.close(), sealer?.close()]), deadline);
+        await abortable(Promise.all([worker.close(), sealer?.close(), repairer?.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
@@ -119,7 +126,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       clearTimeout(storing);
       lanes.stop();
       await admin?.close();
-      await Promise.all([warehouse.close(), sealingWarehouse.close()]);
+      await Promise.all([warehouse.close(), recomputing.close()]);
     },
   };
 }

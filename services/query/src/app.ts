@@ -26,7 +26,7 @@ import { revocationRoute } from './api-keys/revocation.js';
 import { eventsRoute } from './events/route.js';
 import { CursorCodec } from './http/cursor-codec.js';
 import { billingDimensionsEnumRoute, groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
-import { MetricsPages, type ReadSealed } from './metrics/pages.js';
+import { MetricsPages, type ReadCells } from './metrics/pages.js';
 import { metricsRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
@@ -34,7 +34,7 @@ import { createOpenApiDocument } from './openapi/document.js';
 export interface QueryDependencies extends ApplicationOptions {
   readonly warehouse: Warehouse;
   /** Which cells may be read; asked before each question. */
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
   /** Who may ask how often, and how many statements at once. */
   readonly admission: Admission;
   /** The most groups that may be stored of one account's answers in 24 hours. */
@@ -55,7 +55,7 @@ export interface QueryDependencies extends ApplicationOptions {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, admission, clock, keys, pageFolder, readSealed, warehouse } = dependencies;
+  const { accounts, admission, clock, keys, pageFolder, readCells, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
   const pages = new MetricsPages(dependencies);
@@ -86,7 +86,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/resource-types')
-    .get(resourceTypesEnumRoute({ admission, authenticate, readSealed }))
+    .get(resourceTypesEnumRoute({ admission, authenticate, readCells }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/billing-dimensions')

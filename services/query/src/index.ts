@@ -1,5 +1,5 @@
 export { Admission, type AdmissionLimits } from './admission/admission.js';
 export { createApp, type QueryDependencies } from './app.js';
 export { readEnv } from './env.js';
-export { createSealReader } from './metrics/pages.js';
+export { createCellsReader } from './metrics/pages.js';
 export { createOpenApiDocument } from './openapi/document.js';

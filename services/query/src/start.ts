@@ -32,7 +32,7 @@ import { admissionLimits, statementLimits } from './admission/limits.js';
 import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
-import { createEventsReader, createSealReader } from './metrics/pages.js';
+import { createCellsReader, readNoCells } from './metrics/pages.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
@@ -67,7 +67,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     slotGauges(registry, admission.slots);
     const app = createApp({
       warehouse,
-      readSealed: env.METRICS_SOURCE === 'events' ? createEventsReader(warehouse) : createSealReader(warehouse, clock),
+      readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock),
       maxStoredGroups: env.MAX_STORED_GROUPS,
       admission,
       maxUnsentBytes: env.MAX_UNSENT_BYTES,

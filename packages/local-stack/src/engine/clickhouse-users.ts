@@ -22,7 +22,7 @@ export type Passwords = Readonly<Record<Role | typeof OWNER, string>>;
 const PRIVILEGES = [
   'SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, CREATE TEMPORARY TABLE ON *.*',
   'DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, KILL QUERY, SYSTEM MERGES, SYSTEM FLUSH ON *.*',
-  ...['MergeTree', 'ReplacingMergeTree', 'AggregatingMergeTree', 'Log', 'Memory'].map(
+  ...['MergeTree', 'ReplacingMergeTree', 'AggregatingMergeTree', 'CollapsingMergeTree', 'Log', 'Memory'].map(
     (name) => `TABLE ENGINE ON ${name}`,
   ),
 ];

@@ -50,7 +50,7 @@ export function insertStatement({ name, columns }: NamedColumns): string {
 export async function insertRows(
   warehouse: Warehouse,
   table: string,
-  rows: readonly Readonly<Record<string, string | number>>[],
+  rows: readonly Readonly<Record<string, string | number | readonly number[]>>[],
   name = `insert_${table}`,
 ): Promise<void> {
   const [first] = rows;

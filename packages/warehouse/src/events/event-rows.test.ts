@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { insertRows } from '../clickhouse/insert.js';
-import { EventRows, hoursOf, type PricedEvent } from './event-rows.js';
+import { EventRows, hoursBefore, type PricedEvent } from './event-rows.js';
 import { Names } from './names.js';
 import { prepareUsageEvents } from './usage-events.js';
 
@@ -136,16 +136,22 @@ describe('rows of events', () => {
     );
   });
 
-  it('say in which hours accounts have events', () => {
+  it('say in which hours before an instant accounts have events', () => {
     const [one, other] = [new Names(), new Names()];
     const event = (accountId: string, timestamp: number) => pricedEvent({ accountId, timestamp });
     const parts = [
       EventRows.of([event('a', 5), event('b', HOUR - 1), event('a', 7), event('a', HOUR)], one),
       EventRows.of([event('b', 0), event('a', 2 * HOUR + 1)], one),
-      EventRows.of([event('c', 9 * HOUR)], other),
+      EventRows.of([event('c', 9 * HOUR), event('a', 3 * HOUR)], other),
+      EventRows.of([event('d', 10 * HOUR)], other),
     ];
-    const hours = hoursOf(parts).map(({ accountId, timestamp }) => `${accountId} ${timestamp / HOUR}`);
-    expect(hours).toEqual(['a 0', 'b 0', 'a 1', 'a 2', 'c 9']);
+    expect(hoursBefore(10 * HOUR, parts)).toEqual([
+      { accountId: 'a', hours: [0, HOUR, 2 * HOUR, 3 * HOUR] },
+      { accountId: 'b', hours: [0] },
+      { accountId: 'c', hours: [9 * HOUR] },
+    ]);
+    expect(hoursBefore(HOUR, parts).map(({ accountId }) => accountId)).toEqual(['a', 'b']);
+    expect(hoursBefore(0, parts)).toEqual([]);
   });
 
   it.each([

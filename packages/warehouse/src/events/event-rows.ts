@@ -9,7 +9,7 @@ import {
   type ResourceType,
   type UsageEvent,
 } from '@meterline/catalog';
-import type { Stored } from '../rollups/repair.js';
+import type { AccountHours } from '../rollups/cells.js';
 import type { Names } from './names.js';
 
 const TWO_TO_32 = 0x1_0000_0000;
@@ -194,23 +194,29 @@ export class EventRows {
 /** More than there are hours in four centuries. */
 const HOURS = 2 ** 22;
 
-/** In which hours which accounts have events, each about once, as if at the start of the hour. */
-export function hoursOf(parts: readonly EventRows[]): Stored[] {
-  const hours: Stored[] = [];
+/** In which hours before an instant the accounts have events: an account once, its hours about once. */
+export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountHours[] {
+  const byAccount = new Map<string, EpochMs[]>();
   const known = new Map<Names, Set<number>>();
-  for (const { names, words, length } of parts) {
+  for (const { names, words, length, earliest } of parts) {
+    if (earliest >= end) continue;
     const seen = known.get(names) ?? new Set();
     known.set(names, seen);
     for (let at = 0; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) {
+      const timestamp = safeIntegerAt(words, at + WORD.timestamp);
+      if (timestamp >= end) continue;
       const account = words[at + WORD.accountId] ?? 0;
-      const hour = Math.floor(safeIntegerAt(words, at + WORD.timestamp) / MS_PER_HOUR);
+      const hour = Math.floor(timestamp / MS_PER_HOUR);
       const key = account * HOURS + hour;
       if (seen.has(key)) continue;
       seen.add(key);
-      hours.push({ accountId: names.textOf(account), timestamp: hour * MS_PER_HOUR });
+      const accountId = names.textOf(account);
+      const hours = byAccount.get(accountId);
+      if (hours) hours.push(hour * MS_PER_HOUR);
+      else byAccount.set(accountId, [hour * MS_PER_HOUR]);
     }
   }
-  return hours;
+  return Array.from(byAccount, ([accountId, hours]) => ({ accountId, hours }));
 }
 
 function uint16(value: number): number {

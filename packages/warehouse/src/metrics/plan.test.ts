@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS } from '@meterline/catalog';
 import fc from 'fast-check';
-import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import { NO_CELLS } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
 
 const START = Date.UTC(2025, 9, 1);
@@ -15,17 +15,35 @@ const window = fc
   .tuple(instant, instant)
   .filter(([a, b]) => a !== b)
   .map(([a, b]) => ({ startTime: START + Math.min(a, b), endTime: START + Math.max(a, b) }));
+const hours = (most: number) =>
+  fc
+    .uniqueArray(fc.integer({ min: -30, max: 1_000 }), { maxLength: most, size: 'max' })
+    .map((numbers) => numbers.sort((a, b) => a - b).map((hour) => START + hour * MS_PER_HOUR));
+const someHours = fc.oneof(hours(3), hours(60), hours(900));
 const sealed = fc
   .tuple(fc.integer({ min: -24, max: 1_000 }), fc.integer({ min: -1, max: 42 }))
   .map(([hours, days]) => ({ hourly: START + hours * MS_PER_HOUR, daily: START + days * MS_PER_DAY }));
+const fresh = sealed.map((until) => ({ ...until, staleHours: [] }));
+const cells = fc.tuple(sealed, someHours).map(([until, staleHours]) => ({ ...until, staleHours }));
 
 const LENGTH = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
+
+/** The parts of hours that a segment answers for, as "from to". */
+function coveredBy({ source, from, to, only, except }: Segment): string[] {
+  const parts: string[] = [];
+  for (let hour = Math.floor(from / MS_PER_HOUR) * MS_PER_HOUR; hour < to; hour += MS_PER_HOUR) {
+    const bucket = source === 'daily' ? Math.floor(hour / MS_PER_DAY) * MS_PER_DAY : hour;
+    const isLeftOut = except?.includes(bucket) || (only && !only.includes(bucket));
+    if (!isLeftOut) parts.push(`${Math.max(from, hour)} ${Math.min(to, hour + MS_PER_HOUR)}`);
+  }
+  return parts;
+}
 
 describe('planSegments', () => {
   it('covers the window exactly, in ascending order, without overlap', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), sealed, (asked, resolution, seals) => {
-        const segments = planSegments(asked, resolution, seals);
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, cells) => {
+        const segments = planSegments(asked, resolution, cells);
         expect(segments[0]?.from).toBe(asked.startTime);
         expect(segments.at(-1)?.to).toBe(asked.endTime);
         for (const [index, segment] of segments.entries()) {
@@ -36,14 +54,64 @@ describe('planSegments', () => {
     );
   });
 
+  it('covers each hour of the window once, however many are stale', () => {
+    fc.assert(
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
+        const covered = planSegments(asked, resolution, cells).flatMap(coveredBy);
+        const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime });
+        expect(covered.sort()).toEqual(whole.sort());
+      }),
+    );
+  });
+
+  it('reads no stale hour from a cell, and no day that has one', () => {
+    fc.assert(
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
+        for (const segment of planSegments(asked, resolution, cells)) {
+          if (segment.source === 'events') continue;
+          const covered = new Set(coveredBy(segment).map((part) => Number(part.split(' ')[0])));
+          expect(cells.staleHours.filter((hour) => covered.has(hour))).toEqual([]);
+        }
+      }),
+    );
+  });
+
+  it('has no segment of which nothing is left', () => {
+    fc.assert(
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
+        for (const segment of planSegments(asked, resolution, cells)) expect(coveredBy(segment)).not.toEqual([]);
+      }),
+    );
+  });
+
+  it('lists few enough hours for a parameter, and beyond that reads all between the first stale hour and the last', () => {
+    const asked = { startTime: START, endTime: START + 2_000 * MS_PER_DAY };
+    const staleDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);
+    const planned = (count: number) =>
+      planSegments(asked, 'monthly', {
+        hourly: asked.endTime,
+        daily: asked.endTime,
+        staleHours: staleDays(count),
+      });
+    const listed = Math.max(...planned(400).map(({ only, except }) => (only ?? except ?? []).length));
+    expect(listed).toBe(400 * 23);
+    const end = START + 407 * MS_PER_DAY + MS_PER_HOUR;
+    expect(planned(401)).toEqual([
+      { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
+      { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
+      { source: 'hourly', from: end, to: START + 408 * MS_PER_DAY },
+      { source: 'daily', from: START + 408 * MS_PER_DAY, to: asked.endTime },
+    ]);
+  });
+
   it('reads whole, sealed buckets from cells, and never days where the answer has hours', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), sealed, (asked, resolution, seals) => {
-        for (const { source, from, to } of planSegments(asked, resolution, seals)) {
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
+        for (const { source, from, to } of planSegments(asked, resolution, cells)) {
           if (source === 'events') continue;
           expect(from % LENGTH[source]).toBe(0);
           expect(to % LENGTH[source]).toBe(0);
-          expect(to).toBeLessThanOrEqual(seals[source]);
+          expect(to).toBeLessThanOrEqual(cells[source]);
           if (resolution === 'hourly') expect(source).toBe('hourly');
         }
       }),
@@ -52,15 +120,15 @@ describe('planSegments', () => {
 
   it('reads no events of a whole sealed hour, and no hours of a whole sealed day', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), sealed, (asked, resolution, seals) => {
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, cells) => {
         const holds = ({ from, to }: Segment, length: number, until: number) => {
           const first = Math.ceil(from / length) * length;
           return first + length <= Math.min(to, until);
         };
-        for (const segment of planSegments(asked, resolution, seals)) {
-          if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, seals.hourly)).toBe(false);
+        for (const segment of planSegments(asked, resolution, cells)) {
+          if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, cells.hourly)).toBe(false);
           if (segment.source === 'hourly' && resolution !== 'hourly') {
-            expect(holds(segment, MS_PER_DAY, seals.daily)).toBe(false);
+            expect(holds(segment, MS_PER_DAY, cells.daily)).toBe(false);
           }
         }
       }),
@@ -69,7 +137,7 @@ describe('planSegments', () => {
 
   it('asks the truth alone where nothing is sealed', () => {
     const asked = { startTime: START, endTime: START + 30 * MS_PER_DAY };
-    expect(planSegments(asked, 'daily', NOTHING_SEALED)).toEqual([
+    expect(planSegments(asked, 'daily', NO_CELLS)).toEqual([
       { source: 'events', from: asked.startTime, to: asked.endTime },
     ]);
   });

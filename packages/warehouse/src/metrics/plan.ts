@@ -6,25 +6,94 @@ import {
   type EpochMs,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  MS_PER_DAY,
+  MS_PER_HOUR,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
 import type { Relation } from '../clickhouse/connection.js';
-import { bucketOf, type Grain, nextBucket } from '../rollups/cells.js';
-import type { SealedUntil } from '../rollups/watermarks.js';
+import { bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/cells.js';
+import type { ReadableCells } from '../rollups/watermarks.js';
 
-/** Part of a window, from <= time < to, and what answers for it: the events themselves or the cells of a grain. */
+/**
+ * Part of a window, from <= time < to, and what answers for it: the events themselves or the cells of a grain. Those of
+ * some buckets alone, or of all but some, where these are given by their starts.
+ */
 export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
+  readonly only?: readonly EpochMs[];
+  readonly except?: readonly EpochMs[];
 }
 
 /**
- * Events for the parts of hours at the window's edges and for what is not sealed, whole days where the resolution is no
- * finer, hours in between. The segments ascend, touch each other and cover the window exactly.
+ * With more stale hours than this in a window everything from the first to the last is read from the events. The names of
+ * the hours of their days are one parameter, which may have 128 KB: 12 bytes for each of 24 hours of so many days.
  */
-export function planSegments({ startTime, endTime }: Window, resolution: Resolution, sealed: SealedUntil): Segment[] {
+const MOST_STALE_HOURS = 400;
+
+/**
+ * Events for the parts of hours at the window's edges, for what is not sealed and for stale hours, whole days where the
+ * resolution is no finer, hours in between. Every instant of the window lies in exactly one segment. Those of stale
+ * hours are the last; the others ascend, touch each other and cover the window.
+ */
+export function planSegments(window: Window, resolution: Resolution, cells: ReadableCells): Segment[] {
+  const sealed = planSealed(window, resolution, cells);
+  const stale = staleHoursIn(sealed, cells.staleHours);
+  const [first, last] = [stale[0], stale.at(-1)];
+  if (first === undefined || last === undefined) return sealed;
+  if (stale.length <= MOST_STALE_HOURS) return withoutStaleHours(sealed, stale);
+  const [from, to] = [first, last + MS_PER_HOUR];
+  const segments: Segment[] = [
+    ...planSealed({ startTime: window.startTime, endTime: from }, resolution, cells),
+    { source: 'events', from, to },
+    ...planSealed({ startTime: to, endTime: window.endTime }, resolution, cells),
+  ];
+  return segments.filter(isNotEmpty);
+}
+
+/** Those that would be read from cells. */
+function staleHoursIn(segments: readonly Segment[], staleHours: readonly EpochMs[]): EpochMs[] {
+  const ofCells = segments.filter(({ source }) => source !== 'events');
+  return staleHours.filter((hour) => ofCells.some(({ from, to }) => hour >= from && hour < to));
+}
+
+/** Stale hours are left out of hours' cells, and their days out of days' cells; then the rest of these days is added. */
+function withoutStaleHours(segments: readonly Segment[], stale: readonly EpochMs[]): Segment[] {
+  const isStale = new Set(stale);
+  const others: EpochMs[] = [];
+  const reduced = segments.map((segment): Segment => {
+    const { source, from, to } = segment;
+    const hours = stale.filter((hour) => hour >= from && hour < to);
+    if (source === 'events' || hours.length === 0) return segment;
+    if (source === 'hourly') return { ...segment, except: hours };
+    const days = [...new Set(hours.map((hour) => bucketOf(hour, 'daily')))];
+    others.push(...days.flatMap(hoursOfDay).filter((hour) => !isStale.has(hour)));
+    return { ...segment, except: days };
+  });
+  const listed = [listedHours('hourly', others), listedHours('events', stale)];
+  return [...reduced.filter(hasBuckets), ...listed.filter((segment) => segment !== undefined)];
+}
+
+/** Whether anything is left of a segment of cells. */
+function hasBuckets({ source, from, to, except }: Segment): boolean {
+  return source === 'events' || except === undefined || except.length < (to - from) / GRAIN_MS[source];
+}
+
+function hoursOfDay(day: EpochMs): EpochMs[] {
+  return Array.from({ length: MS_PER_DAY / MS_PER_HOUR }, (_, hour) => day + hour * MS_PER_HOUR);
+}
+
+/** @param hours ascending */
+function listedHours(source: Segment['source'], hours: readonly EpochMs[]): Segment | undefined {
+  const [first, last] = [hours[0], hours.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  return { source, from: first, to: last + MS_PER_HOUR, only: hours };
+}
+
+/** As if no hour were stale. The segments ascend, touch each other and cover the window exactly. */
+function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableCells): Segment[] {
   const hours = within(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];
   const days =
@@ -38,7 +107,11 @@ export function planSegments({ startTime, endTime }: Window, resolution: Resolut
     { source: 'hourly', from: days?.to ?? hours.to, to: hours.to },
     { source: 'events', from: hours.to, to: endTime },
   ];
-  return segments.filter(({ from, to }) => from < to);
+  return segments.filter(isNotEmpty);
+}
+
+function isNotEmpty({ from, to }: TimeSpan): boolean {
+  return from < to;
 }
 
 function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | undefined {
@@ -91,7 +164,7 @@ function excludedParameter(dimension: string): string {
   return `excluded_${dimension}`;
 }
 
-export type TimeSpan = Pick<Segment, 'from' | 'to'>;
+export type TimeSpan = Omit<Segment, 'source'>;
 
 /**
  * The events that count: voided ones do not. A revision may move an event within its hour, so the exact window is a
@@ -104,7 +177,7 @@ export function eventsCondition(span: TimeSpan, index: number): string[] {
 /** Those that count and those that do not. */
 export function eventsOfSpan(span: TimeSpan, index: number): string[] {
   const times = isOfWholeHours(span)
-    ? bucketsCondition('event_hour', index)
+    ? bucketsCondition('event_hour', span, index)
     : [
         `event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC'))`,
         `event_hour <= toDateTime(intDiv({to_${index}: Int64} - 1, 1000), 'UTC')`,
@@ -115,8 +188,13 @@ export function eventsOfSpan(span: TimeSpan, index: number): string[] {
 }
 
 /** @param column a DateTime at the start of an hour or day, of a segment that begins and ends with one */
-export function bucketsCondition(column: string, index: number): string[] {
-  return [`${column} >= {from_${index}: UInt32}`, `${column} < {to_${index}: UInt32}`];
+export function bucketsCondition(column: string, { only, except }: TimeSpan, index: number): string[] {
+  return [
+    `${column} >= {from_${index}: UInt32}`,
+    `${column} < {to_${index}: UInt32}`,
+    ...(only ? [`${column} IN {only_${index}: Array(UInt32)}`] : []),
+    ...(except ? [`${column} NOT IN {except_${index}: Array(UInt32)}`] : []),
+  ];
 }
 
 export function selectionParameters(
@@ -145,9 +223,15 @@ export function withEvents({ startTime, endTime }: Window): Window {
  * Of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
  * as the number that it is, and planning a short statement takes a tenth less.
  */
-function timeParameters(span: TimeSpan, index: number): Record<string, number> {
+function timeParameters(span: TimeSpan, index: number): Record<string, number | readonly number[]> {
   const unit = isOfWholeHours(span) ? 1000 : 1;
-  return { [`from_${index}`]: span.from / unit, [`to_${index}`]: span.to / unit };
+  const { only, except } = span;
+  return {
+    [`from_${index}`]: span.from / unit,
+    [`to_${index}`]: span.to / unit,
+    ...(only && { [`only_${index}`]: only.map((start) => start / 1000) }),
+    ...(except && { [`except_${index}`]: except.map((start) => start / 1000) }),
+  };
 }
 
 /** ClickHouse's DateTime ends here. */

@@ -3,7 +3,7 @@ import { pricedEvent } from '../../../../test/priced-event.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { sealNext } from '../rollups/sealing.js';
-import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import { NO_CELLS } from '../rollups/watermarks.js';
 import type { Selection } from './plan.js';
 import { readResourceTypes, resourceTypesStatement } from './resource-types.js';
 
@@ -84,9 +84,13 @@ describe('the resource types of an account', () => {
       pricedEvent({ accountId: 'filters', resourceType: 'volume', workspace: 'b', resourceName: 'y' }),
     ]);
     while (await sealNext(database.warehouse, END));
-    for (const sealed of [NOTHING_SEALED, { hourly: END, daily: END }]) {
+    for (const cells of [
+      NO_CELLS,
+      { hourly: END, daily: END, staleHours: [] },
+      { hourly: END, daily: END, staleHours: [START] },
+    ]) {
       const types = (filters: Selection['filters']) =>
-        readResourceTypes(database.warehouse, selection('filters', filters), sealed);
+        readResourceTypes(database.warehouse, selection('filters', filters), cells);
       expect(await types({})).toEqual(['agent', 'job', 'volume']);
       expect(await types({ workspace: ['b'] })).toEqual(['agent', 'volume']);
       expect(await types({ resource_name: ['x'], workspace: ['b', 'c'] })).toEqual(['agent']);

@@ -2,7 +2,7 @@ import { type GroupByDimension, RESOURCE_TYPES, type ResourceType } from '@meter
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { CELL_TABLE } from '../rollups/cells.js';
-import { NOTHING_SEALED, type SealedUntil } from '../rollups/watermarks.js';
+import { NO_CELLS, type ReadableCells } from '../rollups/watermarks.js';
 import {
   bucketsCondition,
   eventsCondition,
@@ -21,8 +21,8 @@ const resourceTypeRow = z.object({ resource_type: z.enum(RESOURCE_TYPES) });
 /** Any resolution but hours will do: the answer has no buckets, so whole days may answer. */
 const COARSEST = 'monthly';
 
-export function resourceTypesStatement(selection: Selection, sealed: SealedUntil = NOTHING_SEALED): Statement {
-  const segments = planSegments(withEvents(selection.window), COARSEST, sealed);
+export function resourceTypesStatement(selection: Selection, cells: ReadableCells = NO_CELLS): Statement {
+  const segments = planSegments(withEvents(selection.window), COARSEST, cells);
   const filters = filtersOf(selection);
   return {
     name: 'read_resource_types',
@@ -45,7 +45,7 @@ function segmentTypes(segment: Segment, index: number, filters: readonly Filter[
   }
   const read = [...new Set<GroupByDimension>(['resource_type', ...filters.map(({ dimension }) => dimension)])];
   const arrays = smallestArrays(read);
-  const condition = ['account_id = {account_id: String}', ...bucketsCondition('bucket', index), ...filtered];
+  const condition = ['account_id = {account_id: String}', ...bucketsCondition('bucket', segment, index), ...filtered];
   return `
   SELECT DISTINCT resource_type
   FROM ${CELL_TABLE[segment.source]} FINAL
@@ -58,9 +58,9 @@ function segmentTypes(segment: Segment, index: number, filters: readonly Filter[
 export async function readResourceTypes(
   warehouse: Warehouse,
   selection: Selection,
-  sealed?: SealedUntil,
+  cells?: ReadableCells,
 ): Promise<ResourceType[]> {
-  const rows = await warehouse.read(resourceTypesStatement(selection, sealed), resourceTypeRow);
+  const rows = await warehouse.read(resourceTypesStatement(selection, cells), resourceTypeRow);
   const found = new Set(rows.map((row) => row.resource_type));
   return RESOURCE_TYPES.filter((type) => found.has(type));
 }

@@ -47,8 +47,8 @@ describe('the metrics statement', () => {
 
   it('reads cells that answer alone without a subquery', () => {
     const days = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
-    const sealed = { hourly: days.endTime, daily: days.endTime };
-    expect(metricsStatement({ ...QUESTION, window: days, resolution: 'daily', sealed })).toEqual({
+    const cells = { hourly: days.endTime, daily: days.endTime, staleHours: [] };
+    expect(metricsStatement({ ...QUESTION, window: days, resolution: 'daily', cells })).toEqual({
       name: 'read_metrics',
       query: golden('cells-alone'),
       query_params: {
@@ -86,7 +86,7 @@ describe('the metrics statement', () => {
       window: { startTime: Date.UTC(2025, 8, 30, 0, 30), endTime: Date.UTC(2025, 9, 4, 12, 30) },
       groupBy: ['resource_uuid'],
       resolution: 'monthly',
-      sealed: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4) },
+      cells: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4), staleHours: [] },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
@@ -109,13 +109,46 @@ describe('the metrics statement', () => {
     });
   });
 
+  it('reads stale hours from the events, and the others of their days from the cells of hours', () => {
+    const stale = [Date.UTC(2025, 8, 30, 5), Date.UTC(2025, 9, 2, 3), Date.UTC(2025, 9, 2, 23)];
+    const statement = metricsStatement({
+      ...QUESTION,
+      window: { startTime: Date.UTC(2025, 8, 30, 4), endTime: Date.UTC(2025, 9, 4) },
+      groupBy: ['workspace'],
+      resolution: 'daily',
+      cells: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), staleHours: stale },
+    });
+    const hoursOfDay = Array.from({ length: 24 }, (_, hour) => seconds(2025, 9, 2, hour));
+    expect(statement).toEqual({
+      name: 'read_metrics',
+      query: golden('stale-hours'),
+      query_params: {
+        account_id: 'acme',
+        from_0: seconds(2025, 8, 30, 4),
+        to_0: seconds(2025, 9, 1),
+        except_0: [seconds(2025, 8, 30, 5)],
+        from_1: seconds(2025, 9, 1),
+        to_1: seconds(2025, 9, 4),
+        except_1: [seconds(2025, 9, 2)],
+        from_2: seconds(2025, 9, 2),
+        to_2: seconds(2025, 9, 2, 23),
+        only_2: hoursOfDay.filter((_, hour) => hour !== 3 && hour !== 23),
+        from_3: seconds(2025, 8, 30, 5),
+        to_3: seconds(2025, 9, 3),
+        only_3: stale.map((hour) => hour / 1000),
+        axis_start: seconds(2025, 8, 30),
+        limit: 100,
+      },
+    });
+  });
+
   it('leaves out what is excluded, one value or several, of what is selected', () => {
     const statement = metricsStatement({
       ...QUESTION,
       window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
       filters: { workspace: ['production'] },
       excluded: { workspace: ["it's"], resource_uuid: ['', 'u-1'] },
-      sealed: { hourly: Date.UTC(2025, 9, 2), daily: 0 },
+      cells: { hourly: Date.UTC(2025, 9, 2), daily: 0, staleHours: [] },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
@@ -159,7 +192,7 @@ it('the statement that stores a ranking has every value as a parameter', () => {
     groupBy: ['workspace', 'billing_dimension'],
     resolution: 'weekly',
     filters: { workspace: ["it's", 'b'], resource_type: ['agent'] },
-    sealed: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2) },
+    cells: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2), staleHours: [] },
     asOf: '18446744073709551615',
   });
   expect(statement).toEqual({

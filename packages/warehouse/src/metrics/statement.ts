@@ -17,7 +17,7 @@ import {
 } from '@meterline/catalog';
 import type { Relation, Statement } from '../clickhouse/connection.js';
 import { CELL_ARRAYS, CELL_TABLE, type CellArrays, type Grain } from '../rollups/cells.js';
-import { NOTHING_SEALED, type SealedUntil } from '../rollups/watermarks.js';
+import { NO_CELLS, type ReadableCells } from '../rollups/watermarks.js';
 import {
   bucketsCondition,
   eventsCondition,
@@ -41,7 +41,7 @@ export interface Grouping {
 export interface MetricsQuestion extends Selection, Grouping {
   readonly resolution: Resolution;
   /** Which cells may be read, as known before the question is asked; nothing: the events alone answer. */
-  readonly sealed?: SealedUntil;
+  readonly cells?: ReadableCells;
   /** Only events up to this block answer, as they did for an earlier page; see {@link SnapshotMark}. */
   readonly asOf?: string;
   /** The most groups to return. */
@@ -93,8 +93,8 @@ export interface SnapshotMark {
 }
 
 export function rankedGroups(question: MetricsQuestion): RankedGroups {
-  const { groupBy, window, resolution, sealed = NOTHING_SEALED, asOf } = question;
-  const segments = planSegments(withEvents(window), resolution, sealed);
+  const { groupBy, window, resolution, cells = NO_CELLS, asOf } = question;
+  const segments = planSegments(withEvents(window), resolution, cells);
   const shown = shownDimensions(question);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
   const isGrouped = groupBy.length > 0;
@@ -194,10 +194,12 @@ interface Entries {
 function entriesOf(segments: readonly Segment[], question: EntriesQuestion): Entries {
   const [only, ...others] = segments;
   if (only && others.length === 0 && (only.source !== 'events' || question.isOneBucket)) {
-    return only.source === 'events' ? eventEntries(only, 0, question) : cellEntries(only.source, 0, question);
+    return only.source === 'events' ? eventEntries(only, 0, question) : cellEntries(only.source, only, 0, question);
   }
   const selects = segments.map((segment, index) =>
-    segment.source === 'events' ? eventsSelect(segment, index, question) : cellsSelect(segment.source, index, question),
+    segment.source === 'events'
+      ? eventsSelect(segment, index, question)
+      : cellsSelect(segment.source, segment, index, question),
   );
   const from = `
 FROM
@@ -214,8 +216,8 @@ function eventsSelect(segment: TimeSpan, index: number, question: EntriesQuestio
   return `${entriesSelect({ ...sums, from }, question)}\n  GROUP BY ${keys}`;
 }
 
-function cellsSelect(grain: Grain, index: number, question: EntriesQuestion): string {
-  return entriesSelect(cellEntries(grain, index, question), question);
+function cellsSelect(grain: Grain, span: TimeSpan, index: number, question: EntriesQuestion): string {
+  return entriesSelect(cellEntries(grain, span, index, question), question);
 }
 
 /** Part of a UNION: the columns of all its parts have the same names. */
@@ -245,13 +247,18 @@ function eventEntries(segment: TimeSpan, index: number, { resolution, filters, a
 }
 
 /** A row for each entry of the arrays, or for each cell when its entries need not be told apart. */
-function cellEntries(grain: Grain, index: number, { resolution, columns, filters }: EntriesQuestion): Entries {
+function cellEntries(
+  grain: Grain,
+  span: TimeSpan,
+  index: number,
+  { resolution, columns, filters }: EntriesQuestion,
+): Entries {
   const table = CELL_TABLE[grain];
   const read = [...new Set([...columns, ...filters.map(({ dimension }) => dimension)])];
   const arrays = smallestArrays(read);
   const condition = [
     'account_id = {account_id: String}',
-    ...bucketsCondition(`${table}.bucket`, index),
+    ...bucketsCondition(`${table}.bucket`, span, index),
     ...filters.map(({ condition }) => condition),
   ].join('\n  AND ');
   const bucket = BUCKETS[resolution](`${table}.bucket`);

@@ -5,7 +5,7 @@ import { createTestDatabase, execute, type TestDatabase } from '../../../../test
 import type { PricedEvent } from '../events/event-rows.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { sealNext } from '../rollups/sealing.js';
-import { NOTHING_SEALED } from '../rollups/watermarks.js';
+import { NO_CELLS } from '../rollups/watermarks.js';
 import { readMetrics } from './read.js';
 import type { MetricsQuestion, SnapshotMark } from './statement.js';
 import {
@@ -20,7 +20,7 @@ import {
 const START = Date.UTC(2025, 9, 1);
 const GROUPS = 25_000;
 /** The cells alone answer. */
-const SEALED = { hourly: START + 86_400_000, daily: START + 86_400_000 };
+const SEALED = { hourly: START + 86_400_000, daily: START + 86_400_000, staleHours: [] };
 const QUESTION: MetricsQuestion = {
   accountId: 'acme',
   window: { startTime: START, endTime: START + 86_400_000 },
@@ -28,7 +28,7 @@ const QUESTION: MetricsQuestion = {
   resolution: 'daily',
   groupBy: ['resource_uuid'],
   limit: 100,
-  sealed: SEALED,
+  cells: SEALED,
 };
 const ANSWER = { accountId: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
 /** As in the migration of stored_answers. */
@@ -84,7 +84,7 @@ describe('a stored answer', () => {
   });
 
   it('is what was asked for, of this account alone', async () => {
-    const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, sealed: NOTHING_SEALED });
+    const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, cells: NO_CELLS });
     const { groups, totals, totalGroups } = live;
     expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
     expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
@@ -123,7 +123,7 @@ describe('a stored answer', () => {
 });
 
 describe('an answer as of a block', () => {
-  const OPEN: MetricsQuestion = { ...QUESTION, accountId: 'open', sealed: NOTHING_SEALED };
+  const OPEN: MetricsQuestion = { ...QUESTION, accountId: 'open', cells: NO_CELLS };
   const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
   const later = async (asOf: string) => {
     const { groups, mark } = await readMetrics(database.warehouse, { ...OPEN, asOf });

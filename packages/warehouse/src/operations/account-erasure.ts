@@ -3,7 +3,13 @@ import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 
 /** What is computed from usage_events, and so must be erased after it. */
-export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'stored_answers', 'metrics_results'] as const;
+export const DERIVED_TABLES = [
+  'usage_hourly',
+  'usage_daily',
+  'stale_hours',
+  'stored_answers',
+  'metrics_results',
+] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];

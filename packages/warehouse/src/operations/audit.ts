@@ -195,8 +195,8 @@ const differenceRow = z.object({
 });
 
 /**
- * @param scope whole buckets of the grain, all of them sealed. Where events arrive at this moment, a cell may differ until
- * its repair is done; only what still differs when it is read again is wrong.
+ * @param scope whole buckets of the grain, all of them sealed. Cells of hours that are marked as stale, and of their days, may
+ * differ: nobody reads them. Where events arrive at this moment, a cell may also differ until its hour is marked.
  */
 export async function readCellDifferences(
   warehouse: Warehouse,

@@ -15,6 +15,13 @@ export interface Cell {
   readonly bucket: EpochMs;
 }
 
+/** Some hours of one account. */
+export interface AccountHours {
+  readonly accountId: string;
+  /** Their starts. */
+  readonly hours: readonly EpochMs[];
+}
+
 /** The two sets of parallel arrays in a cell, and the dimensions by which the entries of each differ. */
 export const CELL_ARRAYS = {
   summary: ['workspace', 'resource_type', 'billing_dimension'],

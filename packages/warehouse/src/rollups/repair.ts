@@ -1,7 +1,8 @@
-/** What a writer must do after it has stored events, so that sealed cells hold them too. Source: DESIGN section 5. */
+/** Recomputes the cells of marked hours, and removes the marks. Why this is exact: marks.ts. Source: DESIGN section 5. */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { bucketOf, type Cell, type Grain } from './cells.js';
+import { type AccountHours, bucketOf, type Cell, type Grain } from './cells.js';
+import { readDueMarks, removeMarks } from './marks.js';
 import { recomputeCells } from './recompute.js';
 import { readCellRows } from './sizes.js';
 import { readWatermarks } from './watermarks.js';
@@ -14,49 +15,40 @@ const MAX_NAME_BYTES = 100_000;
 const BYTES_PER_ACCOUNT_BYTE = 2;
 /** Of a cell without its account id: the time, quotes, brackets and commas. */
 const BYTES_PER_CELL = 30;
-/** One statement must end long before its timeout: a repair that always times out would hold up its jobs for ever. */
-const STATEMENT_ROWS = 500_000;
 
-/** An event that has been stored, as far as its cells are concerned. */
-export interface Stored {
-  readonly accountId: string;
-  readonly timestamp: EpochMs;
+export interface RepairLimits {
+  /** About how many marked hours one step takes. It has at least one mark, however many hours that has. */
+  readonly hours: number;
+  /** About how many rows one statement reads at most. It takes a few hundred bytes of the server's memory for each. */
+  readonly statementRows: number;
 }
 
-/** How many cells of each grain were recomputed. */
-export type Repaired = Readonly<Record<Grain, number>>;
+export const REPAIR_LIMITS: RepairLimits = { hours: 10_000, statementRows: 500_000 };
+
+/** How many marks were removed, and how many cells of each grain were recomputed. */
+export type Repaired = Readonly<Record<Grain | 'marks', number>>;
 
 /**
- * Recomputes the cells of events that are durable, as far as their buckets are sealed or being sealed. To be called
- * after the insert has succeeded and before the job is acknowledged; calling it again does no harm.
+ * Repairs one bounded step of the marks that this writer repairs. No marks are left of that kind when none were removed. A
+ * failure leaves the marks, and cells that are recomputed once more.
  *
- * Why no event can fall between sealer and writer. For one grain, the sealer publishes `sealingUntil`, then takes its
- * snapshot of the source, then publishes `sealedUntil`; a writer writes to the source, then reads `sealingUntil`. Either
- * the write comes before the snapshot, and is in it, or it comes after, and then also after the publication, so that the
- * read that follows sees the watermark and the writer recomputes the cell itself. The source of hours is the events, and
- * the source of days is the cells of hours: that is why the days' watermark is read again, after the hours are written,
- * unless the first reading was enough.
- * Two writers of one cell cannot both miss the other: the later of the two snapshots holds both, and has the higher
- * version.
- *
- * @param statementRows about how many rows one statement reads at most
+ * @param writer as at {@link markStaleHours}
  */
-export async function repairCells(
+export async function repairNext(
   warehouse: Warehouse,
-  stored: readonly Stored[],
-  statementRows = STATEMENT_ROWS,
+  writer: string,
+  { hours, statementRows }: RepairLimits = REPAIR_LIMITS,
 ): Promise<Repaired> {
-  const before = await readWatermarks(warehouse);
-  const hours = cellsBelow(before.hourly.sealingUntil, stored, 'hourly');
-  if (hours.length === 0) return { hourly: 0, daily: 0 };
-  await recompute(warehouse, 'hourly', hours, statementRows);
-  const sources = hours.map(({ accountId, bucket }) => ({ accountId, timestamp: bucket }));
-  // A watermark that was above all of them already cannot have fallen.
-  const isKnown = sources.every(({ timestamp }) => timestamp < before.daily.sealingUntil);
-  const { daily } = isKnown ? before : await readWatermarks(warehouse);
-  const days = cellsBelow(daily.sealingUntil, sources, 'daily');
+  const marks = await readDueMarks(warehouse, writer, hours);
+  if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0 };
+  const cells = cellsOf(marks, 'hourly');
+  await recompute(warehouse, 'hourly', cells, statementRows);
+  // Read after the hours are durable: a sealer that publishes a later watermark finds them.
+  const { daily } = await readWatermarks(warehouse);
+  const days = cellsOf(marks, 'daily').filter(({ bucket }) => bucket < daily.sealingUntil);
   await recompute(warehouse, 'daily', days, statementRows);
-  return { hourly: hours.length, daily: days.length };
+  await removeMarks(warehouse, marks);
+  return { marks: marks.length, hourly: cells.length, daily: days.length };
 }
 
 async function recompute(
@@ -87,19 +79,15 @@ function nameBytes({ accountId }: Cell): number {
   return BYTES_PER_CELL + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
 }
 
-/** The distinct cells that hold the events, as far as they may have been sealed. */
-function cellsBelow(sealingUntil: EpochMs, stored: readonly Stored[], grain: Grain): Cell[] {
-  const late = stored.filter(({ timestamp }) => timestamp < sealingUntil);
-  return distinctCells(late, grain);
-}
-
-function distinctCells(stored: readonly Stored[], grain: Grain): Cell[] {
+/** The distinct cells that hold the hours. */
+function cellsOf(marked: readonly AccountHours[], grain: Grain): Cell[] {
   const buckets = new Map<string, Set<EpochMs>>();
-  for (const { accountId, timestamp } of stored) {
+  for (const { accountId, hours } of marked) {
     const known = buckets.get(accountId) ?? new Set();
-    buckets.set(accountId, known.add(bucketOf(timestamp, grain)));
+    buckets.set(accountId, known);
+    for (const hour of hours) known.add(bucketOf(hour, grain));
   }
-  return [...buckets].flatMap(([accountId, starts]) => [...starts].map((bucket) => ({ accountId, bucket })));
+  return [...buckets].flatMap(([accountId, starts]) => Array.from(starts, (bucket) => ({ accountId, bucket })));
 }
 
 /** Cells in their order, each part as large as the limit allows, with at least one cell. */

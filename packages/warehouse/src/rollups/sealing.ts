@@ -1,6 +1,6 @@
 /**
  * Sealing: computing the cells of past hours and days and declaring that queries may read them. Correct with any number
- * of sealers at once, paused or killed anywhere: the argument is at {@link repairCells}. Source: DESIGN section 5.
+ * of sealers at once, paused or killed anywhere: the argument is in marks.ts. Source: DESIGN section 5.
  */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';

@@ -6,9 +6,9 @@ import { insertRows } from '../clickhouse/insert.js';
 import { GRAINS, type Grain } from './cells.js';
 
 export interface GrainWatermarks {
-  /** Cells below may be under computation already: a writer that stores an event there must recompute its cell. */
+  /** Cells below may be under computation already: a writer that stores an event there must mark its hour as stale. */
   readonly sealingUntil: EpochMs;
-  /** Cells below hold everything that is acknowledged: queries may read them instead of the events. */
+  /** Cells below hold everything that is acknowledged, but for hours that are marked as stale: see marks.ts. */
   readonly sealedUntil: EpochMs;
 }
 export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
@@ -16,7 +16,13 @@ export type Watermarks = Readonly<Record<Grain, GrainWatermarks>>;
 /** Below which instant the cells of each grain may be read. */
 export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
-export const NOTHING_SEALED: SealedUntil = { hourly: 0, daily: 0 };
+/** Which cells a question may read: those below these instants, without the stale hours and the days that they are of. */
+export interface ReadableCells extends SealedUntil {
+  /** Ascending starts of hours that are answered from the events. */
+  readonly staleHours: readonly EpochMs[];
+}
+
+export const NO_CELLS: ReadableCells = { hourly: 0, daily: 0, staleHours: [] };
 
 const WATERMARKS_STATEMENT: Statement = {
   name: 'read_rollup_seals',

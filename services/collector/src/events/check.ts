@@ -12,6 +12,7 @@ import {
 } from '@meterline/catalog';
 import { eventIdOf } from './event-ids.js';
 import type { Found } from './formats.js';
+import { isUsualEvent } from './usual-event.js';
 
 /** The worker's reasons, and one for what never reaches it. */
 export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
@@ -47,6 +48,10 @@ export function checkEvents(found: readonly Found[], rules: CheckRules): Checked
   const results = found.map((item, index): Result => {
     if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
     const event = completed(item.event, rules.account);
+    if (isRecord(event) && isUsualEvent(event, rules)) {
+      accepted.push(event);
+      return { index, eventId: event.eventId, status: 'accepted' };
+    }
     const checked = check(event, rules);
     if (checked.ok) {
       accepted.push(event);

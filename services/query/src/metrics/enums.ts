@@ -5,12 +5,12 @@ import { readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { whileEventsLast } from './kept-events.js';
-import type { ReadSealed } from './pages.js';
+import type { ReadCells } from './pages.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';
 
 interface ResourceTypesRouteDependencies extends EntryDependencies {
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
 }
 
 /** The dimensions that groupBy may name. */
@@ -35,7 +35,7 @@ function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): 
 
 /** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesEnumRoute({
-  readSealed,
+  readCells,
   ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
@@ -44,7 +44,7 @@ export function resourceTypesEnumRoute({
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await visit.turn();
-      const cells = await orStorageUnavailable(readSealed());
+      const cells = await orStorageUnavailable(readCells(warehouse, accountId, asked.window));
       const values = await orStorageUnavailable(
         whileEventsLast(warehouse, asked.window, cells, (known) =>
           readResourceTypes(warehouse, { ...asked, accountId }, known),

@@ -4,18 +4,26 @@
  * packages/warehouse/src/retention/bounds.ts.
  */
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
-import { readRetentionBounds, type SealedUntil, type Warehouse } from '@meterline/warehouse';
+import { type ReadableCells, readRetentionBounds, type Warehouse } from '@meterline/warehouse';
 import { partOfHourDropped } from '../http/errors.js';
 
 /** Which cells a question may read, and before when it may read nothing else. */
-export interface KnownCells extends SealedUntil {
+export interface KnownCells extends ReadableCells {
   /** Events before may be gone. */
   readonly droppedBefore: EpochMs;
 }
 
-/** Months are closed only when they are sealed, whatever a watermark that was set back says. */
-export function withoutEventsBefore(droppedBefore: EpochMs, { hourly, daily }: SealedUntil): KnownCells {
-  return { hourly: Math.max(hourly, droppedBefore), daily: Math.max(daily, droppedBefore), droppedBefore };
+/**
+ * Months are closed only when they are sealed, whatever a watermark that was set back says. A mark of such a month was left by a
+ * worker that was frozen: its cells are final.
+ */
+export function withoutEventsBefore(droppedBefore: EpochMs, cells: ReadableCells): KnownCells {
+  return {
+    hourly: Math.max(cells.hourly, droppedBefore),
+    daily: Math.max(cells.daily, droppedBefore),
+    staleHours: cells.staleHours.filter((hour) => hour >= droppedBefore),
+    droppedBefore,
+  };
 }
 
 /**
@@ -31,7 +39,7 @@ export async function whileEventsLast<T>(
   requireWholeHours(window, cells.droppedBefore);
   const answer = await ask(cells);
   // What is not sealed is not dropped: this month and the one before it stay open.
-  if (partsOfHours(window, cells.hourly).length === 0) return answer;
+  if (partsOfHours(window, cells.hourly).length === 0 && cells.staleHours.length === 0) return answer;
   const { droppedBefore } = await readRetentionBounds(warehouse);
   if (droppedBefore <= cells.droppedBefore) return answer;
   return whileEventsLast(warehouse, window, withoutEventsBefore(droppedBefore, cells), ask);

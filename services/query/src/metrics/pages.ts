@@ -5,14 +5,16 @@
  * answer, the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { randomUUID } from 'node:crypto';
+import type { Window } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import {
   countStoredGroups,
   type Grouping,
   type MetricsQuestion,
-  NOTHING_SEALED,
+  NO_CELLS,
   readMetrics,
   readRetentionBounds,
+  readStaleHours,
   readStoredMetrics,
   readWatermarks,
   type StoredPage,
@@ -25,7 +27,7 @@ import { type KnownCells, whileEventsLast, withoutEventsBefore } from './kept-ev
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
-  readonly readSealed: ReadSealed;
+  readonly readCells: ReadCells;
   /** The most groups that may be stored of one account's answers in 24 hours. */
   readonly maxStoredGroups: number;
   readonly clock: () => Date;
@@ -71,18 +73,19 @@ export class MetricsPages {
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
   async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
-    const { readSealed, clock } = this.#options;
+    const { readCells, clock } = this.#options;
     const askedAt = clock().getTime();
-    const cells = await orStorageUnavailable(readSealed());
-    const { answer, sealed } = await orStorageUnavailable(
-      whileEventsLast(warehouse, request.window, cells, async ({ hourly, daily }) => {
-        const sealed = { hourly, daily };
-        return { answer: await readMetrics(warehouse, { ...request, accountId, sealed }), sealed };
-      }),
+    const known = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
+    const { answer, cells } = await orStorageUnavailable(
+      whileEventsLast(warehouse, request.window, known, async (cells) => ({
+        answer: await readMetrics(warehouse, { ...request, accountId, cells }),
+        cells,
+      })),
     );
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
     const resultId = randomUUID();
+    const sealed = { hourly: cells.hourly, daily: cells.daily };
     return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
   }
 
@@ -98,10 +101,12 @@ export class MetricsPages {
     const stored = await readPage();
     if (stored) return pageOf(stored, position);
     await this.#requireRoom(asker, position.totalGroups);
+    // Hours that have been marked as stale since are read from the events, like those that were already.
+    const { staleHours } = await orStorageUnavailable(this.#options.readCells(warehouse, accountId, request.window));
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
     // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-      const question: MetricsQuestion = { ...request, accountId, sealed, ...asOf };
+      const question: MetricsQuestion = { ...request, accountId, cells: { ...sealed, staleHours }, ...asOf };
       await orStorageUnavailable(storeMetrics(warehouse, resultId, question, digest));
       const page = await readPage();
       if (page) return pageOf(page, position);
@@ -125,17 +130,19 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 /** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
 const SEALS_KEPT_MS = 1_000;
 
-/** Which cells a question may read. */
-export type ReadSealed = () => Promise<KnownCells>;
+/** Which cells a question may read. To be asked for each question anew: stale hours are known only from then on. */
+export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<KnownCells>;
 
 /** From the events alone, as far as there are any: slower, and what the cells are compared with. */
-export function createEventsReader(warehouse: Warehouse): ReadSealed {
-  return async () => withoutEventsBefore((await readRetentionBounds(warehouse)).droppedBefore, NOTHING_SEALED);
-}
+export const readNoCells: ReadCells = async (warehouse) =>
+  withoutEventsBefore((await readRetentionBounds(warehouse)).droppedBefore, NO_CELLS);
 
-/** Reads the watermarks, in a statement of its own before each question, and keeps them for a moment. */
-export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadSealed {
-  let kept = withoutEventsBefore(0, NOTHING_SEALED);
+/**
+ * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks, which it
+ * keeps for a moment. In which order does not matter.
+ */
+export function createCellsReader(warehouse: Warehouse, clock: () => Date): ReadCells {
+  let kept = withoutEventsBefore(0, NO_CELLS);
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
@@ -143,9 +150,16 @@ export function createSealReader(warehouse: Warehouse, clock: () => Date): ReadS
       readWatermarks(warehouse),
       readRetentionBounds(warehouse),
     ]);
-    kept = withoutEventsBefore(droppedBefore, { hourly: hourly.sealedUntil, daily: daily.sealedUntil });
+    const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours: [] };
+    kept = withoutEventsBefore(droppedBefore, sealed);
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
-  return async () => (clock().getTime() < keptUntil ? kept : read());
+  return async (asker, accountId, window) => {
+    const [sealed, staleHours] = await Promise.all([
+      clock().getTime() < keptUntil ? kept : read(),
+      readStaleHours(asker, accountId, window),
+    ]);
+    return withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours });
+  };
 }

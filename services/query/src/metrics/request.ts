@@ -30,7 +30,7 @@ type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 /** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
 export interface MetricsRequest
   extends FilterValues,
-    Omit<MetricsQuestion, 'accountId' | 'sealed' | 'hidesWorkspace' | keyof FilterValues> {
+    Omit<MetricsQuestion, 'accountId' | 'cells' | 'hidesWorkspace' | keyof FilterValues> {
   /** Empty for the first page. */
   readonly cursor: string;
 }

@@ -1,0 +1,110 @@
+/**
+ * Repairs what late events have made stale, some time after they are acknowledged: recomputes the cells of marked hours, and
+ * removes their marks. Every ingest process repairs what it has marked itself, and what others have left for a minute. Two
+ * that repair the same do no harm, and neither does one that is killed or frozen anywhere: see marks.ts in packages/warehouse.
+ *
+ * A repairer is `idle`, `repairing` while there are marks that it repairs, and in the end `stopped`. It repairs nothing twice at
+ * once, and nothing after it has stopped; both are checked at run time.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Outage } from '@meterline/service';
+import { GRAINS, REPAIR_LIMITS, readOpenMarks, repairNext, type Warehouse } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import type { IngestMetrics } from './metrics.js';
+import { StateMachine } from './state.js';
+
+/** A step that takes less is not worth a line in the log. */
+const SLOW_STEP_MS = 1_000;
+
+export interface RepairerOptions {
+  /** By which this process marks stale hours, a UUID. */
+  readonly writer: string;
+  /** How often to look for marks. */
+  readonly everyMs: number;
+  /** Its statements may take minutes: an hour of an account is the least that is repaired at a time. */
+  readonly warehouse: Warehouse;
+  readonly metrics: IngestMetrics;
+  readonly log: Logger;
+}
+
+export class Repairer {
+  readonly #options: RepairerOptions;
+  readonly #outage: Outage;
+  readonly #stopping = new AbortController();
+  readonly #state = new StateMachine<'idle' | 'repairing' | 'stopped'>('repairer', 'idle', {
+    idle: ['repairing', 'stopped'],
+    repairing: ['idle'],
+    stopped: [],
+  });
+  /** How many marked hours the next step takes: fewer after a failure, so that what cannot be repaired holds up little else. */
+  #hours = REPAIR_LIMITS.hours;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: RepairerOptions) {
+    this.#options = options;
+    this.#outage = new Outage(options.log, 'ClickHouse', 'late events are read from the events until it does');
+  }
+
+  run(): void {
+    this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.repair();
+      await delay(this.#options.everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Ends the step under way: its marks stay, and another process repairs them. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#state.enter('stopped');
+  }
+
+  /**
+   * Repairs every mark that is this process's to repair.
+   * @throws when it is repairing already or has stopped; a failure is logged, and the next call tries again
+   */
+  async repair(): Promise<void> {
+    this.#state.enter('repairing');
+    const { signal } = this.#stopping;
+    try {
+      while (await this.#repairStep(signal));
+      this.#outage.recovered();
+    } catch (error) {
+      this.#hours = Math.max(1, this.#hours >> 1);
+      if (!signal.aborted) this.#failed(error);
+    } finally {
+      this.#state.enter('idle');
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#options.metrics.repairFailures.inc();
+    this.#outage.failed(error);
+  }
+
+  /** @returns whether there may be more to repair */
+  async #repairStep(signal: AbortSignal): Promise<boolean> {
+    const { writer, metrics, log } = this.#options;
+    const warehouse = this.#options.warehouse.within({ signal });
+    const { hours, oldestSeconds, due } = await readOpenMarks(warehouse, writer);
+    metrics.staleHours.set(hours);
+    metrics.oldestMark.set(oldestSeconds);
+    if (due === 0) return false;
+    const startedAt = performance.now();
+    const repaired = await repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: this.#hours });
+    const took = performance.now() - startedAt;
+    metrics.repairDuration.observe(took / 1000);
+    for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);
+    if (took > SLOW_STEP_MS) {
+      log.info({ event: 'repaired', ...repaired, seconds: took / 1000 }, 'cells of late events are ready to be read');
+    }
+    this.#hours = Math.min(REPAIR_LIMITS.hours, this.#hours * 2);
+    this.#outage.recovered();
+    return true;
+  }
+}

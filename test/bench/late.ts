@@ -1,0 +1,152 @@
+/** Late events: what marking their hours costs before the acknowledgement, a question over marked hours, and the repair. */
+import { randomUUID } from 'node:crypto';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+import {
+  EventRows,
+  markStaleHours,
+  Names,
+  type PricedEvent,
+  prepareUsageEvents,
+  repairNext,
+  sealNext,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { pricedEvent } from '../priced-event.js';
+import type { Bench } from './bench.js';
+import { atMost, type Figure, median } from './figure.js';
+import { checked, HttpClient } from './http-client.js';
+import { measureInTurn } from './measure.js';
+import { metricsPath } from './questions.js';
+import type { Site } from './site.js';
+
+const DATABASE = 'late';
+const ACCOUNTS = 1_000;
+const DAY: EpochMs = Date.UTC(2025, 8, 20);
+const HOURS = 24;
+/** The account that is asked about, with usage in so many hours, and the same that has marks. */
+const REPAIRED = 'repaired';
+const MARKED = 'marked';
+const DAYS_ASKED = 30;
+const MARKED_HOURS = 100;
+const EVENTS_PER_HOUR = 50;
+const RUNS = 15;
+
+export const late: Bench = {
+  name: 'late',
+  async run({ site }) {
+    const warehouse = await site.warehouse(DATABASE);
+    try {
+      for (const accountId of [REPAIRED, MARKED]) await store(warehouse, usageOf(accountId));
+      await store(warehouse, newEvents());
+      while (await sealNext(warehouse, DAY + MS_PER_DAY));
+      return [...(await acknowledgement(warehouse)), await question(site, warehouse)];
+    } finally {
+      await site.drop(DATABASE);
+    }
+  },
+};
+
+function rowsOf(events: readonly PricedEvent[]): EventRows[] {
+  return [EventRows.of(events, new Names())];
+}
+
+async function store(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
+  await prepareUsageEvents(rowsOf(events))(warehouse);
+}
+
+/** An event of each hour of each account. */
+function newEvents(): PricedEvent[] {
+  return Array.from({ length: ACCOUNTS * HOURS }, (_, number) =>
+    pricedEvent({
+      eventId: randomUUID(),
+      accountId: `account-${number % ACCOUNTS}`,
+      timestamp: DAY + Math.floor(number / ACCOUNTS) * MS_PER_HOUR,
+    }),
+  );
+}
+
+function usageOf(accountId: string): PricedEvent[] {
+  return Array.from({ length: DAYS_ASKED * HOURS * EVENTS_PER_HOUR }, (_, number) =>
+    pricedEvent({
+      eventId: randomUUID(),
+      accountId,
+      resourceName: `resource-${number % EVENTS_PER_HOUR}`,
+      timestamp: DAY + MS_PER_DAY - (1 + Math.floor(number / EVENTS_PER_HOUR)) * MS_PER_HOUR,
+    }),
+  );
+}
+
+async function acknowledgement(warehouse: Warehouse): Promise<Figure[]> {
+  const writer = randomUUID();
+  const insert = async (isMarked: boolean) => {
+    const rows = rowsOf(newEvents());
+    const started = performance.now();
+    await prepareUsageEvents(rows)(warehouse);
+    if (isMarked) await markStaleHours(warehouse, writer, rows);
+    return performance.now() - started;
+  };
+  const [marked, bare] = await measureInTurn(
+    () => insert(true),
+    () => insert(false),
+    { runs: RUNS },
+  );
+  // Of one insert, with nothing else to repair.
+  await repaired(warehouse, writer);
+  await insert(true);
+  const repair = await repaired(warehouse, writer);
+  const ratio = median(marked) / median(bare);
+  return [
+    {
+      bench: 'late',
+      what: `${(ACCOUNTS * HOURS).toLocaleString('en')} late events of ${ACCOUNTS.toLocaleString('en')} accounts, stored and marked`,
+      value: median(marked),
+      unit: 'ms',
+      runs: marked,
+      beside: [
+        { what: 'stored alone', value: median(bare), unit: 'ms' },
+        { what: 'their repair, later', value: repair, unit: 'ms' },
+      ],
+      reach: atMost(ratio, 2),
+    },
+  ];
+}
+
+/** @returns how long it took to repair all that the writer has marked, in milliseconds */
+async function repaired(warehouse: Warehouse, writer: string): Promise<number> {
+  const started = performance.now();
+  while ((await repairNext(warehouse, writer)).marks > 0);
+  return performance.now() - started;
+}
+
+async function question(site: Site, warehouse: Warehouse): Promise<Figure> {
+  const stale = Array.from({ length: MARKED_HOURS }, (_, number) =>
+    pricedEvent({
+      accountId: MARKED,
+      timestamp: DAY + MS_PER_DAY - (1 + Math.floor((number * DAYS_ASKED * HOURS) / MARKED_HOURS)) * MS_PER_HOUR,
+    }),
+  );
+  await markStaleHours(warehouse, randomUUID(), rowsOf(stale));
+  return site.withQuery(DATABASE, async ({ url }) => {
+    const http = new HttpClient();
+    try {
+      const window = { startTime: DAY + MS_PER_DAY - DAYS_ASKED * MS_PER_DAY, endTime: DAY + MS_PER_DAY };
+      const asking = async (accountId: string) => {
+        const authorization = `Bearer ${await site.createKey(accountId, 'bench-late')}`;
+        const path = metricsPath(accountId, { window, resolution: 'daily', groupBy: ['resource_name'] });
+        return async () => checked(await http.send(`${url}${path}`, { authorization })).ms;
+      };
+      const [marked, fresh] = await measureInTurn(await asking(MARKED), await asking(REPAIRED), { runs: RUNS });
+      return {
+        bench: 'late',
+        what: `by name, daily, ${DAYS_ASKED} d, ${MARKED_HOURS} hours marked`,
+        value: median(marked),
+        unit: 'ms',
+        runs: marked,
+        beside: [{ what: 'none marked', value: median(fresh), unit: 'ms' }],
+        reach: atMost(median(marked) / median(fresh), 2),
+      };
+    } finally {
+      http.close();
+    }
+  });
+}

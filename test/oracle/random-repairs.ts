@@ -1,0 +1,36 @@
+/** Repairs stale hours while histories play: none, some, or all; in complete and in interrupted steps. */
+import { REPAIR_LIMITS, repairNext, type Warehouse } from '@meterline/warehouse';
+import fc from 'fast-check';
+import { openWriters, repairAll } from '../late-events.js';
+import { breakOff } from './random-sealing.js';
+
+/** What a killed repairer leaves behind: nothing, hours without their days, or cells whose marks are still there. */
+const CALLS_OF_A_STEP = 3;
+/** Half the times marks stay as they are. */
+const MOMENT = fc.constantFrom('none', 'none', 'none', 'some', 'killed', 'all');
+/** More than a run has; then they come again. */
+const MOMENTS = 1_000;
+
+export class RandomRepairs {
+  readonly #warehouse: Warehouse;
+  readonly #moments: readonly string[];
+  #passed = 0;
+
+  constructor(warehouse: Warehouse, seed: number) {
+    this.#warehouse = warehouse;
+    this.#moments = fc.sample(MOMENT, { seed, numRuns: MOMENTS });
+  }
+
+  async advance(): Promise<void> {
+    this.#passed += 1;
+    const moment = this.#moments[this.#passed % MOMENTS];
+    const calls = this.#passed % CALLS_OF_A_STEP;
+    if (moment === 'none') return;
+    for (const writer of await openWriters(this.#warehouse)) {
+      const some = (warehouse: Warehouse) => repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: 5 });
+      if (moment === 'some') await some(this.#warehouse);
+      if (moment === 'killed') await breakOff(this.#warehouse, calls, some);
+      if (moment === 'all') await repairAll(this.#warehouse, writer);
+    }
+  }
+}
