@@ -112,7 +112,7 @@ const RIGHTS: Readonly<Record<'ingest' | 'query' | 'operator' | 'migrate', Right
     insert: ['price_books', 'settled_rejections', 'retention_bounds', ...OF_ACCOUNTS],
     delete: ['stored_answers', 'metrics_results', 'rejected_events', 'rejected_payloads', ...OF_ACCOUNTS],
   },
-  migrate: { read: ['schema_migrations'], insert: ['schema_migrations'], delete: [] },
+  migrate: { read: ['schema_migrations', 'usage_events'], insert: ['schema_migrations', 'usage_events'], delete: [] },
 };
 const OF_ROWS: Readonly<Record<Right, readonly ((table: string) => string)[]>> = {
   read: [(table) => `SELECT * FROM ${table} LIMIT 1`, (table) => `SELECT count() FROM (SELECT * FROM ${table})`],

@@ -19,8 +19,10 @@ import { late } from './late.js';
 import { load } from './load.js';
 import { describeMachine } from './machine.js';
 import { neighbours } from './neighbours.js';
+import { openHour } from './open-hour.js';
 import { readOptions, UsageError } from './options.js';
 import { pages } from './pages.js';
+import { queues } from './queues.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
 import { sealing } from './sealing.js';
@@ -32,11 +34,13 @@ const BENCHES: readonly Bench[] = [
   collector,
   ingestBatches,
   ingestSingles,
+  queues,
   freshness,
   pages,
   recompute,
   late,
   sealing,
+  openHour,
   growth,
   dashboard,
   footprint,

@@ -56,16 +56,28 @@ export async function drainRate(
   queue: Queue,
   jobs: number,
   eventsPerJob: number,
-  spent?: ProcessorTimes,
+  spent?: Pick<ProcessorTimes, 'start'>,
 ): Promise<number> {
-  await queue.pause();
-  await enqueue(queue, jobs, eventsPerJob);
+  return drainRates([queue], jobs, eventsPerJob, spent);
+}
+
+/** The same of several queues, each with its part of the jobs. */
+export async function drainRates(
+  queues: readonly Queue[],
+  jobs: number,
+  eventsPerJob: number,
+  spent?: Pick<ProcessorTimes, 'start'>,
+): Promise<number> {
+  for (const queue of queues) {
+    await queue.pause();
+    await enqueue(queue, jobs / queues.length, eventsPerJob);
+  }
   const stop = spent?.start(jobs * eventsPerJob);
   const started = performance.now();
-  await queue.resume();
+  await Promise.all(queues.map((queue) => queue.resume()));
   for (;;) {
-    const counts = await queue.getJobCounts('waiting', 'active');
-    if (Object.values(counts).every((count) => count === 0)) break;
+    const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('waiting', 'active')));
+    if (counts.flatMap((states) => Object.values(states)).every((count) => count === 0)) break;
     await delay(POLL_MS);
   }
   const seconds = (performance.now() - started) / 1000;

@@ -29,6 +29,7 @@ it('shows what waits while no worker runs, and what is left when one has stored 
   await startIngest(pipeline.env);
   await drained(pipeline.queue);
   expect(JSON.parse((await status('--json')).stdout)).toEqual({
+    queues: 1,
     waiting: 0,
     active: 0,
     delayed: 0,

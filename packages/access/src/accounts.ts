@@ -2,8 +2,8 @@
  * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; one is registered here with
  * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
  */
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { prefixIn, type RedisClient } from './redis.js';
 
 export interface Account {
   readonly id: string;
@@ -15,12 +15,12 @@ export interface Account {
 const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
 
 export class AccountDirectory {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #prefix: string;
 
-  constructor(redis: Redis, prefix: string) {
+  constructor(redis: RedisClient, prefix: string) {
     this.#redis = redis;
-    this.#prefix = prefix;
+    this.#prefix = prefixIn(redis, prefix);
   }
 
   /**

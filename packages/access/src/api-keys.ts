@@ -3,10 +3,10 @@
  * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0023.
  */
 import { KEY_ROLES, type KeyRole } from '@meterline/catalog';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccountDirectory } from './accounts.js';
 import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key-text.js';
+import { prefixIn, type RedisClient } from './redis.js';
 
 export interface ApiKey {
   readonly keyId: string;
@@ -87,15 +87,20 @@ if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[1] > (redis.call('HGET', KEYS[1],
 end`;
 
 export class ApiKeyStore {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #accounts: AccountDirectory;
   readonly #prefix: string;
   readonly #onMalformed: OnMalformedKey;
 
-  constructor(redis: Redis, accounts: AccountDirectory, prefix: string, onMalformed: OnMalformedKey = () => undefined) {
+  constructor(
+    redis: RedisClient,
+    accounts: AccountDirectory,
+    prefix: string,
+    onMalformed: OnMalformedKey = () => undefined,
+  ) {
     this.#redis = redis;
     this.#accounts = accounts;
-    this.#prefix = prefix;
+    this.#prefix = prefixIn(redis, prefix);
     this.#onMalformed = onMalformed;
   }
 
@@ -135,6 +140,11 @@ export class ApiKeyStore {
     if (!record || record.revokedAt !== undefined || !secretMatches(token.secret, record.secretHash)) return undefined;
     if (hasExpired(record, now)) throw new ApiKeyExpired(record.expiresAt);
     return apiKey(token.keyId, record);
+  }
+
+  /** Resolves when the server that has the keys answers. @throws when it does not */
+  async ping(): Promise<void> {
+    await this.#redis.exists(this.#key(''));
   }
 
   /** Writes down when the key was used, if that is later than what is known. */

@@ -10,4 +10,13 @@ export {
   type OnMalformedKey,
   TooManyApiKeys,
 } from './api-keys.js';
-export { moreInformative, REDIS_PREFIX, type RedisFailure, redisFailureKind, redisUrlFault } from './redis.js';
+export {
+  createRedisClient,
+  moreInformative,
+  prefixIn,
+  REDIS_PREFIX,
+  type RedisClient,
+  type RedisFailure,
+  redisFailureKind,
+  serversOf,
+} from './redis.js';

@@ -1,23 +1,27 @@
-/** Meterline's Redis: its keys, its address, and what its errors mean. */
+/** Meterline's Redis: its keys, connections to it, and what its errors mean. */
+import { hashTagged, parseRedisUrl, type RedisBehaviour, redisClientOptions } from '@meterline/catalog';
+import { Cluster, Redis } from 'ioredis';
 
 /** The prefix of Meterline's own keys; BullMQ's begin with `bull`. */
 export const REDIS_PREFIX = 'meterline';
 
-const EXAMPLE = 'redis://127.0.0.1:6379';
-const PROTOCOLS: readonly string[] = ['redis:', 'rediss:'];
-const DATABASE = /^\/?\d{0,5}$/;
+/** A connection to one server, which Sentinels may watch, or to a Redis Cluster. */
+export type RedisClient = Redis | Cluster;
 
-/**
- * What is wrong with the address of a Redis, as text to append to the name of its setting; undefined if it is valid. Checked
- * strictly, because the client reads any path as a database and any parameter as one of its options. The text does not
- * repeat the address, which may hold a password.
- */
-export function redisUrlFault(text: string): string | undefined {
-  if (!URL.canParse(text)) return `must be a URL such as ${EXAMPLE}`;
-  const { protocol, hostname, pathname, search, hash } = new URL(text);
-  if (!PROTOCOLS.includes(protocol) || hostname === '') return `must be a URL such as ${EXAMPLE}`;
-  if (DATABASE.test(pathname) && search === '' && hash === '') return undefined;
-  return `must be a URL such as ${EXAMPLE} with nothing after it but the number of a database, such as /1`;
+/** @param url an address as `redis-address.ts` of packages/catalog has it @throws Error when it is none */
+export function createRedisClient(url: string, behaviour: RedisBehaviour): RedisClient {
+  const { nodes, options } = redisClientOptions(parseRedisUrl(url), behaviour);
+  return nodes ? new Cluster(nodes, options) : new Redis(options);
+}
+
+/** The prefix as it is where the keys are: in a Redis Cluster all keys under one prefix are on one node. */
+export function prefixIn(redis: RedisClient, prefix: string): string {
+  return redis.isCluster ? hashTagged(prefix) : prefix;
+}
+
+/** All that answer for keys: of a Redis Cluster its masters. */
+export function serversOf(redis: RedisClient): Redis[] {
+  return redis instanceof Redis ? [redis] : redis.nodes('master');
 }
 
 /** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */
@@ -35,7 +39,9 @@ export function redisFailureKind(error: unknown): RedisFailure {
 }
 
 /** Of two errors of one connection the more informative one: a server that is not Redis may also just hang up. */
-export function moreInformative(known: unknown, next: unknown): unknown {
+export function moreInformative(known: unknown, error: unknown): unknown {
+  // That of a Redis Cluster, none of whose nodes could be asked, has no reason of its own.
+  const next = error instanceof Error && 'lastNodeError' in error ? (error.lastNodeError ?? error) : error;
   if (known === undefined) return next;
   return redisFailureKind(known) === 'away' && redisFailureKind(next) !== 'away' ? next : known;
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { createRedis } from './redis-connection.js';
 
@@ -7,7 +7,9 @@ let redis: Redis;
 let key: string;
 beforeEach(async () => {
   key = uniquePrefix();
-  redis = createRedis(testRedisUrl());
+  const created = createRedis(testRedisUrl());
+  if (!(created instanceof Redis)) throw new Error('not one server');
+  redis = created;
   redis.on('error', () => undefined);
   await redis.connect();
 });

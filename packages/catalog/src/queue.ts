@@ -6,6 +6,11 @@ export const QUEUE_NAME = 'usage-events';
 export const QUEUE_PREFIX = 'bull';
 export const MAX_EVENTS_PER_JOB = 5_000;
 
+/** Whether this is an address of the queue's Redis, well written or not: see redis-address.ts. */
+export function isRedisUrl(text: string): boolean {
+  return /^rediss?(\+[a-z]+)?:\/\//i.test(text);
+}
+
 /**
  * The events of a job, still unchecked: its data is one event, or `{ "events": [ … ] }` with 1 to 5,000.
  * A job that is neither is refused whole.

@@ -1,5 +1,5 @@
 /** What a runtime reports its usage with. */
-import { type Checked, type EpochMs, rejected } from '@meterline/catalog/events';
+import { type Checked, type EpochMs, isRedisUrl, rejected } from '@meterline/catalog/events';
 import { Backlog } from './backlog.js';
 import { type Counters, emptyTally, type Tally } from './counters.js';
 import { type EventToRecord, eventText } from './event-text.js';
@@ -36,12 +36,13 @@ export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
  * Chooses by the address, and loads no other.
  * @throws EmitterError when there is none for this address, or what it needs is missing; not because nobody answers there
  */
-async function openTransport({ url, queuePrefix, apiKey }: CheckedOptions): Promise<Transport> {
+async function openTransport({ url, queuePrefix, queueShards, apiKey }: CheckedOptions): Promise<Transport> {
   // The messages do not repeat the address, which may hold a password.
+  if (isRedisUrl(url)) {
+    const { openQueueTransport } = await import('./queue-transport.js');
+    return openQueueTransport(url, { prefix: queuePrefix, shards: queueShards });
+  }
   switch (URL.canParse(url) ? new URL(url).protocol : '') {
-    case 'redis:':
-    case 'rediss:':
-      return (await import('./queue-transport.js')).openQueueTransport(url, queuePrefix);
     case 'http:':
     case 'https:':
       return (await import('./http-transport.js')).openHttpTransport(url, apiKey);

@@ -1,15 +1,20 @@
 /** What an emitter can be told, with defaults and limits. */
-import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog/events';
+import { MAX_EVENTS_PER_JOB, MAX_QUEUE_SHARDS, QUEUE_PREFIX } from '@meterline/catalog/events';
 import type { Report } from './problem.js';
 import type { ApiKey } from './transport.js';
 
 export interface EmitterOptions {
-  /** `https://…` or `http://…`: a collector. `redis://…` or `rediss://…`: the Redis of Meterline's queue. */
+  /**
+   * `https://…` or `http://…`: a collector. `redis://…`, `rediss://…`, `redis+sentinel://…` or
+   * `redis+cluster://…`: the Redis of Meterline's queue.
+   */
   readonly url: string;
   /** For a collector: a key with the role emitter, or a function that gives the one of an account before each attempt. */
   readonly apiKey?: ApiKey | undefined;
   /** For Redis: that of the workers; without it `bull`. */
   readonly queuePrefix?: string;
+  /** For Redis: how many queues are filled in turn, as QUEUE_SHARDS says; without it 1. */
+  readonly queueShards?: number;
   /** Keeps events on disk until they are sent. */
   readonly spool?: SpoolOptions;
   /** Unsent events in memory, in bytes of their JSON; without it 64 MiB. Events beyond that are dropped, or in the spool alone. */
@@ -65,6 +70,7 @@ export function checkOptions(options: EmitterOptions) {
     url,
     apiKey,
     queuePrefix,
+    queueShards: whole('queueShards', options.queueShards ?? 1, MAX_QUEUE_SHARDS),
     onProblem,
     memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
     batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),

@@ -3,27 +3,48 @@
  * after some seconds.
  */
 import { once } from 'node:events';
-import { QUEUE_NAME } from '@meterline/catalog/events';
+import {
+  parseRedisUrl,
+  QUEUE_NAME,
+  queuePrefixOf,
+  redisClientOptions,
+  redisUrlFault,
+  replicated,
+  ShardTurns,
+  serverFinder,
+} from '@meterline/catalog/events';
 import type { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { EmitterError } from './options.js';
 import type { Refusal, Transport } from './transport.js';
 
 const CONNECT_WITHIN_MS = 5_000;
 /** Redis may wait for its disk. */
 const ANSWER_WITHIN_MS = 10_000;
+/** Shorter: replicas that are late are an answer. */
+const REPLICATED_WITHIN_MS = 7_000;
 const DISCONNECT_WITHIN_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 type QueueClass = typeof Queue;
+type Client = Redis | Cluster;
 
-/** @throws EmitterError `missing_package`; not because Redis is away */
-export async function openQueueTransport(url: string, prefix: string): Promise<Transport> {
+export interface QueueOptions {
+  readonly prefix: string;
+  /** How many queues are filled in turn. */
+  readonly shards: number;
+}
+
+/** @throws EmitterError `invalid_option`, `missing_package`; not because Redis is away */
+export async function openQueueTransport(url: string, { prefix, shards }: QueueOptions): Promise<Transport> {
+  const fault = redisUrlFault(url);
+  if (fault !== undefined) throw new EmitterError('invalid_option', `url ${fault}`);
   const [bullmq, ioredis] = await Promise.all([import('bullmq'), import('ioredis')]).catch((error) => {
     const message = 'sending to Redis needs two packages: npm install bullmq ioredis';
     throw new EmitterError('missing_package', message, { cause: error });
   });
-  const redis = new ioredis.Redis(url, {
+  const address = parseRedisUrl(url);
+  const { nodes, options } = redisClientOptions(address, {
     lazyConnect: true,
     // A command fails at once when there is no connection, and is not sent again behind our back.
     enableOfflineQueue: false,
@@ -34,22 +55,22 @@ export async function openQueueTransport(url: string, prefix: string): Promise<T
     disconnectTimeout: DISCONNECT_WITHIN_MS,
     retryStrategy: (times) => Math.min(50 * 2 ** times, LONGEST_RECONNECT_MS),
   });
-  return new QueueTransport(bullmq.Queue, redis, prefix);
+  // One connection each: a queue whose server hangs holds up no other.
+  const queues = Array.from({ length: shards }, (_, shard) => {
+    const redis = nodes ? new ioredis.Cluster(nodes, options) : new ioredis.Redis(options);
+    const ofShard = queuePrefixOf(prefix, shard, redis.isCluster);
+    return new ShardConnection(bullmq.Queue, redis, ofShard, address.replicas);
+  });
+  return new QueueTransport(queues);
 }
 
 class QueueTransport implements Transport {
-  readonly #Queue: QueueClass;
-  readonly #redis: Redis;
-  readonly #prefix: string;
-  #queue: Promise<Queue> | undefined;
-  #connecting: Promise<unknown> | undefined;
+  readonly #queues: readonly ShardConnection[];
+  readonly #turns: ShardTurns;
 
-  constructor(QueueOfPeer: QueueClass, redis: Redis, prefix: string) {
-    this.#Queue = QueueOfPeer;
-    this.#redis = redis;
-    this.#prefix = prefix;
-    // The same errors reject what is being sent.
-    redis.on('error', () => undefined);
+  constructor(queues: readonly ShardConnection[]) {
+    this.#queues = queues;
+    this.#turns = new ShardTurns(queues.length);
   }
 
   /** All are alike: the worker refuses what is to be refused, later. */
@@ -57,11 +78,48 @@ class QueueTransport implements Transport {
     return '';
   }
 
+  /** To the queue whose turn it is, or if that fails to the next one: in two of them the same events are harmless. */
   async send(events: readonly string[]): Promise<readonly Refusal[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      const turn = this.#turns.next(performance.now());
+      try {
+        await this.#queues[turn]?.send(events);
+        this.#turns.took(turn);
+        return [];
+      } catch (error) {
+        this.#turns.failed(turn, performance.now());
+        if (attempt >= this.#queues.length) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    for (const queue of this.#queues) queue.close();
+  }
+}
+
+/** One queue and its connection. */
+class ShardConnection {
+  readonly #Queue: QueueClass;
+  readonly #redis: Client;
+  readonly #prefix: string;
+  readonly #replicas: number;
+  #queue: Promise<OpenQueue> | undefined;
+  #connecting: Promise<unknown> | undefined;
+
+  constructor(QueueOfPeer: QueueClass, redis: Client, prefix: string, replicas: number) {
+    this.#Queue = QueueOfPeer;
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#replicas = replicas;
+    // The same errors reject what is being sent.
+    redis.on('error', () => undefined);
+  }
+
+  async send(events: readonly string[]): Promise<void> {
     await this.#connected();
     try {
       await within(ANSWER_WITHIN_MS, this.#add(events));
-      return [];
     } catch (error) {
       // A connection whose other end is gone says nothing for ever.
       if (error instanceof NoAnswer) this.#redis.disconnect(true);
@@ -74,8 +132,9 @@ class QueueTransport implements Transport {
   }
 
   async #add(events: readonly string[]): Promise<void> {
-    const queue = await this.#open();
-    await queue.add('usage', JSON.parse(`{"events":[${events.join()}]}`));
+    const { queue, server } = await this.#open();
+    const add = () => queue.add('usage', JSON.parse(`{"events":[${events.join()}]}`));
+    await replicated(add, server, { replicas: this.#replicas, withinMs: REPLICATED_WITHIN_MS });
   }
 
   /** Rejects with the reason, or when it takes too long. */
@@ -95,7 +154,7 @@ class QueueTransport implements Transport {
   }
 
   /** BullMQ's queue asks Redis for its version first, and is of no use when that has failed. */
-  #open(): Promise<Queue> {
+  #open(): Promise<OpenQueue> {
     this.#queue ??= this.#opened().catch((error) => {
       this.#queue = undefined;
       throw error;
@@ -103,12 +162,18 @@ class QueueTransport implements Transport {
     return this.#queue;
   }
 
-  async #opened(): Promise<Queue> {
+  async #opened(): Promise<OpenQueue> {
     const queue = new this.#Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#prefix });
     queue.on('error', () => undefined);
     await queue.waitUntilReady();
-    return queue;
+    return { queue, server: await serverFinder(this.#redis, queue.toKey('wait')) };
   }
+}
+
+interface OpenQueue {
+  readonly queue: Queue;
+  /** What answers for it now. */
+  readonly server: () => Redis;
 }
 
 class NoAnswer extends Error {

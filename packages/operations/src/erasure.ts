@@ -1,5 +1,5 @@
 /** Erases an account: its API keys, its events, the refused events that claim it, and what was computed from them. */
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type RedisClient } from '@meterline/access';
 import {
   type AccountPartition,
   type AccountTable,
@@ -9,7 +9,6 @@ import {
   removeDeletedRejections,
   type Warehouse,
 } from '@meterline/warehouse';
-import type { Redis } from 'ioredis';
 import type { OnProgress } from './operation-error.js';
 
 /** How much there is of an account, or how much of it was erased. */
@@ -23,7 +22,7 @@ export interface Holdings {
 export interface ErasureOptions {
   readonly warehouse: Warehouse;
   /** Opened for the keys alone. */
-  readonly withRedis: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>;
+  readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
 }
 
@@ -89,12 +88,12 @@ function holdingsOf(partitions: readonly AccountPartition[], apiKeys: number): H
   return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), apiKeys };
 }
 
-async function eraseKeys(redis: Redis, account: string): Promise<number> {
+async function eraseKeys(redis: RedisClient, account: string): Promise<number> {
   const erased = await keyStore(redis).eraseKeysOf(account);
   await new AccountDirectory(redis, REDIS_PREFIX).forget(account);
   return erased;
 }
 
-function keyStore(redis: Redis): ApiKeyStore {
+function keyStore(redis: RedisClient): ApiKeyStore {
   return new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
 }

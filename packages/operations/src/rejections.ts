@@ -9,7 +9,6 @@ import {
   settleRejections,
   type Warehouse,
 } from '@meterline/warehouse';
-import type { Redis } from 'ioredis';
 import {
   formatRejectionId,
   isReferredTo,
@@ -19,7 +18,7 @@ import {
   selectedPages,
 } from './rejection-selection.js';
 import { type Edits, type Resendable, resendable } from './resendable.js';
-import { type UsageQueue, writtenToDisk } from './usage-queue.js';
+import type { UsageQueue } from './usage-queue.js';
 
 export {
   countSelected,
@@ -52,7 +51,6 @@ export interface SettlementOptions {
 }
 
 export interface ReplayOptions extends SettlementOptions {
-  readonly redis: Redis;
   readonly queue: UsageQueue;
   readonly edits: Edits;
   /** Of every group, when it is settled: the ids of its jobs, and how many refusals they were. */
@@ -74,7 +72,7 @@ export interface Resend {
  * @throws OperationError when one that is named is not there, or Redis' disk takes too long
  */
 export async function replayRejections(options: ReplayOptions): Promise<void> {
-  const { warehouse, redis, queue, edits, onKept, onReplayed } = options;
+  const { warehouse, queue, edits, onKept, onReplayed } = options;
   await settleGroups(options, async (group) => {
     const resends = await resendsOf(warehouse, group, edits, onKept);
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
@@ -82,7 +80,7 @@ export async function replayRejections(options: ReplayOptions): Promise<void> {
     const jobIds: string[] = [];
     if (events.length > 0) jobIds.push(await queue.send(events));
     for (const job of jobs) jobIds.push(await queue.sendJob(job));
-    await writtenToDisk(redis);
+    await queue.writtenToDisk();
     const rejections = resends.map(({ rejection }) => rejection);
     await settleRejections(warehouse, rejections, 'replayed');
     onReplayed(jobIds, resends.length);

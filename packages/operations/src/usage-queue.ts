@@ -1,6 +1,7 @@
-/** The queue that the ingest workers consume, seen from outside. */
+/** The queues that the ingest workers consume, seen from outside. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { QUEUE_NAME } from '@meterline/catalog';
+import type { RedisClient } from '@meterline/access';
+import { jobIdIn, QUEUE_NAME, queuePrefixOf, replicated, ShardTurns, serverFinder } from '@meterline/catalog';
 import { Queue, type Telemetry } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -9,22 +10,39 @@ import { OperationError } from './operation-error.js';
 /** BullMQ's states as a producer sees them. */
 export type JobProgress = 'pending' | 'stored' | 'failed';
 
-export class UsageQueue {
-  readonly #queue: Queue;
+export interface UsageQueueOptions {
+  readonly prefix: string;
+  /** How many queues are filled in turn. */
+  readonly shards: number;
+  /** How many replicas of Redis must have a job before it counts as sent. */
+  readonly replicas: number;
+  /** Puts a trace into each job, which the worker goes on with. */
+  readonly telemetry?: Telemetry | undefined;
+}
 
-  /**
-   * @param redis stays the caller's to close, and to listen to for connection errors
-   * @param telemetry puts a trace into each job, which the worker goes on with
-   */
-  constructor(redis: Redis, prefix: string, telemetry?: Telemetry) {
-    this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
-    // The same errors reject the command that was under way.
-    this.#queue.on('error', () => undefined);
+interface Shard {
+  readonly queue: Queue;
+  readonly server: () => Redis;
+  /** What the last jobs were written on; undefined: none since the disk was asked. */
+  written?: { readonly server: Redis; readonly stream: Redis['stream'] };
+}
+
+export class UsageQueue {
+  readonly #redis: RedisClient;
+  readonly #options: UsageQueueOptions;
+  readonly #turns: ShardTurns;
+  readonly #shards = new Map<number, Promise<Shard>>();
+
+  /** @param redis connected; stays the caller's to close, and to listen to for connection errors */
+  constructor(redis: RedisClient, options: UsageQueueOptions) {
+    this.#redis = redis;
+    this.#options = options;
+    this.#turns = new ShardTurns(options.shards);
   }
 
   /**
-   * Puts the events into the queue as one job, as they are. One job, one command: when it rejects, every job before
-   * it is in the queue; this one may be. Sending events again is harmless, because their ids make them the same events.
+   * Puts the events into a queue as one job, as they are. One job, one command: when it rejects, every job before
+   * it is in its queue; this one may be. Sending events again is harmless, because their ids make them the same events.
    * @param events 1 to 5,000
    * @returns the job's id
    */
@@ -32,39 +50,81 @@ export class UsageQueue {
     return this.sendJob({ events });
   }
 
-  /** Puts this data into the queue as one job, whatever it is. @returns the job's id */
+  /** Puts this data into a queue as one job, whatever it is. @returns the job's id */
   async sendJob(data: unknown): Promise<string> {
-    const job = await this.#queue.add('usage', data);
-    return job.id ?? '';
+    const turn = this.#turns.next(performance.now());
+    const shard = await this.#shard(turn);
+    const server = shard.server();
+    shard.written ??= { server, stream: server.stream };
+    const add = () => shard.queue.add('usage', data);
+    const { id } = await replicated(add, shard.server, {
+      replicas: this.#options.replicas,
+      withinMs: ANSWER_WITHIN_MS,
+    });
+    return jobIdIn(turn, id);
   }
 
   /** A job that is gone counts as stored: workers keep only so many of those that are done. */
   async progressOf(jobId: string): Promise<JobProgress> {
-    const state = await this.#queue.getJobState(jobId);
+    const [, shard = '0', id = ''] = /^(?:(\d{1,2}):)?(.*)$/s.exec(jobId) ?? [];
+    const state = await (await this.#shard(Number(shard))).queue.getJobState(id);
     if (state === 'failed') return 'failed';
     return state === 'completed' || state === 'unknown' ? 'stored' : 'pending';
   }
 
+  /**
+   * Resolves when Redis has on its disk what was sent since the last call. Redis can say so from 7.2 on, and only with an
+   * append-only file; of any other it is only known that it has answered, as it does to every producer.
+   * @throws OperationError when the disk takes too long, or the connection was another before
+   */
+  async writtenToDisk(): Promise<void> {
+    for (const opened of this.#shards.values()) {
+      const shard = await opened;
+      const { written } = shard;
+      delete shard.written;
+      if (!written) continue;
+      const { server, stream } = written;
+      await requireWritten(server);
+      // A new connection has written nothing, and Redis answers for that alone.
+      if (shard.server() !== server || server.stream !== stream) {
+        throw new OperationError('the connection to Redis was lost; try again');
+      }
+    }
+  }
+
   async close(): Promise<void> {
-    await this.#queue.close();
+    await Promise.all([...this.#shards.values()].map(async (shard) => (await shard).queue.close()));
+  }
+
+  #shard(number: number): Promise<Shard> {
+    const shard = this.#shards.get(number) ?? this.#open(number);
+    this.#shards.set(number, shard);
+    return shard;
+  }
+
+  async #open(number: number): Promise<Shard> {
+    const { prefix, telemetry } = this.#options;
+    const queue = new Queue(QUEUE_NAME, {
+      connection: this.#redis,
+      prefix: queuePrefixOf(prefix, number, this.#redis.isCluster),
+      ...(telemetry && { telemetry }),
+    });
+    // The same errors reject the command that was under way.
+    queue.on('error', () => undefined);
+    return { queue, server: await serverFinder(this.#redis, queue.toKey('wait')) };
   }
 }
 
-const DISK_TIMEOUT_MS = 10_000;
+const ANSWER_WITHIN_MS = 10_000;
 
 /** Its own, and those of replicas. */
 const disksReached = z.tuple([z.number(), z.number()]);
 
-/**
- * Resolves when Redis has what this connection wrote on its disk. Redis can say so from 7.2 on, and only with an
- * append-only file; of any other it is only known that it has answered, as it does to every producer.
- * @throws OperationError when the disk takes too long
- */
-export async function writtenToDisk(redis: Redis): Promise<void> {
+async function requireWritten(redis: Redis): Promise<void> {
   if (!reportsItsDisk(await redis.info('server'), await redis.info('persistence'))) return;
-  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, DISK_TIMEOUT_MS));
+  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, ANSWER_WITHIN_MS));
   if (local === 1) return;
-  throw new OperationError(`Redis has not written to its disk within ${DISK_TIMEOUT_MS / 1000} s; try again later`);
+  throw new OperationError(`Redis has not written to its disk within ${ANSWER_WITHIN_MS / 1000} s; try again later`);
 }
 
 /** @param server, persistence the sections of INFO. Source: Redis documentation, WAITAOF */

@@ -1,5 +1,5 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
-import { redisUrlFault } from '@meterline/access';
+import { MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
 import { clickHouseUrlFault, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 
@@ -8,7 +8,7 @@ export function urlVariable(protocol: RegExp, example: string) {
   return z.url({ protocol, error: `must be a URL such as ${example}` });
 }
 
-/** Where Redis is; the number of a database may follow. */
+/** Where Redis is, in one of the forms of `redis-address.ts` in packages/catalog. */
 export function redisUrlVariable() {
   return z.string().superRefine(refuseWith(redisUrlFault));
 }
@@ -48,6 +48,13 @@ export const processVariables = {
   REDIS_URL: redisUrlVariable().default('redis://127.0.0.1:6379'),
   LISTEN_HOST: hostVariable.optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+};
+
+/** Where the queues of events are. */
+export const queueVariables = {
+  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
+  /** How many queues producers fill in turn. Workers consume all that there are. */
+  QUEUE_SHARDS: wholeNumberVariable(1, MAX_QUEUE_SHARDS).default(1),
 };
 
 /** The same for a service that stores in ClickHouse, or reads there. */

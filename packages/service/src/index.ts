@@ -5,6 +5,7 @@ export {
   clickHouseUrlVariable,
   EnvError,
   processVariables,
+  queueVariables,
   readEnvironment,
   redisUrlVariable,
   serverVariables,

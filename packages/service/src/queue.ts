@@ -1,7 +1,7 @@
-/** How much waits in the queue, and for how long. */
-import type { EpochMs } from '@meterline/catalog';
+/** Which queues there are, how much waits in them, and for how long. */
+import type { RedisClient } from '@meterline/access';
+import { type EpochMs, MAX_QUEUE_SHARDS, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 
 /** The states of jobs that wait, whether or not the queue is paused. Jobs with a priority have a state of their own. */
 const WAITING_STATES = ['waiting', 'prioritized'] as const;
@@ -22,7 +22,7 @@ export interface QueueDepth {
  * The numbers are read one after the other, so they need not fit together.
  * @param redis the connection of the queue
  */
-export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueDepth> {
+export async function readQueueDepth(queue: Queue, redis: RedisClient): Promise<QueueDepth> {
   const [counts, ...heads] = await Promise.all([
     queue.getJobCounts(...WAITING_STATES, 'active', 'delayed', 'failed', 'waiting-children'),
     ...WAITING_STATES.map((state) => nextJobSince(queue, redis, state)),
@@ -49,13 +49,45 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
 /** Reads the time of the job alone: its data may be megabytes, or not JSON. */
 async function nextJobSince(
   queue: Queue,
-  redis: Redis,
+  redis: RedisClient,
   state: (typeof WAITING_STATES)[number],
 ): Promise<EpochMs | undefined> {
   const [id] = await queue.getRanges([state], 0, 0, true);
   const timestamp = id === undefined ? null : await redis.hget(queue.toKey(id), 'timestamp');
   // Producers may write anything there.
   return timestamp !== null && /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : undefined;
+}
+
+/** Of several queues together. */
+export function sumOfDepths(depths: readonly QueueDepth[]): QueueDepth {
+  const sum = (field: Exclude<keyof QueueDepth, 'oldestWaitingSince'>) =>
+    depths.reduce((total, depth) => total + depth[field], 0);
+  const since = depths.flatMap(({ oldestWaitingSince }) => oldestWaitingSince ?? []);
+  return {
+    waiting: sum('waiting'),
+    active: sum('active'),
+    delayed: sum('delayed'),
+    failed: sum('failed'),
+    waitingChildren: sum('waitingChildren'),
+    oldestWaitingSince: since.length > 0 ? Math.min(...since) : undefined,
+  };
+}
+
+/**
+ * The queues to which a job was ever added, by their number, whatever QUEUE_SHARDS says now. One whose server does not answer is
+ * missing.
+ */
+export async function findShards(redis: RedisClient, prefix: string): Promise<number[]> {
+  const shards = [...Array(MAX_QUEUE_SHARDS).keys()];
+  const found = await Promise.all(
+    shards.map(async (shard) => {
+      // BullMQ counts the jobs of a queue in it, and never removes it.
+      const counter = `${queuePrefixOf(prefix, shard, redis.isCluster)}:${QUEUE_NAME}:id`;
+      const isThere = await redis.exists(counter).catch(() => 0);
+      return isThere === 1 ? [shard] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /** 0 when none waits; a clock that is ahead is no negative age. */

@@ -1,5 +1,6 @@
 /** Reaching ClickHouse and Redis when a service starts, the error when it cannot, and whether Redis is full. */
-import { moreInformative, redisFailureKind } from '@meterline/access';
+import { moreInformative, type RedisClient, redisFailureKind, serversOf } from '@meterline/access';
+import { redisPlace } from '@meterline/catalog';
 import {
   type ClickHouseFailure,
   checkConnection,
@@ -9,7 +10,6 @@ import {
   migrate,
   type WarehouseOptions,
 } from '@meterline/warehouse';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 /** The service cannot start; the message is one line that says what to fix. */
@@ -62,7 +62,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
     await server.close();
   }
   try {
-    const migrations = await migrate(options);
+    const migrations = await migrate(options, (line) => log.info({ event: 'migrating' }, line));
     if (migrations.length > 0) log.info({ event: 'migrated', migrations }, 'the database schema is up to date');
   } catch (error) {
     if (error instanceof MigrationError) throw new StartError(error.message, { cause: error });
@@ -74,7 +74,7 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
  * Connects a lazy connection and asks for an answer.
  * @throws StartError, with the reason of the error event: `connect` alone would only say that the connection was closed
  */
-export async function connectRedis(redis: Redis, url: string): Promise<void> {
+export async function connectRedis(redis: RedisClient, url: string): Promise<void> {
   let reason: unknown;
   const remember = (error: unknown) => {
     reason = moreInformative(reason, error);
@@ -86,7 +86,7 @@ export async function connectRedis(redis: Redis, url: string): Promise<void> {
     // It answers even if the database that the address names could not be selected, and would use the first one.
     if (reason !== undefined) throw reason;
   } catch (error) {
-    throw redisError(hostOf(url), reason ?? error);
+    throw redisError(redisPlace(url), reason ?? error);
   } finally {
     redis.off('error', remember);
   }
@@ -115,9 +115,13 @@ function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-/** A full Redis refuses every command that could need memory, such as those that add jobs. @throws when Redis does not answer */
-export async function isRedisFull(redis: Redis): Promise<boolean> {
-  return isFull(await redis.info('memory'));
+/**
+ * A full Redis refuses every command that could need memory, such as those that add jobs. A Redis Cluster counts as full when
+ * one of its masters is.
+ * @throws when Redis does not answer
+ */
+export async function isRedisFull(redis: RedisClient): Promise<boolean> {
+  return (await Promise.all(serversOf(redis).map((server) => server.info('memory')))).some(isFull);
 }
 
 /** @param memory the section of INFO. Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */

@@ -1,7 +1,6 @@
 /** The service's environment, read once. */
 import { httpVariables, requireAllOrNone, type WithTokens, withTokens } from '@meterline/api';
-import { QUEUE_PREFIX } from '@meterline/catalog';
-import { processVariables, readEnvironment, wholeNumberVariable } from '@meterline/service';
+import { processVariables, queueVariables, readEnvironment, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
 const environment = z
@@ -10,7 +9,7 @@ const environment = z
     ...httpVariables,
     /** 0: any free port. */
     PORT: wholeNumberVariable(0, 65_535).default(8081),
-    QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
+    ...queueVariables,
     /** That of the ingest worker, which checks the same events with it. */
     PRICE_BOOK: z.string().optional(),
     /**

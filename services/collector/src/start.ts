@@ -27,9 +27,8 @@ import type { Env } from './env.js';
 import { prepareDecoding } from './events/decoding.js';
 import { MAX_BODY_BYTES, MAX_EVENTS } from './events/limits.js';
 import { bytesGauge, createEventMetrics } from './metrics.js';
-import { Durability } from './queue/durability.js';
-import { createQueueConnection, EventQueue } from './queue/event-queue.js';
 import { Gathering } from './queue/gathering.js';
+import { QueueShards } from './queue/queue-shards.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
@@ -45,40 +44,33 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   });
   await prepareDecoding();
   const redis = createRedis(env.REDIS_URL);
-  const writer = createQueueConnection(env.REDIS_URL);
+  let queues: QueueShards | undefined;
   const disconnect = () => {
     redis.disconnect();
-    writer.disconnect();
+    queues?.disconnect();
   };
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
-    await connectRedis(writer, env.REDIS_URL);
+    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    const keys = new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log)));
     watchOutages(redis, log, 'requests get 503 until it does');
-    // The same errors reject what is being written.
-    writer.on('error', () => undefined);
-    outageGauge(registry, { Redis: () => redis.ping().then(() => true) });
-    const durability = new Durability({
-      redis: writer,
-      isAssumed: env.REDIS_DURABILITY === 'assumed',
-      answerMs: env.COLLECTOR_WRITE_MS,
-    });
-    const fault = await durability.fault();
-    if (fault !== undefined) throw new StartError(`Redis ${fault}`);
-    const queue = new EventQueue({
-      redis: writer,
+    outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
+    const shards = await QueueShards.open({
+      redisUrl: env.REDIS_URL,
       prefix: env.QUEUE_PREFIX,
+      shards: env.QUEUE_SHARDS,
+      isAssumed: env.REDIS_DURABILITY === 'assumed',
       writeMs: env.COLLECTOR_WRITE_MS,
       telemetry: tracing.queueTelemetry,
     });
-    await queue.open();
+    queues = shards;
 
     const metrics = createEventMetrics(registry);
     const write = async (events: readonly unknown[]) => {
       const end = metrics.write(events.length);
       try {
-        await durability.require();
-        await queue.add(events);
+        await shards.add(events);
         end('ok');
       } catch (error) {
         end('failed');
@@ -98,13 +90,12 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       callerRate: { perSecond: env.COLLECTOR_CALLER_RATE, burst: env.COLLECTOR_CALLER_BURST },
     };
     const shared = new SharedLimits(redis, LIMITS_PREFIX, limits);
-    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const app = createApp({
       gate: new RateGate({ limits, shared, observeRefusal: refusalCounter(registry) }),
-      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log))),
+      keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
-      checks: [{ server: 'Redis', check: () => redis.ping().then(() => durability.require()) }],
+      checks: [{ server: 'Redis', check: () => keys.ping().then(() => shards.require()), limit: () => shards.limit() }],
       store: (events, size) => gathering.add(events, size),
       book,
       bytes,

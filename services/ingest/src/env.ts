@@ -1,6 +1,7 @@
-import { MAX_EVENTS_PER_JOB, QUEUE_PREFIX } from '@meterline/catalog';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import {
   adminPortVariable,
+  queueVariables,
   readEnvironment,
   STOP_DEADLINE_MS,
   serverVariables,
@@ -15,12 +16,12 @@ const environment = z.object({
   ...serverVariables,
   /** Path of a price book in JSON; the example book when it is not set. */
   PRICE_BOOK: z.string().optional(),
-  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
+  ...queueVariables,
   /** An insert holds at most about this many rows. */
   INGEST_BATCH_ROWS: wholeNumberVariable(1, 1_000_000).default(20_000),
   /** How long a row waits for others before it is inserted. */
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
-  /** How many jobs may be in work at once. */
+  /** How many jobs may be in work at once, of all queues together. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
   /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */
   INGEST_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(8_192),

@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { until } from '../../../test/e2e/pipeline.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { QueueReader } from './admin.js';
+import { Budget } from './budget.js';
 import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
@@ -24,14 +25,16 @@ let secondsLater: number;
 beforeEach(async () => {
   prefix = uniquePrefix();
   queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl }, prefix });
-  reader = await QueueReader.open(redisUrl, prefix);
+  reader = await QueueReader.open(redisUrl, prefix, () => [0]);
   registry = new Registry();
   secondsLater = 0;
   worker = new UsageWorker({
     connection: new QueueConnection({ url: redisUrl, knowsScriptFlags: true, readsUsageJobs: true }),
     prefix,
-    concurrency: 5,
-    maxBytesInWork: 1_000_000,
+    shard: 0,
+    concurrency: () => 5,
+    maxBytesInWork: () => 1_000_000,
+    oversized: new Budget(() => 1),
     lanes: new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined }),
     keepPayloadPart: async () => undefined,
     closedBefore: () => 0,
@@ -51,9 +54,16 @@ afterEach(async () => {
 
 function register(): void {
   registerWorkerGauges(registry, {
-    readQueue: () => reader.read(),
+    readQueues: () => reader.read(),
     isRedisFull: () => reader.isRedisFull(),
-    consumption: () => ({ lastProgressAt: worker.lastProgressAt, outage: worker.isWaiting }),
+    consumption: (depths) => [
+      {
+        shard: 0,
+        lastProgressAt: worker.lastProgressAt,
+        outage: worker.isWaiting,
+        waitingJobs: depths.get(0)?.waiting,
+      },
+    ],
     waitingRows: () => 7,
     clock: () => Date.now() + secondsLater * 1000,
   });

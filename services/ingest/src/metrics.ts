@@ -1,6 +1,6 @@
 /** What the ingest worker measures. Every label has a fixed set of values: nothing that a producer names becomes one. */
 import { type EpochMs, REJECTION_REASONS } from '@meterline/catalog';
-import { type QueueDepth, waitingSeconds } from '@meterline/service/queue';
+import { type QueueDepth, sumOfDepths, waitingSeconds } from '@meterline/service/queue';
 import { GRAINS } from '@meterline/warehouse';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
@@ -146,19 +146,23 @@ const QUEUE_STATES = {
 } as const satisfies Record<string, keyof QueueDepth>;
 
 export interface WorkerState {
-  /** Rejects when Redis does not answer; a scrape then lacks the queue's numbers and is otherwise complete. */
-  readonly readQueue: () => Promise<QueueDepth>;
+  /** By number; without those whose server does not answer. A scrape then lacks the numbers of the whole. */
+  readonly readQueues: () => Promise<ReadonlyMap<number, QueueDepth>>;
   /** Rejects when Redis does not answer. */
   readonly isRedisFull: () => Promise<boolean>;
-  /** Without the number of jobs in the queue. */
-  readonly consumption: () => Omit<Consumption, 'waitingJobs'>;
+  /** Of the worker of each queue. */
+  readonly consumption: (depths: ReadonlyMap<number, QueueDepth>) => readonly (Consumption & { shard: number })[];
   readonly waitingRows: () => number;
   readonly clock: () => EpochMs;
 }
 
 /** Gauges that are read at each scrape: the queue, the worker, and the rows that wait between the two. */
 export function registerWorkerGauges(registry: Registry, state: WorkerState): void {
-  const readQueue = () => state.readQueue().catch(() => undefined);
+  /** Of all queues together; undefined while one of them does not answer. */
+  const readWhole = async () => {
+    const depths = await state.readQueues();
+    return depths.size < state.consumption(depths).length ? undefined : sumOfDepths([...depths.values()]);
+  };
   const gauge = <Label extends string = never>(
     name: string,
     help: string,
@@ -174,17 +178,24 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
     });
   };
 
-  const jobsHelp = 'Jobs in the queue by state; absent while Redis does not answer.';
+  const jobsHelp = 'Jobs in all queues by state; absent while Redis does not answer.';
   const setJobs = async (jobs: Gauge<'state'>) => {
-    const depth = await readQueue();
+    const depth = await readWhole();
     jobs.reset();
     if (depth) for (const [state, field] of Object.entries(QUEUE_STATES)) jobs.set({ state }, depth[field]);
   };
   gauge('meterline_queue_jobs', jobsHelp, setJobs, 'state');
 
+  const waitingHelp = 'Jobs that wait in each queue, by its number; absent while its Redis does not answer.';
+  const setWaiting = async (waiting: Gauge<'shard'>) => {
+    waiting.reset();
+    for (const [shard, depth] of await state.readQueues()) waiting.set({ shard }, depth.waiting);
+  };
+  gauge('meterline_queue_waiting_jobs', waitingHelp, setWaiting, 'shard');
+
   const ageHelp = 'How long the next job has waited, 0 when none waits; absent while Redis does not answer.';
   gauge('meterline_queue_oldest_waiting_age_seconds', ageHelp, async (age) => {
-    const depth = await readQueue();
+    const depth = await readWhole();
     age.remove();
     if (depth) age.set(waitingSeconds(depth, state.clock()));
   });
@@ -196,15 +207,17 @@ export function registerWorkerGauges(registry: Registry, state: WorkerState): vo
     if (isFull !== undefined) full.set(isFull ? 1 : 0);
   });
 
-  const consumingHelp = 'Whether the worker takes jobs (1), or jobs wait and it has not taken any for a minute (0).';
+  const consumingHelp =
+    'Whether the worker takes jobs of every queue (1), or jobs wait in one and it has not taken any for a minute (0).';
   gauge('meterline_consuming', consumingHelp, async (consuming) => {
-    const waitingJobs = (await readQueue())?.waiting;
-    consuming.set(isConsuming({ waitingJobs, ...state.consumption() }, state.clock()) ? 1 : 0);
+    const all = state.consumption(await state.readQueues());
+    consuming.set(all.every((queue) => isConsuming(queue, state.clock())) ? 1 : 0);
   });
 
   const progressHelp = 'When the worker last took a job or made one durable, in Unix time; at first, when it started.';
   gauge('meterline_last_progress_timestamp_seconds', progressHelp, (progress) => {
-    progress.set(state.consumption().lastProgressAt / 1000);
+    const last = state.consumption(new Map()).map(({ lastProgressAt }) => lastProgressAt);
+    progress.set(Math.max(...last) / 1000);
   });
 
   gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', (rows) => {

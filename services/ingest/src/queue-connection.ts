@@ -5,7 +5,8 @@
  * - They hand over a job without what nobody bounds or checks: data that is large, which the worker then reads when it has
  *   room, and fields that BullMQ cannot parse, which would leave the job in work for ever.
  */
-import { Redis } from 'ioredis';
+import { createRedisClient, type RedisClient } from '@meterline/access';
+import { isNotConnectionError } from 'bullmq';
 import { z } from 'zod';
 import { batchScript, type RunScript, type ScriptArgument, ScriptBatch } from './script-batch.js';
 
@@ -140,33 +141,37 @@ export interface QueueConnectionOptions {
   readonly readsUsageJobs: boolean;
 }
 
-export class QueueConnection extends Redis {
+export class QueueConnection {
+  /** For BullMQ. */
+  readonly redis: RedisClient;
   readonly #flags: string;
-  readonly #preamble: string;
 
   constructor({ url, knowsScriptFlags, readsUsageJobs }: QueueConnectionOptions) {
-    super(url, { maxRetriesPerRequest: null, retryStrategy });
+    this.redis = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy });
     this.#flags = knowsScriptFlags ? RUNS_WHEN_FULL : '';
-    this.#preamble = this.#flags + (readsUsageJobs ? JOB_READER : '');
+    this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''));
   }
 
-  /** BullMQ defines its scripts with this. */
-  override defineCommand(name: string, definition: Parameters<Redis['defineCommand']>[1]): void {
-    super.defineCommand(name, { ...definition, lua: this.#preamble + definition.lua });
-    const { lua, numberOfKeys: keys } = definition;
-    if (!name.startsWith(ACKNOWLEDGEMENT) || keys === undefined) return;
-    const together = `${name}:together`;
-    super.defineCommand(together, { lua: this.#preamble + batchScript(lua) });
-    const batch = new ScriptBatch({ runOne: this.#script(name), runMany: this.#script(together), keys });
-    // What BullMQ calls from now on.
-    Object.assign(this, { [name]: (args: ScriptArgument[]) => batch.run(args) });
+  /** BullMQ defines its scripts with `defineCommand`. */
+  #prepareScripts(preamble: string): void {
+    const define = this.redis.defineCommand.bind(this.redis);
+    this.redis.defineCommand = (name, definition) => {
+      define(name, { ...definition, lua: preamble + definition.lua });
+      const { lua, numberOfKeys: keys } = definition;
+      if (!name.startsWith(ACKNOWLEDGEMENT) || keys === undefined) return;
+      const together = `${name}:together`;
+      define(together, { lua: preamble + batchScript(lua) });
+      const batch = new ScriptBatch({ runOne: this.#script(name), runMany: this.#script(together), keys });
+      // What BullMQ calls from now on.
+      Object.assign(this.redis, { [name]: (args: ScriptArgument[]) => batch.run(args) });
+    };
   }
 
   /** A script that was defined, as ioredis made it: it takes its arguments as an array, too. */
   #script(name: string): RunScript {
-    const run: unknown = Reflect.get(this, name);
+    const run: unknown = Reflect.get(this.redis, name);
     if (typeof run !== 'function') throw new Error(`the script ${name} is not defined`);
-    return (args) => run.call(this, [...args]);
+    return (args) => run.call(this.redis, [...args]);
   }
 
   /**
@@ -177,7 +182,7 @@ export class QueueConnection extends Redis {
   async *dataPieces(jobKey: string, bytes: number): AsyncGenerator<Buffer> {
     for (let from = 1; from <= bytes; from += PIECE_BYTES) {
       const to = Math.min(from + PIECE_BYTES - 1, bytes);
-      const piece = await this.callBuffer('EVAL', this.#flags + READ_PIECE, 1, jobKey, from, to);
+      const piece = await this.redis.callBuffer('EVAL', this.#flags + READ_PIECE, 1, jobKey, from, to);
       if (!(piece instanceof Buffer) || piece.length !== to - from + 1)
         throw new Error(`the data of ${jobKey} is gone`);
       yield piece;
@@ -189,4 +194,12 @@ export class QueueConnection extends Redis {
 export function knowsScriptFlags(info: string): boolean {
   const [, major] = /^redis_version:(\d+)\./m.exec(info) ?? [];
   return Number(major) >= 7;
+}
+
+/** What ioredis and Redis say when the node of a Redis Cluster that has the queue is away. */
+const NODE_AWAY = /^(Too many Cluster redirections|Failed to refresh slots cache|CLUSTERDOWN|Connection is closed)/;
+
+/** System errors, such as ECONNRESET, have a `syscall`. */
+export function isConnectionError(error: Error): boolean {
+  return !isNotConnectionError(error) || 'syscall' in error || NODE_AWAY.test(error.message);
 }

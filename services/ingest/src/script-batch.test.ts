@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { RedisClient } from '@meterline/access';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
@@ -18,16 +19,16 @@ return { n, KEYS[1], KEYS[2], ARGV[1], { ARGV[2], ARGV[3] or 'no third' } }`;
 type Run = (args: (string | number | Buffer | undefined)[]) => Promise<unknown>;
 
 let plain: Redis;
-let connection: QueueConnection;
+let connection: RedisClient;
 let commands: number;
 beforeAll(() => {
   plain = new Redis(testRedisUrl());
-  connection = new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: true });
+  connection = new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: true }).redis;
   for (const redis of [plain, connection]) redis.defineCommand('moveToFinished:1', { numberOfKeys: 2, lua: SCRIPT });
   const send = connection.sendCommand.bind(connection);
-  connection.sendCommand = (command, stream) => {
+  connection.sendCommand = (...args: Parameters<Redis['sendCommand']>) => {
     commands += 1;
-    return send(command, stream);
+    return send(...args);
   };
 });
 beforeEach(() => {
@@ -38,7 +39,7 @@ afterAll(() => {
   connection.disconnect();
 });
 
-function script(redis: Redis): Run {
+function script(redis: RedisClient): Run {
   const run: unknown = Reflect.get(redis, 'moveToFinished:1');
   if (typeof run !== 'function') throw new Error('the script is not defined');
   return (args) => run.call(redis, args);
@@ -65,7 +66,7 @@ describe('calls that are made together', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 150 }), async (calls) => {
         const [one, other] = [uniquePrefix(), uniquePrefix()];
-        const run = (redis: Redis, prefix: string) =>
+        const run = (redis: RedisClient, prefix: string) =>
           calls.map(({ key, other, first, second, third }) =>
             script(redis)([`${prefix}:${key}`, other, first, second, third]),
           );
@@ -96,7 +97,7 @@ describe('calls that are made together', () => {
   });
 
   it('all fail when Redis is away', async () => {
-    const away = new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: true });
+    const away = new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: true }).redis;
     away.defineCommand('moveToFinished:1', { numberOfKeys: 2, lua: SCRIPT });
     const run = script(away);
     const calls = [1, 2].map((n) => run(['a', 'x', n, 'ok']));

@@ -5,6 +5,7 @@
  * A sealer is `idle`, `sealing` while it seals what is due, and in the end `stopped`. It seals nothing twice at once, and
  * nothing after it has stopped; both are checked at run time.
  */
+import { prefixIn } from '@meterline/access';
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
 import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
@@ -53,7 +54,9 @@ export class Sealer {
   #rescheduling: NodeJS.Timeout | undefined;
 
   constructor(options: SealerOptions) {
-    const { connection, prefix, log } = options;
+    const { log } = options;
+    const connection = options.connection.redis;
+    const prefix = prefixIn(connection, options.prefix);
     this.#options = options;
     this.#outage = new Outage(log, 'ClickHouse', 'hours stay unsealed until it does');
     this.#queue = new Queue(SEALING_QUEUE, { connection, prefix });
@@ -107,7 +110,7 @@ export class Sealer {
     await this.#worker.close();
     this.#state.enter('stopped');
     await this.#queue.close();
-    this.#options.connection.disconnect();
+    this.#options.connection.redis.disconnect();
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Connects to everything that ingest needs, then takes jobs. */
 import { randomUUID } from 'node:crypto';
-import { PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import { createRedisClient } from '@meterline/access';
+import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import {
   abortable,
   connectRedis,
@@ -12,11 +13,12 @@ import {
 } from '@meterline/service';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
+import { findShards } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
-import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
+import { Budget } from './budget.js';
 import { ClosedMonths } from './closed-months.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
@@ -27,6 +29,7 @@ import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
 import { Repairer } from './repairer.js';
 import { Sealer } from './sealer.js';
 import { UsageWorker } from './usage-worker.js';
+import { UsageWorkers } from './usage-workers.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
@@ -68,18 +71,30 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
     store: (batch) => store.store(batch),
   });
-  const worker = new UsageWorker({
-    connection: new QueueConnection({ ...queueOptions, readsUsageJobs: true }),
-    prefix: env.QUEUE_PREFIX,
-    concurrency: env.INGEST_CONCURRENCY,
-    maxBytesInWork: maxBytesInWork(env),
-    lanes,
-    keepPayloadPart: (part) => store.keepPayloadPart(part),
-    pricer: new Pricer(priceBook),
-    closedBefore: () => closedMonths.before,
-    givesUp: giveUp.signal,
-    metrics,
-    telemetry: tracing.queueTelemetry,
+  const pricer = new Pricer(priceBook);
+  const connect = () => new QueueConnection({ ...queueOptions, readsUsageJobs: true });
+  const connection = connect();
+  const oversized = new Budget(() => 1);
+  const workers = new UsageWorkers({
+    shards: env.QUEUE_SHARDS,
+    find: () => findShards(connection.redis, env.QUEUE_PREFIX),
+    open: (shard, share) =>
+      new UsageWorker({
+        connection: shard === 0 ? connection : connect(),
+        prefix: queuePrefixOf(env.QUEUE_PREFIX, shard, connection.redis.isCluster),
+        shard,
+        concurrency: () => Math.ceil(env.INGEST_CONCURRENCY * share()),
+        maxBytesInWork: () => maxBytesInWork(env) * share(),
+        oversized,
+        lanes,
+        keepPayloadPart: (part) => store.keepPayloadPart(part),
+        pricer,
+        closedBefore: () => closedMonths.before,
+        givesUp: giveUp.signal,
+        metrics,
+        telemetry: tracing.queueTelemetry,
+        log,
+      }),
     log,
   });
   const recomputing = openWarehouse(RECOMPUTING_TIMEOUT_MS);
@@ -97,12 +112,18 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const openRepairer = () =>
     new Repairer({ writer, everyMs: env.REPAIR_EVERY_MS, warehouse: recomputing, metrics, log });
   const repairer = env.REPAIR_EVERY_MS > 0 ? openRepairer() : undefined;
-  const admin = await openAdminPort(env, { registry, worker, store, lanes }, log);
+  const admin = await openAdminPort(env, { registry, workers, store, lanes }, log);
   await sealer?.run();
   repairer?.run();
-  worker.run();
+  workers.run();
   log.info(
-    { event: 'started', queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port },
+    {
+      event: 'started',
+      queue: QUEUE_NAME,
+      shards: env.QUEUE_SHARDS,
+      priceBook: priceBook.version,
+      adminPort: admin?.port,
+    },
     'taking jobs',
   );
 
@@ -113,7 +134,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
-        await abortable(Promise.all([worker.close(), sealer?.close(), repairer?.close()]), deadline);
+        await abortable(Promise.all([workers.close(), sealer?.close(), repairer?.close()]), deadline);
       } catch (error) {
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
@@ -137,7 +158,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
  * @throws StartError
  */
 async function checkRedis(url: string): Promise<boolean> {
-  const redis = new Redis(url, {
+  const redis = createRedisClient(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: CONNECT_TIMEOUT_MS,

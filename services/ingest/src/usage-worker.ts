@@ -6,26 +6,18 @@
  * again, and inserting its rows twice is harmless.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
+import { type EpochMs, jobIdIn, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
-import {
-  DelayedError,
-  isNotConnectionError,
-  type Job,
-  type JobJson,
-  type Telemetry,
-  WaitingError,
-  Worker,
-} from 'bullmq';
+import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
-import { INLINE_BYTES, type QueueConnection, readNote } from './queue-connection.js';
+import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -42,6 +34,7 @@ const LONGEST_DEFERRAL_MS = 15_000;
 const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
+const PROBE_EVERY_MS = 500;
 /** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
 
@@ -49,9 +42,14 @@ export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
   readonly connection: QueueConnection;
   readonly prefix: string;
-  readonly concurrency: number;
-  /** About how much job data may be in work at once; see {@link UsageWorker}. */
-  readonly maxBytesInWork: number;
+  /** Which queue of several it is: jobs of two may have the same id. */
+  readonly shard: number;
+  /** It falls when another queue is found, which has its share from then on. */
+  readonly concurrency: () => number;
+  /** About how much job data may be in work at once; see {@link UsageWorker}. It falls likewise. */
+  readonly maxBytesInWork: () => number;
+  /** One turn for all workers of the process. */
+  readonly oversized: Budget;
   readonly lanes: Lanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly pricer: Pricer;
@@ -77,14 +75,15 @@ export class UsageWorker {
   readonly #redisOutage: Outage;
   readonly #logQueueError: (err: Error) => void;
   readonly #largeBytes: Budget;
-  readonly #oversized = new Budget(() => 1);
   readonly #lateJobs: Budget;
+  readonly #closing = new AbortController();
+  #isProbing = false;
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
-    this.#largeBytes = new Budget(() => options.maxBytesInWork);
+    this.#largeBytes = new Budget(options.maxBytesInWork);
     // The other half of the slots is for jobs whose events are current.
     this.#lateJobs = new Budget(() => Math.floor(this.#worker.concurrency / 2));
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
@@ -93,9 +92,9 @@ export class UsageWorker {
       options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
     });
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
-      connection: options.connection,
+      connection: options.connection.redis,
       prefix: options.prefix,
-      concurrency: options.concurrency,
+      concurrency: options.concurrency(),
       autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -106,8 +105,6 @@ export class UsageWorker {
     });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
-    // While the queue is empty, no job shows that Redis is back.
-    this.#worker.backend.on('ready', () => this.#redisOutage.recovered());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
     this.#worker.on('failed', (job, error) => {
       options.metrics.jobsFinished.inc({ result: 'failed' });
@@ -135,19 +132,36 @@ export class UsageWorker {
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
   async close(): Promise<void> {
     await this.#worker.close();
-    this.#options.connection.disconnect();
+    this.#closing.abort();
+    this.#options.connection.redis.disconnect();
   }
 
   /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
   #onWorkerError(error: Error & { readonly code?: unknown }): void {
     if (isConnectionError(error)) {
       this.#redisOutage.failed(error);
+      void this.#noticeReturn();
     } else if (typeof error.code === 'number') {
       // A refusal by BullMQ's scripts. The usual one is a lost lock: another worker has the job then.
       this.#options.log.debug({ event: 'queue_refusal', err: error }, 'The queue refused a call');
     } else {
       this.#logQueueError(error);
     }
+  }
+
+  /** While the queue is empty, no job shows that Redis is back. */
+  async #noticeReturn(): Promise<void> {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    while (this.#redisOutage.isOn && !this.#closing.signal.aborted) {
+      try {
+        await this.#options.connection.redis.exists(this.#worker.toKey('meta'));
+        this.#redisOutage.recovered();
+      } catch {
+        await delay(PROBE_EVERY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      }
+    }
+    this.#isProbing = false;
   }
 
   /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
@@ -160,8 +174,8 @@ export class UsageWorker {
     this.#typicalBytes = Math.max(tooManyBytes(bytes) ? 0 : bytes, this.#typicalBytes * SIZE_DECAY);
     const { concurrency, maxBytesInWork } = this.#options;
     this.#worker.concurrency = Math.min(
-      concurrency,
-      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork / this.#typicalBytes)),
+      concurrency(),
+      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork() / this.#typicalBytes)),
     );
   }
 
@@ -194,15 +208,15 @@ export class UsageWorker {
 
   /** @returns undefined when the job must wait for others of its kind */
   async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
-    const { connection, keepPayloadPart, pricer, closedBefore } = this.#options;
+    const { connection, keepPayloadPart, pricer, closedBefore, shard } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
-    const queued = { id: job.id ?? '', receivedAt: receivedAt(job), span };
-    const key = this.#worker.toKey(queued.id);
+    const queued = { id: jobIdIn(shard, job.id), receivedAt: receivedAt(job), span };
+    const key = this.#worker.toKey(job.id ?? '');
     const { bytes } = readNote(job.progress);
 
     const oversized = tooManyBytes(bytes);
     if (oversized) {
-      const turn = await this.#oversized.takeWithin(1, PATIENCE_MS);
+      const turn = await this.#options.oversized.takeWithin(1, PATIENCE_MS);
       if (!turn) return undefined;
       claims.push(turn);
       const read = () => connection.dataPieces(key, bytes);
@@ -210,7 +224,7 @@ export class UsageWorker {
     }
 
     if (bytes > INLINE_BYTES) claims.push(await this.#largeBytes.take(bytes));
-    const data = bytes > INLINE_BYTES ? await connection.hget(key, 'data') : job.data;
+    const data = bytes > INLINE_BYTES ? await connection.redis.hget(key, 'data') : job.data;
     if (data === null) throw new Error('the job has been removed from the queue');
     // The rows are all that is needed from here on.
     job.data = '';
@@ -249,7 +263,7 @@ export class UsageWorker {
 
   /** Compared with that of Redis, which all workers share. */
   async #isClockOff(): Promise<boolean> {
-    const [seconds] = await this.#options.connection.time();
+    const [seconds] = await this.#options.connection.redis.time();
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
 
@@ -262,11 +276,6 @@ export class UsageWorker {
       'BullMQ cannot read these fields of a job; it was taken without them',
     );
   }
-}
-
-/** System errors, such as ECONNRESET, have a `syscall`. */
-function isConnectionError(error: Error): boolean {
-  return !isNotConnectionError(error) || 'syscall' in error;
 }
 
 /** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */

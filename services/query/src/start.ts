@@ -53,13 +53,14 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
+    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    const keys = new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log)));
     watchOutages(redis, log, 'requests with an API key get 503 until it does');
     outageGauge(registry, {
       // Not a statement, which would be counted and traced at every scrape.
       ClickHouse: () => warehouse.ping(),
-      Redis: () => redis.ping().then(() => true),
+      Redis: () => keys.ping().then(() => true),
     });
-    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const limits = admissionLimits(env);
     const shared = new SharedLimits(redis, REDIS_PREFIX, limits);
     const observeRefusal = refusalCounter(registry);
@@ -72,10 +73,10 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       admission,
       maxUnsentBytes: env.MAX_UNSENT_BYTES,
       accounts,
-      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log))),
+      keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
-      pingRedis: () => redis.ping(),
+      pingRedis: () => keys.ping(),
       isRedisFull: () => isRedisFull(redis),
       isStopping: () => isStopping,
       cursorSecret: env.CURSOR_SECRET,

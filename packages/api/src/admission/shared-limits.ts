@@ -7,7 +7,7 @@
  * the time at which it will be full again. Source: ITU-T I.371, annex A.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import { prefixIn, type RedisClient } from '@meterline/access';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { oncePerTurn } from '../once-per-turn.js';
@@ -119,16 +119,17 @@ function scriptOf(text: string): Script {
 const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number(), z.number()]);
 
 export class SharedLimits {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #limits: PartyLimits;
   readonly #held = new Set<Lease>();
   readonly #counted = oncePerTurn(callerKey, (party: Party, requests) => this.#ask(party, requests, ''));
   #renewal: NodeJS.Timeout | undefined;
 
-  constructor(redis: Redis, prefix: string, limits: PartyLimits) {
+  constructor(redis: RedisClient, prefix: string, limits: PartyLimits) {
     this.#redis = redis;
-    this.#prefix = prefix;
+    // All keys of one prefix are on one node of a Redis Cluster, so that leases of many accounts can be renewed together.
+    this.#prefix = prefixIn(redis, prefix);
     this.#limits = limits;
   }
 

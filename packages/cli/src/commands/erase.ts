@@ -1,7 +1,7 @@
+import type { RedisClient } from '@meterline/access';
 import { counted } from '@meterline/catalog';
 import { eraseAccount, findAccount, type Holdings } from '@meterline/operations/erasure';
 import type { Command } from 'commander';
-import type { Redis } from 'ioredis';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
@@ -41,7 +41,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
     const options = {
       warehouse,
-      withRedis: <T>(work: (redis: Redis) => Promise<T>) => withRedis(redisUrl, work),
+      withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work),
       account,
     };
     const found = await findAccount(options);

@@ -1,6 +1,6 @@
 import { MigrationError, migrate } from '@meterline/warehouse';
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, printResult } from '../command.js';
+import { type CommandContext, CommandError, printResult, say } from '../command.js';
 import { clickHouseFailure, reachClickHouse } from '../connections/clickhouse.js';
 import { type JsonFlag, withClickHouseFlags, withJson } from '../flags.js';
 import type { ClickHouseFlags } from '../settings/settings.js';
@@ -20,7 +20,7 @@ async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise
   const options = await reachClickHouse(settings);
   const { database } = settings;
   try {
-    const applied = await migrate(options);
+    const applied = await migrate(options, (line) => say(context, line));
     const text =
       applied.length === 0
         ? `Database ${database} is up to date.`

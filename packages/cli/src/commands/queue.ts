@@ -1,8 +1,8 @@
-import { QUEUE_NAME } from '@meterline/catalog';
-import { readQueueDepth, waitingSeconds } from '@meterline/service/queue';
+import type { RedisClient } from '@meterline/access';
+import { QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
+import { findShards, readQueueDepth, waitingSeconds } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import type { Command } from 'commander';
-import type { Redis } from 'ioredis';
 import { type CommandContext, formatCount, printResult } from '../command.js';
 import { withRedis } from '../connections/redis.js';
 import { type JsonFlag, withJson, withRedisFlags } from '../flags.js';
@@ -24,17 +24,49 @@ export function addCommand(program: Command, context: CommandContext): void {
 }
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
+  const prefix = context.settings.queuePrefix(flags);
   const status = await withRedis(await context.settings.redisUrl(flags), async (redis) => {
-    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix: context.settings.queuePrefix(flags) });
-    // The same errors reject the command that was under way.
-    queue.on('error', () => undefined);
-    try {
-      return await readQueueStatus(queue, redis, context.now());
-    } finally {
-      await queue.close();
-    }
+    const shards = await findShards(redis, prefix);
+    const statuses = await Promise.all(
+      (shards.length > 0 ? shards : [0]).map((shard) =>
+        withShard(redis, queuePrefixOf(prefix, shard, redis.isCluster), (queue) =>
+          readQueueStatus(queue, redis, context.now()),
+        ),
+      ),
+    );
+    return together(statuses);
   });
   printResult(context, flags.json, status, describe(status));
+}
+
+async function withShard<T>(redis: RedisClient, prefix: string, work: (queue: Queue) => Promise<T>): Promise<T> {
+  const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
+  // The same errors reject the command that was under way.
+  queue.on('error', () => undefined);
+  try {
+    return await work(queue);
+  } finally {
+    await queue.close();
+  }
+}
+
+/** All queues as one. Each worker has a connection to each of them. */
+function together(statuses: readonly QueueStatus[]): QueueStatus & { readonly queues: number } {
+  const sum = (field: 'waiting' | 'active' | 'delayed' | 'failed' | 'flowParents' | 'completedKept') =>
+    statuses.reduce((total, status) => total + status[field], 0);
+  const ages = statuses.flatMap(({ oldestWaitingSeconds }) => oldestWaitingSeconds ?? []);
+  return {
+    queues: statuses.length,
+    waiting: sum('waiting'),
+    active: sum('active'),
+    delayed: sum('delayed'),
+    failed: sum('failed'),
+    flowParents: sum('flowParents'),
+    completedKept: sum('completedKept'),
+    paused: statuses.some(({ paused }) => paused),
+    oldestWaitingSeconds: ages.length > 0 ? Math.max(...ages) : null,
+    workers: Math.min(...statuses.map(({ workers }) => workers)),
+  };
 }
 
 /** How the queue stands at this moment; the numbers are read one after the other. */
@@ -52,11 +84,11 @@ export interface QueueStatus {
   readonly paused: boolean;
   /** How long the job at the head of the line has been in the queue, in seconds; null when none waits. */
   readonly oldestWaitingSeconds: number | null;
-  /** Connections of ingest workers that take jobs. */
+  /** Connections of ingest workers that take jobs; of several queues, those to the one that has the fewest. */
   readonly workers: number;
 }
 
-export async function readQueueStatus(queue: Queue, redis: Redis, now: Date): Promise<QueueStatus> {
+export async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date): Promise<QueueStatus> {
   const depth = await readQueueDepth(queue, redis);
   const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince } = depth;
   return {
@@ -72,9 +104,10 @@ export async function readQueueStatus(queue: Queue, redis: Redis, now: Date): Pr
   };
 }
 
-function describe(status: QueueStatus): string {
+function describe(status: QueueStatus & { readonly queues: number }): string {
   const { oldestWaitingSeconds: oldest } = status;
   return [
+    ...(status.queues > 1 ? [`queues          ${formatCount(status.queues)}`] : []),
     `waiting         ${formatCount(status.waiting)}`,
     `oldest waiting  ${oldest === null ? '-' : `${formatCount(oldest)} s`}`,
     `active          ${formatCount(status.active)}`,

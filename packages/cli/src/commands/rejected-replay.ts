@@ -78,10 +78,9 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
     const selection = await selectionAt(warehouse, asked, context.now());
     const options = { warehouse, selection, signal, onKept, edits };
     if (flags.dryRun) return rehearse(context, flags, options);
-    return withQueue(context, flags, (queue, redis) =>
+    return withQueue(context, flags, (queue) =>
       replayRejections({
         ...options,
-        redis,
         queue,
         onReplayed: (jobIds, count) => {
           tally.jobIds.push(...jobIds);

@@ -1,6 +1,6 @@
-import { moreInformative, redisFailureKind } from '@meterline/access';
+import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from '@meterline/access';
+import { parseRedisUrl } from '@meterline/catalog';
 import type { UsageQueue } from '@meterline/operations/usage-queue';
-import { Redis } from 'ioredis';
 import { type CommandContext, CommandError, systemErrorCode } from '../command.js';
 import { displayUrl, type RedisFlags, type Setting } from '../settings/settings.js';
 
@@ -14,8 +14,8 @@ const SILENCE_TIMEOUT_MS = 30_000;
  * a terminal must end with a clear message rather than wait.
  * @throws CommandError when Redis cannot be reached, goes away or refuses a command
  */
-export async function withRedis<T>(address: Setting, work: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = new Redis(address.value, {
+export async function withRedis<T>(address: Setting, work: (redis: RedisClient) => Promise<T>): Promise<T> {
+  const redis = createRedisClient(address.value, {
     lazyConnect: true,
     socketTimeout: SILENCE_TIMEOUT_MS,
     maxRetriesPerRequest: null,
@@ -48,18 +48,22 @@ export async function withRedis<T>(address: Setting, work: (redis: Redis) => Pro
   }
 }
 
-/** The same with the queue of the ingest workers. Jobs carry the trace of the command, if it has one. */
+/** The same with the queues of the ingest workers. Jobs carry the trace of the command, if it has one. */
 export async function withQueue<T>(
   { settings, tracing }: CommandContext,
   flags: RedisFlags,
-  work: (queue: UsageQueue, redis: Redis) => Promise<T>,
+  work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
-  return withRedis(await settings.redisUrl(flags), async (redis) => {
+  const address = await settings.redisUrl(flags);
+  const shards = settings.queueShards();
+  return withRedis(address, async (redis) => {
     const { queueTelemetry } = await tracing();
     const { UsageQueue } = await import('@meterline/operations/usage-queue');
-    const queue = new UsageQueue(redis, settings.queuePrefix(flags), queueTelemetry);
+    const { replicas } = parseRedisUrl(address.value);
+    const prefix = settings.queuePrefix(flags);
+    const queue = new UsageQueue(redis, { prefix, shards, replicas, telemetry: queueTelemetry });
     try {
-      return await work(queue, redis);
+      return await work(queue);
     } finally {
       await queue.close();
     }

@@ -1,5 +1,5 @@
 /** What the environment says, and where an operator's servers are. */
-import { QUEUE_PREFIX } from '@meterline/catalog';
+import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
 import { z } from 'zod';
 import { usageError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
@@ -17,6 +17,7 @@ const environmentSchema = z.object({
   CLICKHOUSE_PASSWORD: text,
   CLICKHOUSE_DATABASE: text,
   QUEUE_PREFIX: text,
+  QUEUE_SHARDS: text,
   METERLINE_API_URL: text,
   METERLINE_API_KEY: text,
   METERLINE_ACCOUNT: text,
@@ -86,7 +87,6 @@ export class Settings {
       'redisUrl',
       'redis://127.0.0.1:6379',
     );
-    const { redisUrlFault } = await import('@meterline/access');
     return requireUrl(url, redisUrlFault);
   }
 
@@ -125,6 +125,14 @@ export class Settings {
 
   queuePrefix({ queuePrefix }: RedisFlags): string {
     return queuePrefix ?? this.#environment.QUEUE_PREFIX ?? QUEUE_PREFIX;
+  }
+
+  /** How many queues are filled in turn. @throws CommandError when QUEUE_SHARDS is no such number */
+  queueShards(): number {
+    const { QUEUE_SHARDS: text = '1' } = this.#environment;
+    const shards = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+    if (shards >= 1 && shards <= MAX_QUEUE_SHARDS) return shards;
+    throw usageError(`QUEUE_SHARDS must be a whole number from 1 to ${MAX_QUEUE_SHARDS}`);
   }
 
   /** The file of the price book; undefined for the built-in one. */
@@ -168,8 +176,14 @@ export function ofVariable(environment: Environment, name: keyof Environment): S
   return value === undefined ? undefined : { value, kind: 'environment', source: name };
 }
 
-/** An address as it may be shown: without its password. */
+/** An address as it may be shown: without its passwords. */
 export function displayUrl(address: string): string {
+  if (isRedisUrl(address)) {
+    return address
+      .replace(/(:\/\/[^/?#:]*:)[^/?#]*@/, '$1***@')
+      .replace(/(sentinelPassword=)[^&]*/, '$1***')
+      .replace(/\/$/, '');
+  }
   const url = new URL(address);
   if (url.password) url.password = '***';
   return url.href.replace(/\/$/, '');

@@ -4,9 +4,17 @@
  * start, so that sending an hour twice adds nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { createRedisClient } from '@meterline/access';
+import {
+  type EpochMs,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  QUEUE_NAME,
+  queuePrefixOf,
+  type UsageEventInput,
+} from '@meterline/catalog';
 import { type Emitter, openEmitter } from '@meterline/emitter';
-import { Queue } from 'bullmq';
+import { findShards } from '@meterline/service/queue';
 import { z } from 'zod';
 import { readPrivateFile, writePrivateFile } from '../private-file.js';
 import { eventsOfHour, FLEET, TRACED_FLEET } from './fleet.js';
@@ -116,17 +124,20 @@ export class Demo {
   async #stored(): Promise<void> {
     const { stop, say } = this.#options;
     const { url, prefix } = this.#options.queue;
-    const queue = new Queue(QUEUE_NAME, { connection: { url }, prefix });
+    const redis = createRedisClient(url, { maxRetriesPerRequest: null });
+    const lengthOf = (shard: number, state: string) =>
+      redis.llen(`${queuePrefixOf(prefix, shard, redis.isCluster)}:${QUEUE_NAME}:${state}`);
     const deadline = Date.now() + HISTORY_DEADLINE_MS;
     try {
       while (!stop.aborted) {
-        const { waiting = 0, active = 0 } = await queue.getJobCounts('waiting', 'active');
-        if (waiting + active === 0) return;
+        const shards = await findShards(redis, prefix);
+        const jobs = await Promise.all(shards.flatMap((shard) => [lengthOf(shard, 'wait'), lengthOf(shard, 'active')]));
+        if (jobs.every((length) => length === 0)) return;
         if (Date.now() > deadline) return say('The history is still being stored; that goes on in the background.');
         await delay(POLL_MS);
       }
     } finally {
-      await queue.close();
+      redis.disconnect();
     }
   }
 

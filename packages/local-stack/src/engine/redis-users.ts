@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hashTagged } from '@meterline/catalog';
 import { ensurePassword } from './secrets.js';
 
 const FILE = fileURLToPath(new URL('../../../../redis/users.conf', import.meta.url));
@@ -26,7 +27,11 @@ export async function ensureRedisPasswords(directory: string): Promise<RedisPass
 export async function redisUsers(passwords: RedisPasswords, queuePrefix: string): Promise<string> {
   let lines = (await readFile(FILE, 'utf8')).match(/^user (?!default ).*$/gm)?.join('\n') ?? '';
   for (const user of REDIS_USERS) lines = lines.replace(`${user.toUpperCase()}_PASSWORD`, passwords[user]);
-  return `${lines.replaceAll('bull:', `${patternOf(queuePrefix)}:`)}\n`;
+  // The first, and those of QUEUE_SHARDS: the number stands before the brace that ends the tag.
+  const tagged = hashTagged(queuePrefix);
+  const end = tagged.indexOf('}', tagged.indexOf('{') + 2);
+  const shards = `${patternOf(tagged.slice(0, end))}*${patternOf(tagged.slice(end))}`;
+  return `${lines.replaceAll('{bull*}:', `${shards}:`).replaceAll('bull:', `${patternOf(queuePrefix)}:`)}\n`;
 }
 
 /** What a pattern gives a meaning, and blanks, which end one, stand for any byte. */

@@ -1,7 +1,6 @@
 /** The secrets that a local stack makes once and keeps in its data directory. */
 import { isDeepStrictEqual } from 'node:util';
-import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
-import { Redis } from 'ioredis';
+import { AccountDirectory, ApiKeyStore, createRedisClient, type KeyRole, REDIS_PREFIX } from '@meterline/access';
 import { z } from 'zod';
 import { ensureSecret } from '../engine/secrets.js';
 import { readPrivateFile, writePrivateFile } from '../private-file.js';
@@ -36,7 +35,7 @@ export function ensureCursorSecret(file: string): Promise<string> {
  * creation; a new one is made of each that this Redis does not know or that was revoked.
  */
 export async function ensureKeys(redisUrl: string, file: string, now: Date): Promise<LocalKeys> {
-  const redis = new Redis(redisUrl, { lazyConnect: true });
+  const redis = createRedisClient(redisUrl, { lazyConnect: true });
   try {
     await redis.connect();
     const store = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);

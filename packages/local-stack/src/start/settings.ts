@@ -1,7 +1,6 @@
 /** The settings of `npm start`: its command line and its environment, read once. Source: DESIGN section 8. */
 import { parseArgs } from 'node:util';
-import { QUEUE_PREFIX } from '@meterline/catalog';
-import { clickHouseUrlVariable, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
+import { clickHouseUrlVariable, queueVariables, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 
 /** Where the meterline command looks for a local stack by default. */
@@ -56,7 +55,7 @@ const environment = z.object({
   CLICKHOUSE_PASSWORD: z.string().optional(),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
   /** Where the ingest service looks for jobs, and the demo puts them. */
-  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
+  ...queueVariables,
   /** Unset: 8080, or any free port if that is taken. */
   PORT: wholeNumberVariable(1, 65_535).optional(),
   /** Unset: 8081, or any free port if that is taken. */

@@ -189,7 +189,7 @@ async function superviseClickHouse(
     CLICKHOUSE_PASSWORD: passwords[user],
     CLICKHOUSE_DATABASE: database,
   });
-  await migrate(warehouseOptions(as('migrate'), 'meterline-start'));
+  await migrate(warehouseOptions(as('migrate'), 'meterline-start'), say);
   return { ingest: as('ingest'), query: as('query'), migrate: as('migrate'), person: as(owner) };
 }
 

@@ -74,12 +74,17 @@ export function isStatementLimit(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && LIMIT_ERRORS.has(error.code);
 }
 
+/** @param code as text, of ClickHouse src/Common/ErrorCodes.cpp */
+export function hasCode(error: unknown, code: string): error is ClickHouseError {
+  return error instanceof ClickHouseError && error.code === code;
+}
+
 /** ACCESS_DENIED. Source: ClickHouse src/Common/ErrorCodes.cpp. */
 const ACCESS_DENIED = '497';
 
 /** Whether the user lacks a right. */
 export function isAccessDenied(error: unknown): error is ClickHouseError {
-  return error instanceof ClickHouseError && error.code === ACCESS_DENIED;
+  return hasCode(error, ACCESS_DENIED);
 }
 
 /** UNKNOWN_TABLE and UNKNOWN_DATABASE. Source: ClickHouse src/Common/ErrorCodes.cpp. */

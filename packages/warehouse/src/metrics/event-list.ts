@@ -91,7 +91,7 @@ FROM usage_events
 WHERE account_id = {account_id: String}
   AND event_hour >= {from_hour: UInt32}
   AND event_hour < {to_hour: UInt32}${after ? `\n  AND ${AFTER}` : ''}
-ORDER BY event_hour, event_id
+ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT 1 OFFSET {examined: UInt32}`,
     query_params: {
       account_id: accountId,
@@ -124,7 +124,7 @@ function eventListStatement(question: EventListQuestion, last: EventPlace | unde
 SELECT${COLUMNS}
 FROM usage_events FINAL
 WHERE ${conditions.join('\n  AND ')}
-ORDER BY event_hour, event_id
+ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
       ...selectionParameters(question, [{ from, to }]),
@@ -140,17 +140,21 @@ function afterParameters(after: EventPlace | undefined): Statement['query_params
 }
 
 const AFTER = `event_hour >= {after_hour: UInt32}
-  AND (event_hour > {after_hour: UInt32} OR event_id > {after_id: UUID})`;
+  AND (event_hour > {after_hour: UInt32} OR UUIDToNum(event_id) > UUIDToNum({after_id: UUID}))`;
 const UP_TO = `event_hour <= {last_hour: UInt32}
-  AND (event_hour < {last_hour: UInt32} OR event_id <= {last_id: UUID})`;
+  AND (event_hour < {last_hour: UInt32} OR UUIDToNum(event_id) <= UUIDToNum({last_id: UUID}))`;
 
 /** Rows without FINAL: whatever merges have left of the events. */
 const PAYLOADS = `
 SELECT DISTINCT${COLUMNS}
 FROM usage_events
 WHERE account_id = {account_id: String}
-  AND (event_hour, event_id) IN {places: Array(Tuple(DateTime('UTC'), UUID))}
-ORDER BY event_hour, event_id, row_version DESC
+  AND (event_hour, UUIDToNum(event_id)) IN
+  (
+    SELECT tupleElement(place, 1), UUIDToNum(tupleElement(place, 2))
+    FROM (SELECT arrayJoin({places: Array(Tuple(DateTime('UTC'), UUID))}) AS place)
+  )
+ORDER BY event_hour, UUIDToNum(event_id), row_version DESC
 LIMIT {longest: UInt32} BY event_hour, event_id
 LIMIT {payloads: UInt32}`;
 

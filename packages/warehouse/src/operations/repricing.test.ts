@@ -56,7 +56,7 @@ WHERE ${SELECTION}`;
     expect(repricingStepStatement(scope, undefined, 10)).toEqual({
       name: 'read_repricing_step',
       query: `${columns}
-ORDER BY event_hour, event_id
+ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
       query_params: { account_id: 'acme', from_0: START, to_0: END, limit: 10 },
     });
@@ -68,8 +68,8 @@ LIMIT {limit: UInt32}`,
       name: 'read_repricing_step',
       query: `${columns}
   AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-  AND (event_hour, event_id) > (toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})
-ORDER BY event_hour, event_id
+  AND (event_hour, UUIDToNum(event_id)) > (toDateTime({after_hour: UInt32}, 'UTC'), UUIDToNum({after_id: UUID}))
+ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
       query_params: {
         account_id: 'acme',

@@ -78,7 +78,7 @@ export async function readDimensionSpans(warehouse: Warehouse, scope: RepricingS
  * its id. So the server reads from the step's start and stops at its end, and no event is passed over.
  */
 export function repricingStepStatement(scope: RepricingScope, after: EventKey | undefined, limit: number): Statement {
-  const key = "(toDateTime({after_hour: UInt32}, 'UTC'), {after_id: UUID})";
+  const key = "(toDateTime({after_hour: UInt32}, 'UTC'), UUIDToNum({after_id: UUID}))";
   return {
     name: 'read_repricing_step',
     query: `
@@ -100,10 +100,10 @@ WHERE ${scopeCondition(scope)}${
       after
         ? `
   AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-  AND (event_hour, event_id) > ${key}`
+  AND (event_hour, UUIDToNum(event_id)) > ${key}`
         : ''
     }
-ORDER BY event_hour, event_id
+ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
       ...scopeParameters(scope),

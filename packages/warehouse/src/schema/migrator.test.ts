@@ -86,9 +86,9 @@ describe('migrating', () => {
   it('runs a file that a later release adds, and only that', () =>
     withFreshDatabase(async () => {
       await createFile('0001_first.sql', 'first');
-      expect(await migrate(fresh, directory)).toEqual(['0001_first.sql']);
+      expect(await migrate(fresh, undefined, directory)).toEqual(['0001_first.sql']);
       await createFile('0002_second.sql', 'second');
-      expect(await migrate(fresh, directory)).toEqual(['0002_second.sql']);
+      expect(await migrate(fresh, undefined, directory)).toEqual(['0002_second.sql']);
     }));
 
   it('leaves no part that cannot be merged with later ones: all have the projection by_hour', () =>
@@ -98,7 +98,7 @@ describe('migrating', () => {
       try {
         for (const name of FILES.filter((file) => file < '0013'))
           await copyFile(join(MIGRATIONS_DIRECTORY, name), join(before, name));
-        await migrate(fresh, before);
+        await migrate(fresh, undefined, before);
         await insertUsageEvents(warehouse, [pricedEvent()]);
         await migrate(fresh);
         await insertUsageEvents(warehouse, [pricedEvent()]);
@@ -119,10 +119,12 @@ describe('migrating', () => {
     withFreshDatabase(async () => {
       await createFile('0001_first.sql', 'first');
       await rm(join(directory, '0002_second.sql'), { force: true });
-      await migrate(fresh, directory);
+      await migrate(fresh, undefined, directory);
       await createFile('0001_first.sql', 'renamed');
       await createFile('0002_second.sql', 'second');
-      await expect(migrate(fresh, directory)).rejects.toThrow('migration 0001_first.sql was edited after it had run');
+      await expect(migrate(fresh, undefined, directory)).rejects.toThrow(
+        'migration 0001_first.sql was edited after it had run',
+      );
       expect(await rows(`SHOW TABLES FROM ${fresh.database}`)).toEqual([
         { name: 'first' },
         { name: 'schema_migrations' },
@@ -133,16 +135,18 @@ describe('migrating', () => {
     withFreshDatabase(async () => {
       await createFile('0001_first.sql', 'first');
       await createFile('0002_second.sql', 'second');
-      await migrate(fresh, directory);
+      await migrate(fresh, undefined, directory);
       await rm(join(directory, '0002_second.sql'));
-      await expect(migrate(fresh, directory)).rejects.toThrow('migration 0002_second.sql has run on this database');
+      await expect(migrate(fresh, undefined, directory)).rejects.toThrow(
+        'migration 0002_second.sql has run on this database',
+      );
     }));
 
   it('stops at a statement that fails and records only what ran before', () =>
     withFreshDatabase(async () => {
       await createFile('0001_first.sql', 'first');
       await writeFile(join(directory, '0002_second.sql'), 'CREATE TABLE IF NOT EXISTS second (x NoSuchType)');
-      await expect(migrate(fresh, directory)).rejects.toThrow();
+      await expect(migrate(fresh, undefined, directory)).rejects.toThrow();
       expect(await rows(`SELECT name FROM ${fresh.database}.schema_migrations`)).toEqual([{ name: '0001_first.sql' }]);
     }));
 

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
 import { isAccessDenied, isMissing } from '../clickhouse/errors.js';
 import { insertRows } from '../clickhouse/insert.js';
+import { createEvents, moveEvents, NEW_EVENTS_MIGRATION, type Report } from './move-events.js';
 
 export interface Migration {
   readonly version: number;
@@ -67,17 +68,23 @@ type AppliedMigration = z.output<typeof historyRow>;
 /**
  * Creates the database if there is none and runs every migration that it lacks, in order. A user without rights to the schema
  * can call it too: nothing but a SELECT is sent when the schema is up to date.
- * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE}.
+ * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE} and {@link moveEvents}.
+ * @param report is told what takes long
  * @returns the names of the migrations that this call has run
  * @throws MigrationError when a file was edited after it ran, the database has run a file that is not there, or a migration
  * has to run and the user may not
  */
-export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
+export async function migrate(
+  options: WarehouseOptions,
+  report: Report = () => {},
+  directory = MIGRATIONS_DIRECTORY,
+): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const warehouse = createWarehouse(options);
   try {
-    const pending = pendingMigrations(migrations, await readHistory(warehouse));
-    if (pending.length > 0) await runMigrations(warehouse, options, pending);
+    const applied = await readHistory(warehouse);
+    const pending = pendingMigrations(migrations, applied);
+    if (pending.length > 0) await runMigrations(warehouse, options, { pending, isNew: applied.length === 0, report });
     return pending.map(({ name }) => name);
   } finally {
     await warehouse.close();
@@ -97,12 +104,18 @@ async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
 async function runMigrations(
   warehouse: Warehouse,
   options: WarehouseOptions,
-  pending: readonly Migration[],
+  {
+    pending,
+    isNew,
+    report,
+  }: { readonly pending: readonly Migration[]; readonly isNew: boolean; readonly report: Report },
 ): Promise<void> {
   try {
     await createDatabase(options);
     await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
-    for (const migration of pending) await apply(warehouse, migration);
+    const newEvents = pending.find(({ name }) => name === NEW_EVENTS_MIGRATION);
+    if (isNew && newEvents) await warehouse.run(createEvents(newEvents.sql));
+    for (const migration of pending) await apply(warehouse, migration, report);
   } catch (cause) {
     if (!isAccessDenied(cause)) throw cause;
     const { user, database } = options;
@@ -155,8 +168,10 @@ async function createDatabase(options: WarehouseOptions): Promise<void> {
   }
 }
 
-async function apply(warehouse: Warehouse, { version, name, sql, checksum }: Migration): Promise<void> {
+async function apply(warehouse: Warehouse, migration: Migration, report: Report): Promise<void> {
+  const { version, name, sql, checksum } = migration;
   await warehouse.run({ name: 'run_migration', query: sql, query_params: {} });
+  if (name === NEW_EVENTS_MIGRATION) await moveEvents(warehouse, report);
   await insertRows(warehouse, 'schema_migrations', [{ version, name, checksum }]);
 }
 

@@ -2,6 +2,8 @@
  * Whether what Redis has answered survives a failure of its machine: it does if Redis writes each command through to its disk
  * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
  */
+
+import type { RedisClient } from '@meterline/access';
 import { UnfitServer } from '@meterline/api';
 import { inTime } from '@meterline/service';
 import type { Redis } from 'ioredis';
@@ -13,7 +15,11 @@ const KNOWN_FOR_MS = 2_000;
 
 export interface DurabilityOptions {
   /** The connection that events are written on. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
+  /** What answers there for the queue. */
+  readonly server: () => Redis;
+  /** Whether a replica may take the place of its master without having what that has answered. */
+  readonly mayFailOver: boolean;
   /** The operator knows that Redis is durable, and it need not say so. */
   readonly isAssumed: boolean;
   /** How long Redis may take to tell its configuration. */
@@ -27,9 +33,7 @@ export class Durability {
   constructor(options: DurabilityOptions) {
     this.#options = options;
     // Behind the same address may be another server now.
-    options.redis.on('close', () => {
-      this.#known = undefined;
-    });
+    for (const change of ['close', '-node', '+node']) options.redis.on(change, () => this.#forget());
   }
 
   /**
@@ -39,20 +43,30 @@ export class Durability {
   async fault(): Promise<string | undefined> {
     if (this.#options.isAssumed) return undefined;
     if (this.#known && performance.now() - this.#known.atMs < KNOWN_FOR_MS) return this.#known.fault;
-    const fault = faultOf(await this.#ask());
+    const fault = await this.#ask();
     this.#known = { fault, atMs: performance.now() };
     return fault;
   }
 
+  #forget(): void {
+    this.#known = undefined;
+  }
+
   /** A connection whose other end is silent is left, as in event-queue.ts: nothing may wait on it. */
-  async #ask(): Promise<Settings | undefined> {
-    const { answerMs, redis } = this.#options;
+  async #ask(): Promise<string | undefined> {
+    const { answerMs, redis, server } = this.#options;
     try {
-      return await inTime('Redis', readSettings(redis), answerMs);
+      return await inTime('Redis', this.#read(server()), answerMs);
     } catch (error) {
       if (!isAnswer(error)) redis.disconnect(true);
       throw error;
     }
+  }
+
+  async #read(server: Redis): Promise<string | undefined> {
+    const fault = faultOf(await readSettings(server));
+    if (fault !== undefined || !this.#options.mayFailOver) return fault;
+    return /^connected_slaves:[1-9]/m.test(await server.info('replication')) ? UNREPLICATED : undefined;
   }
 
   /** To be called before each write. @throws UnfitServer, and as {@link fault} */
@@ -61,6 +75,10 @@ export class Durability {
     if (fault !== undefined) throw new UnfitServer(fault);
   }
 }
+
+/** Of a master that a replica may replace. Follows "Redis". */
+export const UNREPLICATED =
+  'may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
 
 const DURABLE = { appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no' } as const;
 type Settings = Readonly<Partial<Record<string, string>>>;

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { RedisClient } from '@meterline/access';
 import { type RunningRedis, startRedis } from '@meterline/local-stack';
-import type { Redis } from 'ioredis';
 import { createQueueConnection, EventQueue } from './event-queue.js';
 
 const WRITE_MS = 300;
 
 let dataDir: string;
 let server: RunningRedis;
-let redis: Redis;
+let redis: RedisClient;
 let queue: EventQueue;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'meterline-event-queue-'));
@@ -20,7 +20,7 @@ beforeAll(async () => {
   redis = createQueueConnection(server.url);
   redis.on('error', () => undefined);
   await redis.connect();
-  queue = new EventQueue({ redis, prefix: 'bull', writeMs: WRITE_MS, telemetry: undefined });
+  queue = new EventQueue({ redis, prefix: 'bull', replicas: 0, writeMs: WRITE_MS, telemetry: undefined });
   await queue.open();
 });
 afterAll(async () => {

@@ -2,18 +2,24 @@
  * The producer's side of the queue. A write ends after some seconds, whatever Redis does: BullMQ by itself waits without end.
  * What is not known to be durable is reported as not accepted; sending the same events again is harmless.
  */
-import { QUEUE_NAME } from '@meterline/catalog';
+import { createRedisClient, type RedisClient } from '@meterline/access';
+import { NotReplicated, QUEUE_NAME, replicated, serverFinder } from '@meterline/catalog';
 import { inTime } from '@meterline/service';
 import { Queue, type Telemetry } from 'bullmq';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 
 const CONNECT_WITHIN_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
+/** Of the time for a write: replicas that are late are an answer, and no reason to connect again. */
+const WAIT_SHARE = 0.75;
 
-/** A command fails at once while there is no connection, and is never sent again behind our back. */
-export function createQueueConnection(url: string): Redis {
-  return new Redis(url, {
+/**
+ * A command fails at once while there is no connection, and is not sent again behind our back, unless a node of a Redis Cluster
+ * goes away with it: the same events in two jobs are harmless.
+ */
+export function createQueueConnection(url: string): RedisClient {
+  return createRedisClient(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -27,19 +33,24 @@ export function createQueueConnection(url: string): Redis {
 
 export interface EventQueueOptions {
   /** Connected. The queue does not close it. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
+  /** How many replicas must have the events before they count as taken. */
+  readonly replicas: number;
   readonly writeMs: number;
   readonly telemetry: Telemetry | undefined;
 }
 
 export class EventQueue {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #queue: Queue;
+  readonly #replicas: number;
   readonly #writeMs: number;
+  #server: (() => Redis) | undefined;
 
-  constructor({ redis, prefix, telemetry, writeMs }: EventQueueOptions) {
+  constructor({ redis, prefix, replicas, telemetry, writeMs }: EventQueueOptions) {
     this.#redis = redis;
+    this.#replicas = replicas;
     this.#writeMs = writeMs;
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
     // The same errors reject what is being written, and the connection's outage is logged where it is watched.
@@ -48,6 +59,13 @@ export class EventQueue {
 
   async open(): Promise<void> {
     await this.#queue.waitUntilReady();
+    this.#server = await serverFinder(this.#redis, this.#queue.toKey('wait'));
+  }
+
+  /** The server that has the queue now. @throws while there is none */
+  get server(): Redis {
+    if (!this.#server) throw new Error('the queue is not open');
+    return this.#server();
   }
 
   /**
@@ -56,14 +74,19 @@ export class EventQueue {
    * @throws when Redis refuses, is away, or does not answer in time; the job may be in the queue all the same
    */
   async add(events: readonly unknown[]): Promise<void> {
-    const added = this.#queue.add(JOB_NAME, { events });
     try {
-      await inTime('Redis', added, this.#writeMs);
+      await inTime('Redis', this.#added(events), this.#writeMs);
     } catch (error) {
       // What was not sent yet would stay in memory for as long as the other end is silent.
-      if (!isAnswer(error)) this.#redis.disconnect(true);
+      if (!isAnswer(error) && !(error instanceof NotReplicated)) this.#redis.disconnect(true);
       throw error;
     }
+  }
+
+  async #added(events: readonly unknown[]): Promise<void> {
+    const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
+    const add = () => this.#queue.add(JOB_NAME, { events });
+    await replicated(add, () => this.server, { replicas: this.#replicas, withinMs });
   }
 }
 

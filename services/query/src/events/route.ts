@@ -45,6 +45,9 @@ interface EventsRouteDependencies {
   readonly unsent: UnsentBytes;
 }
 
+/** Of the list. In another order a cursor would mean another place. */
+const ORDER = 'hour, text of id';
+
 /** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
 const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
@@ -66,7 +69,7 @@ export function eventsRoute({
     const visit = await admission.enter(party, response, true);
     try {
       const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
-      const binding = ['events', accountId, selection];
+      const binding = ['events', ORDER, accountId, selection];
       const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
 
       unsent.requireRoom(party);
