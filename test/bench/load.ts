@@ -1,5 +1,9 @@
-/** Many clients at once, while events arrive at half the worker's maximum rate. */
+/**
+ * Many clients at once, while events arrive at half the worker's maximum rate: the mix of questions without and with kept
+ * answers, in turn, and then questions about sealed hours alone, again and again.
+ */
 import { QUEUE_PREFIX } from '@meterline/catalog';
+import { NO_LIMITS } from '../services.js';
 import type { Bench, BenchContext } from './bench.js';
 import { CORPUS, largeCorpus } from './dashboard.js';
 import { type Figure, median, percentile } from './figure.js';
@@ -16,6 +20,8 @@ const PROBE_JOBS = 200;
 const EVENTS_PER_JOB = 500;
 /** How often each of QUESTIONS occurs in the mix: mostly summaries, sometimes a long list. */
 const MIX = [8, 6, 6, 2, 1, 7] as const;
+/** The same without the current day, which is the last of QUESTIONS. */
+const SEALED = [8, 6, 6, 2, 1, 0] as const;
 /** Of ten clients, four look at the large account. */
 const LARGE_CLIENTS = 0.4;
 
@@ -35,19 +41,46 @@ export const load: Bench = {
       await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB);
       const half = (EVENTS_PER_JOB * (await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB))) / 2;
       return site.withScript('./producer.ts', [site.redisUrl, QUEUE_PREFIX, String(Math.round(half))], () =>
-        site.withQuery(CORPUS, async ({ url }) => figures(await underLoad(context, url), half)),
+        site.withQuery(
+          CORPUS,
+          (computing) => site.withQuery(CORPUS, (keeping) => compare(context, computing.url, keeping.url, half)),
+          {
+            ...NO_LIMITS,
+            ANSWER_CACHE_BYTES: '0',
+          },
+        ),
       );
     });
   },
 };
 
-function figures(rounds: readonly Round[], ingested: number): Figure[] {
+async function compare(context: BenchContext, computing: string, keeping: string, ingested: number): Promise<Figure[]> {
+  const clients = await Clients.open(context);
+  const [without, kept, sealed]: [Round[], Round[], Round[]] = [[], [], []];
+  try {
+    for (const url of [computing, keeping]) await clients.ask(url, MIX, WARM_UP_MS);
+    for (let index = 0; index < ROUNDS; index += 1) {
+      without.push(await clients.ask(computing, MIX, ROUND_MS));
+      kept.push(await clients.ask(keeping, MIX, ROUND_MS));
+      sealed.push(await clients.ask(keeping, SEALED, ROUND_MS));
+    }
+  } finally {
+    clients.close();
+  }
+  return [
+    ...figures('each computed', without, ingested),
+    ...figures('answers kept', kept, ingested),
+    ...figures('answers kept, sealed hours alone', sealed, ingested),
+  ];
+}
+
+function figures(of: string, rounds: readonly Round[], ingested: number): Figure[] {
   const p50s = rounds.map(({ times }) => median(times));
   const p99s = rounds.map(({ times }) => percentile(times, 0.99));
   const rates = rounds.map(({ times, seconds }) => times.length / seconds);
   const errors = rounds.reduce((sum, round) => sum + round.errors, 0);
   const beside = [{ what: 'ingest meanwhile', value: ingested, unit: 'events/s' }] as const;
-  const what = (name: string) => `${CLIENTS} clients: ${name}`;
+  const what = (name: string) => `${CLIENTS} clients, ${of}: ${name}`;
   return [
     { bench: 'load', what: what('answers'), value: median(rates), unit: 'requests/s', runs: rates, beside },
     { bench: 'load', what: what('p50'), value: median(p50s), unit: 'ms', runs: p50s },
@@ -62,45 +95,52 @@ function figures(rounds: readonly Round[], ingested: number): Figure[] {
   ];
 }
 
-async function underLoad({ site, signal }: BenchContext, url: string): Promise<Round[]> {
-  const http = new HttpClient(CLIENTS);
-  const clients = await Promise.all(
-    Array.from({ length: CLIENTS }, async (_, index) => {
+class Clients {
+  readonly #signal: AbortSignal;
+  readonly #http = new HttpClient(CLIENTS);
+  readonly #clients: readonly { readonly account: string; readonly key: string }[];
+
+  private constructor(signal: AbortSignal, clients: readonly { readonly account: string; readonly key: string }[]) {
+    this.#signal = signal;
+    this.#clients = clients;
+  }
+
+  static async open({ site, signal }: BenchContext): Promise<Clients> {
+    const clients = Array.from({ length: CLIENTS }, async (_, index) => {
       const account = `account-${String(index < CLIENTS * LARGE_CLIENTS ? 0 : index).padStart(2, '0')}`;
       return { account, key: await site.createKey(account, `bench-load-${index}`) };
-    }),
-  );
-  const round = async (milliseconds: number): Promise<Round> => {
-    signal.throwIfAborted();
+    });
+    return new Clients(signal, await Promise.all(clients));
+  }
+
+  /** Each client asks as soon as it has its answer. */
+  async ask(url: string, mix: readonly number[], milliseconds: number): Promise<Round> {
+    this.#signal.throwIfAborted();
     const started = performance.now();
     const times: number[] = [];
     let errors = 0;
     await Promise.all(
-      clients.map(async ({ account, key }, index) => {
-        const path = questionMix(account, index);
+      this.#clients.map(async ({ account, key }, index) => {
+        const path = questionMix(account, mix, index);
         while (performance.now() - started < milliseconds) {
-          const { status, ms } = await http.send(`${url}${path()}`, { authorization: `Bearer ${key}` });
+          const { status, ms } = await this.#http.send(`${url}${path()}`, { authorization: `Bearer ${key}` });
           if (status === 200) times.push(ms);
           else errors += 1;
         }
       }),
     );
     return { times, errors, seconds: (performance.now() - started) / 1000 };
-  };
-  try {
-    await round(WARM_UP_MS);
-    const rounds: Round[] = [];
-    for (let index = 0; index < ROUNDS; index += 1) rounds.push(await round(ROUND_MS));
-    return rounds;
-  } finally {
-    http.close();
+  }
+
+  close(): void {
+    this.#http.close();
   }
 }
 
 /** @returns a function that gives a client's next request; every client begins at another place in the mix */
-function questionMix(account: string, client: number): () => string {
+function questionMix(account: string, mix: readonly number[], client: number): () => string {
   const paths = QUESTIONS.flatMap((question, index) =>
-    Array.from({ length: MIX[index] ?? 1 }, () => metricsPath(account, question)),
+    Array.from({ length: mix[index] ?? 0 }, () => metricsPath(account, question)),
   );
   let asked = client * 7;
   return () => {
