@@ -154,7 +154,9 @@ describe('with the schema that migrate has made', () => {
       });
       await add(event(6, 'old', '2025-12-05T00:00:00Z'));
       expect(await run(['retention', 'close', '--before', '2026-01', '--yes'])).toMatchObject({ code: 0 });
-      expect(await run(['retention', 'drop', '--yes'])).toMatchObject({ stdout: 'Dropped the events of 2025-12.\n' });
+      expect(await run(['retention', 'drop', '--yes'])).toMatchObject({
+        stdout: 'Dropped the events of 2025-10, 2025-12.\n',
+      });
       expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
         code: 0,
         stdout: 'Erased 8 stored events, 0 refused events, 1 API key.\n',
