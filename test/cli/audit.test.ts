@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { insertUsageEvents, sealNext } from '@meterline/warehouse';
 import { event } from '../contract/fixture.js';
-import { createTestDatabase, databaseVariables, execute, type TestDatabase } from '../stack.js';
+import { createTestDatabase, databaseVariables, execute, type TestDatabase, testRedisUrl } from '../stack.js';
 import { runCommand } from './run-command.js';
 
 const MIDNIGHT_AFTER = Date.UTC(2025, 9, 3);
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 async function audit(...args: readonly string[]) {
-  const env = databaseVariables(database.options);
+  const env = { ...databaseVariables(database.options), REDIS_URL: testRedisUrl() };
   const run = await runCommand(['audit', '--json', ...args], { env });
   return { ...run, result: run.stdout === '' ? undefined : JSON.parse(run.stdout) };
 }

@@ -60,8 +60,10 @@ async function bookFile(name: string, version: number, amount: string, effective
 
 /** A command about the test's account. */
 function run(command: string, args: readonly string[], options: MeterlineOptions = {}) {
-  const { REDIS_URL: _redis, ...env } = pipeline.env;
-  return runCommand([command, '--account', accountId, ...args], { ...options, env: { ...env, ...options.env } });
+  return runCommand([command, '--account', accountId, ...args], {
+    ...options,
+    env: { ...pipeline.env, ...options.env },
+  });
 }
 
 /** On 1 January 2026, unless the arguments say otherwise. */

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedis, SharedLimits, type TokenVerifier } from '@meterline/api';
-import { Admission, type AdmissionLimits } from '@meterline/query';
+import { Admission, type AdmissionLimits, KeptAnswers } from '@meterline/query';
 import { createWarehouse, type Scope, type Warehouse } from '@meterline/warehouse';
 import { createTestDatabase, select, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
 import { type Answer, bearer, DAY, errorOf, metricsPath, NO_LIMITS, startApi, type TestApi } from './fixture.js';
@@ -64,7 +64,9 @@ async function startApis(count: number, limits: Partial<AdmissionLimits>, wareho
     const admission = new Admission({ limits: all, shared, warehouse });
     const [first] = apis;
     const { keys, accounts } = first?.dependencies ?? {};
-    apis.push(await startApi({ warehouse, admission, ...(keys && accounts && { keys, accounts }) }));
+    // Each question is computed, though many are the same.
+    const answers = new KeptAnswers(0);
+    apis.push(await startApi({ warehouse, admission, answers, ...(keys && accounts && { keys, accounts }) }));
   }
   const [one, other = one] = apis;
   if (!one || !other) throw new Error('there is none');

@@ -26,6 +26,7 @@ describe('a web page', () => {
     expect(headers.get('access-control-allow-origin')).toBe(APP);
     expect(headers.get('access-control-expose-headers')?.split(',')).toEqual([
       'Svc-Version',
+      'ETag',
       'X-Request-Id',
       'Retry-After',
       'RateLimit',

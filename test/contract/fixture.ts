@@ -1,11 +1,12 @@
 /** The query API in this process, on a port of its own, and how the contract tests ask it. */
-import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/access';
+import { AccountDirectory, AnswerStamps, ApiKeyStore, type Role } from '@meterline/access';
 import { createRedis, SharedLimits, startServer } from '@meterline/api';
 import {
   Admission,
   type AdmissionLimits,
   createApp,
   createCellsReader,
+  KeptAnswers,
   type QueryDependencies,
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
@@ -35,6 +36,8 @@ export interface TestApi {
   key(account: string, role?: Role, clientId?: string): Promise<string>;
   request(path: string, init?: RequestInit): Promise<Answer>;
   seed(events: readonly PricedEvent[]): Promise<void>;
+  /** As {@link AnswerStamps.renew}. */
+  renewStamps(changed: readonly string[], sealed: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -60,11 +63,14 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const prefix = uniquePrefix();
   const accounts = new AccountDirectory(redis, prefix);
   const keys = new ApiKeyStore(redis, accounts, prefix);
+  const stamps = new AnswerStamps(redis, prefix);
   const clock = { now: NOW };
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
     readCells: createCellsReader(warehouse, () => clock.now),
+    answers: new KeptAnswers(16 * 1024 * 1024),
+    stamps,
     maxStoredGroups: 100_000,
     admission: new Admission({ limits: NO_LIMITS, shared: new SharedLimits(redis, prefix, NO_LIMITS), warehouse }),
     maxUnsentBytes: 64 * 1024 * 1024,
@@ -96,7 +102,12 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     key: async (account, role = 'admin', clientId = `${role} of ${account}`) =>
       (await keys.create({ account, role, clientId }, clock.now)).key,
     request: (path, init) => send(`${url}${path}`, init),
-    seed: (events) => insertUsageEvents(warehouse, events),
+    renewStamps: (changed, sealed) => stamps.renew(changed, sealed),
+    seed: async (events) => {
+      await insertUsageEvents(warehouse, events);
+      const accounts = [...new Set(events.map(({ accountId }) => accountId))];
+      await stamps.renew(accounts, accounts);
+    },
     stop: async () => {
       await server.close(0);
       redis.disconnect();

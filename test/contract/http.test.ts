@@ -201,11 +201,17 @@ describe('X-Request-Id', () => {
 
 describe('headers of an answer', () => {
   it('keep account data out of caches and do not name the software', async () => {
-    const { headers } = await api.request(metricsPath('acme', DAY), bearer(key));
+    const { headers } = await api.request('/v0/accounts', bearer(key));
     expect(headers.get('cache-control')).toBe('private, no-store');
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect([headers.get('etag'), headers.get('x-powered-by'), headers.get('server')]).toEqual([null, null, null]);
+  });
+
+  it('let only the client keep metrics, and ask each time whether they are the same', async () => {
+    const { headers } = await api.request(metricsPath('acme', DAY), bearer(key));
+    expect(headers.get('cache-control')).toBe('private, no-cache');
+    expect(headers.get('etag')).not.toBeNull();
   });
 
   it('a large answer is compressed', async () => {

@@ -122,7 +122,7 @@ async function auditRepaired(site: Site, accountId: string): Promise<string[]> {
   try {
     for (const writer of await openWriters(warehouse)) await repairAll(warehouse, writer);
     const window = { startTime: 0, endTime: END_OF_TIME };
-    const audit = { warehouse, accountId, window, repair: false, signal, onProgress: () => undefined };
+    const audit = { warehouse, accountId, window, repair: undefined, signal, onProgress: () => undefined };
     const { differences } = await auditCells(audit);
     return differences.map((difference) => `a cell differs from its events: ${JSON.stringify(difference)}`);
   } finally {

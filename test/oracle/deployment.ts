@@ -33,6 +33,8 @@ export interface Answers {
   /** Answered from sealed cells where they exist. */
   readonly fromCells: string[];
   readonly fromEvents: string[];
+  /** The same question to the first process again, which has kept its answer. */
+  readonly fromMemory: string[];
 }
 
 export interface Customer {
@@ -101,7 +103,7 @@ export async function deploy(): Promise<Deployment> {
       return {
         ask: async (question) => {
           const [fromCells, fromEvents] = await Promise.all([ask(cells.url, question), ask(truth.url, question)]);
-          return { fromCells, fromEvents };
+          return { fromCells, fromEvents, fromMemory: await ask(cells.url, question) };
         },
         groupByDimensions: () => read(`${rootOf(cells.url)}/enums/group-by`, own.admin, {}),
       };

@@ -1,6 +1,7 @@
 /**
  * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every answer with the
- * oracle's: answered from sealed cells and from events alone, while sealers and repairers run and die and late events arrive.
+ * oracle's: answered from sealed cells, from memory and from events alone, while sealers and repairers run and die and late
+ * events arrive.
  * For more cases, another seed, or one failing case: `npm run test:oracle -- --long --seed N --path P`.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -108,8 +109,9 @@ async function compare(past: History, questions: readonly Question[]): Promise<v
     await sealing.advance();
     await repairs.advance();
     for (const question of asked) {
-      const { fromCells, fromEvents } = await customer.ask(question);
+      const { fromCells, fromEvents, fromMemory } = await customer.ask(question);
       expect({ question, fromCells }).toEqual({ question, fromCells: fromEvents });
+      expect({ question, fromMemory }).toEqual({ question, fromMemory: fromCells });
       worlds = agreeing(worlds, accountId, question, fromCells);
     }
   }

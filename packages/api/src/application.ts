@@ -61,6 +61,7 @@ export function createApplication(options: ApplicationOptions): Express {
         methods: ['GET', 'POST', 'DELETE'],
         exposedHeaders: [
           VERSION_HEADER,
+          'ETag',
           'X-Request-Id',
           'Retry-After',
           'RateLimit',

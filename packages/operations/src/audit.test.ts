@@ -32,6 +32,11 @@ async function store(events: readonly PricedEvent[]): Promise<void> {
   await repairAll(database.warehouse);
 }
 
+const renewed = new Set<string>();
+const renewStamps = async (accounts: readonly string[]) => {
+  for (const account of accounts) renewed.add(account);
+};
+
 /** Of every account and all time. */
 function audit({ repair }: { repair: boolean }) {
   const window = { startTime: 0, endTime: END_OF_TIME };
@@ -41,7 +46,7 @@ function audit({ repair }: { repair: boolean }) {
     warehouse,
     accountId: undefined,
     window,
-    repair,
+    repair: repair ? renewStamps : undefined,
     signal,
     onProgress: () => undefined,
     recheckMs: 1,
@@ -79,6 +84,7 @@ async function answers(accountId: string) {
 describe('an audit', () => {
   it('finds nothing where nothing is wrong', async () => {
     expect(await audit({ repair: false })).toEqual({ days: 2, differences: [], stillDifferent: [] });
+    expect(renewed).toEqual(new Set());
   });
 
   it.each([
@@ -130,9 +136,11 @@ describe('an audit', () => {
       SELECT if(number = 0, 'ghost', 'acme'), toDateTime('2025-10-01 10:00:00', 'UTC'),
         toUInt128('340282366920938463463374607431768211455'), ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]
       FROM numbers(2)`);
+    renewed.clear();
     const { differences, stillDifferent } = await audit({ repair: true });
     const changed = new Set(differences.map((each) => each.accountId));
     expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
+    expect(renewed).toEqual(changed);
     const { cells, truth } = await answers('acme');
     expect(cells).toEqual(truth);
     // The cell goes on with late events.

@@ -20,6 +20,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
+import type { RenewStamps } from './renewed-stamps.js';
 
 /** A worker that stores late events marks their hours within moments; a difference that outlasts these is one. */
 const RECHECKS = 3;
@@ -30,8 +31,8 @@ export interface AuditOptions {
   /** Undefined: every account. */
   readonly accountId: string | undefined;
   readonly window: Window;
-  /** Replace the cells that differ. */
-  readonly repair: boolean;
+  /** Replace the cells that differ, and then renew the stamps of their accounts; undefined: write nothing. */
+  readonly repair: RenewStamps | undefined;
   /** Compare cells of stale hours, too: nobody will read these from the events any more. */
   readonly includesStale?: boolean;
   /** Ends the audit between two days. */
@@ -54,8 +55,9 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
 
 /**
  * Crash order: a day is compared, compared again after a while, and only then repaired, each cell in one insert that
- * replaces it. A crash leaves each cell as it was or as it should be. A crash between an hour's cell and its day's leaves
- * a day that still differs; running the audit again finds and repairs it. Without `repair` nothing is written.
+ * replaces it; then stamps are renewed. A crash leaves each cell as it was or as it should be. A crash between an hour's cell and its day's leaves
+ * a day that still differs; running the audit again finds and repairs it. A crash before the stamps are renewed leaves answers
+ * that were kept before for an hour at most. Without `repair` nothing is written.
  */
 export async function auditCells(options: AuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
@@ -78,7 +80,10 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
     if (signal.aborted) break;
     const found = await lastingDifferences(options, sealed, day);
     differences.push(...found);
-    if (repair && found.length > 0) stillDifferent.push(...(await repairDay(options, sealed, day, found)));
+    if (repair && found.length > 0) {
+      stillDifferent.push(...(await repairDay(options, sealed, day, found)));
+      await repair([...new Set(found.map((difference) => difference.accountId))]);
+    }
     done += 1;
     onProgress(done, days.length);
   }

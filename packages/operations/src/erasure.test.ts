@@ -1,6 +1,6 @@
 /** Erasing an account from a real ClickHouse and Redis, also when it ends half way. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, AnswerStamps, ApiKeyStore, REDIS_PREFIX, type Stamps } from '@meterline/access';
 import { insertUsageEvents, sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { event } from '../../../test/contract/fixture.js';
@@ -35,6 +35,13 @@ async function optionsOfAccount() {
 it('an erasure that dies after each of its steps leaves no key that reads, and is finished by the next one', async () => {
   for (let dieAt = 0; ; dieAt += 1) {
     const { options, keys, key } = await optionsOfAccount();
+    const stamps = new AnswerStamps(redis, REDIS_PREFIX);
+    const before = await stamps.read(options.account);
+    const expectOthers = async (before: Stamps | undefined) => {
+      const after = await stamps.read(options.account);
+      expect(after?.sealed).not.toBe(before?.sealed);
+      expect(after?.any).not.toBe(before?.any);
+    };
     let steps = 0;
     const die = () => {
       if (steps === dieAt) throw new Error('died');
@@ -47,11 +54,13 @@ it('an erasure that dies after each of its steps leaves no key that reads, and i
       // It went through: every point where it could die was tried.
       expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, rowsLeft: 0 });
       expect(dieAt).toBeGreaterThan(2);
+      await expectOthers(before);
       return;
     }
     expect(first.message).toBe('died');
     const second = await eraseAccount(options, await findAccount(options), signal, () => undefined);
     expect(second).toMatchObject({ apiKeys: 0, rowsLeft: 0 });
+    await expectOthers(before);
     expect((await findAccount(options)).holdings).toEqual({ usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0 });
   }
 });

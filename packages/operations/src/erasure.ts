@@ -10,6 +10,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
+import { renewStampsWith } from './renewed-stamps.js';
 
 /** How much there is of an account, or how much of it was erased. */
 export interface Holdings {
@@ -50,7 +51,8 @@ export async function findAccount({ warehouse, withRedis, account }: ErasureOpti
  *    are not done.
  * 3. What was computed from events that were not erased yet may have been stored after its month was done: the derived
  *    tables are read and erased again.
- * 4. Refusals that were settled before are removed from the files too.
+ * 4. The account's stamps are renewed, so that nothing is answered from what was kept in memory.
+ * 5. Refusals that were settled before are removed from the files too.
  * After a crash or an interruption anywhere, finding the account and erasing it again erases the rest.
  * @param signal ends the erasure between two months
  */
@@ -75,6 +77,7 @@ export async function eraseAccount(
   };
   const erased = await erase(partitions);
   await erase(await readAccountPartitions(warehouse, account, DERIVED_TABLES));
+  await renewStampsWith(withRedis)([account]);
   if (signal.aborted) return { ...holdingsOf(erased, apiKeys), rowsLeft: undefined };
   await removeDeletedRejections(warehouse);
   // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.

@@ -1,7 +1,7 @@
 /** Re-pricing that dies after each of its steps, on a real ClickHouse. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
-import { sealNext } from '@meterline/warehouse';
+import { readMetrics, sealNext } from '@meterline/warehouse';
 import { event } from '../../../test/contract/fixture.js';
 import { repairAll, storeEvents } from '../../../test/late-events.js';
 import { createTestDatabase, type TestDatabase, uniquePrefix } from '../../../test/stack.js';
@@ -19,6 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+async function costOfAll(accountId: string): Promise<string> {
+  const question = { accountId, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
+  return (await readMetrics(database.warehouse, question)).totals.cost;
+}
+
 /** One dollar for each unit of everything. */
 const BOOK = new PriceBook({
   ...DEFAULT_PRICE_BOOK_FILE,
@@ -35,10 +40,16 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     await repairAll(database.warehouse);
     while (await sealNext(database.warehouse, WINDOW.endTime));
     const scope = { accountId, window: WINDOW };
+    /** What all events cost when stamps were renewed last: what was kept before is not used any more. */
+    let renewed = '';
+    const renewStamps = async () => {
+      renewed = await costOfAll(accountId);
+    };
     const run = async (onProgress: () => void) => {
       const changes = new CostChanges();
       const { warehouse } = database;
-      await reprice({ warehouse, scope, book: BOOK, dryRun: false, step: STEP, signal, onProgress }, changes);
+      const options = { warehouse, renewStamps, scope, book: BOOK, dryRun: false, step: STEP, signal, onProgress };
+      await reprice(options, changes);
       return changes.total();
     };
     let steps = 0;
@@ -49,8 +60,9 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     const second = await run(() => undefined);
     const left = first instanceof Error ? Math.max(0, EVENTS - STEP * dieAt) : 0;
     expect(second).toMatchObject({ events: EVENTS, changed: left, after: '12' });
+    expect(renewed).toBe('12');
     const audited = await auditCells({
-      ...{ warehouse: database.warehouse, accountId, signal, repair: false, recheckMs: 1 },
+      ...{ warehouse: database.warehouse, accountId, signal, repair: undefined, recheckMs: 1 },
       window: { startTime: 0, endTime: END_OF_TIME },
       onProgress: () => undefined,
     });

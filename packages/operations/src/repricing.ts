@@ -29,9 +29,11 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
+import type { RenewStamps } from './renewed-stamps.js';
 
 export interface RepricingOptions {
   readonly warehouse: Warehouse;
+  readonly renewStamps: RenewStamps;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
   /** Write nothing, and only add up what would change. */
@@ -45,7 +47,7 @@ export interface RepricingOptions {
 
 /**
  * Crash order: a step is read, then inserted as one block, then its sealed hours are marked as stale; when all steps are done,
- * the cells of marked hours are recomputed. A crash leaves whole steps done, the one under way done or not, and then perhaps
+ * the account's stamps are renewed, so that no answer of before is given from memory, and the cells of marked hours are recomputed. A crash leaves whole steps done, the one under way done or not, and then perhaps
  * not marked; marks that are left are repaired by a worker. Running it again reads the same events, leaves those that have
  * their new cost already, and marks the hours of all: an event that has its new cost does not prove that its hour was marked.
  * A revision that a producer sends between reading and inserting wins, because it is compared before the price revision. It
@@ -55,7 +57,7 @@ export interface RepricingOptions {
  * written, or when its version is in use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
-  const { warehouse, scope, book, dryRun, step, signal, onProgress } = options;
+  const { warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
   await requireOpen(options, 'closedBefore');
   // As at a worker's start: a version must mean the same prices for ever.
   await admitted(checkPriceBook(warehouse, book));
@@ -64,6 +66,8 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   // Only now, so that a book that lacks a price can be fixed and used under the same version.
   if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
+  // Already here, so that a Redis that is away is noticed before anything is written.
+  if (!dryRun) await renewStamps([scope.accountId]);
   const writer = randomUUID();
   let done = 0;
   onProgress(done, total);
@@ -84,6 +88,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     onProgress(done, total);
   }
   if (dryRun) return;
+  await renewStamps([scope.accountId]);
   while ((await repairNext(warehouse, writer)).marks > 0);
 }
 

@@ -50,7 +50,16 @@ afterEach(() => database.drop());
 function options(changes: Partial<DropOptions> = {}): DropOptions {
   const { signal } = new AbortController();
   const [onProgress, onDropped] = [() => undefined, () => undefined];
-  return { warehouse, now: NOW, signal, onProgress, onDropped, recheckMs: 1, ...changes };
+  return {
+    warehouse,
+    renewStamps: async () => undefined,
+    now: NOW,
+    signal,
+    onProgress,
+    onDropped,
+    recheckMs: 1,
+    ...changes,
+  };
 }
 
 /** What every account is told of whole hours and days, from cells. */
@@ -258,7 +267,7 @@ describe('final cells', () => {
     await closeMonths(warehouse, DECEMBER, NOW);
     await dropClosedMonths(options());
     const audit = (window: typeof WINDOW) =>
-      auditCells({ ...options(), accountId: undefined, window, repair: true, recheckMs: 1 });
+      auditCells({ ...options(), accountId: undefined, window, repair: async () => undefined, recheckMs: 1 });
     expect(await audit(WINDOW)).toEqual({ days: 3, comparedFrom: DECEMBER, differences: [], stillDifferent: [] });
     expect(await audit({ ...WINDOW, endTime: NOVEMBER })).toMatchObject({ days: 0, comparedFrom: DECEMBER });
     expect(await audit({ ...WINDOW, startTime: DECEMBER })).toMatchObject({ days: 3, comparedFrom: undefined });

@@ -14,6 +14,7 @@ import {
 } from '@meterline/warehouse';
 import { auditCells } from './audit.js';
 import { type OnProgress, OperationError } from './operation-error.js';
+import type { RenewStamps } from './renewed-stamps.js';
 
 /** What is kept, for an operator to see. */
 export interface Retention extends RetentionBounds {
@@ -85,6 +86,8 @@ export async function reopenMonths(warehouse: Warehouse, from: EpochMs): Promise
 
 export interface DropOptions {
   readonly warehouse: Warehouse;
+  /** For accounts with cells that were repaired. */
+  readonly renewStamps: RenewStamps;
   readonly now: EpochMs;
   /** Ends the drop between two days. */
   readonly signal: AbortSignal;
@@ -105,7 +108,7 @@ export interface DropOptions {
  * @throws OperationError when a month is not sealed, or its cells differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
-  const { warehouse, now, signal, onDropped } = options;
+  const { warehouse, renewStamps, now, signal, onDropped } = options;
   for (;;) {
     const { closedBefore, droppingBefore, droppedBefore, months } = await readRetention(warehouse);
     const [month] = months.filter(({ endTime }) => endTime <= closedBefore);
@@ -117,11 +120,11 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
       // With earlier months, which had no events a moment ago.
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) {
-        await compare(options, window, false);
+        await compare(options, window);
         if (signal.aborted) return;
         await setRetentionBound(warehouse, 'dropping', endTime);
       }
-      await compare(options, window, true);
+      await compare(options, window, renewStamps);
       for (const day of await readAuditDays(warehouse, { window })) {
         if (signal.aborted) return;
         await makeDayFinal(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
@@ -134,18 +137,20 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
   }
 }
 
+type Rehearsal = Omit<DropOptions, 'onDropped' | 'renewStamps'>;
+
 /**
  * Whether the events of months that are closed could be dropped; changes nothing.
  * @returns these months
  * @throws OperationError as {@link dropClosedMonths}
  */
-export async function rehearseDrop(options: Omit<DropOptions, 'onDropped'>): Promise<readonly EventMonth[]> {
+export async function rehearseDrop(options: Rehearsal): Promise<readonly EventMonth[]> {
   const { warehouse, now } = options;
   const { closedBefore, droppedBefore, months } = await readRetention(warehouse);
   const closed = months.filter(({ endTime }) => endTime <= closedBefore);
   if (closed.some(({ endTime }) => endTime > droppedBefore)) {
     await requireClosable(warehouse, closedBefore, now);
-    await compare(options, { startTime: droppedBefore, endTime: closedBefore }, false);
+    await compare(options, { startTime: droppedBefore, endTime: closedBefore });
   }
   return closed;
 }
@@ -154,11 +159,12 @@ export async function rehearseDrop(options: Omit<DropOptions, 'onDropped'>): Pro
  * A comparison that repairs is the last one: it includes the cells of stale hours, whose marks nobody heeds afterwards.
  * @throws OperationError when cells differ from their events, after a repair if it is wanted
  */
-async function compare(options: Omit<DropOptions, 'onDropped'>, window: Window, repair: boolean): Promise<void> {
+async function compare(options: Rehearsal, window: Window, repair?: RenewStamps): Promise<void> {
   const { warehouse, signal, onProgress, recheckMs } = options;
-  const audit = { warehouse, accountId: undefined, window, repair, includesStale: repair, signal, onProgress };
+  const isLast = repair !== undefined;
+  const audit = { warehouse, accountId: undefined, window, repair, includesStale: isLast, signal, onProgress };
   const found = await auditCells(recheckMs === undefined ? audit : { ...audit, recheckMs });
-  const different = repair ? found.stillDifferent : found.differences;
+  const different = isLast ? found.stillDifferent : found.differences;
   if (different.length === 0) return;
   const [from, to] = [formatTimestamp(window.startTime), formatTimestamp(window.endTime)];
   throw new OperationError(

@@ -16,7 +16,7 @@ export {
   isStatementLimit,
 } from './clickhouse/errors.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
-export { EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
+export { accountsOf, EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
 export { Names } from './events/names.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';

@@ -1,8 +1,16 @@
 import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import type { AnswerStamps } from '@meterline/access';
+import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
-import { createWarehouse, setRetentionBound, type Warehouse } from '@meterline/warehouse';
+import {
+  createWarehouse,
+  raiseWatermarks,
+  readMetrics,
+  readStaleHours,
+  setRetentionBound,
+  type Warehouse,
+} from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { WRITER } from '../../../test/late-events.js';
@@ -28,13 +36,18 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
+function openStore(
+  warehouse: Warehouse,
+  signal: AbortSignal,
+  renew: AnswerStamps['renew'] = () => Promise.resolve(),
+): EventStore {
   const metrics = createIngestMetrics(new Registry());
-  return new EventStore({ warehouse, writer: WRITER, log, signal, metrics, tracer: noTracing().tracer });
+  const tracer = noTracing().tracer;
+  return new EventStore({ warehouse, writer: WRITER, stamps: { renew }, log, signal, metrics, tracer });
 }
 
 /** A job with one event for each usage; a negative usage is refused at intake. */
-function intake(id: string, usages: readonly number[], timestamp = '2026-01-01T00:00:00Z'): Intake {
+function intake(id: string, usages: readonly number[], changes: object = {}): Intake {
   const events = usages.map((usage, position) => ({
     eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
     accountId: 'acme',
@@ -43,7 +56,8 @@ function intake(id: string, usages: readonly number[], timestamp = '2026-01-01T0
     resourceName: 'builder',
     billingDimension: 'sandbox_compute_runtime_gbs',
     usage,
-    timestamp,
+    timestamp: '2026-01-01T00:00:00Z',
+    ...changes,
   }));
   const now = Date.UTC(2026, 5, 1);
   return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
@@ -90,7 +104,7 @@ describe('EventStore', () => {
     await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
     await setRetentionBound(database.warehouse, 'dropping', Date.UTC(2026, 1));
     const store = openStore(database.warehouse, new AbortController().signal);
-    await store.store([intake('1', [1, 500, -1]), intake('2', [2], '2026-02-01T00:00:00Z')]);
+    await store.store([intake('1', [1, 500, -1]), intake('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
     expect(await rejections()).toEqual(['1:0:too_old', '1:1:refused_by_storage', '1:2:invalid_usage']);
     expect(await usages()).toEqual([1, 2]);
   });
@@ -134,6 +148,41 @@ describe('EventStore', () => {
     await stored;
     expect(await usages()).toEqual([1]);
     expect(await rejections()).toEqual(['1:0:invalid_usage']);
+  });
+
+  it('renews stamps when rows and marks are durable, and both of an account whose events are late', async () => {
+    const sealed = { hourly: Date.UTC(2026, 0, 1) + MS_PER_HOUR, daily: 0 };
+    await raiseWatermarks(database.warehouse, 'hourly', { sealingUntil: sealed.hourly, sealedUntil: sealed.hourly });
+    const renewals: unknown[] = [];
+    const store = openStore(database.warehouse, new AbortController().signal, async (changed, late) => {
+      const question = {
+        window: { startTime: 0, endTime: sealed.hourly },
+        resolution: 'monthly',
+        groupBy: [],
+      } as const;
+      const staleHours = await readStaleHours(database.warehouse, 'acme', question.window);
+      const about = { ...question, accountId: 'acme', filters: {}, limit: 1, cells: { ...sealed, staleHours } };
+      const { totals } = await readMetrics(database.warehouse, about);
+      renewals.push({ changed: changed.toSorted(), late, rows: await usages(), answered: totals.usage });
+    });
+    const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
+    await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
+    expect(renewals).toEqual([{ changed: ['acme', 'globex'], late: ['acme'], rows: [1, 2, 3], answered: '4' }]);
+  });
+
+  it('is done only when the stamps are renewed', async () => {
+    let failures = 2;
+    const store = openStore(database.warehouse, new AbortController().signal, async () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('NOPERM');
+    });
+    await store.store([intake('1', [1])]);
+    expect(failures).toBe(-1);
+    expect(store.isWaiting).toBe(false);
+    expect(lines).toMatchObject([
+      { event: 'outage', server: 'Redis' },
+      { event: 'outage_over', server: 'Redis' },
+    ]);
   });
 
   it('gives up a server that cannot be reached only when its signal is aborted', async () => {

@@ -1,6 +1,9 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
+import type { AnswerStamps } from '@meterline/access';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
+  type AccountHours,
+  accountsOf,
   isContentError,
   markStaleHours,
   type PayloadPart,
@@ -30,6 +33,7 @@ interface Attempts {
 
 export interface EventStoreOptions {
   readonly warehouse: Warehouse;
+  readonly stamps: Pick<AnswerStamps, 'renew'>;
   /** By which this process marks stale hours, a UUID. */
   readonly writer: string;
   readonly log: Logger;
@@ -42,15 +46,17 @@ export interface EventStoreOptions {
 export class EventStore {
   readonly #options: EventStoreOptions;
   readonly #outage: Outage;
+  readonly #stampsOutage: Outage;
 
   constructor(options: EventStoreOptions) {
     this.#options = options;
     this.#outage = new Outage(options.log, 'ClickHouse', 'jobs stay in the queue until it does');
+    this.#stampsOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until stamps can be renewed');
   }
 
-  /** Whether ClickHouse is away and rows wait for its return. */
+  /** Whether ClickHouse is away, or stamps cannot be renewed, and rows wait for that. */
   get isWaiting(): boolean {
-    return this.#outage.isOn;
+    return this.#outage.isOn || this.#stampsOutage.isOn;
   }
 
   /**
@@ -80,9 +86,13 @@ export class EventStore {
       // 4. The watermarks are read, and the hours below them marked as stale: queries answer these from the events. A failure
       //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
       //    be read after step 2: see marks.ts.
-      await this.#markStaleHours(accepted);
+      const stale = await this.#markStaleHours(accepted);
 
-      // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
+      // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
+      //    step 6 leaves answers to be computed once more. It must be after step 4: see AnswerStamps in packages/access.
+      await this.#renewStamps(parts, stale);
+
+      // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
       this.#count(rowsOf(parts) - refused.length - tooOld.length, [...rejected, ...refused, ...tooOld]);
     });
   }
@@ -171,16 +181,31 @@ export class EventStore {
     return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
   }
 
-  /** Marks the sealed hours that the events belong to. */
-  async #markStaleHours(parts: readonly Part[]): Promise<void> {
-    if (parts.length === 0) return;
+  /** Marks the sealed hours that the events belong to. @returns these hours */
+  async #markStaleHours(parts: readonly Part[]): Promise<readonly AccountHours[]> {
+    if (parts.length === 0) return [];
     const { warehouse, writer, metrics } = this.#options;
     const events = parts.map(({ accepted }) => accepted);
-    const marked = await this.#retried(() => markStaleHours(warehouse, writer, events), {
+    const stale = await this.#retried(() => markStaleHours(warehouse, writer, events), {
       isWorthwhile: () => true,
       onFailure: () => metrics.markRetries.inc(),
     });
-    metrics.hoursMarked.inc(marked);
+    metrics.hoursMarked.inc(stale.reduce((sum, { hours }) => sum + hours.length, 0));
+    return stale;
+  }
+
+  /** @param stale hours of late events */
+  async #renewStamps(parts: readonly Part[], stale: readonly AccountHours[]): Promise<void> {
+    const { signal, stamps } = this.#options;
+    const changed = accountsOf(parts.map(({ accepted }) => accepted));
+    const sealed = stale.map(({ accountId }) => accountId);
+    await retryUntilDone(() => stamps.renew(changed, sealed), {
+      backoff: BACKOFF,
+      signal,
+      isWorthwhile: () => true,
+      onFailure: (error) => this.#stampsOutage.failed(error),
+    });
+    this.#stampsOutage.recovered();
   }
 
   #count(accepted: number, rejected: readonly RejectedEvent[]): void {

@@ -1,6 +1,6 @@
 /** Connects to everything that ingest needs, then takes jobs. */
 import { randomUUID } from 'node:crypto';
-import { createRedisClient } from '@meterline/access';
+import { AnswerStamps, createRedisClient, REDIS_PREFIX } from '@meterline/access';
 import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import {
   abortable,
@@ -63,7 +63,18 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   const giveUp = new AbortController();
   const writer = randomUUID();
-  const store = new EventStore({ warehouse, writer, log, signal: giveUp.signal, metrics, tracer: tracing.tracer });
+  const { redis: stampsConnection } = new QueueConnection({ ...queueOptions, readsUsageJobs: false });
+  // The worker's own connection to the same server reports it.
+  stampsConnection.on('error', () => undefined);
+  const store = new EventStore({
+    warehouse,
+    writer,
+    stamps: new AnswerStamps(stampsConnection, REDIS_PREFIX),
+    log,
+    signal: giveUp.signal,
+    metrics,
+    tracer: tracing.tracer,
+  });
   const lanes = new Lanes({
     sealDelayMs: env.SEAL_DELAY_MS,
     maxRows: env.INGEST_BATCH_ROWS,
@@ -136,6 +147,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       try {
         await abortable(Promise.all([workers.close(), sealer?.close(), repairer?.close()]), deadline);
       } catch (error) {
+        stampsConnection.disconnect();
         if (!deadline.aborted) throw error;
         // Without Redis jobs can neither be acknowledged nor given back.
         log.warn(
@@ -145,6 +157,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         return;
       }
       clearTimeout(storing);
+      stampsConnection.disconnect();
       lanes.stop();
       await admin?.close();
       await Promise.all([warehouse.close(), recomputing.close()]);
@@ -168,6 +181,9 @@ async function checkRedis(url: string): Promise<boolean> {
     await connectRedis(redis, url);
     const server = await redis.info('server').catch((error: unknown) => {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
+    });
+    await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
+      throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);
     });
     return knowsScriptFlags(server);
   } finally {

@@ -1,5 +1,5 @@
 /** The API as an Express application: what it shares with other services, then its routes. */
-import type { AccountDirectory, ApiKeyStore } from '@meterline/access';
+import type { AccountDirectory, AnswerStamps, ApiKeyStore } from '@meterline/access';
 import {
   type ApplicationOptions,
   addErrorAnswers,
@@ -26,6 +26,7 @@ import { revocationRoute } from './api-keys/revocation.js';
 import { eventsRoute } from './events/route.js';
 import { CursorCodec } from './http/cursor-codec.js';
 import { billingDimensionsEnumRoute, groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
+import type { KeptAnswers } from './metrics/kept-answers.js';
 import { MetricsPages, type ReadCells } from './metrics/pages.js';
 import { metricsRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
@@ -35,6 +36,9 @@ export interface QueryDependencies extends ApplicationOptions {
   readonly warehouse: Warehouse;
   /** Which cells may be read; asked before each question. */
   readonly readCells: ReadCells;
+  readonly answers: KeptAnswers;
+  /** By which kept answers are known to be the answers still. */
+  readonly stamps: Pick<AnswerStamps, 'read'>;
   /** Who may ask how often, and how many statements at once. */
   readonly admission: Admission;
   /** The most groups that may be stored of one account's answers in 24 hours. */
@@ -55,7 +59,7 @@ export interface QueryDependencies extends ApplicationOptions {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, admission, clock, keys, pageFolder, readCells, warehouse } = dependencies;
+  const { accounts, admission, answers, clock, keys, pageFolder, readCells, stamps, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
   const pages = new MetricsPages(dependencies);
@@ -78,7 +82,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics')
-    .get(metricsRoute({ admission, authenticate, cursors, pages, unsent }))
+    .get(metricsRoute({ admission, answers, authenticate, cursors, pages, stamps, unsent }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/group-by')

@@ -22,6 +22,7 @@ describe('readEnv', () => {
       CLICKHOUSE_USER: 'default',
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
+      ANSWER_CACHE_BYTES: 64 * 1024 * 1024,
       MAX_STORED_GROUPS: 5_000_000,
       METRICS_SOURCE: 'cells',
       PORT: 8080,

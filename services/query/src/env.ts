@@ -27,6 +27,8 @@ const environment = z
     METRICS_SOURCE: z.enum(['cells', 'events'], 'must be cells or events').default('cells'),
     /** Groups that may be stored in 24 hours of one account's answers, when their second page is asked for. */
     MAX_STORED_GROUPS: wholeNumberVariable(100, 1_000_000_000).default(5_000_000),
+    /** Bytes of answers that are kept as long as they are the answers still. 0: each is computed. */
+    ANSWER_CACHE_BYTES: wholeNumberVariable(0, 100_000_000_000).default(64 * 1024 * 1024),
     QUERY_STATEMENTS: wholeNumberVariable(1, 1_000).default(8),
     QUERY_ACCOUNT_STATEMENTS: wholeNumberVariable(1, 1_000).default(3),
     QUERY_CALLER_STATEMENTS: wholeNumberVariable(1, 1_000).default(2),

@@ -1,6 +1,6 @@
 /** Starts the service: connects to the servers behind it, builds the API and listens. Whatever is missing is reported by name. */
 import { fileURLToPath } from 'node:url';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, AnswerStamps, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   builtPage,
   createRedis,
@@ -32,6 +32,7 @@ import { admissionLimits, statementLimits } from './admission/limits.js';
 import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
+import { observedAnswers } from './metrics/answer-metrics.js';
 import { createCellsReader, readNoCells } from './metrics/pages.js';
 
 /** The same in the repository and in the image, from the build of this file. */
@@ -69,6 +70,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const app = createApp({
       warehouse,
       readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock),
+      answers: observedAnswers(registry, env.ANSWER_CACHE_BYTES),
+      stamps: new AnswerStamps(redis, REDIS_PREFIX),
       maxStoredGroups: env.MAX_STORED_GROUPS,
       admission,
       maxUnsentBytes: env.MAX_UNSENT_BYTES,

@@ -87,7 +87,7 @@ describe('the bytes that are not sent yet', () => {
     const app = express();
     app.get('/:account/:caller', (request, response) => {
       try {
-        unsent.sendJson(request, response, request.params, ANSWER);
+        unsent.send(request, response, request.params, Buffer.from(ANSWER));
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         response.status(error.status).set(error.headers).end(error.code);

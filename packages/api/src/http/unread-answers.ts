@@ -66,9 +66,8 @@ export class UnsentBytes {
     if (this.#total > 0 && this.#total + bytes >= this.#most) throw tooManyUnsentBytes();
   }
 
-  /** Sends an answer and counts it until it is sent or its connection is gone. @throws as {@link requireRoom} */
-  sendJson(request: Request, response: Response, party: Party, json: string): void {
-    const body = Buffer.from(json);
+  /** Sends JSON and counts it until it is sent or its connection is gone. @throws as {@link requireRoom} */
+  send(request: Request, response: Response, party: Party, body: Buffer): void {
     this.requireRoom(party, body.length);
     const caller = callerKey(party);
     this.#add(caller, body.length);

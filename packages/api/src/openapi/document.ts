@@ -11,8 +11,8 @@ import type {
   RequestBody,
   Response,
 } from './model.js';
-import { IGNORED_WORKSPACE, pathParameters, queryParameters, versionParameter } from './parameters.js';
-import { HEADERS, headerReference } from './responses.js';
+import { IF_NONE_MATCH, IGNORED_WORKSPACE, pathParameters, queryParameters, versionParameter } from './parameters.js';
+import { ENTITY_TAG, HEADERS, headerReference, NOT_MODIFIED } from './responses.js';
 
 /** What is particular about an operation; the document adds what follows from it. */
 export interface OperationSketch {
@@ -32,6 +32,8 @@ export interface OperationSketch {
   readonly body?: JsonSchema;
   /** Its schemas in other formats, by media type. */
   readonly otherFormats?: Readonly<Record<string, JsonSchema>>;
+  /** The answer has an entity tag, and comes without a body if the client has it already. */
+  readonly isConditional?: true;
   /** Headers besides the version's. */
   readonly headers?: readonly Parameter[];
   /** Without a schema the answer has no body. */
@@ -93,6 +95,7 @@ function operationOf({ path, operationId, tag, summary, description, ...sketch }
     query = {},
     body,
     otherFormats,
+    isConditional,
     headers = [],
     success,
     examples,
@@ -113,11 +116,16 @@ function operationOf({ path, operationId, tag, summary, description, ...sketch }
       ...pathParameters(path, examples),
       ...queryParameters(query, examples),
       ...(ignoresWorkspace ? [IGNORED_WORKSPACE] : []),
+      ...(isConditional ? [IF_NONE_MATCH] : []),
       ...headers,
       ...(isPublic ? [] : [versionParameter(examples)]),
     ],
     ...(body && { requestBody: requestBody(body, otherFormats, examples) }),
-    responses: { [success.status ?? '200']: successResponse(success, examples), ...errors },
+    responses: {
+      [success.status ?? '200']: successResponse(success, isConditional ? ENTITY_TAG : {}, examples),
+      ...(isConditional && { '304': NOT_MODIFIED }),
+      ...errors,
+    },
   };
 }
 
@@ -131,8 +139,13 @@ function requestBody(
   return { required: true, content: { ...json, ...Object.fromEntries(others) } };
 }
 
-function successResponse({ description, schema }: OperationSketch['success'], examples: Examples): Response {
+function successResponse(
+  { description, schema }: OperationSketch['success'],
+  others: Response['headers'],
+  examples: Examples,
+): Response {
   const headers = {
+    ...others,
     'X-Request-Id': headerReference('X-Request-Id'),
     'Svc-Version': headerReference('Svc-Version'),
     'RateLimit-Policy': headerReference('RateLimit-Policy'),

@@ -71,6 +71,15 @@ export const IGNORED_WORKSPACE: Parameter = {
   schema: { type: 'string' },
 };
 
+/** Source: RFC 9110, section 13.1.2. */
+export const IF_NONE_MATCH: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` of an answer that the client has: while it is the answer still, 304 comes instead of it.',
+  schema: { type: 'string' },
+};
+
 export function versionParameter(examples: Examples): Parameter {
   return {
     name: 'Svc-Version',

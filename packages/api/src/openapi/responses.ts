@@ -30,6 +30,11 @@ export const HEADERS = {
       'How many requests are left of each limit, and in how many seconds there will be more, as in the same draft.',
     schema: { type: 'string' },
   },
+  ETag: {
+    description: 'The tag of this answer, for `If-None-Match`: another answer has another tag.',
+    required: true,
+    schema: { type: 'string' },
+  },
   'WWW-Authenticate': {
     description:
       'A challenge as in RFC 6750, section 3, with `resource_metadata` (RFC 9728) where tokens are accepted.',
@@ -44,6 +49,13 @@ export function headerReference(name: keyof typeof HEADERS): Reference {
 }
 
 const REQUEST_ID_HEADER = { 'X-Request-Id': headerReference('X-Request-Id') };
+
+export const ENTITY_TAG = { ETag: headerReference('ETag') };
+
+export const NOT_MODIFIED: Response = {
+  description: 'The answer is the one that `If-None-Match` names.',
+  headers: { ...REQUEST_ID_HEADER, ...ENTITY_TAG },
+};
 
 interface ErrorSketch {
   readonly code: number;

@@ -1,14 +1,16 @@
 import { counted, END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/catalog';
 import { type AuditResult, auditCells } from '@meterline/operations/audit';
+import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson } from '../flags.js';
+import { withRedis } from '../connections/redis.js';
+import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
 import { withProgress } from '../output/progress.js';
 import { shortened, textTable } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings/settings.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 
-interface AuditFlags extends ClickHouseFlags, JsonFlag {
+interface AuditFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
   readonly account?: string;
   readonly from?: EpochMs;
   readonly to?: EpochMs;
@@ -36,7 +38,7 @@ export function addCommand(program: Command, context: CommandContext): void {
     .option('--to <time>', 'before this time (else everything)', instantOf)
     .option('--repair', 'compute the cells that differ again')
     .action((flags: AuditFlags) => runAudit(context, flags));
-  withJson(withClickHouseFlags(command));
+  withJson(withRedisUrl(withClickHouseFlags(command)));
 }
 
 async function runAudit(context: CommandContext, flags: AuditFlags): Promise<void> {
@@ -44,11 +46,17 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
   if (from >= to) throw usageError('--to must be after --from');
   const signal = context.interruption();
   const window = { startTime: from, endTime: to };
+  const redisUrl = await context.settings.redisUrl(flags);
+  const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
   const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
     withProgress(
       context,
       (days) => `Auditing ${counted(days, 'day')}`,
-      (onProgress) => auditCells({ warehouse, accountId: account, window, repair, signal, onProgress }),
+      (onProgress) =>
+        auditCells({
+          ...{ warehouse, accountId: account, window, signal, onProgress },
+          repair: repair ? renewStamps : undefined,
+        }),
     ),
   );
   const { days, comparedFrom, differences, stillDifferent } = found;

@@ -1,15 +1,25 @@
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
+import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { instantOf, type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { withRedis } from '../connections/redis.js';
+import {
+  instantOf,
+  type JsonFlag,
+  nameOf,
+  wholeNumber,
+  withClickHouseFlags,
+  withJson,
+  withRedisUrl,
+} from '../flags.js';
 import { withProgress } from '../output/progress.js';
 import { textTable } from '../output/table.js';
 import { readPriceBook } from '../prices/book.js';
-import type { ClickHouseFlags } from '../settings/settings.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 
-interface RepriceFlags extends ClickHouseFlags, JsonFlag {
+interface RepriceFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
   readonly account: string;
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -51,7 +61,7 @@ export function addCommand(program: Command, context: CommandContext): void {
         .hideHelp(),
     )
     .action((flags: RepriceFlags) => runReprice(context, flags));
-  withJson(withClickHouseFlags(command));
+  withJson(withRedisUrl(withClickHouseFlags(command)));
 }
 
 async function runReprice(context: CommandContext, flags: RepriceFlags): Promise<void> {
@@ -61,12 +71,14 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
   const signal = context.interruption();
   const changes = new CostChanges();
+  const redisUrl = await context.settings.redisUrl(flags);
+  const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
   try {
     await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
       withProgress(
         context,
         (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
-        (onProgress) => reprice({ warehouse, scope, book, dryRun, step, signal, onProgress }, changes),
+        (onProgress) => reprice({ warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress }, changes),
       ),
     );
   } catch (error) {

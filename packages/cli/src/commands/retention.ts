@@ -1,4 +1,5 @@
 import { counted, type EpochMs, formatTimestamp } from '@meterline/catalog';
+import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import {
   closeMonths,
   dropClosedMonths,
@@ -13,11 +14,12 @@ import {
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withWarehouse } from '../connections/clickhouse.js';
-import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { withRedis } from '../connections/redis.js';
+import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
 import { requireAnswer } from '../input.js';
 import { withProgress } from '../output/progress.js';
 import { textTable } from '../output/table.js';
-import type { ClickHouseFlags } from '../settings/settings.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
 
 type StatusFlags = ClickHouseFlags & JsonFlag;
 
@@ -30,6 +32,8 @@ interface CloseFlags extends ChangeFlags {
   readonly before?: EpochMs;
   readonly months?: number;
 }
+
+interface DropFlags extends ChangeFlags, RedisFlags {}
 
 interface ReopenFlags extends StatusFlags {
   readonly from: EpochMs;
@@ -88,7 +92,7 @@ export function addCommand(program: Command, context: CommandContext): void {
         'hour, the list of events and "explain", re-pricing, an audit.\n' +
         `It may be stopped or killed at any time. ${RESUMABLE} Run one at a time.`,
     );
-  withChange(drop).action((flags: ChangeFlags) => runDrop(context, flags));
+  withRedisUrl(withChange(drop)).action((flags: DropFlags) => runDrop(context, flags));
 }
 
 function withChange(command: Command): Command {
@@ -190,7 +194,9 @@ async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<v
   });
 }
 
-async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<void> {
+async function runDrop(context: CommandContext, flags: DropFlags): Promise<void> {
+  const redisUrl = await context.settings.redisUrl(flags);
+  const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
   await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
     const { closedBefore, months } = await readRetention(warehouse);
     const closed = months.filter(({ endTime }) => endTime <= closedBefore);
@@ -210,7 +216,12 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       async (onProgress) => {
         const options = { warehouse, now: context.now().getTime(), signal, onProgress };
         if (flags.dryRun) await rehearseDrop(options);
-        else await dropClosedMonths({ ...options, onDropped: ({ startTime }) => dropped.push(nameOf(startTime)) });
+        else
+          await dropClosedMonths({
+            ...options,
+            renewStamps,
+            onDropped: ({ startTime }) => dropped.push(nameOf(startTime)),
+          });
       },
     );
     const done = dropped.length > 0 ? `Dropped the events of ${dropped.join(', ')}.` : 'No event was dropped.';

@@ -219,6 +219,17 @@ export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountH
   return Array.from(byAccount, ([accountId, hours]) => ({ accountId, hours }));
 }
 
+/** The accounts that have events, each once. */
+export function accountsOf(parts: readonly EventRows[]): string[] {
+  const known = new Map<Names, Set<number>>();
+  for (const { names, words, length } of parts) {
+    const seen = known.get(names) ?? new Set();
+    known.set(names, seen);
+    for (let at = WORD.accountId; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) seen.add(words[at] ?? 0);
+  }
+  return [...new Set([...known].flatMap(([names, seen]) => Array.from(seen, (account) => names.textOf(account))))];
+}
+
 function uint16(value: number): number {
   if (value !== (value & 0xffff)) throw new RangeError(`${value} is out of range for UInt16`);
   return value;

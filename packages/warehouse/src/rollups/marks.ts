@@ -46,17 +46,17 @@ export interface Mark extends AccountHours {
  * succeeded and before the job is acknowledged; calling it again does no harm.
  *
  * @param writer a UUID of this process
- * @returns how many hours were marked, each of each account
+ * @returns what was marked: an account once
  */
 export async function markStaleHours(
   warehouse: Warehouse,
   writer: string,
   parts: readonly EventRows[],
-): Promise<number> {
+): Promise<readonly AccountHours[]> {
   const { hourly } = await readWatermarks(warehouse);
   const stale = hoursBefore(hourly.sealingUntil, parts);
   await insertMarks(warehouse, writer, stale);
-  return stale.reduce((sum, { hours }) => sum + hours.length, 0);
+  return stale;
 }
 
 /** One row for an account, whatever the number of its hours: no two rows of an insert have the same key. */

@@ -86,7 +86,7 @@ export function eventsRoute({
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },
       };
-      unsent.sendJson(request, response, party, writeJson(page));
+      unsent.send(request, response, party, Buffer.from(writeJson(page)));
     } finally {
       visit.leave();
     }

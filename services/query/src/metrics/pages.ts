@@ -58,6 +58,12 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
   readonly next: PagePosition | undefined;
 }
 
+/** Of an answer that was computed now. */
+export interface FirstPage extends MetricsPage {
+  /** Whether the whole window lies below the `sealedUntil` that was known before it was computed. */
+  readonly isSealed: boolean;
+}
+
 /** Whose question it is, and the warehouse that answers it: its statements end when the client goes. */
 export interface Asker {
   readonly accountId: string;
@@ -72,7 +78,7 @@ export class MetricsPages {
   }
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
-  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<MetricsPage> {
+  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<FirstPage> {
     const { readCells, clock } = this.#options;
     const askedAt = clock().getTime();
     const known = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
@@ -86,7 +92,8 @@ export class MetricsPages {
     const { totalGroups } = answer;
     const resultId = randomUUID();
     const sealed = { hourly: cells.hourly, daily: cells.daily };
-    return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+    const page = pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
+    return { ...page, isSealed: request.window.endTime <= cells.hourly };
   }
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups` */

@@ -1,6 +1,6 @@
 /** GET /v0/accounts/{accountId}/metrics */
 
-import type { Role } from '@meterline/access';
+import type { AnswerStamps, Role, Stamps } from '@meterline/access';
 import {
   type Authenticate,
   applyVersion,
@@ -12,9 +12,10 @@ import {
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import type { Request, RequestHandler, Response } from 'express';
-import type { Admission } from '../admission/admission.js';
+import type { Admission, Visit } from '../admission/admission.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
-import { type MetricsPages, pagePosition } from './pages.js';
+import { type Answer, answerOf, type KeptAnswers } from './kept-answers.js';
+import { type MetricsPage, type MetricsPages, pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 
@@ -25,33 +26,33 @@ export interface EntryDependencies {
 }
 
 interface MetricsRouteDependencies extends EntryDependencies {
+  readonly answers: KeptAnswers;
   readonly cursors: CursorCodec;
   readonly pages: MetricsPages;
+  readonly stamps: Pick<AnswerStamps, 'read'>;
   readonly unsent: UnsentBytes;
 }
 
-export function metricsRoute({
-  cursors,
-  pages,
-  unsent,
-  ...entry
-}: MetricsRouteDependencies): RequestHandler<{ accountId: string }> {
+export function metricsRoute(dependencies: MetricsRouteDependencies): RequestHandler<{ accountId: string }> {
+  const { admission, answers, authenticate, stamps, unsent } = dependencies;
   return async (request, response) => {
-    const { accountId, party, role, visit } = await enterAccount(entry, request, response, true);
+    const member = await requireMember(authenticate, request, response);
+    const { accountId, party, role, version } = member;
+    const text = rawQuery(request);
+    const question = JSON.stringify([accountId, role, version, text]);
+    // The stamps are read before ClickHouse is asked, and with the same write to Redis.
+    const [visit, read] = await Promise.all([
+      admission.enter(party, response, !answers.has(question)),
+      answers.isOn ? stamps.read(accountId) : undefined,
+    ]);
     try {
-      const query = parseMetricsRequest(rawQuery(request));
-      const binding = cursorBinding(role, accountId, query);
-      const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
-      if (readsWorkspaces(query)) requireAdmin(role);
-
-      unsent.requireRoom(party);
-      // A member may not learn which workspaces there are.
-      const asked = { ...query, hidesWorkspace: role !== 'admin' };
-      const asker = { accountId, warehouse: await visit.turn() };
-      const page = await (position ? pages.next(asker, position, asked) : pages.first(asker, asked));
+      const asked = { member, visit, text, question, stamps: read };
+      const answer = answers.find(question, read) ?? (await computeAnswer(dependencies, asked));
       visit.leave();
-      const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
-      unsent.sendJson(request, response, party, writeJson(metricsResponse(query, page, nextCursor)));
+      // Kept by clients too, and asked about with If-None-Match each time.
+      response.set({ ETag: answer.etag, 'Cache-Control': 'private, no-cache' });
+      if (names(request.headers['if-none-match'], answer.etag)) response.status(304).end();
+      else unsent.send(request, response, party, answer.body);
     } finally {
       visit.leave();
     }
@@ -59,9 +60,77 @@ export function metricsRoute({
 }
 
 /**
+ * Whether `If-None-Match` names an entity tag (RFC 9110, section 13.1.2). Express' own comparison gives way to
+ * `Cache-Control: no-cache`, which is for caches on the way, and which `fetch` adds to every condition.
+ */
+function names(condition: string | undefined, etag: string): boolean {
+  return condition?.split(',').some((tag) => ['*', etag].includes(tag.trim())) ?? false;
+}
+
+interface AskedMetrics {
+  readonly member: Member;
+  readonly visit: Visit;
+  /** The query string. */
+  readonly text: string;
+  /** By which its answer is kept: the query string, and what else an answer depends on. */
+  readonly question: string;
+  readonly stamps: Stamps | undefined;
+}
+
+/** The answer, computed, or taken from another request that computes it at the moment. */
+async function computeAnswer(
+  { answers, cursors, pages, unsent }: MetricsRouteDependencies,
+  { member: { accountId, party, role }, visit, text, question, stamps }: AskedMetrics,
+): Promise<Answer> {
+  const query = parseMetricsRequest(text);
+  const binding = cursorBinding(role, accountId, query);
+  const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
+  if (readsWorkspaces(query)) requireAdmin(role);
+  unsent.requireRoom(party);
+
+  // A member may not learn which workspaces there are.
+  const asked = { ...query, hidesWorkspace: role !== 'admin' };
+  const write = (page: MetricsPage) => {
+    const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
+    return answerOf(writeJson(metricsResponse(query, page, nextCursor)));
+  };
+  if (position) return write(await pages.next({ accountId, warehouse: await visit.turn() }, position, asked));
+
+  const compute = async () => {
+    const page = await pages.first({ accountId, warehouse: await visit.turn() }, asked);
+    return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
+  };
+  if (!stamps) return (await compute()).answer;
+  // What is under way has had its turn, so that whoever waits for it needs none.
+  if (!answers.isUnderWay(question, stamps)) await visit.turn();
+  if (answers.isUnderWay(question, stamps)) {
+    visit.leave();
+    const answer = await answers.join(question, stamps);
+    if (answer) return answer;
+  }
+  return answers.find(question, stamps) ?? answers.compute(question, stamps, compute);
+}
+
+/** A caller who may see the account. */
+type Member = Awaited<ReturnType<typeof requireMember>>;
+
+/**
+ * Who asks, and whether they may.
+ * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`
+ */
+async function requireMember(authenticate: Authenticate, request: Request<{ accountId: string }>, response: Response) {
+  const { accountId } = request.params;
+  const caller = await authenticate(request);
+  const version = applyVersion(request, response);
+  requireScope(caller, 'admin');
+  const role = requireMembership(caller, accountId);
+  return { accountId, party: { account: accountId, caller: caller.id }, role, version };
+}
+
+/**
  * The first steps of every question about an account: who asks, whether they may, and that the request is counted.
  * @param asksWarehouse whether the visit will take a turn
- * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
+ * @throws ApiError as {@link requireMember} does, and `too_many_requests`
  */
 export async function enterAccount(
   { admission, authenticate }: EntryDependencies,
@@ -69,14 +138,9 @@ export async function enterAccount(
   response: Response,
   asksWarehouse: boolean,
 ) {
-  const { accountId } = request.params;
-  const caller = await authenticate(request);
-  applyVersion(request, response);
-  requireScope(caller, 'admin');
-  const role = requireMembership(caller, accountId);
-  const party = { account: accountId, caller: caller.id };
-  const visit = await admission.enter(party, response, asksWarehouse);
-  return { accountId, party, role, visit };
+  const member = await requireMember(authenticate, request, response);
+  const visit = await admission.enter(member.party, response, asksWarehouse);
+  return { ...member, visit };
 }
 
 /**

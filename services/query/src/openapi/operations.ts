@@ -57,6 +57,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
       'that page is a 400 `cursor_expired`. Only an admin of the account may group or filter by ' +
       'workspace.',
     query: METRICS_PARAMETERS,
+    isConditional: true,
     success: { description: 'A page of groups.', schema: reference('AccountMetricsResponse') },
     examples: METRICS_EXAMPLES,
     errors: API_ERRORS,

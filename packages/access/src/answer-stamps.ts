@@ -1,0 +1,120 @@
+/**
+ * Stamps: random texts in Redis by which a query process knows that an answer it has kept is still the answer. Each account has
+ * two. `sealed` changes when the account's events change in hours that are sealed, or being sealed; `any` changes when any of
+ * its events do. "Changes" means that the key is removed: whoever reads it next makes a new one.
+ *
+ * - A **reader** reads the stamps, and only then asks ClickHouse. It keeps the answer with the stamp that it had read: `sealed` if the
+ *   whole window lies below a `sealedUntil` that it knew before it asked, else `any`. A request takes a kept answer only if
+ *   the stamp that this very request has read is the same.
+ * - A **writer** stores events, then reads `sealingUntil`, then marks hours below it as stale, then renews `any` of the accounts,
+ *   and `sealed` of those with such hours. Only then are its events acknowledged.
+ *
+ * Why a kept answer holds every event that was acknowledged before it was asked for. Take such an event and such a request, and
+ * suppose that the writer has renewed the stamp that the answer was kept with. The request has read the stamp after that, so it
+ * is one that was made after the renewal. The answer was computed after this stamp was read, so after the event was stored and its
+ * hour marked, and such an answer has it (see marks.ts in packages/warehouse). If the writer has not renewed it, then the stamp is `sealed`, and the writer had read a `sealingUntil` not
+ * above the event's hour. So the event was stored before a sealer could publish one above it, which that sealer did before it took
+ * its snapshot, and before it published the `sealedUntil` that the answer was computed with: the event is in the cells.
+ *
+ * Losing a stamp costs a computation, because a text that is gone never comes back. It must not come back with an older state of
+ * Redis either, after a restart or on a replica that takes over. A process notices both: its connection is closed, or the
+ * server does not know the script, which has a text of its own in each process. Each begins an era, and stamps of two eras
+ * differ. The renewal that a server has lost was made before the server took over, and so before the era and every answer of it.
+ * Reading is also a write: a server that was cut off from its replicas refuses it, if `min-replicas-to-write` says so.
+ * Source of the protocol, and what it does not cover: docs/decisions/0038.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { prefixIn, type RedisClient } from './redis.js';
+
+export interface Stamps {
+  /** Stays as long as nothing has changed in hours that are sealed, or being sealed. */
+  readonly sealed: string;
+  /** Stays as long as nothing at all has changed. */
+  readonly any: string;
+}
+
+/** Those of accounts that nobody asks about are forgotten. */
+const KEPT_MS = 3_600_000;
+/** Of one command, so that Redis is never busy for long. */
+const RENEWED_AT_ONCE = 1_000;
+
+/** KEYS: the stamps; ARGV: a new one, and how long they are kept, in milliseconds. */
+const READ = `
+local stamps = {}
+for i, key in ipairs(KEYS) do
+  stamps[i] = redis.call('GET', key)
+  if not stamps[i] then
+    stamps[i] = ARGV[1]
+    redis.call('SET', key, ARGV[1])
+  end
+  redis.call('PEXPIRE', key, ARGV[2])
+end
+return stamps`;
+
+const stampPair = z.tuple([z.string(), z.string()]);
+
+export class AnswerStamps {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  /** No other process has sent this script. */
+  readonly #script = `-- ${randomUUID()}${READ}`;
+  readonly #hash = createHash('sha1').update(this.#script).digest('hex');
+  #era = 0;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefixIn(redis, prefix);
+    // Of a Redis Cluster also when one of its nodes comes or goes: another may have the stamps then.
+    for (const change of ['close', '-node', '+node']) {
+      redis.on(change, () => {
+        this.#era += 1;
+      });
+    }
+  }
+
+  /** The account's stamps of this moment; undefined if Redis does not say: then nothing that is kept may answer. Never rejects. */
+  async read(account: string): Promise<Stamps | undefined> {
+    try {
+      const [sealed, any] = stampPair.parse(await this.#run(this.#keys(account), [randomUUID(), KEPT_MS]));
+      // Of the era in which the reply has come: nothing was computed since.
+      return { sealed: `${this.#era}:${sealed}`, any: `${this.#era}:${any}` };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * To be called when the accounts' events and marks are durable, before that is acknowledged. Works when Redis is full.
+   * @param changed accounts whose events have changed in any hours
+   * @param sealed those of them whose events have changed in hours that are sealed, or being sealed
+   */
+  async renew(changed: readonly string[], sealed: readonly string[]): Promise<void> {
+    const keys = [...changed.map((account) => this.#any(account)), ...sealed.map((account) => this.#sealed(account))];
+    for (let from = 0; from < keys.length; from += RENEWED_AT_ONCE) {
+      await this.#redis.del(...keys.slice(from, from + RENEWED_AT_ONCE));
+    }
+  }
+
+  async #run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await this.#redis.evalsha(this.#hash, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      this.#era += 1;
+      return this.#redis.eval(this.#script, keys.length, ...keys, ...args);
+    }
+  }
+
+  #keys(account: string): string[] {
+    return [this.#sealed(account), this.#any(account)];
+  }
+
+  #sealed(account: string): string {
+    return `${this.#prefix}:stamps:sealed:${account}`;
+  }
+
+  #any(account: string): string {
+    return `${this.#prefix}:stamps:any:${account}`;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Answers that are kept, in bounded memory, as long as the stamp of their account says that they are the answer still, and
+ * answers under way, which are computed once for all who ask meanwhile. Why neither lacks an acknowledged event: see AnswerStamps
+ * in packages/access.
+ */
+import { createHash } from 'node:crypto';
+import type { Stamps } from '@meterline/access';
+import { LRUCache } from 'lru-cache';
+
+/** The body of an answer as it is sent, and its entity tag. */
+export interface Answer {
+  readonly body: Buffer;
+  /** Weak (RFC 9110, section 8.8.1), because the body may be sent compressed. */
+  readonly etag: string;
+}
+
+export function answerOf(json: string): Answer {
+  const body = Buffer.from(json);
+  return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+}
+
+/** An answer, and which of the account's stamps it depends on. */
+export interface Computed {
+  readonly answer: Answer;
+  readonly basis: keyof Stamps;
+}
+
+interface Kept extends Answer {
+  readonly basis: Computed['basis'];
+  readonly stamp: string;
+}
+
+/** What became of the questions that could be answered with a kept answer. `shared`: with one that was under way. */
+export type Outcome = 'hit' | 'shared' | 'miss';
+
+/** Long enough for a dashboard that is open; what is not asked for is not to stay in memory for ever. */
+const KEPT_MS = 3_600_000;
+/** Of an entry beside its body and its question, about. */
+const ENTRY_BYTES = 500;
+
+export class KeptAnswers {
+  readonly #kept: LRUCache<string, Kept> | undefined;
+  /** By question and stamps. */
+  readonly #underWay = new Map<string, Promise<Computed>>();
+  readonly #observe: (outcome: Outcome) => void;
+
+  /** @param maxBytes of the bodies and their questions; 0: nothing is kept, and everything is computed */
+  constructor(maxBytes: number, observe: (outcome: Outcome) => void = () => undefined) {
+    this.#observe = observe;
+    if (maxBytes === 0) return;
+    this.#kept = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ body }, question) => body.length + 2 * question.length + ENTRY_BYTES,
+      ttl: KEPT_MS,
+      ttlAutopurge: true,
+    });
+  }
+
+  get isOn(): boolean {
+    return this.#kept !== undefined;
+  }
+
+  get bytes(): number {
+    return this.#kept?.calculatedSize ?? 0;
+  }
+
+  /** Whether there is an answer, which may be out of date. */
+  has(question: string): boolean {
+    return this.#kept?.has(question) ?? false;
+  }
+
+  /** @param stamps as the request that asks has read them */
+  find(question: string, stamps: Stamps | undefined): Answer | undefined {
+    const kept = stamps && this.#kept?.get(question);
+    if (!kept || kept.stamp !== stamps[kept.basis]) return undefined;
+    this.#observe('hit');
+    return kept;
+  }
+
+  /** An answer that others wait for already; undefined if there is none, or it fails. */
+  async join(question: string, stamps: Stamps): Promise<Answer | undefined> {
+    const computed = await this.#underWay.get(keyOf(question, stamps))?.catch(() => undefined);
+    if (computed) this.#observe('shared');
+    return computed?.answer;
+  }
+
+  isUnderWay(question: string, stamps: Stamps): boolean {
+    return this.#underWay.has(keyOf(question, stamps));
+  }
+
+  /**
+   * Computes an answer, for all who ask meanwhile, and keeps it.
+   * @param stamps as they were read before anything else that the answer is made of
+   */
+  async compute(question: string, stamps: Stamps, work: () => Promise<Computed>): Promise<Answer> {
+    this.#observe('miss');
+    const key = keyOf(question, stamps);
+    const underWay = work();
+    this.#underWay.set(key, underWay);
+    try {
+      const { answer, basis } = await underWay;
+      this.#kept?.set(question, { ...answer, basis, stamp: stamps[basis] });
+      return answer;
+    } finally {
+      if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
+    }
+  }
+}
+
+function keyOf(question: string, { sealed, any }: Stamps): string {
+  return JSON.stringify([question, sealed, any]);
+}
