@@ -49,6 +49,36 @@ export const LONG_FILES = [
   'test/trace/full-trace.test.ts',
 ];
 
+/** What runs once more on two ClickHouse servers, as one cluster: `npm test` has what answers, test/shards the rest in short. */
+export const SHORT_ON_SHARDS = { files: ['test/oracle/oracle.test.ts', 'test/contract/paging.test.ts'], cases: 10 };
+export const LONG_ON_SHARDS = {
+  files: [
+    'test/oracle/oracle.test.ts',
+    'test/contract/paging.test.ts',
+    'test/contract/group-by.test.ts',
+    'test/contract/series.test.ts',
+    'test/contract/window.test.ts',
+    'test/e2e/corrections.test.ts',
+    'test/e2e/sealing.test.ts',
+    'test/cli/erase.test.ts',
+    'test/cli/rejected.test.ts',
+    'test/cli/reprice.test.ts',
+  ],
+  cases: 100,
+};
+
+/**
+ * @param {{ files: string[], cases: number, timeZone: string }} tests `cases`: of the oracle
+ * @returns a step that runs them with METERLINE_TEST_SHARDS, which test/setup/global-setup.mjs explains
+ */
+export function onShards({ files, cases, timeZone }) {
+  return {
+    name: 'tests on two shards',
+    args: [...JEST, ...files],
+    env: { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: String(cases), TZ: timeZone },
+  };
+}
+
 /**
  * Runs the steps in order, up to the first that fails; its exit code becomes this process's.
  *

@@ -2,12 +2,12 @@
  * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
  * (outages and crashes step by step, the guides, and more), every order of contradicting payloads, every order of
  * calls of sealers and writers, 200 cases of the oracle, paging through 25,000 groups, the work of each user of ClickHouse, a
- * longer round of every fault, 6,000 fuzzed requests and events (`npm run test:attack` sends 40,000), and every other
+ * longer round of every fault, the long form of the tests on two shards, 6,000 fuzzed requests and events (`npm run test:attack` sends 40,000), and every other
  * attack.
  *
  * Usage: `npm run test:full`.
  */
-import { JEST, LONG_FILES, runSteps } from './run-steps.mjs';
+import { JEST, LONG_FILES, LONG_ON_SHARDS, onShards, runSteps } from './run-steps.mjs';
 
 const TIME_ZONE = process.env.TZ || 'America/New_York';
 
@@ -30,6 +30,7 @@ const { failed, duration } = await runSteps([
       TZ: TIME_ZONE,
     },
   },
+  onShards({ ...LONG_ON_SHARDS, timeZone: TIME_ZONE }),
   { name: 'faults, each once', args: ['--import', 'tsx', 'test/faults/main.ts', '--rounds', '1', '--lanes', '4'] },
   {
     name: 'producers, each fault by each door, with and without a spool',

@@ -1,12 +1,12 @@
 /**
- * What must pass, in order, up to the first failure: lint, types, tests. It takes the short form of the tests that have
+ * What must pass, in order, up to the first failure: lint, types, tests, and some of them on two shards. It takes the short form of the tests that have
  * two, and leaves LONG_FILES to `npm run test:full`; tests that are named run whole. Tests run in a time zone that is
  * not UTC and has daylight saving time, so that code that uses local time by mistake fails; `TZ=… npm test` uses another.
  *
  * Usage: `npm test [-- jest options]`.
  */
 import { join } from 'node:path';
-import { JEST, LONG_FILES, ROOT, runSteps } from './run-steps.mjs';
+import { JEST, LONG_FILES, onShards, ROOT, runSteps, SHORT_ON_SHARDS } from './run-steps.mjs';
 
 const MODULES = join(ROOT, 'node_modules');
 const TIME_ZONE = process.env.TZ || 'America/New_York';
@@ -22,6 +22,7 @@ const steps = [
   { name: 'lint', args: [join(MODULES, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'types', args: [join(MODULES, 'typescript', 'bin', 'tsc'), '-b'] },
   { name: `tests in ${TIME_ZONE}`, args: tests.args, env: { ...tests.env, TZ: TIME_ZONE } },
+  ...(named.length > 0 ? [] : [onShards({ ...SHORT_ON_SHARDS, timeZone: TIME_ZONE })]),
 ];
 
 const { failed, duration } = await runSteps(steps);

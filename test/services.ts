@@ -69,9 +69,15 @@ export async function startIngest(env: ServiceEnvironment): Promise<ServiceProce
 
 /** Starts the query service on any free port. */
 export async function startQuery(env: ServiceEnvironment): Promise<HttpProcess> {
-  const service = launchService('query', { PORT: '0', ...env });
+  const service = launchService('query', { PORT: '0', ...balanced(env) });
   const { port } = await ready('query', service, ({ msg }) => msg === 'listening');
   return { ...service, url: `http://127.0.0.1:${port}` };
+}
+
+/** In front of the shards that all test files share, a query process has the address that leads to all of them. */
+function balanced(env: ServiceEnvironment): ServiceEnvironment {
+  const { METERLINE_TEST_BALANCER: balancer, METERLINE_TEST_CLICKHOUSE_URL: shared } = process.env;
+  return balancer !== undefined && env.CLICKHOUSE_URL === shared ? { ...env, CLICKHOUSE_URL: balancer } : env;
 }
 
 /** Starts the collector on any free port. */

@@ -1,11 +1,23 @@
 /** Each test file's own database and queue, on the servers that the global set-up started. */
 import { randomUUID } from 'node:crypto';
-import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { CLUSTER } from '@meterline/local-stack';
+import {
+  createWarehouse,
+  hostsOf,
+  localDatabase,
+  oneServer,
+  openShards,
+  type Shards,
+  type Statement,
+  type Warehouse,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
 import { z } from 'zod';
 
 export interface TestDatabase {
   readonly options: WarehouseOptions;
   readonly warehouse: Warehouse;
+  readonly shards: Shards;
   drop(): Promise<void>;
 }
 
@@ -18,12 +30,13 @@ export function testClickHouseUrl(): string {
 }
 
 /** How a process is told of a database. */
-export function databaseVariables({ url, user, password, database }: WarehouseOptions) {
+export function databaseVariables({ url, user, password, database, cluster }: WarehouseOptions) {
   return {
     CLICKHOUSE_URL: url,
     CLICKHOUSE_USER: user,
     CLICKHOUSE_PASSWORD: password,
     CLICKHOUSE_DATABASE: database,
+    ...(cluster && { CLICKHOUSE_CLUSTER: cluster.name }),
   };
 }
 
@@ -34,44 +47,67 @@ export function uniquePrefix(): string {
 
 /** Creates a migrated database by copying the template, which takes a sixth of the statements of a migration. */
 export async function createTestDatabase(): Promise<TestDatabase> {
+  const { METERLINE_TEST_BALANCER: balancer } = process.env;
   const options: WarehouseOptions = {
     url: testClickHouseUrl(),
     user: required('METERLINE_TEST_CLICKHOUSE_USER'),
     password: required('METERLINE_TEST_CLICKHOUSE_PASSWORD'),
     database: `test_${randomUUID().replaceAll('-', '')}`,
+    cluster: balancer === undefined ? undefined : { name: CLUSTER, insertQuorum: undefined },
     application: 'meterline-test',
   };
   await copyTemplate(options, required('METERLINE_TEST_TEMPLATE'));
-  const warehouse = createWarehouse(options);
+  const whole = createWarehouse({ ...options, url: balancer ?? options.url });
+  const shards = balancer === undefined ? oneServer(whole) : { ...(await openShards(options)), whole };
   return {
     options,
-    warehouse,
+    warehouse: whole,
+    shards,
     drop: async () => {
-      await execute(warehouse, `DROP DATABASE ${options.database} SYNC`);
-      await warehouse.close();
+      await onEachHost(options, async (host) => {
+        for (const name of databasesOf(options.database, options)) await execute(host, `DROP DATABASE ${name} SYNC`);
+      });
+      await whole.close();
+      await shards.close();
     },
   };
+}
+
+/** The database, and in a cluster the one of the shard's own tables before it. */
+function databasesOf(name: string, { cluster }: WarehouseOptions): string[] {
+  return cluster ? [localDatabase(name), name] : [name];
+}
+
+async function onEachHost(options: WarehouseOptions, work: (host: Warehouse) => Promise<void>): Promise<void> {
+  const hosts = hostsOf(options.url).map(async (url) => {
+    const host = createWarehouse({ ...options, url, database: 'default' });
+    await work(host).finally(() => host.close());
+  });
+  await Promise.all(hosts);
 }
 
 /** Copies the template's tables and the list of its applied migrations. */
 async function copyTemplate(options: WarehouseOptions, template: string): Promise<void> {
   const { database } = options;
-  const server = createWarehouse({ ...options, database: template });
-  try {
+  const databases = databasesOf(template, options);
+  const inCopy = (text: string) => text.replaceAll(template, database);
+  const [local = template] = databases;
+  await onEachHost(options, async (host) => {
     const [tables] = await Promise.all([
-      select<{ create: string }>(
-        server,
-        'SELECT create_table_query AS create FROM system.tables WHERE database = {template: String}',
-        { template },
+      select<{ create: string; engine: string }>(
+        host,
+        `SELECT create_table_query AS create, engine FROM system.tables WHERE database IN {databases: Array(String)}`,
+        { databases },
       ),
-      execute(server, `CREATE DATABASE ${database}`),
+      ...databases.map((name) => execute(host, `CREATE DATABASE ${inCopy(name)}`)),
     ]);
-    const inCopy = ({ create }: { create: string }) => create.replaceAll(`${template}.`, `${database}.`);
-    await Promise.all(tables.map((table) => execute(server, inCopy(table))));
-    await execute(server, `INSERT INTO ${database}.schema_migrations SELECT * FROM ${template}.schema_migrations`);
-  } finally {
-    await server.close();
-  }
+    const copy = (areViews: boolean) =>
+      tables.flatMap(({ create, engine }) => ((engine === 'View') === areViews ? [execute(host, inCopy(create))] : []));
+    await Promise.all(copy(false));
+    // A view needs its table.
+    await Promise.all(copy(true));
+    await execute(host, `INSERT INTO ${inCopy(local)}.schema_migrations SELECT * FROM ${local}.schema_migrations`);
+  });
 }
 
 /** Runs a test's own SELECT. @returns the rows unchanged: 64-bit integers and decimals are strings */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
-import { registerPriceBook } from '@meterline/warehouse';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import type { Page } from 'playwright-core';
 import { runCommand } from '../cli/run-command.js';
 import { event } from '../contract/fixture.js';
@@ -18,7 +18,7 @@ const explorer = useExplorer();
 beforeAll(async () => {
   const { api } = explorer();
   const { warehouse } = api.dependencies;
-  await registerPriceBook(warehouse, DEFAULT_PRICE_BOOK);
+  await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
   // Merges would remove what the history shows.
   await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
   const corrected = {

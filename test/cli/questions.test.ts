@@ -1,7 +1,7 @@
 /** What `meterline metrics` asks: months, comparisons and filters, again and again, and what it says about it. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
-import { registerPriceBook } from '@meterline/warehouse';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { withApiProxy } from '../api-proxy.js';
 import { type EventSketch, event, NOW, startApi, type TestApi } from '../contract/fixture.js';
 import { execute } from '../stack.js';
@@ -37,7 +37,7 @@ describe('meterline explain', () => {
   beforeAll(async () => {
     own = { ...env, METERLINE_API_KEY: await api.key('globex') };
     const { warehouse } = api.dependencies;
-    await registerPriceBook(warehouse, DEFAULT_PRICE_BOOK);
+    await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
     await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
     const of = (fields: EventSketch) => api.seed([event({ accountId: 'globex', workspace: 'main', ...fields })]);
     const first = { eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-05T10:30:00.250Z' };

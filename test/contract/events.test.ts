@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
 import { eventPageSchema, readExactJson } from '@meterline/catalog/api';
-import { registerPriceBook } from '@meterline/warehouse';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { execute, uniquePrefix } from '../stack.js';
 import { bearer, DAY, errorOf, event, type Query, readMetrics, startApi, type TestApi } from './fixture.js';
 
@@ -26,8 +26,8 @@ const keys = new Map<string, string>();
 beforeAll(async () => {
   api = await startApi();
   const { warehouse } = api.dependencies;
-  await registerPriceBook(warehouse, DEFAULT_PRICE_BOOK);
-  await registerPriceBook(warehouse, OVERRIDDEN);
+  await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
+  await registerPriceBook(oneServer(warehouse), OVERRIDDEN);
   // Merges would remove what the histories show.
   await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
   for (const account of ['acme', 'globex', 'acme|west']) keys.set(account, await api.key(account));

@@ -1,12 +1,12 @@
 /** What the examples of the OpenAPI document show: their events, a key, and where tokens come from. */
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
-import { registerPriceBook } from '@meterline/warehouse';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { event, NOW, type TestApi } from './fixture.js';
 
 export const PROTECTED_RESOURCE = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
 
 export async function seedExamples(api: TestApi): Promise<void> {
-  await registerPriceBook(api.dependencies.warehouse, DEFAULT_PRICE_BOOK);
+  await registerPriceBook(oneServer(api.dependencies.warehouse), DEFAULT_PRICE_BOOK);
   const end = new Date('2026-11-15T00:00:00Z');
   const service = { account: 'acme', role: 'member', clientId: 'client_1f9a3c0b5d7e24680a', expiresAt: end } as const;
   const { keyId } = await api.keys.create(service, NOW);

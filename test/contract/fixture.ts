@@ -10,7 +10,7 @@ import {
   type QueryDependencies,
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
-import { insertUsageEvents, type PricedEvent } from '@meterline/warehouse';
+import { insertUsageEvents, oneServer, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { pricedEvent } from '../priced-event.js';
@@ -57,7 +57,7 @@ export const NO_LIMITS: AdmissionLimits = {
 
 /** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
 export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
-  const { warehouse, drop } = await warehouseOf(replace);
+  const { warehouse, shards, drop } = await warehouseOf(replace);
   const redis = createRedis(testRedisUrl());
   await redis.connect();
   const prefix = uniquePrefix();
@@ -68,7 +68,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
     warehouse,
-    readCells: createCellsReader(warehouse, () => clock.now),
+    readCells: createCellsReader(warehouse, () => clock.now, shards.all.length),
     answers: new KeptAnswers(16 * 1024 * 1024),
     stamps,
     maxStoredGroups: 100_000,
@@ -118,8 +118,8 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
 
 async function warehouseOf({
   warehouse,
-}: Partial<QueryDependencies>): Promise<Pick<TestDatabase, 'warehouse' | 'drop'>> {
-  return warehouse ? { warehouse, drop: async () => undefined } : createTestDatabase();
+}: Partial<QueryDependencies>): Promise<Pick<TestDatabase, 'warehouse' | 'shards' | 'drop'>> {
+  return warehouse ? { warehouse, shards: oneServer(warehouse), drop: async () => undefined } : createTestDatabase();
 }
 
 /** Each answer is compared with the OpenAPI document. */

@@ -13,7 +13,7 @@ beforeAll(async () => {
   deployment = await deploy();
   await deployment.startWorker(EXAMPLE_BOOK);
   // Every event of these tests is late, so that its cells must be recomputed.
-  while (await sealNext(deployment.warehouse, Date.UTC(2026, 1, 1)));
+  for (const shard of deployment.shards.all) while (await sealNext(shard, Date.UTC(2026, 1, 1)));
 });
 afterAll(() => deployment.stop());
 

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UsageEventInput } from '@meterline/catalog';
 import { QUEUE_NAME } from '@meterline/catalog';
-import type { RunningClickHouse } from '@meterline/local-stack';
-import { createWarehouse, type Warehouse } from '@meterline/warehouse';
+import { CLUSTER, type RunningClickHouse } from '@meterline/local-stack';
+import { createWarehouse, migrate, oneServer, openShards, type Shards, type Warehouse } from '@meterline/warehouse';
 import { type JobsOptions, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { ServiceEnvironment } from '../services.js';
@@ -11,6 +11,7 @@ import { createTestDatabase, databaseVariables, select, testRedisUrl, uniquePref
 
 export interface Pipeline {
   readonly warehouse: Warehouse;
+  readonly shards: Shards;
   readonly queue: Queue;
   readonly redis: Redis;
   /** The environment of a worker of this pipeline. */
@@ -18,11 +19,22 @@ export interface Pipeline {
   close(): Promise<void>;
 }
 
+interface OwnServers {
+  readonly redisUrl?: string;
+  readonly clickhouse?: RunningClickHouse;
+  /** Of one cluster. */
+  readonly shards?: readonly RunningClickHouse[];
+}
+
 /** Opens a pipeline on the shared servers, or on servers that the test owns and may break. */
-export async function openPipeline(own: { redisUrl?: string; clickhouse?: RunningClickHouse } = {}): Promise<Pipeline> {
+export async function openPipeline(own: OwnServers = {}): Promise<Pipeline> {
   const redisUrl = own.redisUrl ?? testRedisUrl();
   const prefix = uniquePrefix();
-  const database = own.clickhouse ? unsharedDatabase(own.clickhouse) : await createTestDatabase();
+  const database = own.shards
+    ? await unsharedCluster(own.shards)
+    : own.clickhouse
+      ? unsharedDatabase(own.clickhouse)
+      : await createTestDatabase();
   const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
   queue.on('error', () => undefined);
   const redis = new Redis(redisUrl, { lazyConnect: true });
@@ -39,14 +51,25 @@ export async function openPipeline(own: { redisUrl?: string; clickhouse?: Runnin
     redis.disconnect();
     await database.drop();
   };
-  return { warehouse: database.warehouse, queue, redis, env, close };
+  return { warehouse: database.warehouse, shards: database.shards, queue, redis, env, close };
 }
 
 /** The worker creates the database; it is deleted with its server. */
 function unsharedDatabase({ url, user, password }: RunningClickHouse) {
   const options = { url, user, password, database: 'meterline', application: 'meterline-test' };
   const warehouse = createWarehouse(options);
-  return { options, warehouse, drop: () => warehouse.close() };
+  return { options, warehouse, shards: oneServer(warehouse), drop: () => warehouse.close() };
+}
+
+/** With its schema. */
+async function unsharedCluster(servers: readonly RunningClickHouse[]) {
+  const [{ user, password } = { user: '', password: '' }] = servers;
+  const url = servers.map((server) => server.url).join(',');
+  const cluster = { name: CLUSTER, insertQuorum: undefined };
+  const options = { url, user, password, cluster, database: 'meterline', application: 'meterline-test' };
+  await migrate(options);
+  const shards = await openShards(options);
+  return { options, warehouse: shards.whole, shards, drop: () => shards.close() };
 }
 
 /** Event number n, always the same: one GB-second of a sandbox, one second later than event n - 1. */

@@ -20,7 +20,7 @@ afterEach(async () => {
 const sealing = () => ({ ...pipeline.env, SEAL_EVERY_MS: '200' });
 const isDailySeal = ({ event, grain }: LogEntry) => event === 'sealed' && grain === 'daily';
 /** Names a step, the same for every process that may have run it. */
-const stepOf = ({ grain, from, to }: LogEntry) => `${grain} ${from} ${to}`;
+const stepOf = ({ shard, grain, from, to }: LogEntry) => `${shard} ${grain} ${from} ${to}`;
 
 async function audit() {
   const { REDIS_URL: _redis, ...env } = pipeline.env;
@@ -55,7 +55,7 @@ describe('sealing', () => {
     const sealers = workers.filter((worker) => worker.entries().some(({ event }) => event === 'sealed'));
     await Promise.all(sealers.map((worker) => worker.kill()));
     // As after a long stop: without watermarks everything must be sealed again.
-    await execute(pipeline.warehouse, 'TRUNCATE TABLE rollup_seals');
+    for (const shard of pipeline.shards.all) await execute(shard, 'TRUNCATE TABLE rollup_seals');
     if (sealers.length === workers.length) await startIngest(sealing());
     await until(
       'another process seals',

@@ -13,7 +13,7 @@ import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog'
 import { findFreePort } from '@meterline/local-stack';
 import { StartError } from '@meterline/service';
 import { noTracing } from '@meterline/service/tracing';
-import { registerPriceBook } from '@meterline/warehouse';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readEnv } from '../../services/ingest/src/env.js';
@@ -193,7 +193,7 @@ describe('ingest, started where it cannot work', () => {
   });
 
   it('refuses other prices under a version that is in use', async () => {
-    await registerPriceBook(pipeline.warehouse, DEFAULT_PRICE_BOOK);
+    await registerPriceBook(oneServer(pipeline.warehouse), DEFAULT_PRICE_BOOK);
     const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
     const path = await file('conflict.json', JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, prices }));
     expect(await failedStart({ PRICE_BOOK: path })).toContain('price book version 0 is already in use');

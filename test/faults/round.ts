@@ -1,7 +1,7 @@
 /** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
 import { END_OF_TIME, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { auditCells } from '@meterline/operations/audit';
-import { createWarehouse } from '@meterline/warehouse';
+import { createWarehouse, oneServer } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { openWriters, repairAll } from '../late-events.js';
 import type { ServiceEnvironment } from '../services.js';
@@ -122,7 +122,14 @@ async function auditRepaired(site: Site, accountId: string): Promise<string[]> {
   try {
     for (const writer of await openWriters(warehouse)) await repairAll(warehouse, writer);
     const window = { startTime: 0, endTime: END_OF_TIME };
-    const audit = { warehouse, accountId, window, repair: undefined, signal, onProgress: () => undefined };
+    const audit = {
+      shards: oneServer(warehouse),
+      accountId,
+      window,
+      repair: undefined,
+      signal,
+      onProgress: () => undefined,
+    };
     const { differences } = await auditCells(audit);
     return differences.map((difference) => `a cell differs from its events: ${JSON.stringify(difference)}`);
   } finally {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME } from '@meterline/catalog';
-import type { Warehouse } from '@meterline/warehouse';
+import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { openPipeline } from '../e2e/pipeline.js';
 import { killServices, NO_LIMITS, startIngest, startQuery } from '../services.js';
@@ -20,7 +20,7 @@ export interface Deployment {
   /** Stops the worker, if one runs, and starts another with this price book. */
   startWorker(book: OraclePriceBook): Promise<void>;
   /** The database, for tests that seal and repair: the worker does neither. */
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** Returns a reader with keys for the account, an admin's and a member's. */
   customer(accountId: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
@@ -48,7 +48,7 @@ const MAX_PAGES = 1_000;
 
 export async function deploy(): Promise<Deployment> {
   const pipeline = await openPipeline();
-  const { queue, redis, warehouse, env } = pipeline;
+  const { queue, redis, warehouse, shards, env } = pipeline;
   const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
   const events = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
@@ -65,7 +65,7 @@ export async function deploy(): Promise<Deployment> {
 
   return {
     name,
-    warehouse,
+    shards,
 
     deliver: async (data) => {
       const batch = data.map((each) => {

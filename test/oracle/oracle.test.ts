@@ -38,8 +38,8 @@ let sealing: RandomSealing;
 let repairs: RandomRepairs;
 beforeAll(async () => {
   deployment = await deploy();
-  sealing = new RandomSealing(deployment.warehouse, SEED, ROUNDS * CASES);
-  repairs = new RandomRepairs(deployment.warehouse, SEED);
+  sealing = new RandomSealing(deployment.shards.all, SEED, ROUNDS * CASES);
+  repairs = new RandomRepairs(deployment.shards.all, SEED);
   ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
   await deployment.startWorker(trickyBook(ownPrices));
 });

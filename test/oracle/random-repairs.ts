@@ -12,12 +12,12 @@ const MOMENT = fc.constantFrom('none', 'none', 'none', 'some', 'killed', 'all');
 const MOMENTS = 1_000;
 
 export class RandomRepairs {
-  readonly #warehouse: Warehouse;
+  readonly #shards: readonly Warehouse[];
   readonly #moments: readonly string[];
   #passed = 0;
 
-  constructor(warehouse: Warehouse, seed: number) {
-    this.#warehouse = warehouse;
+  constructor(shards: readonly Warehouse[], seed: number) {
+    this.#shards = shards;
     this.#moments = fc.sample(MOMENT, { seed, numRuns: MOMENTS });
   }
 
@@ -26,11 +26,13 @@ export class RandomRepairs {
     const moment = this.#moments[this.#passed % MOMENTS];
     const calls = this.#passed % CALLS_OF_A_STEP;
     if (moment === 'none') return;
-    for (const writer of await openWriters(this.#warehouse)) {
-      const some = (warehouse: Warehouse) => repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: 5 });
-      if (moment === 'some') await some(this.#warehouse);
-      if (moment === 'killed') await breakOff(this.#warehouse, calls, some);
-      if (moment === 'all') await repairAll(this.#warehouse, writer);
+    for (const shard of this.#shards) {
+      for (const writer of await openWriters(shard)) {
+        const some = (warehouse: Warehouse) => repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: 5 });
+        if (moment === 'some') await some(shard);
+        if (moment === 'killed') await breakOff(shard, calls, some);
+        if (moment === 'all') await repairAll(shard, writer);
+      }
     }
   }
 }

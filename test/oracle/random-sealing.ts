@@ -8,15 +8,15 @@ import { distance, SCENES } from './scenes.js';
 const CALLS_OF_A_STEP = 3;
 
 export class RandomSealing {
-  readonly #warehouse: Warehouse;
+  readonly #shards: readonly Warehouse[];
   /** The next watermarks, ascending, as epoch milliseconds. */
   readonly #moments: number[];
   readonly #rounds: number;
   #passed = 0;
 
   /** @param rounds after how many calls of {@link advance} all scenes are sealed */
-  constructor(warehouse: Warehouse, seed: number, rounds: number) {
-    this.#warehouse = warehouse;
+  constructor(shards: readonly Warehouse[], seed: number, rounds: number) {
+    this.#shards = shards;
     this.#rounds = rounds;
     const perScene = Math.ceil(rounds / SCENES.length);
     const around = fc.sample(distance, { seed, numRuns: perScene * SCENES.length });
@@ -30,10 +30,12 @@ export class RandomSealing {
     this.#passed += 1;
     const isPassed = Math.floor((this.#passed / this.#rounds) * this.#moments.length);
     const due = this.#moments[Math.min(isPassed, this.#moments.length - 1)] ?? 0;
-    if (this.#passed % 2 === 0) {
-      await breakOff(this.#warehouse, this.#passed % CALLS_OF_A_STEP, (mortal) => sealNext(mortal, due));
+    for (const shard of this.#shards) {
+      if (this.#passed % 2 === 0) {
+        await breakOff(shard, this.#passed % CALLS_OF_A_STEP, (mortal) => sealNext(mortal, due));
+      }
+      while (await sealNext(shard, due));
     }
-    while (await sealNext(this.#warehouse, due));
   }
 }
 

@@ -11,6 +11,7 @@ import { dropClosedMonths } from '@meterline/operations/retention';
 import { noTracing } from '@meterline/service/tracing';
 import {
   insertUsageEvents,
+  oneServer,
   readMetrics,
   readRetentionBounds,
   readStaleHours,
@@ -82,6 +83,7 @@ function worker(job: string, timestamp: number): Actor {
   return new Actor(async (pause) => {
     const store = new EventStore({
       warehouse: pausing(warehouse, pause),
+      shard: undefined,
       writer: WRITER,
       stamps: { renew: renewStamps },
       log: pino({ enabled: false }),
@@ -98,7 +100,7 @@ function dropper(): Actor {
   const [onProgress, onDropped] = [() => undefined, () => undefined];
   return new Actor(async (pause) => {
     const paused = pausing(warehouse, pause, ['run']);
-    const options = { warehouse: paused, renewStamps, signal, onProgress, recheckMs: 1 };
+    const options = { shards: oneServer(paused), renewStamps, signal, onProgress, recheckMs: 1 };
     const drop = () => dropClosedMonths({ ...options, now: NOW, onDropped });
     // An event that was stored and not rolled up yet: the operator does what the error says.
     await drop().catch(async (error: unknown) => {
@@ -163,7 +165,14 @@ it(
       // What has come too late and lies there still.
       const { signal } = new AbortController();
       const nothing = () => undefined;
-      await dropClosedMonths({ warehouse, renewStamps, now: NOW, signal, onProgress: nothing, onDropped: nothing });
+      await dropClosedMonths({
+        shards: oneServer(warehouse),
+        renewStamps,
+        now: NOW,
+        signal,
+        onProgress: nothing,
+        onDropped: nothing,
+      });
       expect(await answers(start)).toEqual([hours, days]);
     });
     expect(month).toBe(played);

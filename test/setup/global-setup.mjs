@@ -2,26 +2,34 @@
  * Starts what all test files of a run share, and passes it to the test workers in the environment:
  *
  * - METERLINE_TEST_CLICKHOUSE_URL, _USER and _PASSWORD, and METERLINE_TEST_REDIS_URL: one ClickHouse and one Redis
+ * - METERLINE_TEST_BALANCER: with METERLINE_TEST_SHARDS=2 there are two ClickHouse servers, in one cluster, and this leads to
+ *   both; METERLINE_TEST_CLICKHOUSE_URL is then the list of them
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
  * - METERLINE_TEST_SERVICES: the folder with the services as one file each
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
 import { rm } from 'node:fs/promises';
-import { startLocalStack } from '@meterline/local-stack';
+import { CLUSTER, startLocalStack } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
+import { startBalancer } from './balancer.mjs';
 import { bundleServices } from './service-bundles.mjs';
 import { createTestFolder } from './test-folder.mjs';
 
 const TEMPLATE = 'test_template';
 
 export default async function globalSetup() {
+  const shards = Number(process.env.METERLINE_TEST_SHARDS ?? '1');
   const folder = await createTestFolder();
   process.env.TMPDIR = folder;
-  const [stack, services] = await Promise.all([startLocalStack({ say: console.log }), bundleServices()]);
-  const { url, user, password } = stack.clickhouse;
-  const connection = { url, user, password, application: 'meterline-test' };
+  const [stack, services] = await Promise.all([startLocalStack({ shards, say: console.log }), bundleServices()]);
+  const { user, password } = stack.clickhouse;
+  const url = stack.shards.map((shard) => shard.url).join(',');
+  const cluster = shards > 1 ? { name: CLUSTER, insertQuorum: undefined } : undefined;
+  const balancer = shards > 1 ? await startBalancer(stack.shards.map((shard) => shard.httpPort)) : undefined;
+  const connection = { url, user, password, cluster, application: 'meterline-test' };
   await migrate({ ...connection, database: TEMPLATE });
   process.env.METERLINE_TEST_CLICKHOUSE_URL = url;
+  if (balancer) process.env.METERLINE_TEST_BALANCER = balancer.url;
   process.env.METERLINE_TEST_CLICKHOUSE_USER = user;
   process.env.METERLINE_TEST_CLICKHOUSE_PASSWORD = password;
   process.env.METERLINE_TEST_REDIS_URL = stack.redis.url;
@@ -29,6 +37,7 @@ export default async function globalSetup() {
   process.env.METERLINE_TEST_SERVICES = services;
 
   const cleanUp = async () => {
+    balancer?.stop();
     await stack.stop();
     await Promise.all([folder, services].map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
   };

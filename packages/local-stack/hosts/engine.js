@@ -17,8 +17,7 @@ import { DataType, load, open } from 'ffi-rs';
 import { limitFileAccess } from './file-access.js';
 import { requireFreeSpace } from './free-space.js';
 
-const LISTEN_UNTIL_INPUT_ENDS =
-  "SYSTEM START LISTEN HTTP; SELECT * FROM file('stdin', LineAsString, 'x String') FORMAT Null";
+const UNTIL_INPUT_ENDS = "SELECT * FROM file('stdin', LineAsString, 'x String') FORMAT Null";
 
 /** What the engine and the C library read of the system: nothing that is a secret, as long as no variable is one. */
 const OF_SYSTEM = [
@@ -32,7 +31,9 @@ const withMore = (file) => [file.replace(/\.xml$/, '.d')].filter((path) => exist
 
 const [library = '', leastFreeBytes = '0', config = '', users = '', ...options] = process.argv.slice(2);
 const data = process.cwd();
-const argv = ['clickhouse', '--path', data, '--config-file', config, ...options, '--query', LISTEN_UNTIL_INPUT_ENDS];
+const protocols = options.includes('--tcp_port') ? ['HTTP', 'TCP'] : ['HTTP'];
+const statements = [...protocols.map((protocol) => `SYSTEM START LISTEN ${protocol}`), UNTIL_INPUT_ENDS].join('; ');
+const argv = ['clickhouse', '--path', data, '--config-file', config, ...options, '--query', statements];
 
 requireFreeSpace(data, Number(leastFreeBytes));
 new Worker(new URL('./engine-watchdog.js', import.meta.url), {

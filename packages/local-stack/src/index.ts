@@ -1,5 +1,5 @@
 export { type RunningClickHouse, startClickHouse } from './engine/clickhouse.js';
-export { FREE_SPACE } from './engine/clickhouse-config.js';
+export { CLUSTER, FREE_SPACE, type Shard } from './engine/clickhouse-config.js';
 export { DataDirectory } from './engine/data-directory.js';
 export type { RunningServer } from './engine/host-process.js';
 export { type LocalStack, startLocalStack } from './engine/local-stack.js';

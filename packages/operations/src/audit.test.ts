@@ -41,9 +41,8 @@ const renewStamps = async (accounts: readonly string[]) => {
 function audit({ repair }: { repair: boolean }) {
   const window = { startTime: 0, endTime: END_OF_TIME };
   const { signal } = new AbortController();
-  const { warehouse } = database;
   return auditCells({
-    warehouse,
+    shards: database.shards,
     accountId: undefined,
     window,
     repair: repair ? renewStamps : undefined,

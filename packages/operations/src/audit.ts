@@ -17,6 +17,7 @@ import {
   readRetentionBounds,
   readWatermarks,
   replaceCell,
+  type Shards,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
@@ -27,7 +28,7 @@ const RECHECKS = 3;
 const RECHECK_MS = 500;
 
 export interface AuditOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** Undefined: every account. */
   readonly accountId: string | undefined;
   readonly window: Window;
@@ -39,6 +40,11 @@ export interface AuditOptions {
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly recheckMs?: number;
+}
+
+interface ShardAuditOptions extends AuditOptions {
+  /** The shard's own tables. */
+  readonly warehouse: Warehouse;
 }
 
 export interface AuditResult {
@@ -60,6 +66,26 @@ type Sealed = Readonly<Record<Grain, EpochMs>>;
  * that were kept before for an hour at most. Without `repair` nothing is written.
  */
 export async function auditCells(options: AuditOptions): Promise<AuditResult> {
+  const { shards, accountId, onProgress } = options;
+  const wanted = accountId === undefined ? shards.all : [shards.of(accountId)];
+  const results: AuditResult[] = [];
+  const daysDone = () => results.reduce((sum, { days }) => sum + days, 0);
+  for (const warehouse of wanted) {
+    const before = daysDone();
+    // How many days the other shards have is not known yet.
+    const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
+    results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
+  }
+  const comparedFrom = Math.max(...results.map((result) => result.comparedFrom ?? 0));
+  return {
+    days: daysDone(),
+    comparedFrom: comparedFrom > 0 ? comparedFrom : undefined,
+    differences: results.flatMap(({ differences }) => differences),
+    stillDifferent: results.flatMap(({ stillDifferent }) => stillDifferent),
+  };
+}
+
+async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
   const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
     readWatermarks(warehouse),
@@ -91,7 +117,7 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
 }
 
 /** The cells of one day that differ from the events, and still do after a while. */
-async function lastingDifferences(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+async function lastingDifferences(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
   const { recheckMs = RECHECK_MS, signal } = options;
   let found = await compareDay(options, sealed, day);
   for (let checks = 1; found.length > 0 && checks < RECHECKS && !signal.aborted; checks += 1) {
@@ -104,7 +130,7 @@ async function lastingDifferences(options: AuditOptions, sealed: Sealed, day: Ep
 
 /** Replaces hours before their days, which are computed from them. @returns what still differs */
 async function repairDay(
-  options: AuditOptions,
+  options: ShardAuditOptions,
   sealed: Sealed,
   day: EpochMs,
   differences: readonly CellDifference[],
@@ -117,7 +143,7 @@ async function repairDay(
   return compareDay(options, sealed, day);
 }
 
-async function compareDay(options: AuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
+async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
   const { warehouse, accountId, window, includesStale = false } = options;
   const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
   const found: CellDifference[] = [];

@@ -29,7 +29,7 @@ async function optionsOfAccount() {
   const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
   const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
   const withRedis = <T>(work: (connection: Redis) => Promise<T>) => work(redis);
-  return { options: { warehouse: database.warehouse, withRedis, account }, keys, key };
+  return { options: { shards: database.shards, withRedis, account }, keys, key };
 }
 
 it('an erasure that dies after each of its steps leaves no key that reads, and is finished by the next one', async () => {

@@ -7,7 +7,7 @@ import {
   eraseAccountPartition,
   readAccountPartitions,
   removeDeletedRejections,
-  type Warehouse,
+  type Shards,
 } from '@meterline/warehouse';
 import type { OnProgress } from './operation-error.js';
 import { renewStampsWith } from './renewed-stamps.js';
@@ -21,7 +21,7 @@ export interface Holdings {
 }
 
 export interface ErasureOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** Opened for the keys alone. */
   readonly withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => Promise<T>;
   readonly account: string;
@@ -38,8 +38,8 @@ export interface Erasure extends Holdings {
   readonly rowsLeft: number | undefined;
 }
 
-export async function findAccount({ warehouse, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
-  const partitions = await readAccountPartitions(warehouse, account);
+export async function findAccount({ shards, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
+  const partitions = await readAccountPartitions(shards.of(account), account);
   const apiKeys = await withRedis((redis) => keyStore(redis).list());
   return { holdings: holdingsOf(partitions, apiKeys.filter((key) => key.account === account).length), partitions };
 }
@@ -57,11 +57,12 @@ export async function findAccount({ warehouse, withRedis, account }: ErasureOpti
  * @param signal ends the erasure between two months
  */
 export async function eraseAccount(
-  { warehouse, withRedis, account }: ErasureOptions,
+  { shards, withRedis, account }: ErasureOptions,
   { partitions }: FoundAccount,
   signal: AbortSignal,
   onProgress: OnProgress,
 ): Promise<Erasure> {
+  const warehouse = shards.of(account);
   const apiKeys = await withRedis((redis) => eraseKeys(redis, account));
   const erase = async (wanted: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];

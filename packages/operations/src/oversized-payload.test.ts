@@ -51,7 +51,13 @@ it('the data of a job that is too large is read back byte by byte, and goes with
   expect(await partsKept()).toBe(4);
   const selection = { filter: { jobId: 'a' } };
   const signal = new AbortController().signal;
-  await discardRejections({ warehouse, selection, signal, onKept: () => undefined, onDiscarded: () => undefined });
+  await discardRejections({
+    shards: database.shards,
+    selection,
+    signal,
+    onKept: () => undefined,
+    onDiscarded: () => undefined,
+  });
   expect([await countOpenRejections(warehouse, {}), await partsKept()]).toEqual([1, 2]);
 });
 

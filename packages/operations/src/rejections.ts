@@ -6,6 +6,7 @@ import {
   type RejectedPayload,
   readPayloadParts,
   readRejectionPayloads,
+  type Shards,
   settleRejections,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -43,7 +44,7 @@ export interface KeptRejection {
 }
 
 export interface SettlementOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   readonly selection: RejectionSelection;
   /** Ends the settlement between two groups. */
   readonly signal: AbortSignal;
@@ -72,9 +73,9 @@ export interface Resend {
  * @throws OperationError when one that is named is not there, or Redis' disk takes too long
  */
 export async function replayRejections(options: ReplayOptions): Promise<void> {
-  const { warehouse, queue, edits, onKept, onReplayed } = options;
+  const { shards, queue, edits, onKept, onReplayed } = options;
   await settleGroups(options, async (group) => {
-    const resends = await resendsOf(warehouse, group, edits, onKept);
+    const resends = await resendsOf(shards.whole, group, edits, onKept);
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
     const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
     const jobIds: string[] = [];
@@ -82,7 +83,7 @@ export async function replayRejections(options: ReplayOptions): Promise<void> {
     for (const job of jobs) jobIds.push(await queue.sendJob(job));
     await queue.writtenToDisk();
     const rejections = resends.map(({ rejection }) => rejection);
-    await settleRejections(warehouse, rejections, 'replayed');
+    await settleRejections(shards, rejections, 'replayed');
     onReplayed(jobIds, resends.length);
   });
 }
@@ -91,11 +92,11 @@ export async function replayRejections(options: ReplayOptions): Promise<void> {
 export async function* rehearseReplay(
   options: SettlementOptions & Pick<ReplayOptions, 'edits'>,
 ): AsyncGenerator<Resend[]> {
-  const { warehouse, selection, signal, edits, onKept } = options;
-  for await (const page of selectedPages(warehouse, selection, PAGE_SIZE)) {
+  const { shards, selection, signal, edits, onKept } = options;
+  for await (const page of selectedPages(shards.whole, selection, PAGE_SIZE)) {
     for (const group of settlementGroups(page)) {
       if (signal.aborted) return;
-      yield await resendsOf(warehouse, group, edits, onKept);
+      yield await resendsOf(shards.whole, group, edits, onKept);
     }
   }
 }
@@ -110,8 +111,8 @@ export async function discardRejections(
   options: SettlementOptions & { readonly onDiscarded: (count: number) => void },
 ): Promise<void> {
   await settleGroups(options, async (group) => {
-    await deleteDataElsewhere(options.warehouse, group);
-    await settleRejections(options.warehouse, group, 'discarded');
+    await deleteDataElsewhere(options.shards, group);
+    await settleRejections(options.shards, group, 'discarded');
     options.onDiscarded(group.length);
   });
 }
@@ -124,15 +125,15 @@ export function verdict({ sendable }: Resend, now: EpochMs): string {
 }
 
 async function settleGroups(
-  { warehouse, selection, signal, onKept }: SettlementOptions,
+  { shards, selection, signal, onKept }: SettlementOptions,
   settle: (group: readonly OpenRejection[]) => Promise<void>,
 ): Promise<void> {
-  for await (const page of selectedPages(warehouse, selection, PAGE_SIZE)) {
+  for await (const page of selectedPages(shards.whole, selection, PAGE_SIZE)) {
     for (const group of settlementGroups(page)) {
       if (signal.aborted) return;
       const [first] = group;
       // Only the first of a group can be one that others refer to.
-      const isHeld = first !== undefined && (await isReferredTo(warehouse, first));
+      const isHeld = first !== undefined && (await isReferredTo(shards.whole, first));
       if (isHeld) onKept({ id: formatRejectionId(first), why: IN_USE });
       await settle(isHeld ? group.slice(1) : group);
     }
@@ -203,11 +204,11 @@ export async function* readData(
 }
 
 /** Before the refusals are settled: they alone say where it is. */
-async function deleteDataElsewhere(warehouse: Warehouse, rejections: readonly OpenRejection[]): Promise<void> {
+async function deleteDataElsewhere(shards: Shards, rejections: readonly OpenRejection[]): Promise<void> {
   const oversized = rejections.filter(({ reason }) => reason === 'job_oversized');
-  const payloads = await readRejectionPayloads(warehouse, oversized);
+  const payloads = await readRejectionPayloads(shards.whole, oversized);
   for (const [index, rejection] of oversized.entries()) {
     const elsewhere = dataElsewhere(rejection, payloads[index] ?? '');
-    if (elsewhere) await deleteRejectedPayload(warehouse, elsewhere);
+    if (elsewhere) await deleteRejectedPayload(shards.of(elsewhere.jobId), elsewhere);
   }
 }

@@ -47,8 +47,8 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     };
     const run = async (onProgress: () => void) => {
       const changes = new CostChanges();
-      const { warehouse } = database;
-      const options = { warehouse, renewStamps, scope, book: BOOK, dryRun: false, step: STEP, signal, onProgress };
+      const { shards } = database;
+      const options = { shards, renewStamps, scope, book: BOOK, dryRun: false, step: STEP, signal, onProgress };
       await reprice(options, changes);
       return changes.total();
     };
@@ -62,7 +62,7 @@ it('a re-pricing that dies after each of its steps is finished by the next one, 
     expect(second).toMatchObject({ events: EVENTS, changed: left, after: '12' });
     expect(renewed).toBe('12');
     const audited = await auditCells({
-      ...{ warehouse: database.warehouse, accountId, signal, repair: undefined, recheckMs: 1 },
+      ...{ shards: database.shards, accountId, signal, repair: undefined, recheckMs: 1 },
       window: { startTime: 0, endTime: END_OF_TIME },
       onProgress: () => undefined,
     });

@@ -26,13 +26,14 @@ import {
   readRetentionBounds,
   registerPriceBook,
   repairNext,
+  type Shards,
   type Warehouse,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
 import type { RenewStamps } from './renewed-stamps.js';
 
 export interface RepricingOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   readonly renewStamps: RenewStamps;
   readonly scope: RepricingScope;
   readonly book: PriceBook;
@@ -57,14 +58,15 @@ export interface RepricingOptions {
  * written, or when its version is in use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
-  const { warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
-  await requireOpen(options, 'closedBefore');
+  const { shards, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
+  const warehouse = shards.of(scope.accountId);
+  await requireOpen(warehouse, scope, 'closedBefore');
   // As at a worker's start: a version must mean the same prices for ever.
-  await admitted(checkPriceBook(warehouse, book));
+  await admitted(checkPriceBook(shards.whole, book));
   const spans = await readDimensionSpans(warehouse, scope);
   for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
   // Only now, so that a book that lacks a price can be fixed and used under the same version.
-  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(warehouse, book));
+  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
   const total = spans.reduce((sum, { events }) => sum + events, 0);
   // Already here, so that a Redis that is away is noticed before anything is written.
   if (!dryRun) await renewStamps([scope.accountId]);
@@ -78,7 +80,7 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
       // Read after the insert, as a worker does.
-      await requireOpen(options, 'droppingBefore');
+      await requireOpen(warehouse, scope, 'droppingBefore');
       // All of them: an event that has its new cost already need not have been marked.
       await markStaleHours(warehouse, writer, [EventRows.of(events, new Names())]);
     }
@@ -94,11 +96,12 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
 
 /** @throws OperationError when the window begins before this bound */
 async function requireOpen(
-  { warehouse, scope }: Pick<RepricingOptions, 'warehouse' | 'scope'>,
+  warehouse: Warehouse,
+  { window }: RepricingScope,
   bound: keyof RetentionBounds,
 ): Promise<void> {
   const before = (await readRetentionBounds(warehouse))[bound];
-  if (scope.window.startTime >= before) return;
+  if (window.startTime >= before) return;
   throw new OperationError(
     `months before ${formatTimestamp(before)} are closed, and their prices stay; begin there or later with --from`,
   );

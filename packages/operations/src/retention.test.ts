@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import {
   insertUsageEvents,
+  oneServer,
   type PricedEvent,
   readEventMonths,
   readMetrics,
@@ -51,7 +52,7 @@ function options(changes: Partial<DropOptions> = {}): DropOptions {
   const { signal } = new AbortController();
   const [onProgress, onDropped] = [() => undefined, () => undefined];
   return {
-    warehouse,
+    shards: oneServer(warehouse),
     renewStamps: async () => undefined,
     now: NOW,
     signal,
@@ -114,11 +115,11 @@ function dyingAt(at: number, runs: boolean): Warehouse {
 
 describe('closing months', () => {
   it('is refused for this month and the one before it, and for what is not sealed', async () => {
-    await expect(closeMonths(warehouse, Date.UTC(2026, 1), NOW)).rejects.toThrow('cannot be closed yet');
-    await expect(closeMonths(warehouse, Date.UTC(2026, 1), Date.UTC(2026, 3))).rejects.toThrow(
+    await expect(closeMonths(oneServer(warehouse), Date.UTC(2026, 1), NOW)).rejects.toThrow('cannot be closed yet');
+    await expect(closeMonths(oneServer(warehouse), Date.UTC(2026, 1), Date.UTC(2026, 3))).rejects.toThrow(
       'sealed until 2026-01-01',
     );
-    await closeMonths(warehouse, SEALED_UNTIL, NOW);
+    await closeMonths(oneServer(warehouse), SEALED_UNTIL, NOW);
     expect(await readRetentionBounds(warehouse)).toEqual({
       closedBefore: SEALED_UNTIL,
       droppingBefore: 0,
@@ -127,11 +128,11 @@ describe('closing months', () => {
   });
 
   it('can be taken back until their events are dropped', async () => {
-    await closeMonths(warehouse, SEALED_UNTIL, NOW);
-    await reopenMonths(warehouse, NOVEMBER);
+    await closeMonths(oneServer(warehouse), SEALED_UNTIL, NOW);
+    await reopenMonths(oneServer(warehouse), NOVEMBER);
     expect(await readRetentionBounds(warehouse)).toMatchObject({ closedBefore: NOVEMBER });
     await dropClosedMonths(options());
-    await expect(reopenMonths(warehouse, OCTOBER)).rejects.toThrow('cannot be opened again');
+    await expect(reopenMonths(oneServer(warehouse), OCTOBER)).rejects.toThrow('cannot be opened again');
     expect(await readRetentionBounds(warehouse)).toEqual({
       closedBefore: NOVEMBER,
       droppingBefore: NOVEMBER,
@@ -144,7 +145,7 @@ describe('dropping the events of closed months', () => {
   it('leaves every answer about whole hours and days as it was, and the other months', async () => {
     const before = await answers();
     expect(before[0]?.totals.usage).toBe('17.000000007');
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     const dropped: number[] = [];
     await dropClosedMonths(options({ onDropped: ({ startTime }) => dropped.push(startTime) }));
     expect(dropped).toEqual([OCTOBER, NOVEMBER]);
@@ -154,7 +155,7 @@ describe('dropping the events of closed months', () => {
   });
 
   it('does nothing that shows when it is rehearsed', async () => {
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     const closed = await rehearseDrop(options());
     expect(closed.map(({ startTime }) => startTime)).toEqual([OCTOBER, NOVEMBER]);
     expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
@@ -162,7 +163,7 @@ describe('dropping the events of closed months', () => {
   });
 
   it.each(['usage_hourly', 'usage_daily'])('drops nothing where %s differs from the events', async (table) => {
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     await execute(warehouse, `ALTER TABLE ${table} DELETE WHERE account_id = 'globex' AND toMonth(bucket) = 10`);
     await expect(rehearseDrop(options())).rejects.toThrow('audit --from 1970-01-01T00:00:00Z --to 2025-12-01');
     await expect(dropClosedMonths(options())).rejects.toThrow('cells differ from their events');
@@ -171,14 +172,14 @@ describe('dropping the events of closed months', () => {
   });
 
   it('drops nothing when hours are to be sealed again', async () => {
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     await execute(warehouse, 'TRUNCATE TABLE rollup_seals');
     await expect(dropClosedMonths(options())).rejects.toThrow('sealed until 1970-01-01T00:00:00Z only');
     expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
   });
 
   it('counts an event whose worker died between storing and repairing', async () => {
-    await closeMonths(warehouse, NOVEMBER, NOW);
+    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
     await setRetentionBound(warehouse, 'dropping', NOVEMBER);
     await insertUsageEvents(warehouse, [pricedEvent({ timestamp: OCTOBER, workspace: 'stored' })]);
     await dropClosedMonths(options());
@@ -188,7 +189,7 @@ describe('dropping the events of closed months', () => {
 
   it('counts an event whose hour is marked as stale and not repaired', async () => {
     await storeEvents(warehouse, [pricedEvent({ timestamp: OCTOBER, workspace: 'marked' })]);
-    await closeMonths(warehouse, NOVEMBER, NOW);
+    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
     await dropClosedMonths(options());
     const [first] = await answers();
     expect(first?.groups.map(({ values }) => values.workspace)).toContain('marked');
@@ -196,10 +197,10 @@ describe('dropping the events of closed months', () => {
 
   it.each(LAST_RUNS)('is finished by the next call, wherever it dies (its last statement runs: %s)', async (runs) => {
     const before = await answers();
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     let died = 0;
     for (let at = 1; ; at += 1) {
-      const isDone = await dropClosedMonths(options({ warehouse: dyingAt(at, runs) })).then(
+      const isDone = await dropClosedMonths(options({ shards: oneServer(dyingAt(at, runs)) })).then(
         () => true,
         (error: Error) => {
           if (error.message !== 'died') throw error;
@@ -215,7 +216,7 @@ describe('dropping the events of closed months', () => {
   });
 
   it('ends between two days when it is interrupted', async () => {
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     const interruption = new AbortController();
     const onProgress = (done: number) => done === 2 && interruption.abort();
     await dropClosedMonths(options({ signal: interruption.signal, onProgress }));
@@ -227,7 +228,7 @@ describe('dropping the events of closed months', () => {
 describe('final cells', () => {
   it('are not replaced from the events that came too late, whatever their revisions', async () => {
     const before = await answers();
-    await closeMonths(warehouse, NOVEMBER, NOW);
+    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
     await dropClosedMonths(options());
     const late = Array.from({ length: 3 }, () => pricedEvent({ timestamp: OCTOBER + 1, revision: 65_535 }));
     expect(await storeLate(late)).toEqual([]);
@@ -248,7 +249,7 @@ describe('final cells', () => {
   });
 
   it('have a version that no sum over events reaches, and days are those of their hours', async () => {
-    await closeMonths(warehouse, NOVEMBER, NOW);
+    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
     await dropClosedMonths(options());
     const versions = (table: string, start: string) =>
       select(
@@ -264,7 +265,7 @@ describe('final cells', () => {
   });
 
   it('are skipped by an audit, which says so', async () => {
-    await closeMonths(warehouse, DECEMBER, NOW);
+    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
     await dropClosedMonths(options());
     const audit = (window: typeof WINDOW) =>
       auditCells({ ...options(), accountId: undefined, window, repair: async () => undefined, recheckMs: 1 });

@@ -4,11 +4,13 @@ import {
   dropEvents,
   type EventMonth,
   makeDayFinal,
+  oneServer,
   type RetentionBounds,
   readAuditDays,
   readEventMonths,
   readRetentionBounds,
   readWatermarks,
+  type Shards,
   setRetentionBound,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -22,7 +24,23 @@ export interface Retention extends RetentionBounds {
   readonly months: readonly EventMonth[];
 }
 
-export async function readRetention(warehouse: Warehouse): Promise<Retention> {
+/** Of all shards: a month is closed, or being dropped, if it is in any of them, and dropped if it is in all. */
+export async function readRetention(shards: Shards): Promise<Retention> {
+  const found = await Promise.all(shards.all.map(readShardRetention));
+  const rows = new Map<EpochMs, EventMonth>();
+  for (const month of found.flatMap(({ months }) => months)) {
+    const known = rows.get(month.startTime)?.rows ?? 0;
+    rows.set(month.startTime, { ...month, rows: known + month.rows });
+  }
+  return {
+    closedBefore: Math.max(...found.map(({ closedBefore }) => closedBefore)),
+    droppingBefore: Math.max(...found.map(({ droppingBefore }) => droppingBefore)),
+    droppedBefore: Math.min(...found.map(({ droppedBefore }) => droppedBefore)),
+    months: [...rows.values()].sort((a, b) => a.startTime - b.startTime),
+  };
+}
+
+async function readShardRetention(warehouse: Warehouse): Promise<Retention> {
   const [bounds, months] = await Promise.all([readRetentionBounds(warehouse), readEventMonths(warehouse)]);
   return { ...bounds, months };
 }
@@ -45,7 +63,11 @@ export function monthsBefore(instant: EpochMs, months: number): EpochMs {
  * @param before the start of a month
  * @throws OperationError when the months before it cannot be closed yet
  */
-export async function requireClosable(warehouse: Warehouse, before: EpochMs, now: EpochMs): Promise<void> {
+export async function requireClosable(shards: Shards, before: EpochMs, now: EpochMs): Promise<void> {
+  for (const shard of shards.all) await requireSealed(shard, before, now);
+}
+
+async function requireSealed(warehouse: Warehouse, before: EpochMs, now: EpochMs): Promise<void> {
   if (before > latestClosing(now)) {
     throw new OperationError(
       `months before ${formatTimestamp(before)} cannot be closed yet: this month and the one before it stay open`,
@@ -64,28 +86,28 @@ export async function requireClosable(warehouse: Warehouse, before: EpochMs, now
  * Events before are refused from now on; workers know within seconds. Durable when the promise resolves.
  * @throws OperationError as {@link requireClosable}
  */
-export async function closeMonths(warehouse: Warehouse, before: EpochMs, now: EpochMs): Promise<void> {
-  await requireClosable(warehouse, before, now);
-  await setRetentionBound(warehouse, 'closed', before);
+export async function closeMonths(shards: Shards, before: EpochMs, now: EpochMs): Promise<void> {
+  await requireClosable(shards, before, now);
+  for (const shard of shards.all) await setRetentionBound(shard, 'closed', before);
 }
 
 /**
  * Events from then on are accepted again.
  * @throws OperationError when these months are being dropped
  */
-export async function reopenMonths(warehouse: Warehouse, from: EpochMs): Promise<void> {
-  const { droppingBefore } = await readRetentionBounds(warehouse);
+export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void> {
+  const { droppingBefore } = await readRetention(shards);
   if (from < droppingBefore) {
     throw new OperationError(
       `months before ${formatTimestamp(droppingBefore)} cannot be opened again: their events have been dropped, or are about ` +
         'to be',
     );
   }
-  await setRetentionBound(warehouse, 'closed', from);
+  for (const shard of shards.all) await setRetentionBound(shard, 'closed', from);
 }
 
 export interface DropOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Shards;
   /** For accounts with cells that were repaired. */
   readonly renewStamps: RenewStamps;
   readonly now: EpochMs;
@@ -93,13 +115,13 @@ export interface DropOptions {
   readonly signal: AbortSignal;
   /** In days that are compared. */
   readonly onProgress: OnProgress;
-  /** Called when the events of a month are gone. */
+  /** Called when the events of a month are gone from a shard. */
   readonly onDropped: (month: EventMonth) => void;
   readonly recheckMs?: number;
 }
 
 /**
- * Drops the events of all months that are closed, the oldest first, each when its cells agree with them.
+ * Drops the events of all months that are closed, the oldest first, each when its cells agree with them; a shard after the other.
  *
  * Crash order, for each month: compared; the bound `dropping` is set; compared again, with what was stored meanwhile, and
  * repaired; cells made final, a day after the other; the bound `dropped` is set; events dropped. What a crash leaves is at
@@ -108,23 +130,27 @@ export interface DropOptions {
  * @throws OperationError when a month is not sealed, or its cells differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
-  const { warehouse, renewStamps, now, signal, onDropped } = options;
+  for (const shard of options.shards.all) await dropFromShard(shard, options);
+}
+
+async function dropFromShard(warehouse: Warehouse, options: DropOptions): Promise<void> {
+  const { renewStamps, now, signal, onDropped } = options;
   for (;;) {
-    const { closedBefore, droppingBefore, droppedBefore, months } = await readRetention(warehouse);
+    const { closedBefore, droppingBefore, droppedBefore, months } = await readShardRetention(warehouse);
     const [month] = months.filter(({ endTime }) => endTime <= closedBefore);
     if (!month || signal.aborted) return;
     const { endTime } = month;
     // What is stored in a month that is final has come too late and was refused.
     if (endTime > droppedBefore) {
-      await requireClosable(warehouse, endTime, now);
+      await requireSealed(warehouse, endTime, now);
       // With earlier months, which had no events a moment ago.
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) {
-        await compare(options, window);
+        await compare(warehouse, options, window);
         if (signal.aborted) return;
         await setRetentionBound(warehouse, 'dropping', endTime);
       }
-      await compare(options, window, renewStamps);
+      await compare(warehouse, options, window, renewStamps);
       for (const day of await readAuditDays(warehouse, { window })) {
         if (signal.aborted) return;
         await makeDayFinal(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
@@ -145,24 +171,29 @@ type Rehearsal = Omit<DropOptions, 'onDropped' | 'renewStamps'>;
  * @throws OperationError as {@link dropClosedMonths}
  */
 export async function rehearseDrop(options: Rehearsal): Promise<readonly EventMonth[]> {
-  const { warehouse, now } = options;
-  const { closedBefore, droppedBefore, months } = await readRetention(warehouse);
-  const closed = months.filter(({ endTime }) => endTime <= closedBefore);
-  if (closed.some(({ endTime }) => endTime > droppedBefore)) {
-    await requireClosable(warehouse, closedBefore, now);
-    await compare(options, { startTime: droppedBefore, endTime: closedBefore });
+  for (const shard of options.shards.all) {
+    const { closedBefore, droppedBefore, months } = await readShardRetention(shard);
+    if (!months.some(({ endTime }) => endTime <= closedBefore && endTime > droppedBefore)) continue;
+    await requireSealed(shard, closedBefore, options.now);
+    await compare(shard, options, { startTime: droppedBefore, endTime: closedBefore });
   }
-  return closed;
+  const { closedBefore, months } = await readRetention(options.shards);
+  return months.filter(({ endTime }) => endTime <= closedBefore);
 }
 
 /**
  * A comparison that repairs is the last one: it includes the cells of stale hours, whose marks nobody heeds afterwards.
  * @throws OperationError when cells differ from their events, after a repair if it is wanted
  */
-async function compare(options: Rehearsal, window: Window, repair?: RenewStamps): Promise<void> {
-  const { warehouse, signal, onProgress, recheckMs } = options;
+async function compare(
+  warehouse: Warehouse,
+  { signal, onProgress, recheckMs }: Rehearsal,
+  window: Window,
+  repair?: RenewStamps,
+): Promise<void> {
   const isLast = repair !== undefined;
-  const audit = { warehouse, accountId: undefined, window, repair, includesStale: isLast, signal, onProgress };
+  const shards = oneServer(warehouse);
+  const audit = { shards, accountId: undefined, window, repair, includesStale: isLast, signal, onProgress };
   const found = await auditCells(recheckMs === undefined ? audit : { ...audit, recheckMs });
   const different = isLast ? found.stillDifferent : found.differences;
   if (different.length === 0) return;

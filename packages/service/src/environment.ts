@@ -1,6 +1,6 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
 import { MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
-import { clickHouseUrlFault, type WarehouseOptions } from '@meterline/warehouse';
+import { type Cluster, clickHouseUrlFault, hostsOf, type WarehouseOptions } from '@meterline/warehouse';
 import { z } from 'zod';
 
 /** A URL of one of the protocols; the example shows up in the message. */
@@ -13,7 +13,7 @@ export function redisUrlVariable() {
   return z.string().superRefine(refuseWith(redisUrlFault));
 }
 
-/** Where ClickHouse is, and nothing else: user, password and database have variables of their own. */
+/** Where ClickHouse is, one address or several with commas, and nothing else: user, password and database have variables of their own. */
 export function clickHouseUrlVariable() {
   return z.string().superRefine(refuseWith(clickHouseUrlFault));
 }
@@ -50,6 +50,32 @@ export const processVariables = {
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 };
 
+/** Which of the three forms ClickHouse has: one server, shards, or shards with replicas. */
+export const clusterVariables = {
+  /** The name of the cluster in `remote_servers`; one server when it is not set. */
+  CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^\w+$/, 'must be the name of a cluster in remote_servers, of letters, digits and _')
+    .optional(),
+  /** How many replicas of a shard must have a row before it is acknowledged; not set: the tables are not replicated. */
+  CLICKHOUSE_INSERT_QUORUM: wholeNumberVariable(1, 100).optional(),
+};
+
+interface ClusterVariables {
+  readonly CLICKHOUSE_CLUSTER?: string | undefined;
+  readonly CLICKHOUSE_INSERT_QUORUM?: number | undefined;
+}
+
+/** @throws EnvError for replicas without a cluster */
+export function clusterOf({
+  CLICKHOUSE_CLUSTER: name,
+  CLICKHOUSE_INSERT_QUORUM,
+}: ClusterVariables): Cluster | undefined {
+  if (name !== undefined) return { name, insertQuorum: CLICKHOUSE_INSERT_QUORUM };
+  if (CLICKHOUSE_INSERT_QUORUM === undefined) return undefined;
+  throw new EnvError(['CLICKHOUSE_INSERT_QUORUM is for replicas; name their cluster in CLICKHOUSE_CLUSTER']);
+}
+
 /** Where the queues of events are. */
 export const queueVariables = {
   QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
@@ -64,21 +90,28 @@ export const serverVariables = {
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z.string().default('meterline'),
+  ...clusterVariables,
 };
 
-interface ClickHouseVariables {
+interface ClickHouseVariables extends ClusterVariables {
   readonly CLICKHOUSE_URL: string;
   readonly CLICKHOUSE_USER: string;
   readonly CLICKHOUSE_PASSWORD: string;
   readonly CLICKHOUSE_DATABASE: string;
 }
 
+/** @throws EnvError as {@link clusterOf} does, and for several servers that are no cluster */
 export function warehouseOptions(env: ClickHouseVariables, application: string): WarehouseOptions {
+  const cluster = clusterOf(env);
+  if (!cluster && hostsOf(env.CLICKHOUSE_URL).length > 1) {
+    throw new EnvError(['CLICKHOUSE_URL names several servers; name their cluster in CLICKHOUSE_CLUSTER']);
+  }
   return {
     url: env.CLICKHOUSE_URL,
     user: env.CLICKHOUSE_USER,
     password: env.CLICKHOUSE_PASSWORD,
     database: env.CLICKHOUSE_DATABASE,
+    cluster,
     application,
   };
 }

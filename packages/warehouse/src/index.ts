@@ -1,7 +1,6 @@
 /** The connection and the schema. */
 export {
   checkConnection,
-  clickHouseUrlFault,
   createWarehouse,
   type Scope,
   type Statement,
@@ -15,7 +14,11 @@ export {
   isContentError,
   isStatementLimit,
 } from './clickhouse/errors.js';
+export { clickHouseUrlFault, hostsOf } from './clickhouse/hosts.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
+export { type Cluster, localDatabase } from './cluster/cluster.js';
+export { countShards, oneServer, openShards, type Shards, shardIndex, shardNumber } from './cluster/shards.js';
+export { ClusterError } from './cluster/topology.js';
 export { accountsOf, EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
 export { Names } from './events/names.js';
 /** The write side. */

@@ -17,8 +17,9 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Env } from './env.js';
 import type { EventStore } from './event-store.js';
-import type { Lanes } from './lanes.js';
+
 import { isConsuming, registerWorkerGauges } from './metrics.js';
+import type { ShardLanes } from './shard-lanes.js';
 import type { UsageWorkers } from './usage-workers.js';
 
 /** A scrape has some ten seconds, and a health check fewer. */
@@ -29,23 +30,25 @@ const OPEN_WITHIN_MS = 5_000;
 export interface Watched {
   readonly registry: Registry;
   readonly workers: UsageWorkers;
-  readonly store: EventStore;
-  readonly lanes: Lanes;
+  /** Of each shard of ClickHouse. */
+  readonly stores: readonly EventStore[];
+  readonly lanes: ShardLanes;
 }
 
 /** @throws StartError when ADMIN_PORT is in use, or Redis does not answer */
 export async function openAdminPort(
   env: Env,
-  { registry, workers, store, lanes }: Watched,
+  { registry, workers, stores, lanes }: Watched,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
   const queues = await openQueueReader(env, () => [...workers.all.keys()]);
+  const isClickHouseAway = () => stores.some((store) => store.isWaiting);
   const consumption = (depths: ReadonlyMap<number, QueueDepth>) =>
     [...workers.all].map(([shard, worker]) => ({
       shard,
       lastProgressAt: worker.lastProgressAt,
-      outage: store.isWaiting || worker.isWaiting,
+      outage: isClickHouseAway() || worker.isWaiting,
       // While Redis is away, the queue cannot be read.
       waitingJobs: worker.isWaiting ? 0 : depths.get(shard)?.waiting,
     }));
@@ -57,7 +60,7 @@ export async function openAdminPort(
     clock: Date.now,
   });
   outageGauge(registry, {
-    ClickHouse: async () => !store.isWaiting,
+    ClickHouse: async () => !isClickHouseAway(),
     // A Redis that hangs keeps the worker's connections open, so the worker does not notice.
     Redis: async () => !workers.isWaiting && queues.read().then(({ size }) => size === workers.all.size),
   });

@@ -3,7 +3,7 @@
  * what happens to those is decided after they are stored: see packages/warehouse/src/retention/bounds.ts.
  */
 import { type EpochMs, formatTimestamp } from '@meterline/catalog';
-import { readRetentionBounds, type Warehouse } from '@meterline/warehouse';
+import { readRetentionBounds, type Shards } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
 
@@ -11,7 +11,7 @@ import type { IngestMetrics } from './metrics.js';
 const REFRESH_MS = 5_000;
 
 export interface ClosedMonthsOptions {
-  readonly warehouse: Warehouse;
+  readonly shards: Pick<Shards, 'all'>;
   readonly metrics: IngestMetrics;
   readonly log: Logger;
 }
@@ -42,8 +42,10 @@ export class ClosedMonths {
   }
 
   async #refresh(): Promise<void> {
-    const { warehouse, metrics, log } = this.#options;
-    const { closedBefore } = await readRetentionBounds(warehouse);
+    const { shards, metrics, log } = this.#options;
+    const bounds = await Promise.all(shards.all.map((shard) => readRetentionBounds(shard)));
+    // They differ only while an operator's command is at work, or after one that has failed.
+    const closedBefore = Math.max(...bounds.map((bound) => bound.closedBefore));
     metrics.closedBefore.set(closedBefore / 1000);
     if (closedBefore === this.#before) return;
     this.#before = closedBefore;

@@ -19,6 +19,7 @@ import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@open
 import type { Logger } from 'pino';
 import { divideByAge, type Intake, refusedAsTooOld, refusedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
+import { serverName } from './shard-name.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
@@ -32,6 +33,8 @@ interface Attempts {
 }
 
 export interface EventStoreOptions {
+  /** The one of several that it stores in, from 1 on; undefined: one server. */
+  readonly shard?: number | undefined;
   readonly warehouse: Warehouse;
   readonly stamps: Pick<AnswerStamps, 'renew'>;
   /** By which this process marks stale hours, a UUID. */
@@ -50,7 +53,7 @@ export class EventStore {
 
   constructor(options: EventStoreOptions) {
     this.#options = options;
-    this.#outage = new Outage(options.log, 'ClickHouse', 'jobs stay in the queue until it does');
+    this.#outage = new Outage(options.log, serverName(options.shard), 'jobs stay in the queue until it does');
     this.#stampsOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until stamps can be renewed');
   }
 

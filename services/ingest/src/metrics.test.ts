@@ -11,6 +11,7 @@ import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
 import { QueueConnection } from './queue-connection.js';
+import { ShardLanes } from './shard-lanes.js';
 import { UsageWorker } from './usage-worker.js';
 
 const redisUrl = testRedisUrl();
@@ -35,7 +36,11 @@ beforeEach(async () => {
     concurrency: () => 5,
     maxBytesInWork: () => 1_000_000,
     oversized: new Budget(() => 1),
-    lanes: new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined }),
+    lanes: new ShardLanes({
+      lanes: [new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined })],
+      indexOf: () => 0,
+      isAway: () => false,
+    }),
     keepPayloadPart: async () => undefined,
     closedBefore: () => 0,
     pricer: new Pricer(DEFAULT_PRICE_BOOK),

@@ -80,11 +80,13 @@ export function createIngestMetrics(registry: Registry) {
     staleHours: new Gauge({
       name: 'meterline_stale_hours',
       help: 'Hours marked as stale and not repaired yet, by any process, when this one last looked; once for each mark.',
+      labelNames: ['shard'],
       registers,
     }),
     oldestMark: new Gauge({
       name: 'meterline_oldest_stale_hour_seconds',
       help: 'For how long the oldest of them had been marked; 0 when there were none.',
+      labelNames: ['shard'],
       registers,
     }),
     boundRetries: counter(
@@ -98,8 +100,8 @@ export function createIngestMetrics(registry: Registry) {
     }),
     sealedUntil: new Gauge({
       name: 'meterline_sealed_until_seconds',
-      help: 'Unix time up to which cells may be read, by grain, when this process last sealed or looked.',
-      labelNames: ['grain'],
+      help: 'Unix time up to which cells may be read, by grain, and by shard if there are several, when this process last sealed or looked.',
+      labelNames: ['grain', 'shard'],
       registers,
     }),
     sealDuration: histogram(

@@ -26,7 +26,14 @@ afterEach(() => database.drop());
 
 function openRepairer(warehouse: Warehouse = database.warehouse): Repairer {
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  return new Repairer({ writer: WRITER, everyMs: 50, warehouse, metrics: createIngestMetrics(registry), log });
+  return new Repairer({
+    shard: undefined,
+    writer: WRITER,
+    everyMs: 50,
+    warehouse,
+    metrics: createIngestMetrics(registry),
+    log,
+  });
 }
 
 async function storeLate(): Promise<void> {

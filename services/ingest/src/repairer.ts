@@ -11,12 +11,15 @@ import { Outage } from '@meterline/service';
 import { GRAINS, REPAIR_LIMITS, readOpenMarks, repairNext, type Warehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
+import { serverName, shardLabel } from './shard-name.js';
 import { StateMachine } from './state.js';
 
 /** A step that takes less is not worth a line in the log. */
 const SLOW_STEP_MS = 1_000;
 
 export interface RepairerOptions {
+  /** Of several, from 1 on; undefined: one server. */
+  readonly shard: number | undefined;
   /** By which this process marks stale hours, a UUID. */
   readonly writer: string;
   /** How often to look for marks. */
@@ -42,7 +45,11 @@ export class Repairer {
 
   constructor(options: RepairerOptions) {
     this.#options = options;
-    this.#outage = new Outage(options.log, 'ClickHouse', 'late events are read from the events until it does');
+    this.#outage = new Outage(
+      options.log,
+      serverName(options.shard),
+      'late events are read from the events until it does',
+    );
   }
 
   run(): void {
@@ -89,11 +96,12 @@ export class Repairer {
 
   /** @returns whether there may be more to repair */
   async #repairStep(signal: AbortSignal): Promise<boolean> {
-    const { writer, metrics, log } = this.#options;
+    const { writer, shard, metrics, log } = this.#options;
     const warehouse = this.#options.warehouse.within({ signal });
     const { hours, oldestSeconds, due } = await readOpenMarks(warehouse, writer);
-    metrics.staleHours.set(hours);
-    metrics.oldestMark.set(oldestSeconds);
+    const labels = shardLabel(shard);
+    metrics.staleHours.labels(labels).set(hours);
+    metrics.oldestMark.labels(labels).set(oldestSeconds);
     if (due === 0) return false;
     const startedAt = performance.now();
     const repaired = await repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: this.#hours });

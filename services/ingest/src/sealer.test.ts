@@ -26,6 +26,7 @@ afterEach(async () => {
 
 function openSealer(): Sealer {
   return new Sealer({
+    shard: undefined,
     connection: new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: false }),
     prefix,
     everyMs: 100,

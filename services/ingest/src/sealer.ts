@@ -8,11 +8,12 @@
 import { prefixIn } from '@meterline/access';
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
-import { GRAINS, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
+import { GRAINS, type Grain, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
 import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
 import type { QueueConnection } from './queue-connection.js';
+import { serverName, shardLabel } from './shard-name.js';
 import { StateMachine } from './state.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
@@ -26,6 +27,8 @@ const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
 
 export interface SealerOptions {
+  /** Of several, from 1 on: each is sealed by itself, so that none waits for another. Undefined: one server. */
+  readonly shard: number | undefined;
   /** Is the sealer's own: it closes it. */
   readonly connection: QueueConnection;
   readonly prefix: string;
@@ -54,13 +57,14 @@ export class Sealer {
   #rescheduling: NodeJS.Timeout | undefined;
 
   constructor(options: SealerOptions) {
-    const { log } = options;
+    const { log, shard } = options;
     const connection = options.connection.redis;
     const prefix = prefixIn(connection, options.prefix);
     this.#options = options;
-    this.#outage = new Outage(log, 'ClickHouse', 'hours stay unsealed until it does');
-    this.#queue = new Queue(SEALING_QUEUE, { connection, prefix });
-    this.#worker = new Worker(SEALING_QUEUE, () => this.seal(), {
+    this.#outage = new Outage(log, serverName(shard), 'hours stay unsealed until it does');
+    const queueName = shard === undefined ? SEALING_QUEUE : `${SEALING_QUEUE}-${shard}`;
+    this.#queue = new Queue(queueName, { connection, prefix });
+    this.#worker = new Worker(queueName, () => this.seal(), {
       connection,
       prefix,
       concurrency: 1,
@@ -123,7 +127,7 @@ export class Sealer {
     try {
       while (await this.#sealStep(signal));
       const seals = await readWatermarks(this.#options.warehouse.within({ signal }));
-      for (const grain of GRAINS) this.#options.metrics.sealedUntil.set({ grain }, seals[grain].sealedUntil / 1000);
+      for (const grain of GRAINS) this.#sealedUntil(grain).set(seals[grain].sealedUntil / 1000);
       this.#outage.recovered();
     } catch (error) {
       if (!signal.aborted) this.#outage.failed(error);
@@ -132,9 +136,14 @@ export class Sealer {
     }
   }
 
+  #sealedUntil(grain: Grain) {
+    const { metrics, shard } = this.#options;
+    return metrics.sealedUntil.labels({ grain, ...shardLabel(shard) });
+  }
+
   /** @returns whether there may be more to seal */
   async #sealStep(signal: AbortSignal): Promise<boolean> {
-    const { warehouse, delayMs, metrics, log } = this.#options;
+    const { warehouse, shard, delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();
     const step = await sealNext(warehouse.within({ signal }), Date.now() - delayMs);
     if (!step) return false;
@@ -142,7 +151,7 @@ export class Sealer {
     const seconds = (performance.now() - startedAt) / 1000;
     metrics.sealDuration.observe({ grain }, seconds);
     log.info(
-      { event: 'sealed', grain, from: formatTimestamp(from), to: formatTimestamp(to), seconds },
+      { event: 'sealed', shard, grain, from: formatTimestamp(from), to: formatTimestamp(to), seconds },
       'cells are ready to be read',
     );
     this.#outage.recovered();

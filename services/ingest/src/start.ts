@@ -15,7 +15,13 @@ import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
 import { findShards } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse, PriceBookConflictError, registerPriceBook } from '@meterline/warehouse';
+import {
+  ClusterError,
+  openShards,
+  PriceBookConflictError,
+  registerPriceBook,
+  type Warehouse,
+} from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
 import { Budget } from './budget.js';
@@ -28,6 +34,7 @@ import { createIngestMetrics } from './metrics.js';
 import { knowsScriptFlags, QueueConnection } from './queue-connection.js';
 import { Repairer } from './repairer.js';
 import { Sealer } from './sealer.js';
+import { ShardLanes } from './shard-lanes.js';
 import { UsageWorker } from './usage-worker.js';
 import { UsageWorkers } from './usage-workers.js';
 
@@ -48,15 +55,15 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const metrics = createIngestMetrics(registry);
   const maxMemoryBytes = env.INGEST_STATEMENT_MB * 2 ** 20;
   const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
-  const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK));
+  const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK), 'the price book could not be read');
   const queueOptions = { url: env.REDIS_URL, knowsScriptFlags: await checkRedis(env.REDIS_URL) };
   await prepareClickHouse(storage, log);
-  const openWarehouse = (requestTimeoutMs: number) =>
-    createWarehouse({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - EXECUTION_MARGIN_MS });
-  const warehouse = openWarehouse(INSERT_TIMEOUT_MS);
-  await asStartError(registerPriceBook(warehouse, priceBook));
+  const open = (requestTimeoutMs: number) =>
+    openShards({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - EXECUTION_MARGIN_MS });
+  const shards = await asStartError(open(INSERT_TIMEOUT_MS), 'a shard of ClickHouse does not answer');
+  await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
-  const closedMonths = new ClosedMonths({ warehouse, metrics, log });
+  const closedMonths = new ClosedMonths({ shards, metrics, log });
   await closedMonths.run().catch((error: unknown) => {
     throw startError('ClickHouse does not tell which months are closed', error);
   });
@@ -66,21 +73,26 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const { redis: stampsConnection } = new QueueConnection({ ...queueOptions, readsUsageJobs: false });
   // The worker's own connection to the same server reports it.
   stampsConnection.on('error', () => undefined);
-  const store = new EventStore({
-    warehouse,
-    writer,
-    stamps: new AnswerStamps(stampsConnection, REDIS_PREFIX),
-    log,
-    signal: giveUp.signal,
-    metrics,
-    tracer: tracing.tracer,
-  });
-  const lanes = new Lanes({
-    sealDelayMs: env.SEAL_DELAY_MS,
-    maxRows: env.INGEST_BATCH_ROWS,
-    flushMs: env.INGEST_FLUSH_MS,
-    maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
-    store: (batch) => store.store(batch),
+  const stamps = new AnswerStamps(stampsConnection, REDIS_PREFIX);
+  const common = { writer, stamps, log, signal: giveUp.signal, metrics, tracer: tracing.tracer };
+  const stores = shards.all.map(numbered).map((shard) => new EventStore({ ...shard, ...common }));
+  const storeOf = (text: string): EventStore => {
+    const store = stores[shards.indexOf(text)];
+    if (!store) throw new RangeError(`there is no shard for ${text}`);
+    return store;
+  };
+  const lanesOf = (store: EventStore) =>
+    new Lanes({
+      sealDelayMs: env.SEAL_DELAY_MS,
+      maxRows: env.INGEST_BATCH_ROWS,
+      flushMs: env.INGEST_FLUSH_MS,
+      maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
+      store: (batch) => store.store(batch),
+    });
+  const lanes = new ShardLanes({
+    lanes: stores.map(lanesOf),
+    indexOf: shards.indexOf,
+    isAway: (shard) => stores[shard]?.isWaiting === true,
   });
   const pricer = new Pricer(priceBook);
   const connect = () => new QueueConnection({ ...queueOptions, readsUsageJobs: true });
@@ -98,7 +110,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         maxBytesInWork: () => maxBytesInWork(env) * share(),
         oversized,
         lanes,
-        keepPayloadPart: (part) => store.keepPayloadPart(part),
+        keepPayloadPart: (part) => storeOf(part.jobId).keepPayloadPart(part),
         pricer,
         closedBefore: () => closedMonths.before,
         givesUp: giveUp.signal,
@@ -108,24 +120,28 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       }),
     log,
   });
-  const recomputing = openWarehouse(RECOMPUTING_TIMEOUT_MS);
-  const openSealer = () =>
+  const recomputing = await asStartError(
+    open(RECOMPUTING_TIMEOUT_MS),
+    'a shard of ClickHouse does not answer any more',
+  );
+  const openSealer = (shard: Numbered) =>
     new Sealer({
+      ...shard,
       connection: new QueueConnection({ ...queueOptions, readsUsageJobs: false }),
       prefix: env.QUEUE_PREFIX,
       everyMs: env.SEAL_EVERY_MS,
       delayMs: env.SEAL_DELAY_MS,
-      warehouse: recomputing,
       metrics,
       log,
     });
-  const sealer = env.SEAL_EVERY_MS > 0 ? openSealer() : undefined;
-  const openRepairer = () =>
-    new Repairer({ writer, everyMs: env.REPAIR_EVERY_MS, warehouse: recomputing, metrics, log });
-  const repairer = env.REPAIR_EVERY_MS > 0 ? openRepairer() : undefined;
-  const admin = await openAdminPort(env, { registry, workers, store, lanes }, log);
-  await sealer?.run();
-  repairer?.run();
+  const slow = recomputing.all.map(numbered);
+  const sealers = env.SEAL_EVERY_MS > 0 ? slow.map(openSealer) : [];
+  const openRepairer = (shard: Numbered) =>
+    new Repairer({ ...shard, writer, everyMs: env.REPAIR_EVERY_MS, metrics, log });
+  const repairers = env.REPAIR_EVERY_MS > 0 ? slow.map(openRepairer) : [];
+  const admin = await openAdminPort(env, { registry, workers, stores, lanes }, log);
+  for (const sealer of sealers) await sealer.run();
+  for (const repairer of repairers) repairer.run();
   workers.run();
   log.info(
     {
@@ -145,7 +161,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);
       try {
-        await abortable(Promise.all([workers.close(), sealer?.close(), repairer?.close()]), deadline);
+        const background = [...sealers, ...repairers].map((each) => each.close());
+        await abortable(Promise.all([workers.close(), ...background]), deadline);
       } catch (error) {
         stampsConnection.disconnect();
         if (!deadline.aborted) throw error;
@@ -160,9 +177,19 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       stampsConnection.disconnect();
       lanes.stop();
       await admin?.close();
-      await Promise.all([warehouse.close(), recomputing.close()]);
+      await Promise.all([shards.close(), recomputing.close()]);
     },
   };
+}
+
+interface Numbered {
+  readonly warehouse: Warehouse;
+  /** From 1 on; undefined: one server. */
+  readonly shard: number | undefined;
+}
+
+function numbered(warehouse: Warehouse, index: number, { length }: readonly Warehouse[]): Numbered {
+  return { warehouse, shard: length > 1 ? index + 1 : undefined };
 }
 
 /**
@@ -191,13 +218,14 @@ async function checkRedis(url: string): Promise<boolean> {
   }
 }
 
-/** A fault in a price book is the operator's to fix. @throws StartError */
-async function asStartError<T>(work: Promise<T>): Promise<T> {
+/** A fault in a price book or in the cluster is the operator's to fix. @throws StartError */
+async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof PriceBookError) throw new StartError(error.message, { cause: error });
-    if (error instanceof PriceBookConflictError) throw new StartError(error.message, { cause: error });
-    throw startError('the price book could not be registered in ClickHouse', error);
+    for (const known of [PriceBookError, PriceBookConflictError, ClusterError]) {
+      if (error instanceof known) throw new StartError(error.message, { cause: error });
+    }
+    throw startError(otherwise, error);
   }
 }

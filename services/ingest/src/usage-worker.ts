@@ -14,10 +14,10 @@ import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Wor
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
-import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
 import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
+import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -29,8 +29,12 @@ const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 const LEAST_JOBS = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
 const PATIENCE_MS = 250;
+/** Of the slots, how many the jobs of one shard may have: while it is slow, the rest is for others. */
+const SHARD_SHARE = 0.75;
 const FIRST_DEFERRAL_MS = 2_000;
 const LONGEST_DEFERRAL_MS = 15_000;
+/** Of a job whose shard is away. Any number of them may wait so, and each costs Redis something when it comes round. */
+const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
@@ -50,7 +54,7 @@ export interface UsageWorkerOptions {
   readonly maxBytesInWork: () => number;
   /** One turn for all workers of the process. */
   readonly oversized: Budget;
-  readonly lanes: Lanes;
+  readonly lanes: ShardLanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly pricer: Pricer;
   /** Events before this instant are refused. */
@@ -61,6 +65,11 @@ export interface UsageWorkerOptions {
   /** Undefined when jobs are not traced. */
   readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
+}
+
+/** A job goes back into the queue: others of its kind are before it, or its shard is away. */
+interface Deferral {
+  readonly longestMs: number;
 }
 
 /**
@@ -78,6 +87,8 @@ export class UsageWorker {
   readonly #lateJobs: Budget;
   readonly #closing = new AbortController();
   #isProbing = false;
+  /** Jobs with rows for each shard; empty on one server. */
+  readonly #shardJobs: readonly Budget[];
   #typicalBytes = 0;
   #lastProgressAt = Date.now();
 
@@ -86,6 +97,9 @@ export class UsageWorker {
     this.#largeBytes = new Budget(options.maxBytesInWork);
     // The other half of the slots is for jobs whose events are current.
     this.#lateJobs = new Budget(() => Math.floor(this.#worker.concurrency / 2));
+    const { count: shards } = options.lanes;
+    const ofOneShard = () => Math.ceil(this.#worker.concurrency * SHARD_SHARE);
+    this.#shardJobs = Array.from({ length: shards > 1 ? shards : 0 }, () => new Budget(ofOneShard));
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
     // The same error may come with every attempt to take a job.
     this.#logQueueError = onceAMinute((err) => {
@@ -182,9 +196,9 @@ export class UsageWorker {
   async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
     this.#reportUnreadable(job);
     const claims: Claim[] = [];
-    let isStored: boolean;
+    let deferral: Deferral | undefined;
     try {
-      isStored = await this.#store(job, claims);
+      deferral = await this.#store(job, claims);
     } catch (error) {
       if (!this.#options.givesUp.aborted) throw error;
       await job.moveToWait(token);
@@ -193,17 +207,19 @@ export class UsageWorker {
     } finally {
       for (const claim of claims) claim.release();
     }
-    if (!isStored) await this.#defer(job, token);
+    if (deferral) await this.#defer(job, token, deferral);
     this.#lastProgressAt = Date.now();
   }
 
-  /** @returns false when the job must wait for others of its kind */
-  async #store(job: Job<string, void>, claims: Claim[]): Promise<boolean> {
+  /** @returns what the job must wait for; undefined when it is stored */
+  async #store(job: Job<string, void>, claims: Claim[]): Promise<Deferral | undefined> {
     const intake = await this.#intake(job, claims);
-    const split = intake && this.#options.lanes.split(intake, Date.now());
-    if (!split || !(await this.#mayEnter(split, claims))) return false;
-    await this.#options.lanes.add(split);
-    return true;
+    const { lanes } = this.#options;
+    const parts = intake && lanes.split(intake, Date.now());
+    if (parts && lanes.mustWait(parts)) return { longestMs: LONGEST_AWAY_MS };
+    if (!parts || !(await this.#mayEnter(parts, claims))) return { longestMs: LONGEST_DEFERRAL_MS };
+    await lanes.add(parts);
+    return undefined;
   }
 
   /** @returns undefined when the job must wait for others of its kind */
@@ -234,12 +250,18 @@ export class UsageWorker {
   }
 
   /** A late job is stored slowly. It keeps a place among those of its kind, and none of those that bound current jobs. */
-  async #mayEnter({ late }: Split, claims: Claim[]): Promise<boolean> {
-    if (late.length === 0) return true;
-    const place = await this.#lateJobs.takeWithin(1, PATIENCE_MS);
-    if (!place) return false;
-    for (const claim of claims.splice(0)) claim.release();
-    claims.push(place);
+  async #mayEnter(parts: readonly ShardPart[], claims: Claim[]): Promise<boolean> {
+    if (parts.some(({ late }) => late.length > 0)) {
+      const place = await this.#lateJobs.takeWithin(1, PATIENCE_MS);
+      if (!place) return false;
+      for (const claim of claims.splice(0)) claim.release();
+      claims.push(place);
+    }
+    for (const { shard } of parts) {
+      const place = await this.#shardJobs[shard]?.takeWithin(1, PATIENCE_MS);
+      if (place) claims.push(place);
+      else if (this.#shardJobs.length > 0) return false;
+    }
     return true;
   }
 
@@ -248,14 +270,14 @@ export class UsageWorker {
    * the delay by this process's clock: one that is days ahead would hide the job from the others for days. With such a clock
    * the job keeps its slot for a moment instead.
    */
-  async #defer(job: Job<string, void>, token: string | undefined): Promise<never> {
+  async #defer(job: Job<string, void>, token: string | undefined, { longestMs }: Deferral): Promise<never> {
     if (await this.#isClockOff()) {
       await delay(FIRST_DEFERRAL_MS / 2);
       await job.moveToWait(token);
       this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
       throw new WaitingError();
     }
-    const longest = Math.min(LONGEST_DEFERRAL_MS, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
+    const longest = Math.min(longestMs, FIRST_DEFERRAL_MS * 2 ** Math.max(0, job.attemptsStarted - 1));
     await job.moveToDelayed(Date.now() + Math.ceil(longest * (0.5 + Math.random() / 2)), token);
     this.#options.metrics.jobsFinished.inc({ result: 'deferred' });
     throw new DelayedError();

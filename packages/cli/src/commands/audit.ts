@@ -3,7 +3,7 @@ import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
 import { withProgress } from '../output/progress.js';
@@ -48,13 +48,13 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
   const window = { startTime: from, endTime: to };
   const redisUrl = await context.settings.redisUrl(flags);
   const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
-  const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
+  const found = await withShards(await context.settings.clickhouse(flags), (shards) =>
     withProgress(
       context,
       (days) => `Auditing ${counted(days, 'day')}`,
       (onProgress) =>
         auditCells({
-          ...{ warehouse, accountId: account, window, signal, onProgress },
+          ...{ shards, accountId: account, window, signal, onProgress },
           repair: repair ? renewStamps : undefined,
         }),
     ),

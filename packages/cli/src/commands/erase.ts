@@ -3,7 +3,7 @@ import { counted } from '@meterline/catalog';
 import { eraseAccount, findAccount, type Holdings } from '@meterline/operations/erasure';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import { type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import { requireAnswer } from '../input.js';
@@ -38,9 +38,9 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   const { account, confirm } = flags;
   if (confirm !== undefined && confirm !== account) throw usageError('--confirm must repeat the name of --account');
   const redisUrl = await context.settings.redisUrl(flags);
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
     const options = {
-      warehouse,
+      shards,
       withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work),
       account,
     };

@@ -2,7 +2,7 @@ import { counted } from '@meterline/catalog';
 import { countSelected, discardRejections, type KeptRejection, selectionAt } from '@meterline/operations/rejections';
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { type JsonFlag, withClickHouseFlags, withJson } from '../flags.js';
 import { requireAnswer } from '../input.js';
 import { type SelectionFlags, selectionOf, withFilter } from '../rejection-flags.js';
@@ -28,9 +28,9 @@ export function addDiscardCommand(rejected: Command, context: CommandContext): v
 
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
   const asked = selectionOf(ids, flags, context.now());
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const selection = await selectionAt(warehouse, asked, context.now());
-    const found = await countSelected(warehouse, selection);
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+    const selection = await selectionAt(shards.whole, asked, context.now());
+    const found = await countSelected(shards.whole, selection);
     const refusals = counted(found, 'refusal');
     if (flags.dryRun) {
       printResult(context, flags.json, { found }, `${refusals} would be discarded. Nothing was deleted.`);
@@ -47,7 +47,7 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
     const onDiscarded = (count: number) => {
       discarded += count;
     };
-    await discardRejections({ warehouse, selection, signal, onKept, onDiscarded });
+    await discardRejections({ shards, selection, signal, onKept, onDiscarded });
     printResult(context, flags.json, { discarded, kept }, `Discarded ${formatCount(discarded)}.`);
     if (signal.aborted) throw new CommandError('interrupted; what is not discarded yet is still there');
     if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);

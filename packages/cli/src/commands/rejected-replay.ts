@@ -14,7 +14,7 @@ import {
 } from '@meterline/operations/rejections';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { withQueue } from '../connections/redis.js';
 import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import { printable, textTable } from '../output/table.js';
@@ -74,9 +74,9 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
     tally.kept.push(kept);
     say(context, `${kept.id} stays: ${kept.why}`);
   };
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const selection = await selectionAt(warehouse, asked, context.now());
-    const options = { warehouse, selection, signal, onKept, edits };
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+    const selection = await selectionAt(shards.whole, asked, context.now());
+    const options = { shards, selection, signal, onKept, edits };
     if (flags.dryRun) return rehearse(context, flags, options);
     return withQueue(context, flags, (queue) =>
       replayRejections({

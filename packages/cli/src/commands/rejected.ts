@@ -5,7 +5,7 @@ import { formatRejectionId, holderOf, readData, requireRejection } from '@meterl
 import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, printResult, say } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
 import { printable, shortened, textTable } from '../output/table.js';
 import { type FilterFlags, filterOf, idOf, withFilter } from '../rejection-flags.js';
@@ -61,8 +61,8 @@ export function addCommand(program: Command, context: CommandContext): void {
 
 async function listRejections(context: CommandContext, flags: ListFlags): Promise<void> {
   const filter = filterOf(flags, context.now());
-  const found = await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
-    readOpenRejections(warehouse, filter, { limit: flags.limit + 1 }),
+  const found = await withShards(await context.settings.clickhouse(flags), ({ whole }) =>
+    readOpenRejections(whole, filter, { limit: flags.limit + 1 }),
   );
   const shown = found.slice(0, flags.limit);
   printResult(context, flags.json, shown.map(describe), shown.length === 0 ? 'No refusals.' : table(shown));
@@ -84,7 +84,7 @@ function table(rejections: readonly OpenRejection[]): string {
 
 async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
   const wanted = idOf(id);
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
+  await withShards(await context.settings.clickhouse(flags), async ({ whole: warehouse }) => {
     const rejection = await requireRejection(warehouse, wanted);
     const [payload] = await readRejectionPayloads(warehouse, [rejection]);
     if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);

@@ -3,7 +3,7 @@ import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
 import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import {
   instantOf,
@@ -74,11 +74,11 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   const redisUrl = await context.settings.redisUrl(flags);
   const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
   try {
-    await withWarehouse(await context.settings.clickhouse(flags), (warehouse) =>
+    await withShards(await context.settings.clickhouse(flags), (shards) =>
       withProgress(
         context,
         (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
-        (onProgress) => reprice({ warehouse, renewStamps, scope, book, dryRun, step, signal, onProgress }, changes),
+        (onProgress) => reprice({ shards, renewStamps, scope, book, dryRun, step, signal, onProgress }, changes),
       ),
     );
   } catch (error) {

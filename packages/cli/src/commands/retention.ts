@@ -13,7 +13,7 @@ import {
 } from '@meterline/operations/retention';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withWarehouse } from '../connections/clickhouse.js';
+import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
 import { requireAnswer } from '../input.js';
@@ -112,7 +112,7 @@ function monthOf(text: string): EpochMs {
 }
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
-  const found = await withWarehouse(await context.settings.clickhouse(flags), readRetention);
+  const found = await withShards(await context.settings.clickhouse(flags), readRetention);
   const months = found.months.map((month) => ({ month: nameOf(month.startTime), ...stateOf(month, found) }));
   const result = {
     closedBefore: formatTimestamp(found.closedBefore),
@@ -138,21 +138,21 @@ function describe({ closedBefore, droppedBefore }: Retention): string {
 async function runClose(context: CommandContext, flags: CloseFlags): Promise<void> {
   const now = context.now().getTime();
   const before = closingOf(context, flags, now);
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const { closedBefore } = await readRetention(warehouse);
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+    const { closedBefore } = await readRetention(shards);
     const result = { closedBefore: formatTimestamp(Math.max(before, closedBefore)) };
     if (before <= closedBefore) {
       printResult(context, flags.json, result, `Months before ${nameOf(closedBefore)} are closed already.`);
       return;
     }
-    await requireClosable(warehouse, before, now);
+    await requireClosable(shards, before, now);
     if (flags.dryRun) {
       printResult(context, flags.json, result, `Months before ${nameOf(before)} would be closed. Nothing was changed.`);
       return;
     }
     const question = `Refuse events before ${nameOf(before)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
-    await closeMonths(warehouse, before, now);
+    await closeMonths(shards, before, now);
     printResult(
       context,
       flags.json,
@@ -181,14 +181,14 @@ function monthsOf(variable: string | undefined): number {
 }
 
 async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<void> {
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const { closedBefore } = await readRetention(warehouse);
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+    const { closedBefore } = await readRetention(shards);
     const result = { closedBefore: formatTimestamp(Math.min(flags.from, closedBefore)) };
     if (flags.from >= closedBefore) {
       printResult(context, flags.json, result, `Months from ${nameOf(flags.from)} on are open already.`);
       return;
     }
-    await reopenMonths(warehouse, flags.from);
+    await reopenMonths(shards, flags.from);
     const text = `Months from ${nameOf(flags.from)} on are open again. Every worker knows within seconds.`;
     printResult(context, flags.json, result, text);
   });
@@ -197,8 +197,8 @@ async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<v
 async function runDrop(context: CommandContext, flags: DropFlags): Promise<void> {
   const redisUrl = await context.settings.redisUrl(flags);
   const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
-  await withWarehouse(await context.settings.clickhouse(flags), async (warehouse) => {
-    const { closedBefore, months } = await readRetention(warehouse);
+  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+    const { closedBefore, months } = await readRetention(shards);
     const closed = months.filter(({ endTime }) => endTime <= closedBefore);
     if (closed.length === 0) {
       printResult(context, flags.json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
@@ -209,25 +209,26 @@ async function runDrop(context: CommandContext, flags: DropFlags): Promise<void>
     say(context, `Closed months with ${counted(rows, 'stored event')}: ${names.join(', ')}.`);
     if (!flags.dryRun && !flags.yes) await requireAnswer(context, 'Delete these events for good? Type yes:', 'yes');
     const signal = context.interruption();
-    const dropped: string[] = [];
+    const dropped = new Set<string>();
     await withProgress(
       context,
       (days) => `Comparing ${counted(days, 'day')}`,
       async (onProgress) => {
-        const options = { warehouse, now: context.now().getTime(), signal, onProgress };
+        const options = { shards, now: context.now().getTime(), signal, onProgress };
         if (flags.dryRun) await rehearseDrop(options);
         else
           await dropClosedMonths({
             ...options,
             renewStamps,
-            onDropped: ({ startTime }) => dropped.push(nameOf(startTime)),
+            onDropped: ({ startTime }) => dropped.add(nameOf(startTime)),
           });
       },
     );
-    const done = dropped.length > 0 ? `Dropped the events of ${dropped.join(', ')}.` : 'No event was dropped.';
+    const done =
+      dropped.size > 0 ? `Dropped the events of ${[...dropped].sort().join(', ')}.` : 'No event was dropped.';
     const rehearsed = 'Their hours and days agree with their events, which would be dropped. Nothing was changed.';
     if (signal.aborted && flags.dryRun) throw new CommandError('interrupted before everything was compared');
-    printResult(context, flags.json, { dropped }, flags.dryRun ? rehearsed : done);
+    printResult(context, flags.json, { dropped: [...dropped].sort() }, flags.dryRun ? rehearsed : done);
     if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
   });
 }

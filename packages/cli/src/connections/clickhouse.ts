@@ -1,9 +1,11 @@
 import { OperationError } from '@meterline/operations/operation-error';
 import {
+  ClusterError,
   checkConnection,
   clickHouseFailureKind,
   createWarehouse,
-  type Warehouse,
+  openShards,
+  type Shards,
   type WarehouseOptions,
 } from '@meterline/warehouse';
 import { CommandError, systemErrorCode } from '../command.js';
@@ -22,14 +24,15 @@ export async function reachClickHouse({
   user,
   password,
   database,
+  cluster,
 }: ClickHouseSettings): Promise<WarehouseOptions> {
-  const options = { url: url.value, user, password, database, application: 'meterline-cli' };
+  const options = { url: url.value, user, password, database, cluster, application: 'meterline-cli' };
   // The database may not be there yet, so the check is made in the one that always is.
   const server = createWarehouse({ ...options, database: 'default', requestTimeoutMs: CONNECT_TIMEOUT_MS });
   try {
     await checkConnection(server);
   } catch (error) {
-    throw clickHouseFailure({ url, user, password, database }, error);
+    throw clickHouseFailure({ url, user, password, database, cluster }, error);
   } finally {
     await server.close();
   }
@@ -37,21 +40,20 @@ export async function reachClickHouse({
 }
 
 /**
- * Runs `work` with a connection to Meterline's database and closes it.
+ * Runs `work` with connections to the shards of Meterline's database, one if it is on one server, and closes them.
  * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement, or an operation fails
  */
-export async function withWarehouse<T>(
-  settings: ClickHouseSettings,
-  work: (warehouse: Warehouse) => Promise<T>,
-): Promise<T> {
-  const warehouse = createWarehouse(await reachClickHouse(settings));
+export async function withShards<T>(settings: ClickHouseSettings, work: (shards: Shards) => Promise<T>): Promise<T> {
+  let shards: Shards | undefined;
   try {
-    return await work(warehouse);
+    shards = await openShards(await reachClickHouse(settings));
+    return await work(shards);
   } catch (error) {
+    if (error instanceof ClusterError) throw new CommandError(error.message, undefined, { cause: error });
     if (error instanceof OperationError) throw new CommandError(error.message, undefined, { cause: error });
     throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
   } finally {
-    await warehouse.close();
+    await shards?.close();
   }
 }
 

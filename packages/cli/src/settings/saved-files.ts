@@ -79,6 +79,9 @@ const localStackSchema = z.object({
   apiUrl: z.url(),
   redisUrl: z.url(),
   clickhouseUrl: z.url(),
+  /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
+  clickhouseHosts: z.string().optional(),
+  clickhouseCluster: z.string().optional(),
   clickhouseUser: z.string().min(1),
   clickhousePassword: z.string(),
   clickhouseDatabase: z.string().min(1),

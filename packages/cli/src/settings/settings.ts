@@ -1,5 +1,6 @@
 /** What the environment says, and where an operator's servers are. */
 import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
+import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
 import { usageError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
@@ -16,6 +17,8 @@ const environmentSchema = z.object({
   CLICKHOUSE_USER: text,
   CLICKHOUSE_PASSWORD: text,
   CLICKHOUSE_DATABASE: text,
+  CLICKHOUSE_CLUSTER: text,
+  CLICKHOUSE_INSERT_QUORUM: text,
   QUEUE_PREFIX: text,
   QUEUE_SHARDS: text,
   METERLINE_API_URL: text,
@@ -64,6 +67,8 @@ export interface ClickHouseSettings {
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  /** Undefined: one server. */
+  readonly cluster: Cluster | undefined;
 }
 
 /**
@@ -102,12 +107,35 @@ export class Settings {
       'clickhouseDatabase',
       'meterline',
     );
-    const { clickHouseUrlFault } = await import('@meterline/warehouse');
+    const { clickHouseUrlFault, hostsOf } = await import('@meterline/warehouse');
+    const stack = await this.#stackOf(url);
+    const { clickhouseHosts: hosts, clickhouseCluster: cluster } = stack?.addresses ?? {};
+    const address = requireUrl(hosts === undefined ? url : { ...url, value: hosts }, clickHouseUrlFault);
+    const ofUrl = this.#cluster(cluster);
+    if (!ofUrl && hostsOf(address.value).length > 1) {
+      throw usageError('several addresses of ClickHouse need the name of their cluster in CLICKHOUSE_CLUSTER');
+    }
     return {
-      url: requireUrl(url, clickHouseUrlFault),
+      url: address,
       ...(await this.#clickhouseLogin(flags, url)),
       database: database.value,
+      cluster: ofUrl,
     };
+  }
+
+  /** @param ofStack the name of the local stack's cluster, if it is the stack that is used and has one */
+  #cluster(ofStack: string | undefined): Cluster | undefined {
+    const { CLICKHOUSE_CLUSTER, CLICKHOUSE_INSERT_QUORUM: quorum } = this.#environment;
+    const name = CLICKHOUSE_CLUSTER ?? ofStack;
+    if (quorum !== undefined && (name === undefined || !/^[1-9]\d?$/.test(quorum))) {
+      throw usageError('CLICKHOUSE_INSERT_QUORUM must be a number of replicas, with CLICKHOUSE_CLUSTER');
+    }
+    return name === undefined ? undefined : { name, insertQuorum: quorum === undefined ? undefined : Number(quorum) };
+  }
+
+  /** The local stack, if it is what the setting comes from. */
+  async #stackOf({ kind }: Setting): Promise<LocalStackFile | undefined> {
+    return kind === 'local stack' ? this.#findLocalStack() : undefined;
   }
 
   /** The local stack's password is for its own server and user, and goes to no other. */
@@ -142,7 +170,7 @@ export class Settings {
 
   async #choose(
     given: Setting | undefined,
-    field: keyof LocalStackFile['addresses'],
+    field: Exclude<keyof LocalStackFile['addresses'], 'clickhouseHosts' | 'clickhouseCluster'>,
     fallback: string,
   ): Promise<Setting> {
     if (given) return given;

@@ -2,7 +2,9 @@
  * The configuration of the embedded ClickHouse: which requests it answers. Every user and every web page of the machine
  * reaches its port.
  */
-import { escapeXml, type Passwords } from './clickhouse-users.js';
+import { createHash } from 'node:crypto';
+import { escapeXml, OWNER, type Passwords } from './clickhouse-users.js';
+import { LOOPBACK } from './ports.js';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -12,6 +14,17 @@ const MEBIBYTE = 1024 * 1024;
  * (docs/decisions/0026).
  */
 export const FREE_SPACE = { refusesBelow: 256 * MEBIBYTE, endsBelow: 128 * MEBIBYTE } as const;
+
+/** Of the cluster that several embedded engines make. */
+export const CLUSTER = 'meterline';
+
+/** One embedded engine of several, each of them a shard with one replica. */
+export interface Shard {
+  /** From 1 on. */
+  readonly number: number;
+  /** Where each shard listens for the others, this one included. */
+  readonly tcpPorts: readonly number[];
+}
 
 /** Those that only this machine's own programs send; a page that a foreign name leads to this address sends that name. */
 const OWN_HOST = String.raw`regex:(127\.0\.0\.1|localhost)(:[0-9]+)?`;
@@ -31,7 +44,7 @@ export function basicAuthorization(user: string, password: string): string {
  *
  * @param usersFile absolute path of the users
  */
-export function configXml(usersFile: string, passwords: Passwords): string {
+export function configXml(usersFile: string, passwords: Passwords, shard?: Shard): string {
   return `<clickhouse>
     <users_config>${escapeXml(usersFile)}</users_config>
     <access_control_improvements>
@@ -46,6 +59,7 @@ export function configXml(usersFile: string, passwords: Passwords): string {
     <storage_configuration>
         <disks><default><keep_free_space_bytes>${FREE_SPACE.refusesBelow}</keep_free_space_bytes></default></disks>
     </storage_configuration>
+    ${shard ? clusterXml(shard, passwords) : ''}
     <!-- The first rule that fits decides. -->
     <http_handlers>
         <rule>
@@ -69,6 +83,31 @@ export function configXml(usersFile: string, passwords: Passwords): string {
     </http_handlers>
 </clickhouse>
 `;
+}
+
+/** With a secret in common the shards run each other's statements as the user who has sent them. */
+function clusterXml({ number, tcpPorts }: Shard, passwords: Passwords): string {
+  const secret = createHash('sha256').update(`cluster ${passwords[OWNER]}`).digest('hex');
+  const shards = tcpPorts.map(
+    (port) => `<shard>
+                <internal_replication>true</internal_replication>
+                <replica><host>${LOOPBACK}</host><port>${port}</port></replica>
+            </shard>`,
+  );
+  return `<remote_servers>
+        <${CLUSTER}>
+            <secret>${secret}</secret>
+            ${shards.join('\n            ')}
+        </${CLUSTER}>
+    </remote_servers>
+    <!-- Shows which shards a question was asked of. -->
+    <query_log>
+        <database>system</database>
+        <table>query_log</table>
+        <ttl>event_date + INTERVAL 1 DAY</ttl>
+    </query_log>
+    <macros><shard>${number}</shard><replica>1</replica></macros>
+    <remote_url_allow_hosts><host>${LOOPBACK}</host></remote_url_allow_hosts>`;
 }
 
 /** The two ways in which a user may send its credentials. */

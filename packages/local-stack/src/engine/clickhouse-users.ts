@@ -27,22 +27,31 @@ const PRIVILEGES = [
   ),
 ];
 
+/** Of the owner of a shard, for the tables that lead to all shards. */
+const SHARD_PRIVILEGES = ['TABLE ENGINE ON Distributed', 'REMOTE ON *.*'];
+
 /** Longer than any engine runs. ClickHouse cannot count to much more. */
 const FOR_EVER_SECONDS = 2_000_000_000;
+
+interface UsersOptions {
+  /** The one that the roles are for. */
+  readonly database: string;
+  /** It also listens for other shards. */
+  readonly isShard: boolean;
+}
 
 /**
  * `default` is the engine's own user, which needs no password: it opens the port and reads standard input, as a file, to
  * its end. Over HTTP it is refused to all who lack a password. To those who have one, its quota leaves only what reads no
  * table (`SELECT 1`) or system tables alone, which ClickHouse does not count: the start uses it up.
- *
- * @param database the one that the roles are for
  */
-export async function usersXml(passwords: Passwords, database: string): Promise<string> {
+export async function usersXml(passwords: Passwords, { database, isShard }: UsersOptions): Promise<string> {
+  const privileges = isShard ? [...PRIVILEGES, ...SHARD_PRIVILEGES] : PRIVILEGES;
   return `<clickhouse>
     <profiles><default/></profiles>
     <quotas>
         <default/>
-        <start><interval><duration>${FOR_EVER_SECONDS}</duration><queries>2</queries></interval></start>
+        <start><interval><duration>${FOR_EVER_SECONDS}</duration><queries>${isShard ? 3 : 2}</queries></interval></start>
     </quotas>
     <users>
         <default>
@@ -61,18 +70,26 @@ export async function usersXml(passwords: Passwords, database: string): Promise<
             <profile>default</profile>
             <quota>default</quota>
             <grants>
-                ${PRIVILEGES.map((privilege) => `<query>GRANT ${privilege}</query>`).join('\n                ')}
+                ${privileges.map((privilege) => `<query>GRANT ${privilege}</query>`).join('\n                ')}
             </grants>
-        </${OWNER}>${rolesOf(await readFile(ROLES_FILE, 'utf8'), passwords, database)}
+        </${OWNER}>${rolesOf(await rolesFile(isShard), passwords, database)}
     </users>
 </clickhouse>
 `;
 }
 
+/** A server that is no shard lets nobody reach others. */
+async function rolesFile(isShard: boolean): Promise<string> {
+  const file = await readFile(ROLES_FILE, 'utf8');
+  return isShard ? file : file.replaceAll('<query>GRANT REMOTE ON *.*</query>', '');
+}
+
 /** The roles of the file, with hashes of these passwords, for this database. */
 function rolesOf(file: string, passwords: Passwords, database: string): string {
   const roles = /<users>(.*)<\/users>/s.exec(file)?.[1] ?? '';
-  const withDatabase = roles.replaceAll(' ON meterline.', () => ` ON ${escapeXml(quoted(database))}.`);
+  const withDatabase = roles
+    .replaceAll(' ON meterline.', () => ` ON ${escapeXml(quoted(database))}.`)
+    .replaceAll(' ON meterline_local.', () => ` ON ${escapeXml(quoted(`${database}_local`))}.`);
   return ROLES.reduce(
     (text, role) =>
       text.replace(`<password from_env="CLICKHOUSE_${role.toUpperCase()}_PASSWORD"/>`, () => hashOf(passwords[role])),

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { writePrivateText } from '@meterline/service/private-file';
 import { LocalStackError } from '../errors.js';
-import { basicAuthorization, configXml, FREE_SPACE } from './clickhouse-config.js';
+import { basicAuthorization, configXml, FREE_SPACE, type Shard } from './clickhouse-config.js';
 import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
@@ -30,6 +30,8 @@ const ENGINE_PACKAGES: Readonly<Record<string, string>> = {
 
 export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
+  /** What it is started with again; undefined: one server. */
+  readonly shard: Shard | undefined;
   /** May do everything in databases. */
   readonly user: typeof OWNER;
   readonly password: string;
@@ -44,6 +46,8 @@ export interface ClickHouseOptions {
   httpPort?: number | undefined;
   /** The one that the roles of clickhouse/users.xml are for. Default: meterline. */
   database?: string | undefined;
+  /** It is one shard of a cluster; data, configuration and log have names of their own. */
+  shard?: Shard | undefined;
 }
 
 /**
@@ -53,22 +57,27 @@ export interface ClickHouseOptions {
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
+  const { shard } = options;
+  const label = shard ? `clickhouse-shard-${shard.number}` : 'clickhouse';
   if (options.httpPort !== undefined) await requireFreePort(options.httpPort, 'ClickHouse (HTTP)');
 
   return launchOnFreePorts(async (choose) => {
     const httpPort = await choose(options.httpPort);
     const url = `http://${LOOPBACK}:${httpPort}`;
     const server = await startServer(options.dataDir, async (directory) => {
-      const path = directory.file('clickhouse');
+      const path = directory.file(label);
       await mkdir(path, { recursive: true, mode: 0o700 });
       const passwords = await ensurePasswords(directory.path);
-      const [config, users] = [directory.file('clickhouse-config.xml'), directory.file('clickhouse-users.xml')];
+      const [config, users] = [directory.file(`${label}-config.xml`), directory.file(`${label}-users.xml`)];
       // In files, because every user of the machine can read the arguments of a process.
-      await writePrivateText(users, await usersXml(passwords, options.database ?? DATABASE));
-      await writePrivateText(config, configXml(users, passwords));
+      await writePrivateText(
+        users,
+        await usersXml(passwords, { database: options.database ?? DATABASE, isShard: shard !== undefined }),
+      );
+      await writePrivateText(config, configXml(users, passwords, shard));
       return {
-        name: 'ClickHouse',
-        label: 'clickhouse',
+        name: shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse',
+        label,
         script: 'engine.js',
         args: [
           library,
@@ -76,6 +85,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
           ...[config, users],
           ...['--http_port', String(httpPort)],
           ...['--listen_host', LOOPBACK],
+          ...(shard ? ['--tcp_port', String(shard.tcpPorts[shard.number - 1])] : []),
         ],
         announcesPid: false,
         cwd: path,
@@ -91,11 +101,12 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
     });
     const { dataDir } = options;
     const passwords = await ensurePasswords(typeof dataDir === 'string' ? dataDir : dataDir.path);
-    return { ...server, httpPort, user: OWNER, password: passwords[OWNER], passwords };
+    return { ...server, httpPort, shard, user: OWNER, password: passwords[OWNER], passwords };
   });
 }
 
-async function ensurePasswords(directory: string): Promise<Passwords> {
+/** To be called before several are started at once in one directory: each would make passwords of its own. */
+export async function ensurePasswords(directory: string): Promise<Passwords> {
   const of = (name: string) => ensurePassword(join(directory, `clickhouse-${name}.json`));
   return {
     [OWNER]: await of('password'),

@@ -1,13 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
+import { ensurePasswords, type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
 import { type RunningRedis, startRedis } from './redis.js';
+import { planShards } from './shards.js';
 
 export interface LocalStackOptions {
   /** Where the data stays. Default: a new temporary directory that `stop` removes. */
   dataDir?: string | undefined;
+  /** How many ClickHouse servers, in one cluster if there are several. Default: 1. */
+  shards?: number | undefined;
   /** Called with one line before a step that takes long, such as installing Redis. */
   say?: ((line: string) => void) | undefined;
 }
@@ -16,6 +19,8 @@ export interface LocalStack {
   /** Locked until `stop`. A server that was killed may be started again in it. */
   readonly directory: DataDirectory;
   readonly clickhouse: RunningClickHouse;
+  /** It and the other shards, in their order. */
+  readonly shards: readonly RunningClickHouse[];
   readonly redis: RunningRedis;
   /** Stops both servers, by force if they do not end. Safe to call again. */
   stop(): Promise<void>;
@@ -29,20 +34,24 @@ export interface LocalStack {
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const directory = await DataDirectory.open(options.dataDir ?? (await mkdtemp(join(tmpdir(), 'meterline-'))));
-  const started = await Promise.allSettled([
-    startClickHouse({ dataDir: directory }),
-    startRedis({ dataDir: directory, say: options.say }),
+  const plan = await planShards(options.shards ?? 1);
+  await ensurePasswords(directory.path);
+  const [shards, [redis]] = await Promise.all([
+    Promise.allSettled(plan.map((shard) => startClickHouse({ dataDir: directory, shard }))),
+    Promise.allSettled([startRedis({ dataDir: directory, say: options.say })]),
   ]);
+  const started = [...shards, redis];
   const stop = async () => {
     await Promise.all(started.map((server) => (server.status === 'fulfilled' ? server.value.stop() : undefined)));
     await directory.close();
     if (options.dataDir === undefined) await rm(directory.path, { recursive: true, force: true, maxRetries: 5 });
   };
 
-  const [clickhouse, redis] = started;
-  if (clickhouse.status === 'fulfilled' && redis.status === 'fulfilled') {
-    return { directory, clickhouse: clickhouse.value, redis: redis.value, stop };
+  const running = shards.flatMap((shard) => (shard.status === 'fulfilled' ? [shard.value] : []));
+  const [clickhouse] = running;
+  if (clickhouse && running.length === plan.length && redis.status === 'fulfilled') {
+    return { directory, clickhouse, shards: running, redis: redis.value, stop };
   }
   await stop();
-  throw clickhouse.status === 'rejected' ? clickhouse.reason : redis.status === 'rejected' ? redis.reason : undefined;
+  throw started.find((server) => server.status === 'rejected')?.reason;
 }

@@ -15,14 +15,14 @@ const INTERRUPTED = 130;
 const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError, MigrationError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
-  const { help, demo } = parseCommandLine(args);
+  const { help, demo, shards } = parseCommandLine(args);
   if (help) return say(HELP);
   const env = readEnv(variables);
   const stop = stopRequest();
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
-    const stack = await startStack(session, { env, demo, say, stop });
+    const stack = await startStack(session, { env, demo, shards, say, stop });
     const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
     say(summarize(stack, { dataDir, demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');

@@ -6,11 +6,12 @@ import { z } from 'zod';
 /** Where the meterline command looks for a local stack by default. */
 export const DEFAULT_DATA_DIR = '.meterline';
 
-export const HELP = `Usage: npm start [-- --no-demo]
+export const HELP = `Usage: npm start [-- [--no-demo] [--shards N]]
 
 Runs Meterline on this machine: ClickHouse, Redis, the three services, and a demo that plays traffic.
 
   --no-demo   start empty: neither history nor live traffic
+  --shards N  ClickHouse as N servers that share the accounts, each with some 250 MB of memory (1)
   --help      show this
 
   PORT                where the API listens (8080, or any free port if that is taken)
@@ -26,6 +27,8 @@ export class UsageError extends Error {
 
 export interface CommandLine {
   readonly demo: boolean;
+  /** How many embedded ClickHouse servers; their data is apart from that of one server. */
+  readonly shards: number;
   readonly help: boolean;
 }
 
@@ -36,10 +39,12 @@ export function parseCommandLine(args: string[]): CommandLine {
       args,
       options: {
         'no-demo': { type: 'boolean', default: false },
+        shards: { type: 'string', default: '1' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
-    return { demo: !values['no-demo'], help: values.help };
+    if (!/^[1-8]$/.test(values.shards)) throw new RangeError('--shards must be a number from 1 to 8');
+    return { demo: !values['no-demo'], shards: Number(values.shards), help: values.help };
   } catch (cause) {
     throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
   }

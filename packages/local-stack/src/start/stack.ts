@@ -1,13 +1,15 @@
 /** Starts every part after those that it needs. */
 import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
-import { createWarehouse, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { Demo } from '../demo/demo.js';
 import { type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
+import { CLUSTER } from '../engine/clickhouse-config.js';
 import { DataDirectory } from '../engine/data-directory.js';
 import { findFreePort, LOOPBACK } from '../engine/ports.js';
 import { type RunningRedis, startRedis } from '../engine/redis.js';
 import type { RedisUser } from '../engine/redis-users.js';
+import { planShards } from '../engine/shards.js';
 import { writePrivateFile } from '../private-file.js';
 import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
 import { choosePort, startService } from './services.js';
@@ -24,6 +26,9 @@ export interface StackAddresses extends LocalKeys {
   readonly collectorUrl: string;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
+  /** Of several shards: the addresses of all, separated by commas. {@link clickhouseUrl} is the first, and leads to all. */
+  readonly clickhouseHosts?: string;
+  readonly clickhouseCluster?: string;
   readonly clickhouseUser: string;
   readonly clickhousePassword: string;
   readonly clickhouseDatabase: string;
@@ -38,6 +43,7 @@ export interface RunningStack {
 export interface StackOptions {
   readonly env: Env;
   readonly demo: boolean;
+  readonly shards: number;
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be started. */
   readonly stop: AbortSignal;
@@ -78,7 +84,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const collectorPort = await choosePort({ ...COLLECTOR, wanted: env.COLLECTOR_PORT }, say);
   const collectorUrl = `http://${LOOPBACK}:${collectorPort}`;
 
-  const clickhouse = givenClickHouse(env) ?? (await superviseClickHouse(session, directory, env, say));
+  const clickhouse = givenClickHouse(env) ?? (await superviseClickHouse(session, directory, options));
   stop.throwIfAborted();
   const redis = givenRedis(env) ?? (await superviseRedis(session, directory, env, say));
   stop.throwIfAborted();
@@ -143,10 +149,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
     apiUrl,
     collectorUrl,
     redisUrl: redis.person,
-    clickhouseUrl: clickhouse.person.CLICKHOUSE_URL,
-    clickhouseUser: clickhouse.person.CLICKHOUSE_USER,
-    clickhousePassword: clickhouse.person.CLICKHOUSE_PASSWORD,
-    clickhouseDatabase: clickhouse.person.CLICKHOUSE_DATABASE,
+    ...clickHouseAddresses(clickhouse.person),
     ...keys,
   };
   await writePrivateFile(localFile, addresses);
@@ -157,7 +160,10 @@ export async function startStack(session: Session, options: StackOptions): Promi
 }
 
 /** How a process is told of a ClickHouse. */
-type ClickHouseVariables = Record<`CLICKHOUSE_${'URL' | 'USER' | 'PASSWORD' | 'DATABASE'}`, string>;
+type ClickHouseVariables = Record<`CLICKHOUSE_${'URL' | 'USER' | 'PASSWORD' | 'DATABASE'}`, string> & {
+  /** Of several embedded servers. */
+  readonly CLICKHOUSE_CLUSTER?: string;
+};
 
 /** The same ClickHouse, as the user of each: `person` is who reads `local.json`, `migrate` this process. */
 type ClickHouseLogins = Readonly<Record<'ingest' | 'query' | 'migrate' | 'person', ClickHouseVariables>>;
@@ -177,20 +183,40 @@ function givenClickHouse(env: Env): ClickHouseLogins | undefined {
 async function superviseClickHouse(
   session: Session,
   dataDir: DataDirectory,
-  env: Env,
-  say: (line: string) => void,
+  { env, shards: count, say }: StackOptions,
 ): Promise<ClickHouseLogins> {
   const database = env.CLICKHOUSE_DATABASE;
-  const launch = (previous?: RunningClickHouse) => startClickHouse({ dataDir, database, httpPort: previous?.httpPort });
-  const { url, user: owner, passwords } = session.add(await Supervised.start('ClickHouse', launch, say)).current;
+  const servers: RunningClickHouse[] = [];
+  for (const shard of await planShards(count)) {
+    const name = shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse';
+    const launch = (previous?: RunningClickHouse) =>
+      startClickHouse({ dataDir, database, shard, httpPort: previous?.httpPort });
+    servers.push(session.add(await Supervised.start(name, launch, say)).current);
+  }
+  const [first] = servers;
+  if (!first) throw new Error('there is at least one server');
+  const { user: owner, passwords } = first;
   const as = (user: keyof typeof passwords): ClickHouseVariables => ({
-    CLICKHOUSE_URL: url,
+    CLICKHOUSE_URL: servers.map(({ url }) => url).join(','),
     CLICKHOUSE_USER: user,
     CLICKHOUSE_PASSWORD: passwords[user],
     CLICKHOUSE_DATABASE: database,
+    ...(count > 1 && { CLICKHOUSE_CLUSTER: CLUSTER }),
   });
   await migrate(warehouseOptions(as('migrate'), 'meterline-start'), say);
   return { ingest: as('ingest'), query: as('query'), migrate: as('migrate'), person: as(owner) };
+}
+
+/** As in `local.json`, whose reader may know of one server alone. */
+function clickHouseAddresses(person: ClickHouseVariables) {
+  const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster } = person;
+  return {
+    clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
+    ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
+    clickhouseUser: person.CLICKHOUSE_USER,
+    clickhousePassword: person.CLICKHOUSE_PASSWORD,
+    clickhouseDatabase: person.CLICKHOUSE_DATABASE,
+  };
 }
 
 /** The address of the same Redis for the user of each: `person` is who reads `local.json`. */
@@ -213,8 +239,9 @@ async function superviseRedis(
   return { ...urls, person: url };
 }
 
+/** Of several hosts, on the first: it has another on each. */
 async function databaseIdOf(options: WarehouseOptions): Promise<string> {
-  const warehouse = createWarehouse(options);
+  const warehouse = createWarehouse({ ...options, url: hostsOf(options.url)[0] ?? options.url });
   try {
     return await readDatabaseId(warehouse);
   } finally {

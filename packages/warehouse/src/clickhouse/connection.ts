@@ -5,10 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ClickHouseError, type ClickHouseSettings, parseError } from '@clickhouse/client';
-import { FormData, Pool } from 'undici';
+import { FormData } from 'undici';
 import { z } from 'zod';
+import { clusterSettings } from '../cluster/cluster.js';
 import { endedByAbort } from './cancelling.js';
-import { exceptionIn, failureOf, isLostConnection } from './errors.js';
+import { exceptionIn, failureOf, isLostConnection, isNoConnection } from './errors.js';
+import { type Host, openHosts } from './hosts.js';
 import {
   formatParameter,
   type Scope,
@@ -36,8 +38,6 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 10;
-/** For short statements, and to end others. */
-const SHORT_CONNECTIONS = 2;
 /** By so much the server gives up later than its caller, who then has an error of its own. */
 const EXECUTION_MARGIN_MS = 5_000;
 const OK = 200;
@@ -74,39 +74,33 @@ const AT_THE_END = { wait_end_of_query: '1', send_progress_in_http_headers: '0' 
 interface Request {
   readonly path: string;
   readonly body: string | Buffer | FormData;
-  readonly pool: Pool;
+  readonly isShort: boolean;
   readonly signal: AbortSignal | undefined;
   /** Whether it may be sent once more when the connection is lost. */
   readonly isRepeatable: boolean;
 }
 
 class Connection implements Warehouse {
-  readonly #pool: Pool;
-  readonly #shortPool: Pool;
-  readonly #pings: Pool;
+  readonly #hosts: readonly Host[];
+  /** The host whose turn it is. */
+  #next = 0;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #settings: URLSearchParams;
   readonly #observe: StatementObserver | undefined;
   readonly #timeoutMs: number;
 
   constructor(options: WarehouseOptions) {
-    const { url, user, password, database, application, observe } = options;
+    const { url, user, password, database, application, observe, cluster } = options;
     const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS, maxMemoryBytes } = options;
     const { maxExecutionMs = requestTimeoutMs + EXECUTION_MARGIN_MS } = options;
-    const limits = {
-      connect: { timeout: requestTimeoutMs },
-      headersTimeout: requestTimeoutMs,
-      bodyTimeout: requestTimeoutMs,
-    };
-    this.#pool = new Pool(url, { ...limits, connections: maxConnections });
-    this.#shortPool = new Pool(url, { ...limits, connections: SHORT_CONNECTIONS });
-    this.#pings = new Pool(url, { ...limits, connections: 1 });
+    this.#hosts = openHosts(url, requestTimeoutMs, maxConnections);
     this.#headers = {
       authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
       'user-agent': application,
     };
     this.#settings = withSettings(new URLSearchParams({ database }), {
       ...SETTINGS,
+      ...(cluster && clusterSettings(cluster, requestTimeoutMs)),
       max_execution_time: Math.ceil(maxExecutionMs / 1000),
       ...(maxMemoryBytes !== undefined && memoryLimits(maxMemoryBytes)),
     });
@@ -148,7 +142,9 @@ class Connection implements Warehouse {
 
   async ping(): Promise<boolean> {
     try {
-      const { statusCode, body } = await this.#pings.request({ method: 'GET', path: '/ping' });
+      const { statusCode, body } = await this.#onAnyHost(({ pings }) =>
+        pings.request({ method: 'GET', path: '/ping' }),
+      );
       await body.dump();
       return statusCode === OK;
     } catch {
@@ -157,7 +153,25 @@ class Connection implements Warehouse {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#pool.destroy(), this.#shortPool.destroy(), this.#pings.destroy()]);
+    const pools = this.#hosts.flatMap(({ statements, short, pings }) => [statements, short, pings]);
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  /** Hosts take turns. One that cannot be connected to has seen nothing of the request, so it goes to the next one. */
+  async #onAnyHost<T>(send: (host: Host) => Promise<T>): Promise<T> {
+    const first = this.#next;
+    this.#next = (first + 1) % this.#hosts.length;
+    const inTurn = [...this.#hosts.slice(first), ...this.#hosts.slice(0, first)];
+    let failure: unknown;
+    for (const host of inTurn) {
+      try {
+        return await send(host);
+      } catch (error) {
+        if (!isNoConnection(error)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
   }
 
   async #observed<T>({ signal }: Scope, name: string, work: () => Promise<T>): Promise<T> {
@@ -182,7 +196,7 @@ class Connection implements Warehouse {
     rows?: string | Buffer,
   ): Omit<Request, 'isRepeatable'> {
     const search = withSettings(new URLSearchParams(this.#settings), { ...more, ...scope.settings, ...settings });
-    const common = { pool: isShort ? this.#shortPool : this.#pool, signal: scope.signal };
+    const common = { isShort: isShort === true, signal: scope.signal };
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query_params)) parameters.set(`param_${name}`, formatParameter(value));
     const inUrl = `${parameters}`;
@@ -198,10 +212,12 @@ class Connection implements Warehouse {
   }
 
   async #answer(request: Request): Promise<string> {
-    const send = () => (request.signal ? this.#sendCancellable(request, request.signal) : this.#send(request));
+    const { signal } = request;
+    const send = () =>
+      this.#onAnyHost((host) => (signal ? this.#sendCancellable(host, request, signal) : this.#send(host, request)));
     try {
       return await send().catch((error: unknown) => {
-        if (!request.isRepeatable || request.signal?.aborted || !isLostConnection(error)) throw error;
+        if (!request.isRepeatable || signal?.aborted || !isLostConnection(error)) throw error;
         return send();
       });
     } catch (error) {
@@ -209,26 +225,27 @@ class Connection implements Warehouse {
     }
   }
 
-  #sendCancellable(request: Request, signal: AbortSignal): Promise<string> {
+  #sendCancellable(host: Host, request: Request, signal: AbortSignal): Promise<string> {
     const queryId = randomUUID();
     const hangUp = new AbortController();
     const path = `${request.path}&query_id=${queryId}`;
-    return endedByAbort(this.#send({ ...request, path, signal: hangUp.signal }), {
+    return endedByAbort(this.#send(host, { ...request, path, signal: hangUp.signal }), {
       signal,
-      kill: () => this.#kill(queryId),
+      kill: () => this.#kill(host, queryId),
       hangUp: () => hangUp.abort(),
     });
   }
 
   /** Not read_only, so it does not go through `read`. A user may always end statements of its own. */
-  async #kill(queryId: string): Promise<void> {
+  async #kill({ short }: Host, queryId: string): Promise<void> {
     const path = `/?${new URLSearchParams({ param_id: queryId })}`;
     const body = 'KILL QUERY WHERE query_id = {id: String} AND user = currentUser() ASYNC';
-    const answer = await this.#shortPool.request({ method: 'POST', path, headers: this.#headers, body });
+    const answer = await short.request({ method: 'POST', path, headers: this.#headers, body });
     await answer.body.dump();
   }
 
-  async #send({ path, body, pool, signal }: Omit<Request, 'isRepeatable'>): Promise<string> {
+  async #send(host: Host, { path, body, isShort, signal }: Omit<Request, 'isRepeatable'>): Promise<string> {
+    const pool = isShort ? host.short : host.statements;
     const answer = await pool.request({ method: 'POST', path, headers: this.#headers, body, signal: signal ?? null });
     const parts: Buffer[] = [];
     try {
@@ -277,24 +294,4 @@ export async function checkConnection(warehouse: Warehouse): Promise<void> {
     throw new Error('SELECT 1 did not return 1', { cause: error });
   }
   throw new Error('SELECT 1 did not return 1');
-}
-
-const EXAMPLE = 'http://127.0.0.1:8123';
-const PROTOCOLS: readonly string[] = ['http:', 'https:'];
-
-/**
- * What is wrong with an address of ClickHouse's HTTP interface, to follow the name of where it came from; undefined
- * when nothing is. A path, credentials or parameters in it would be ignored. The address itself is not repeated: it may
- * hold a password.
- */
-export function clickHouseUrlFault(text: string): string | undefined {
-  if (!URL.canParse(text)) return `must be a URL such as ${EXAMPLE}`;
-  const { protocol, username, password, pathname, search, hash } = new URL(text);
-  if (!PROTOCOLS.includes(protocol)) return `must be a URL such as ${EXAMPLE}`;
-  const more = [username, password, pathname === '/' ? '' : pathname, search, hash].some((part) => part !== '');
-  if (!more) return undefined;
-  return (
-    `must be a URL such as ${EXAMPLE} and nothing more: user, password and database are named by ` +
-    'CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE'
-  );
 }

@@ -28,6 +28,22 @@ export function isLostConnection(error: unknown): boolean {
   );
 }
 
+/** Of the system, before a connection stands. */
+const NO_CONNECTION: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** Whether the server cannot have seen anything of the request. */
+export function isNoConnection(error: unknown): boolean {
+  if (error instanceof errors.ConnectTimeoutError) return true;
+  if (error instanceof AggregateError) return error.errors.every(isNoConnection);
+  return error instanceof Error && 'code' in error && NO_CONNECTION.has(error.code);
+}
+
 const EXCEPTION_TAG = 'x-clickhouse-exception-tag';
 
 /**

@@ -1,13 +1,16 @@
 /** What a connection to ClickHouse offers, and what a statement is. Implemented in connection.ts. */
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { z } from 'zod';
+import type { Cluster } from '../cluster/cluster.js';
 
 export interface WarehouseOptions {
-  /** See {@link clickHouseUrlFault}. */
+  /** One address, or several that are separated by commas; see {@link clickHouseUrlFault}. */
   readonly url: string;
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  /** Undefined: one server. */
+  readonly cluster?: Cluster | undefined;
   /** How long the server may be silent before a statement counts as failed. */
   readonly requestTimeoutMs?: number;
   /** Statements beyond so many at once wait for one of these connections. */

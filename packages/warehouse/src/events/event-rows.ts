@@ -168,6 +168,10 @@ export class EventRows {
     };
   }
 
+  accountIdOf(row: number): string {
+    return this.#name(row * WORDS_PER_ROW + WORD.accountId);
+  }
+
   /** These rows as a table of its own. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);

@@ -26,38 +26,38 @@ function registered(version: number): Promise<unknown[]> {
 
 describe('registering a price book', () => {
   it('keeps its prices', async () => {
-    await registerPriceBook(database.warehouse, book(1));
+    await registerPriceBook(database.shards, book(1));
     expect(await registered(1)).toEqual([{ canonical: book(1).canonicalText }]);
   });
 
   it('again is no error', async () => {
-    await registerPriceBook(database.warehouse, book(2));
-    await expect(registerPriceBook(database.warehouse, book(2))).resolves.toBeUndefined();
+    await registerPriceBook(database.shards, book(2));
+    await expect(registerPriceBook(database.shards, book(2))).resolves.toBeUndefined();
   });
 
   it('is refused when its version has other prices, and leaves no trace', async () => {
-    await registerPriceBook(database.warehouse, book(3));
-    const refused = registerPriceBook(database.warehouse, book(3, '2'));
+    await registerPriceBook(database.shards, book(3));
+    const refused = registerPriceBook(database.shards, book(3, '2'));
     await expect(refused).rejects.toThrow(PriceBookConflictError);
     await expect(refused).rejects.toThrow('price book version 3 is already in use with other prices; raise "version"');
     expect(await registered(3)).toHaveLength(1);
   });
 
   it('of other prices under another version is accepted', async () => {
-    await registerPriceBook(database.warehouse, book(4));
-    await expect(registerPriceBook(database.warehouse, book(5, '2'))).resolves.toBeUndefined();
+    await registerPriceBook(database.shards, book(4));
+    await expect(registerPriceBook(database.shards, book(5, '2'))).resolves.toBeUndefined();
   });
 
   it('by eight processes at once is accepted from all', async () => {
-    const outcomes = Array.from({ length: 8 }, () => registerPriceBook(database.warehouse, book(65_535)));
+    const outcomes = Array.from({ length: 8 }, () => registerPriceBook(database.shards, book(65_535)));
     await expect(Promise.all(outcomes)).resolves.toHaveLength(8);
   });
 
   it('never accepts two books under one version, even at the same moment', async () => {
     for (let version = 100; version < 120; version += 1) {
       const outcomes = await Promise.allSettled([
-        registerPriceBook(database.warehouse, book(version, '1')),
-        registerPriceBook(database.warehouse, book(version, '2')),
+        registerPriceBook(database.shards, book(version, '1')),
+        registerPriceBook(database.shards, book(version, '2')),
       ]);
       expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeLessThan(2);
     }
@@ -71,7 +71,7 @@ describe('registering a price book', () => {
     }));
     await insertRows(database.warehouse, 'price_books', rows);
     for (const amount of ['1', '2']) {
-      await expect(registerPriceBook(database.warehouse, book(200, amount))).rejects.toThrow(PriceBookConflictError);
+      await expect(registerPriceBook(database.shards, book(200, amount))).rejects.toThrow(PriceBookConflictError);
     }
   });
 });

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { ClickHouseSettings } from '@clickhouse/client';
 import { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/insert.js';
+import type { Shards } from '../cluster/shards.js';
 
 const REGISTERED_PRICE_BOOKS = `
 SELECT DISTINCT checksum
@@ -33,16 +35,16 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 }
 
 /**
- * Records that the book is in use. Each process writes before it reads for the last time, so of two that bring different
+ * Records that the book is in use, in every shard: an account's events are explained by its own shard. Each process writes before it reads for the last time, so of two that bring different
  * books under one version at the same moment at least one sees both and is refused. Nobody can know which came first: the
  * row with the earlier clock may become visible later. So the version then belongs to neither book.
  * @throws PriceBookConflictError
  */
-export async function registerPriceBook(warehouse: Warehouse, book: PriceBook): Promise<void> {
-  if (await checkPriceBook(warehouse, book)) return;
+export async function registerPriceBook({ whole, all }: Shards, book: PriceBook): Promise<void> {
+  await checkPriceBook(whole, book);
   const row = { version: book.version, checksum: checksumOf(book), canonical: book.canonicalText };
-  await insertRows(warehouse, 'price_books', [row]);
-  await checkPriceBook(warehouse, book);
+  for (const shard of all) if (!(await checkPriceBook(shard, book))) await insertRows(shard, 'price_books', [row]);
+  await checkPriceBook(whole, book);
 }
 
 const CANONICAL_PRICE_BOOK = `
@@ -53,7 +55,9 @@ LIMIT 1`;
 
 /** The registered book of this version; undefined when there is none. */
 export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
-  const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version } };
+  // Every shard has it, so one that is away is not needed.
+  const settings: ClickHouseSettings = { skip_unavailable_shards: 1 };
+  const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version }, settings };
   const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));
   return row && PriceBook.fromCanonicalText(version, row.canonical);
 }

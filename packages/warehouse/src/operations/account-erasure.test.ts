@@ -96,7 +96,7 @@ describe('erasing an account', () => {
   it('takes refusals out of the files that settling has only marked', async () => {
     await prepareRejectedEvents([refused('marked', 0), refused('marked', 1)])(database.warehouse);
     const [second] = await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 1 });
-    await settleRejections(database.warehouse, second ? [second] : [], 'discarded');
+    await settleRejections(database.shards, second ? [second] : [], 'discarded');
     expect(await rowsOf('rejected_events', 'marked')).toBe(2);
     await removeDeletedRejections(database.warehouse);
     expect(await rowsOf('rejected_events', 'marked')).toBe(1);

@@ -218,7 +218,7 @@ describe('settling', () => {
     await prepareRejectedEvents(rows)(database.warehouse);
     await prepareRejectedEvents(rows)(database.warehouse);
     const [third, , first] = await open();
-    await settleRejections(database.warehouse, third && first ? [third, first] : [], 'discarded');
+    await settleRejections(database.shards, third && first ? [third, first] : [], 'discarded');
     expect(await positions()).toEqual([1]);
     expect(await storedRows()).toBe(2);
   });
@@ -227,7 +227,7 @@ describe('settling', () => {
     const rows = [0, 1].map((position) => refused({ position }));
     await prepareRejectedEvents(rows)(database.warehouse);
     const [second] = await open();
-    await settleRejections(database.warehouse, second ? [second] : [], 'replayed');
+    await settleRejections(database.shards, second ? [second] : [], 'replayed');
     await prepareRejectedEvents(rows)(database.warehouse);
     expect(await positions()).toEqual([0]);
     expect(await countOpenRejections(database.warehouse, { jobId })).toBe(1);
@@ -236,18 +236,18 @@ describe('settling', () => {
   it('again changes nothing', async () => {
     await prepareRejectedEvents([refused()])(database.warehouse);
     const ids = await open();
-    await settleRejections(database.warehouse, ids, 'replayed');
-    await expect(settleRejections(database.warehouse, ids, 'replayed')).resolves.toBeUndefined();
+    await settleRejections(database.shards, ids, 'replayed');
+    await expect(settleRejections(database.shards, ids, 'replayed')).resolves.toBeUndefined();
     expect(await open()).toEqual([]);
   });
 
   it('of nothing does nothing', async () => {
-    await expect(settleRejections(database.warehouse, [], 'discarded')).resolves.toBeUndefined();
+    await expect(settleRejections(database.shards, [], 'discarded')).resolves.toBeUndefined();
   });
 
   it('does not touch another job that says the same at the same time', async () => {
     await prepareRejectedEvents([refused(), refused({ jobId: `${jobId}-other` })])(database.warehouse);
-    await settleRejections(database.warehouse, await open(), 'discarded');
+    await settleRejections(database.shards, await open(), 'discarded');
     expect(await open({ jobId: `${jobId}-other` })).toHaveLength(1);
   });
 });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/insert.js';
 import type { Parameter } from '../clickhouse/warehouse.js';
+import type { Shards } from '../cluster/shards.js';
 
 /** Identifies one refusal permanently: it follows from the row's key, so a redelivered job has the same ids. */
 export interface RejectionId {
@@ -201,7 +202,7 @@ WHERE ${HAS_ID}`,
  * Settling one again changes nothing.
  */
 export async function settleRejections(
-  warehouse: Warehouse,
+  { whole, all }: Shards,
   ids: readonly RejectionId[],
   outcome: SettlementOutcome,
 ): Promise<void> {
@@ -211,8 +212,8 @@ export async function settleRejections(
     fingerprint: String(fingerprint),
     outcome,
   }));
-  await insertRows(warehouse, 'settled_rejections', settled);
-  await warehouse.run(deleteRejectionsStatement(ids));
+  await insertRows(whole, 'settled_rejections', settled);
+  for (const shard of all) await shard.run(deleteRejectionsStatement(ids));
 }
 
 function openConditions(filter: RejectionFilter): string[] {

@@ -55,10 +55,20 @@ GROUP BY bound`,
   isShort: true,
 };
 
+/** The same through the table that leads to all shards. */
+function ofShard(shard: number): Statement {
+  const query = BOUNDS_STATEMENT.query.replace('\nGROUP', '\nWHERE shard = {shard: UInt32}\nGROUP');
+  return { ...BOUNDS_STATEMENT, query, query_params: { shard } };
+}
+
 const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });
 
-export async function readRetentionBounds(warehouse: Warehouse): Promise<RetentionBounds> {
-  const rows = await warehouse.read(BOUNDS_STATEMENT, boundRow);
+/**
+ * Each shard has its own.
+ * @param shard its number, for a warehouse of all shards of a cluster; undefined for one server or a shard's own warehouse
+ */
+export async function readRetentionBounds(warehouse: Warehouse, shard?: number): Promise<RetentionBounds> {
+  const rows = await warehouse.read(shard === undefined ? BOUNDS_STATEMENT : ofShard(shard), boundRow);
   const of = (bound: Bound) => (rows.find((row) => row.bound === bound)?.second ?? 0) * 1000;
   const droppedBefore = of('dropped');
   const droppingBefore = Math.max(of('dropping'), droppedBefore);

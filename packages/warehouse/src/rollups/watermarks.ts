@@ -37,11 +37,21 @@ GROUP BY grain`,
   isShort: true,
 };
 
+/** The same through the table that leads to all shards. */
+function ofShard(shard: number): Statement {
+  const query = WATERMARKS_STATEMENT.query.replace('\nGROUP', '\nWHERE shard = {shard: UInt32}\nGROUP');
+  return { ...WATERMARKS_STATEMENT, query, query_params: { shard } };
+}
+
 const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });
 
-/** A grain that was never sealed has both watermarks at 1970. */
-export async function readWatermarks(warehouse: Warehouse): Promise<Watermarks> {
-  const rows = await warehouse.read(WATERMARKS_STATEMENT, watermarksRow);
+/**
+ * A grain that was never sealed has both watermarks at 1970.
+ * @param shard its number, for a warehouse of all shards of a cluster; undefined for one server or a shard's own warehouse
+ */
+export async function readWatermarks(warehouse: Warehouse, shard?: number): Promise<Watermarks> {
+  const statement = shard === undefined ? WATERMARKS_STATEMENT : ofShard(shard);
+  const rows = await warehouse.read(statement, watermarksRow);
   const ofGrain = (grain: Grain): GrainWatermarks => {
     const row = rows.find((candidate) => candidate.grain === grain);
     return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };

@@ -1,6 +1,7 @@
 /**
  * Brings a database to the schema of the migration files, however many processes start at once. A file is named
- * `NNNN_name.sql`, holds one statement, and the numbers run from 0001 without a gap.
+ * `NNNN_name.sql`, holds one statement, and the numbers run from 0001 without a gap. In a cluster each host is brought there by
+ * itself and has its own record of what it has run, so a host that was away or is new gets what it lacks.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -8,7 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
 import { isAccessDenied, isMissing } from '../clickhouse/errors.js';
+import { hostsOf } from '../clickhouse/hosts.js';
 import { insertRows } from '../clickhouse/insert.js';
+import { localDatabase } from '../cluster/cluster.js';
+import { type FormStatement, inCluster } from './forms.js';
 import { createEvents, moveEvents, NEW_EVENTS_MIGRATION, type Report } from './move-events.js';
 
 export interface Migration {
@@ -62,17 +66,23 @@ const READ_DATABASE_ID: Statement = {
   query_params: {},
 };
 
+const READ_ENGINE: Statement = {
+  name: 'read_form',
+  query: "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'usage_events'",
+  query_params: {},
+};
+
 const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
 type AppliedMigration = z.output<typeof historyRow>;
 
 /**
- * Creates the database if there is none and runs every migration that it lacks, in order. A user without rights to the schema
- * can call it too: nothing but a SELECT is sent when the schema is up to date.
+ * Creates the database if there is none and runs every migration that it lacks, in order, on each host. A user without rights to
+ * the schema can call it too: nothing but a SELECT is sent when the schema is up to date.
  * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE} and {@link moveEvents}.
  * @param report is told what takes long
- * @returns the names of the migrations that this call has run
- * @throws MigrationError when a file was edited after it ran, the database has run a file that is not there, or a migration
- * has to run and the user may not
+ * @returns the names of the migrations that this call has run, on any host
+ * @throws MigrationError when a file was edited after it ran, the database has run a file that is not there, it has another form
+ * than the options say, or a migration has to run and the user may not
  */
 export async function migrate(
   options: WarehouseOptions,
@@ -80,14 +90,59 @@ export async function migrate(
   directory = MIGRATIONS_DIRECTORY,
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
-  const warehouse = createWarehouse(options);
+  const names = new Set<string>();
+  // One after the other: two replicas must not alter their table at the same time.
+  for (const url of hostsOf(options.url)) {
+    for (const name of await migrateHost({ ...options, url }, migrations, report)) names.add(name);
+  }
+  return [...names].sort();
+}
+
+async function migrateHost(
+  options: WarehouseOptions,
+  migrations: readonly Migration[],
+  report: Report,
+): Promise<string[]> {
+  const host = new MigratedHost(options);
   try {
-    const applied = await readHistory(warehouse);
+    const applied = await readHistory(host.local);
     const pending = pendingMigrations(migrations, applied);
-    if (pending.length > 0) await runMigrations(warehouse, options, { pending, isNew: applied.length === 0, report });
+    if (pending.length > 0) await runMigrations(host, options, { pending, isNew: applied.length === 0, report });
     return pending.map(({ name }) => name);
   } finally {
-    await warehouse.close();
+    await host.close();
+  }
+}
+
+/** One server, or a host of a cluster with its two databases. */
+class MigratedHost {
+  /** The database of the tables, with the record of what has run. */
+  readonly local: Warehouse;
+  /** In a cluster: the database of the tables that lead to all shards. */
+  readonly distributed: Warehouse | undefined;
+  readonly databases: readonly string[];
+  readonly #options: WarehouseOptions;
+
+  constructor(options: WarehouseOptions) {
+    const { database, cluster } = options;
+    this.#options = options;
+    this.databases = cluster ? [localDatabase(database), database] : [database];
+    this.local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
+    this.distributed = cluster && createWarehouse(options);
+  }
+
+  /** @param sql of a migration */
+  async run(sql: string): Promise<void> {
+    const { database, cluster } = this.#options;
+    const statements: FormStatement[] = cluster ? inCluster(sql, database, cluster) : [{ database: 'local', sql }];
+    for (const statement of statements) {
+      const warehouse = statement.database === 'local' ? this.local : (this.distributed ?? this.local);
+      await warehouse.run({ name: 'run_migration', query: statement.sql, query_params: {} });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.local.close(), this.distributed?.close()]);
   }
 }
 
@@ -102,7 +157,7 @@ async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
 }
 
 async function runMigrations(
-  warehouse: Warehouse,
+  host: MigratedHost,
   options: WarehouseOptions,
   {
     pending,
@@ -111,11 +166,12 @@ async function runMigrations(
   }: { readonly pending: readonly Migration[]; readonly isNew: boolean; readonly report: Report },
 ): Promise<void> {
   try {
-    await createDatabase(options);
-    await warehouse.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
+    for (const database of host.databases) await createDatabase(options, database);
+    await requireForm(options);
+    await host.local.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
     const newEvents = pending.find(({ name }) => name === NEW_EVENTS_MIGRATION);
-    if (isNew && newEvents) await warehouse.run(createEvents(newEvents.sql));
-    for (const migration of pending) await apply(warehouse, migration, report);
+    if (isNew && newEvents) await host.run(createEvents(newEvents.sql).query);
+    for (const migration of pending) await apply(host, migration, report);
   } catch (cause) {
     if (!isAccessDenied(cause)) throw cause;
     const { user, database } = options;
@@ -125,6 +181,24 @@ async function runMigrations(
       { cause },
     );
   }
+}
+
+/** Statements that change nothing where something else has their tables' names would leave a database of two forms. */
+async function requireForm(options: WarehouseOptions): Promise<void> {
+  const { database, cluster } = options;
+  const warehouse = createWarehouse(options);
+  try {
+    const [table] = await warehouse.read(READ_ENGINE, z.object({ engine: z.string() }));
+    if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
+  } finally {
+    await warehouse.close();
+  }
+  throw new MigrationError(
+    cluster
+      ? `database ${database} has the tables of a single server; give the cluster another database, and copy its rows ` +
+          '(docs/scaling.md), or unset CLICKHOUSE_CLUSTER'
+      : `database ${database} leads to the shards of a cluster; set CLICKHOUSE_CLUSTER to the name of the cluster`,
+  );
 }
 
 /** The migrations still to run, after a check that history and files agree. */
@@ -155,24 +229,20 @@ export async function readDatabaseId(warehouse: Warehouse): Promise<string> {
   return row.id;
 }
 
-async function createDatabase(options: WarehouseOptions): Promise<void> {
+async function createDatabase(options: WarehouseOptions, database: string): Promise<void> {
   const server = createWarehouse({ ...options, database: 'default' });
   try {
-    await server.run({
-      name: 'create_database',
-      query: CREATE_DATABASE,
-      query_params: { database: options.database },
-    });
+    await server.run({ name: 'create_database', query: CREATE_DATABASE, query_params: { database } });
   } finally {
     await server.close();
   }
 }
 
-async function apply(warehouse: Warehouse, migration: Migration, report: Report): Promise<void> {
+async function apply(host: MigratedHost, migration: Migration, report: Report): Promise<void> {
   const { version, name, sql, checksum } = migration;
-  await warehouse.run({ name: 'run_migration', query: sql, query_params: {} });
-  if (name === NEW_EVENTS_MIGRATION) await moveEvents(warehouse, report);
-  await insertRows(warehouse, 'schema_migrations', [{ version, name, checksum }]);
+  await host.run(sql);
+  if (name === NEW_EVENTS_MIGRATION) await moveEvents(host.local, report);
+  await insertRows(host.local, 'schema_migrations', [{ version, name, checksum }]);
 }
 
 export async function readMigrations(directory: string): Promise<Migration[]> {

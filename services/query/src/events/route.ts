@@ -28,6 +28,7 @@ import {
   readPriceBook,
   readRetentionBounds,
   type StoredPayload,
+  shardNumber,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
@@ -42,6 +43,7 @@ interface EventsRouteDependencies {
   readonly admission: Admission;
   readonly authenticate: Authenticate;
   readonly cursors: CursorCodec;
+  readonly shards?: number | undefined;
   readonly unsent: UnsentBytes;
 }
 
@@ -55,6 +57,7 @@ export function eventsRoute({
   admission,
   authenticate,
   cursors,
+  shards = 1,
   unsent,
 }: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
   const books = new PriceBooks();
@@ -77,7 +80,9 @@ export function eventsRoute({
       const question = { ...selection, accountId, after, limit };
       const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
       // Read after them: those that were dropped meanwhile are noticed.
-      const { droppedBefore } = await orStorageUnavailable(readRetentionBounds(warehouse));
+      const { droppedBefore } = await orStorageUnavailable(
+        readRetentionBounds(warehouse, shardNumber(accountId, shards)),
+      );
       if (selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const known = await orStorageUnavailable(books.of(warehouse, events));
       visit.leave();

@@ -1,7 +1,7 @@
 /** GET /v0/accounts/{accountId}/metrics/enums/… */
 import { rawQuery, refuseParameters, requireAdmin } from '@meterline/api';
 import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/catalog';
-import { readResourceTypes } from '@meterline/warehouse';
+import { readResourceTypes, shardNumber } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { whileEventsLast } from './kept-events.js';
@@ -11,6 +11,7 @@ import { type EntryDependencies, enterAccount } from './route.js';
 
 interface ResourceTypesRouteDependencies extends EntryDependencies {
   readonly readCells: ReadCells;
+  readonly shards?: number | undefined;
 }
 
 /** The dimensions that groupBy may name. */
@@ -36,6 +37,7 @@ function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): 
 /** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesEnumRoute({
   readCells,
+  shards = 1,
   ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
@@ -46,7 +48,7 @@ export function resourceTypesEnumRoute({
       const warehouse = await visit.turn();
       const cells = await orStorageUnavailable(readCells(warehouse, accountId, asked.window));
       const values = await orStorageUnavailable(
-        whileEventsLast(warehouse, asked.window, cells, (known) =>
+        whileEventsLast(warehouse, asked.window, cells, shardNumber(accountId, shards), (known) =>
           readResourceTypes(warehouse, { ...asked, accountId }, known),
         ),
       );

@@ -28,21 +28,23 @@ export function withoutEventsBefore(droppedBefore: EpochMs, cells: ReadableCells
 
 /**
  * Asks a question, and once more with what is known then if events that it may have read were dropped meanwhile.
+ * @param shard of the account, as at `readRetentionBounds`
  * @throws ApiError `events_dropped` where a part of an hour is asked of such a month
  */
 export async function whileEventsLast<T>(
   warehouse: Warehouse,
   window: Window,
   cells: KnownCells,
+  shard: number | undefined,
   ask: (cells: KnownCells) => Promise<T>,
 ): Promise<T> {
   requireWholeHours(window, cells.droppedBefore);
   const answer = await ask(cells);
   // What is not sealed is not dropped: this month and the one before it stay open.
   if (partsOfHours(window, cells.hourly).length === 0 && cells.staleHours.length === 0) return answer;
-  const { droppedBefore } = await readRetentionBounds(warehouse);
+  const { droppedBefore } = await readRetentionBounds(warehouse, shard);
   if (droppedBefore <= cells.droppedBefore) return answer;
-  return whileEventsLast(warehouse, window, withoutEventsBefore(droppedBefore, cells), ask);
+  return whileEventsLast(warehouse, window, withoutEventsBefore(droppedBefore, cells), shard, ask);
 }
 
 function requireWholeHours(window: Window, droppedBefore: EpochMs): void {

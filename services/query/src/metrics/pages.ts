@@ -17,7 +17,10 @@ import {
   readStaleHours,
   readStoredMetrics,
   readWatermarks,
+  type SealedUntil,
   type StoredPage,
+  shardIndex,
+  shardNumber,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
@@ -28,6 +31,8 @@ import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
   readonly readCells: ReadCells;
+  /** How many there are; 1 by default. */
+  readonly shards?: number;
   /** The most groups that may be stored of one account's answers in 24 hours. */
   readonly maxStoredGroups: number;
   readonly clock: () => Date;
@@ -79,11 +84,11 @@ export class MetricsPages {
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
   async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<FirstPage> {
-    const { readCells, clock } = this.#options;
+    const { readCells, shards = 1, clock } = this.#options;
     const askedAt = clock().getTime();
     const known = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
     const { answer, cells } = await orStorageUnavailable(
-      whileEventsLast(warehouse, request.window, known, async (cells) => ({
+      whileEventsLast(warehouse, request.window, known, shardNumber(accountId, shards), async (cells) => ({
         answer: await readMetrics(warehouse, { ...request, accountId, cells }),
         cells,
       })),
@@ -141,32 +146,50 @@ const SEALS_KEPT_MS = 1_000;
 export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<KnownCells>;
 
 /** From the events alone, as far as there are any: slower, and what the cells are compared with. */
-export const readNoCells: ReadCells = async (warehouse) =>
-  withoutEventsBefore((await readRetentionBounds(warehouse)).droppedBefore, NO_CELLS);
+export function createEventsReader(shards = 1): ReadCells {
+  return async (warehouse, accountId) => {
+    const { droppedBefore } = await readRetentionBounds(warehouse, shardNumber(accountId, shards));
+    return withoutEventsBefore(droppedBefore, NO_CELLS);
+  };
+}
 
 /**
- * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks, which it
- * keeps for a moment. In which order does not matter.
+ * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks of its
+ * shard, which it keeps for a moment. In which order does not matter.
+ * @param shards how many there are
  */
-export function createCellsReader(warehouse: Warehouse, clock: () => Date): ReadCells {
-  let kept = withoutEventsBefore(0, NO_CELLS);
+export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
+  const seals = Array.from({ length: shards }, (_, index) =>
+    createSealReader(warehouse, clock, shards > 1 ? index + 1 : undefined),
+  );
+  return async (asker, accountId, window) => {
+    const readSealed = seals[shardIndex(accountId, shards)];
+    const [sealed, staleHours] = await Promise.all([readSealed?.(), readStaleHours(asker, accountId, window)]);
+    return sealed
+      ? withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours })
+      : withoutEventsBefore(0, NO_CELLS);
+  };
+}
+
+type KnownSeals = SealedUntil & Pick<KnownCells, 'droppedBefore'>;
+
+/** @param shard undefined: one server */
+function createSealReader(
+  warehouse: Warehouse,
+  clock: () => Date,
+  shard: number | undefined,
+): () => Promise<KnownSeals> {
+  let kept: KnownSeals = { hourly: 0, daily: 0, droppedBefore: 0 };
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
     const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
-      readWatermarks(warehouse),
-      readRetentionBounds(warehouse),
+      readWatermarks(warehouse, shard),
+      readRetentionBounds(warehouse, shard),
     ]);
-    const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours: [] };
-    kept = withoutEventsBefore(droppedBefore, sealed);
+    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, droppedBefore };
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });
-  return async (asker, accountId, window) => {
-    const [sealed, staleHours] = await Promise.all([
-      clock().getTime() < keptUntil ? kept : read(),
-      readStaleHours(asker, accountId, window),
-    ]);
-    return withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours });
-  };
+  return async () => (clock().getTime() < keptUntil ? kept : read());
 }

@@ -1,0 +1,47 @@
+/** An HTTP proxy that sends each request to the next of several servers, and past one that cannot be connected to. */
+import { once } from 'node:events';
+import { Agent, createServer, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+
+const HOST = '127.0.0.1';
+
+/** @param {readonly number[]} ports of the servers, on this machine */
+export async function startBalancer(ports) {
+  const agent = new Agent({ keepAlive: true });
+  let next = 0;
+
+  const send = ({ method, url: path, headers }, response, body, port) =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ host: HOST, port, method, path, headers, agent }, resolve).once('error', reject);
+      // The server ends a statement when who asks for it has gone.
+      response.once('close', () => outgoing.destroy());
+      outgoing.end(body);
+    });
+
+  const pass = async (incoming, response) => {
+    const body = await buffer(incoming);
+    for (let tries = 1; ; tries += 1) {
+      next = (next + 1) % ports.length;
+      try {
+        const answer = await send(incoming, response, body, ports[next]);
+        response.writeHead(answer.statusCode, answer.headers);
+        // An answer that breaks off must not look complete.
+        answer.once('error', () => response.destroy());
+        return answer.pipe(response);
+      } catch (error) {
+        if (error.code !== 'ECONNREFUSED' || tries === ports.length) return response.destroy();
+      }
+    }
+  };
+
+  const server = createServer((incoming, response) => pass(incoming, response).catch(() => response.destroy()));
+  await once(server.listen(0, HOST), 'listening');
+  return {
+    url: `http://${HOST}:${server.address().port}`,
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+      agent.destroy();
+    },
+  };
+}
