@@ -5,30 +5,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { type CallerKind, callersOf } from '../contract/kinds-of-callers.js';
+import { type CallerKind, callersOf, TURNED_AWAY } from '../contract/kinds-of-callers.js';
 import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/token-issuer.js';
 import { type CollectorSite, event, startCollectorSite } from './fixture.js';
 
-const REFUSED = '401 unauthorized';
-const CONFLICTING = '400 conflicting_credentials';
 const DENIED = '403 forbidden';
 const UNSCOPED = '403 insufficient_scope';
 const ACCEPTED = '202';
 
 const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
-  ['nobody', REFUSED],
-  ['an empty Authorization', REFUSED],
-  ['a scheme without a token', REFUSED],
-  ['garbage', REFUSED],
-  ['two words', REFUSED],
-  ['an admin key without a scheme', REFUSED],
-  ['Basic', REFUSED],
-  ['another scheme with an admin key', REFUSED],
-  ['a key in the query’s place: a cookie', REFUSED],
-  ['a key that never was', REFUSED],
-  ['a key with one wrong digit', REFUSED],
-  ['a revoked key', REFUSED],
-  ['an expired key', REFUSED],
+  ...TURNED_AWAY,
   ['an admin key', DENIED],
   ['an admin key in X-Svc-Authorization', DENIED],
   ['an admin key in both headers', DENIED],
@@ -39,10 +25,6 @@ const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ['an admin key of another account', DENIED],
   ['a member key of another account', DENIED],
   ['an admin key of ACME', DENIED],
-  ['two admin keys', CONFLICTING],
-  ['an admin key and a member key', CONFLICTING],
-  ['an admin key and a token', CONFLICTING],
-  ['an admin key and garbage', CONFLICTING],
   ['an admin token', ACCEPTED],
   ['a member token', DENIED],
   ['an admin token of two accounts', ACCEPTED],
@@ -60,17 +42,6 @@ const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ['a member token with the scope apiKey:write', UNSCOPED],
   ['an admin token with the scope apiKey:list', UNSCOPED],
   ['a member token with the scope apiKey:list', UNSCOPED],
-  ['an expired token', REFUSED],
-  ['a token that never expires', REFUSED],
-  ['a token that is not valid yet', REFUSED],
-  ['a token of another issuer', REFUSED],
-  ['a token for another audience', REFUSED],
-  ['a token without a subject', REFUSED],
-  ['a token with broken claims', REFUSED],
-  ['a token with other claims than were signed', REFUSED],
-  ['a forged token', REFUSED],
-  ['a token signed with a shared secret', REFUSED],
-  ['an unsigned token', REFUSED],
 ];
 
 let issuer: TokenIssuer;
@@ -99,6 +70,6 @@ describe('events of an account', () => {
   });
 
   it('are sent by every kind of caller above', () => {
-    expect(OUTCOMES.map(([kind]) => kind)).toEqual(Object.keys(callers));
+    expect(OUTCOMES.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
   });
 });

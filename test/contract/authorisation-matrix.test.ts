@@ -8,7 +8,7 @@ import { createTokenVerifier } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/query';
 import { pino } from 'pino';
 import { DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';
-import { type CallerKind, callersOf } from './kinds-of-callers.js';
+import { type CallerKind, callersOf, TURNED_AWAY } from './kinds-of-callers.js';
 import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from './token-issuer.js';
 
 let api: TestApi;
@@ -102,8 +102,6 @@ const [LIST, CREATE] = [10, 11];
 const all = (outcome: string): Outcomes => [...Array(13).fill(outcome), ...OPEN];
 const of = (text: string): Outcomes => [...text.split(' | '), ...OPEN];
 
-const REFUSED = all('401 unauthorized');
-const CONFLICTING = all('400 conflicting_credentials');
 const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200');
 const MEMBER = of(
   '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
@@ -127,19 +125,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** What each kind of caller gets. */
 const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
-  ['nobody', REFUSED],
-  ['an empty Authorization', REFUSED],
-  ['a scheme without a token', REFUSED],
-  ['garbage', REFUSED],
-  ['two words', REFUSED],
-  ['an admin key without a scheme', REFUSED],
-  ['Basic', REFUSED],
-  ['another scheme with an admin key', REFUSED],
-  ['a key in the query’s place: a cookie', REFUSED],
-  ['a key that never was', REFUSED],
-  ['a key with one wrong digit', REFUSED],
-  ['a revoked key', REFUSED],
-  ['an expired key', REFUSED],
+  ...TURNED_AWAY.map(([kind, outcome]) => [kind, all(outcome)] as const),
   ['an admin key', ADMIN],
   ['an admin key in X-Svc-Authorization', ADMIN],
   ['an admin key in both headers', ADMIN],
@@ -150,10 +136,6 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ['an admin key of another account', FOREIGN_ADMIN],
   ['a member key of another account', STRANGER],
   ['an admin key of ACME', FOREIGN_ADMIN],
-  ['two admin keys', CONFLICTING],
-  ['an admin key and a member key', CONFLICTING],
-  ['an admin key and a token', CONFLICTING],
-  ['an admin key and garbage', CONFLICTING],
   ['an admin token', ADMIN],
   ['a member token', MEMBER],
   ['an admin token of two accounts', ADMIN],
@@ -171,17 +153,6 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ['a member token with the scope apiKey:write', onlyWriting(MEMBER)],
   ['an admin token with the scope apiKey:list', onlyListing(ADMIN)],
   ['a member token with the scope apiKey:list', onlyListing(MEMBER)],
-  ['an expired token', REFUSED],
-  ['a token that never expires', REFUSED],
-  ['a token that is not valid yet', REFUSED],
-  ['a token of another issuer', REFUSED],
-  ['a token for another audience', REFUSED],
-  ['a token without a subject', REFUSED],
-  ['a token with broken claims', REFUSED],
-  ['a token with other claims than were signed', REFUSED],
-  ['a forged token', REFUSED],
-  ['a token signed with a shared secret', REFUSED],
-  ['an unsigned token', REFUSED],
 ];
 
 const CHALLENGE =
@@ -202,7 +173,7 @@ describe('the matrix', () => {
   });
 
   it('has 55 kinds of callers and 16 operations, 880 cells', () => {
-    expect(CALLERS.map(([kind]) => kind)).toEqual(Object.keys(callers));
+    expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
     expect([CALLERS.length, OPERATIONS.length]).toEqual([55, 16]);
     for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
   });

@@ -123,3 +123,42 @@ export function callersOf({ keys, issuer, now, account = 'acme' }: CallerSource)
 }
 
 export type CallerKind = keyof ReturnType<typeof callersOf>;
+
+const NO_CALLER: readonly CallerKind[] = [
+  'nobody',
+  'an empty Authorization',
+  'a scheme without a token',
+  'garbage',
+  'two words',
+  'an admin key without a scheme',
+  'Basic',
+  'another scheme with an admin key',
+  'a key in the query’s place: a cookie',
+  'a key that never was',
+  'a key with one wrong digit',
+  'a revoked key',
+  'an expired key',
+  'an expired token',
+  'a token that never expires',
+  'a token that is not valid yet',
+  'a token of another issuer',
+  'a token for another audience',
+  'a token without a subject',
+  'a token with broken claims',
+  'a token with other claims than were signed',
+  'a forged token',
+  'a token signed with a shared secret',
+  'an unsigned token',
+];
+const TWO_CALLERS: readonly CallerKind[] = [
+  'two admin keys',
+  'an admin key and a member key',
+  'an admin key and a token',
+  'an admin key and garbage',
+];
+
+/** Those that every operation which needs credentials turns away, in every service, with the status and the code of the answer. */
+export const TURNED_AWAY: readonly (readonly [kind: CallerKind, outcome: string])[] = [
+  ...NO_CALLER.map((kind) => [kind, '401 unauthorized'] as const),
+  ...TWO_CALLERS.map((kind) => [kind, '400 conflicting_credentials'] as const),
+];

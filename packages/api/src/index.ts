@@ -67,6 +67,7 @@ export { noteInLog, requestIdOf, requestMetrics, requestSpans, type Watcher } fr
 export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
 export { pageRoute, pageSettingsRoute } from './http/web-page.js';
 export { type OperationSketch, openApiDocument } from './openapi/document.js';
+export { healthOperation } from './openapi/health.js';
 export type {
   Example,
   Examples,

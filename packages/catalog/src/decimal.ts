@@ -26,11 +26,10 @@ export function parseDecimalText(text: string): DecimalDigits | undefined {
 
 /** The decimal that JavaScript prints for a finite number ≥ 0, exponents written out: 1e-7 is 0.0000001. */
 export function decimalOfNumber(value: number): DecimalDigits {
-  const [mantissa = '', exponentText] = String(value).split('e');
+  const [mantissa = '', exponent = '0'] = String(value).split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
-  const exponent = Number(exponentText ?? 0);
   const digits = integer + fraction;
-  const point = integer.length + exponent;
+  const point = integer.length + Number(exponent);
   const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '';
   const rest = point > 0 ? digits.slice(point) : '0'.repeat(-point) + digits;
   return { integer: stripLeadingZeros(whole), fraction: stripTrailingZeros(rest) };

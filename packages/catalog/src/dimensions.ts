@@ -15,19 +15,22 @@ export interface DimensionDefinition {
   readonly unit: Unit;
 }
 
+const measured = <R extends ResourceType, U extends Unit>(resourceType: R, unit: U) =>
+  ({ resourceType, unit }) as const;
+
 export const DIMENSIONS = {
-  sandbox_compute_runtime_gbs: { resourceType: 'sandbox', unit: 'gbs' },
-  sandbox_image_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
-  sandbox_snapshot_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
-  agent_compute_runtime_gbs: { resourceType: 'agent', unit: 'gbs' },
-  agent_image_storage_gbs: { resourceType: 'agent', unit: 'gbs' },
-  agent_async_requests_count: { resourceType: 'agent', unit: 'count' },
-  job_compute_runtime_gbs: { resourceType: 'job', unit: 'gbs' },
-  job_image_storage_gbs: { resourceType: 'job', unit: 'gbs' },
-  mcp_server_compute_runtime_gbs: { resourceType: 'mcp_server', unit: 'gbs' },
-  mcp_server_image_storage_gbs: { resourceType: 'mcp_server', unit: 'gbs' },
-  volume_storage_gbs: { resourceType: 'volume', unit: 'gbs' },
-  custom_domain_active_time_hours: { resourceType: 'custom_domain', unit: 'hours' },
+  sandbox_compute_runtime_gbs: measured('sandbox', 'gbs'),
+  sandbox_image_storage_gbs: measured('sandbox', 'gbs'),
+  sandbox_snapshot_storage_gbs: measured('sandbox', 'gbs'),
+  agent_compute_runtime_gbs: measured('agent', 'gbs'),
+  agent_image_storage_gbs: measured('agent', 'gbs'),
+  agent_async_requests_count: measured('agent', 'count'),
+  job_compute_runtime_gbs: measured('job', 'gbs'),
+  job_image_storage_gbs: measured('job', 'gbs'),
+  mcp_server_compute_runtime_gbs: measured('mcp_server', 'gbs'),
+  mcp_server_image_storage_gbs: measured('mcp_server', 'gbs'),
+  volume_storage_gbs: measured('volume', 'gbs'),
+  custom_domain_active_time_hours: measured('custom_domain', 'hours'),
 } as const satisfies Record<string, DimensionDefinition>;
 
 export type BillingDimension = keyof typeof DIMENSIONS;

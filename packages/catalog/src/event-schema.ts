@@ -65,6 +65,7 @@ export const TIMESTAMP_RULE =
   'must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
 const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
 const isNameValue = (value: unknown) => typeof value === 'string' && isName(value);
+const name = (reason: RejectionReason): FieldRule => ({ holds: isNameValue, rule: NAME_RULE, reason });
 
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
   eventId: {
@@ -72,14 +73,14 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
     rule: 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab',
     reason: 'invalid_event_id',
   },
-  accountId: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_account_id' },
-  workspace: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_workspace' },
+  accountId: name('invalid_account_id'),
+  workspace: name('invalid_workspace'),
   resourceType: {
     holds: (value) => typeof value === 'string' && isResourceType(value),
     rule: `must be one of ${RESOURCE_TYPES.join(', ')}`,
     reason: 'invalid_resource_type',
   },
-  resourceName: { holds: isNameValue, rule: NAME_RULE, reason: 'invalid_resource_name' },
+  resourceName: name('invalid_resource_name'),
   resourceUuid: {
     holds: (value) => value === undefined || value === null || value === '' || isNameValue(value),
     rule: NAME_RULE,

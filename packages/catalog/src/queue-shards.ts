@@ -3,9 +3,6 @@
  * them. The first has the name that one alone would have, so producers that know nothing of the others go on.
  */
 
-/** The most queues; workers look for so many. */
-export const MAX_QUEUE_SHARDS = 64;
-
 const HASH_TAG = /^([^{]*\{[^}]+)\}/;
 
 /**

@@ -5,6 +5,8 @@ export const QUEUE_NAME = 'usage-events';
 /** BullMQ's own default. */
 export const QUEUE_PREFIX = 'bull';
 export const MAX_EVENTS_PER_JOB = 5_000;
+/** The most queues in place of one (queue-shards.ts); workers look for so many. */
+export const MAX_QUEUE_SHARDS = 64;
 
 /** Whether this is an address of the queue's Redis, well written or not: see redis-address.ts. */
 export function isRedisUrl(text: string): boolean {

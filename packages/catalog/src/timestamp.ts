@@ -6,7 +6,7 @@ export type EpochMs = number;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 /** Exclusive: the first instant after the year 2100. The command line takes times from 1970 up to it. */
-export const END_OF_TIME: EpochMs = Date.UTC(2101, 0);
+export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01: a window may begin there. RFC 3339 has a year before it, which calendars do not. */
 export const START_OF_CALENDAR: EpochMs = -62_135_596_800_000;
 const MS_PER_400_YEARS = 146_097 * MS_PER_DAY;
@@ -38,18 +38,21 @@ export function parseTimestamp(text: string): EpochMs | undefined {
   const minute = digits(text, 14, 2);
   const second = digits(text, 17, 2);
   // Not one of these comparisons holds for NaN.
-  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(month, year))) return undefined;
+  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return undefined;
   if (!(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
   const kept = Math.min(fractionDigits, 3);
-  const millisecond = kept === 0 ? 0 : digits(text, POINT_AT + 1, kept) * 10 ** (3 - kept);
+  const millisecond = digits(text, POINT_AT + 1, kept) * 10 ** (3 - kept);
   // Date.UTC moves the years 0–99 to 1900–1999; the calendar repeats itself every 400 years.
-  return Date.UTC(year + 400, month - 1, day, hour, minute, second, millisecond) - MS_PER_400_YEARS;
+  const instant = Date.UTC(year + 400, month - 1, day, hour, minute, second, millisecond);
+  // A day that the month does not have lies in the next one.
+  if (day > 28 && instant >= Date.UTC(year + 400, month)) return undefined;
+  return instant - MS_PER_400_YEARS;
 }
 
 /** Whether the text ends with an offset of zero that begins there. */
 function isUtc(text: string, at: number): boolean {
-  if (text.length === at + 1) return text[at] === 'Z' || text[at] === 'z';
-  return text.length === at + 6 && text.endsWith('+00:00');
+  const offset = text.slice(at);
+  return offset === 'Z' || offset === 'z' || offset === '+00:00';
 }
 
 /** The number in `count` digits of the text, starting at `from`; NaN when one of them is no digit. */
@@ -68,11 +71,6 @@ function digitsFrom(text: string, from: number): number {
   let end = from;
   while (end - from <= MOST_FRACTION_DIGITS && digits(text, end, 1) >= 0) end += 1;
   return end - from;
-}
-
-function daysIn(month: number, year: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
 /** `2025-10-01T00:00:00Z`; a fraction only if it is not zero, and then without trailing zeros. */

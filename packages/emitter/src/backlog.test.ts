@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Backlog, type Batch } from './backlog.js';
+import { type Backlog, type Batch, openBacklog } from './backlog.js';
 import type { Problem } from './problem.js';
 import { Spool } from './spool.js';
 
 const MIB = 1024 * 1024;
-const ALL = { events: 5_000, bytes: 16 * MIB };
+const ALL = { batchEvents: 5_000, batchBytes: 16 * MIB };
 
 let directory: string;
 let problems: Problem[];
@@ -31,7 +31,7 @@ async function openSpool({ maxBytes = 100 * MIB } = {}): Promise<Spool> {
 /** A start after `kill -9`: the lock is gone, and nothing was closed in order. */
 async function afterKill(spool: Spool, memoryBytes = 64 * MIB): Promise<Backlog> {
   await spool.close();
-  return new Backlog(memoryBytes, await openSpool());
+  return openBacklog(memoryBytes, await openSpool());
 }
 
 /** JSON, of so many bytes. */
@@ -55,19 +55,19 @@ const files = async () => (await readdir(directory)).filter((name) => !name.ends
 
 describe('in memory', () => {
   it('gives events in the order of adding, in batches of so many events or bytes', async () => {
-    const backlog = new Backlog(MIB, undefined);
+    const backlog = openBacklog(MIB, undefined);
     add(backlog, 7);
-    expect((await backlog.take({ events: 3, bytes: MIB }))?.texts).toEqual(numbers(3));
-    expect((await backlog.take({ events: 5_000, bytes: 40 }))?.texts).toEqual([text(3), text(4)]);
-    expect((await backlog.take({ events: 5_000, bytes: 1 }))?.texts).toEqual([text(5)]);
+    expect((await backlog.take({ batchEvents: 3, batchBytes: MIB }))?.texts).toEqual(numbers(3));
+    expect((await backlog.take({ batchEvents: 5_000, batchBytes: 40 }))?.texts).toEqual([text(3), text(4)]);
+    expect((await backlog.take({ batchEvents: 5_000, batchBytes: 1 }))?.texts).toEqual([text(5)]);
     expect((await backlog.take(ALL))?.first).toBe(6);
     expect(await backlog.take(ALL)).toBeUndefined();
   });
 
   it('is full at its bytes, until events are sent', async () => {
-    const backlog = new Backlog(100, undefined);
+    const backlog = openBacklog(100, undefined);
     expect(add(backlog, 6)).toEqual([...Array(5).fill('memory'), 'full']);
-    const batch = await backlog.take({ events: 2, bytes: MIB });
+    const batch = await backlog.take({ batchEvents: 2, batchBytes: MIB });
     expect(add(backlog, 1)).toEqual(['full']);
     if (batch) backlog.settle(batch);
     expect(add(backlog, 3)).toEqual(['memory', 'memory', 'full']);
@@ -75,14 +75,14 @@ describe('in memory', () => {
   });
 
   it('counts bytes, not characters', () => {
-    expect(new Backlog(5, undefined).add('"é€"')).toBe('full');
-    expect(new Backlog(7, undefined).add('"é€"')).toBe('memory');
+    expect(openBacklog(5, undefined).add('"é€"')).toBe('full');
+    expect(openBacklog(7, undefined).add('"é€"')).toBe('memory');
   });
 });
 
 describe('with a spool', () => {
   it('has every event in the file when it is added, and an empty file when all are sent', async () => {
-    const backlog = new Backlog(64 * MIB, await openSpool());
+    const backlog = openBacklog(64 * MIB, await openSpool());
     expect(add(backlog, 2)).toEqual(['spool', 'spool']);
     expect(await files()).toEqual(['000000000001.jsonl']);
     expect(await readFile(join(directory, '000000000001.jsonl'), 'utf8')).toBe(`${text(0)}\n${text(1)}\n`);
@@ -97,9 +97,9 @@ describe('with a spool', () => {
 
   it('gives everything again after a kill, what was taken and not sent too', async () => {
     const spool = await openSpool();
-    const backlog = new Backlog(64 * MIB, spool);
+    const backlog = openBacklog(64 * MIB, spool);
     add(backlog, 10);
-    await backlog.take({ events: 4, bytes: MIB });
+    await backlog.take({ batchEvents: 4, batchBytes: MIB });
     const later = await afterKill(spool);
     expect(later.unsent).toBe(10);
     expect(add(later, 1, 20, 10)).toEqual(['spool']);
@@ -112,7 +112,7 @@ describe('with a spool', () => {
 
   it('sends again no more than the files that are not sent as a whole', async () => {
     const spool = await openSpool();
-    const backlog = new Backlog(64 * MIB, spool);
+    const backlog = openBacklog(64 * MIB, spool);
     add(backlog, 30, MIB / 10);
     expect(await files()).toHaveLength(3);
     const [first, second] = await takeAll(backlog);
@@ -124,7 +124,7 @@ describe('with a spool', () => {
 
   it('a torn last line was never recorded', async () => {
     const spool = await openSpool();
-    add(new Backlog(64 * MIB, spool), 2);
+    add(openBacklog(64 * MIB, spool), 2);
     appendFileSync(join(directory, '000000000001.jsonl'), '{"eventId":"01a2');
     const later = await afterKill(spool);
     expect(later.unsent).toBe(2);
@@ -135,13 +135,13 @@ describe('with a spool', () => {
 
   it('a file with nothing but a torn line is removed', async () => {
     await writeFile(join(directory, '000000000001.jsonl'), '{"eventId":"01a2');
-    expect(new Backlog(MIB, await openSpool()).unsent).toBe(0);
+    expect(openBacklog(MIB, await openSpool()).unsent).toBe(0);
     expect(await files()).toEqual([]);
   });
 
   it('sends what it can read of a damaged file, and keeps the file', async () => {
     await writeFile(join(directory, '000000000001.jsonl'), `${text(0)}\n\0\0\0\n${text(1)}\n`);
-    const backlog = new Backlog(64 * MIB, await openSpool());
+    const backlog = openBacklog(64 * MIB, await openSpool());
     const batches = await takeAll(backlog);
     expect(textsOf(batches)).toEqual(numbers(2));
     for (const batch of batches) backlog.settle(batch);
@@ -154,7 +154,7 @@ describe('with a spool', () => {
 
   it('goes on in the file alone when memory is full, and reads it when its turn comes', async () => {
     const spool = await openSpool();
-    const backlog = new Backlog(2.5 * MIB, spool);
+    const backlog = openBacklog(2.5 * MIB, spool);
     const count = 80;
     expect(new Set(add(backlog, count, MIB / 10))).toEqual(new Set(['spool']));
     expect(backlog.waitingBytes).toBeLessThan(2.5 * MIB);
@@ -166,7 +166,7 @@ describe('with a spool', () => {
   });
 
   it('an event that comes while the newest file is read is not lost', async () => {
-    const backlog = new Backlog(1, await openSpool());
+    const backlog = openBacklog(1, await openSpool());
     add(backlog, 3);
     const taking = backlog.take(ALL);
     expect(add(backlog, 1, 20, 3)).toEqual(['spool']);
@@ -177,7 +177,7 @@ describe('with a spool', () => {
 
   it('is bounded: when it is full events are in memory alone, and when that is full they are not taken', async () => {
     const spool = await openSpool({ maxBytes: 63 });
-    const backlog = new Backlog(2 * MIB, spool);
+    const backlog = openBacklog(2 * MIB, spool);
     expect(add(backlog, 5)).toEqual(['spool', 'spool', 'spool', 'memory', 'memory']);
     expect(backlog.add(text(0, 2 * MIB))).toBe('full');
     expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('is full, with 63 bytes') }]);
@@ -189,7 +189,7 @@ describe('with a spool', () => {
     const spool = await openSpool();
     // A folder in place of the file fails for every user.
     await mkdir(join(directory, '000000000001.jsonl'));
-    const backlog = new Backlog(MIB, spool);
+    const backlog = openBacklog(MIB, spool);
     expect(add(backlog, 3)).toEqual(['memory', 'memory', 'memory']);
     expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('cannot be written') }]);
     expect(textsOf(await takeAll(backlog))).toEqual(numbers(3));

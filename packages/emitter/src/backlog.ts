@@ -32,183 +32,182 @@ export interface Batch {
   readonly segment: Segment;
 }
 
+/** Of a batch. A single event may have more bytes. */
 export interface BatchLimits {
-  readonly events: number;
-  readonly bytes: number;
+  readonly batchEvents: number;
+  readonly batchBytes: number;
 }
 
-export class Backlog {
-  readonly #memoryBytes: number;
-  readonly #spool: Spool | undefined;
-  /** Those that are not taken as a whole, oldest first, and the tail. */
-  readonly #segments: Segment[] = [];
-  /** The one that is appended to. */
-  #tail: Segment | undefined;
-  #usedBytes = 0;
-  #waitingBytes = 0;
-  #added = 0;
-  #taken = 0;
-  #sent = 0;
-
-  constructor(memoryBytes: number, spool: Spool | undefined) {
-    this.#memoryBytes = memoryBytes;
-    this.#spool = spool;
-    for (const { file, events } of spool?.recovered ?? []) {
-      this.#added += events;
-      if (events > 0) this.#segments.push({ ...emptySegment(file, undefined), size: events });
-      else file.remove();
-    }
-  }
-
+export interface Backlog {
   /** How many events were added so far; the number of the next one. */
-  get added(): number {
-    return this.#added;
-  }
-
+  readonly added: number;
   /** The number of the first event that is not taken. */
-  get taken(): number {
-    return this.#taken;
-  }
-
-  get unsent(): number {
-    return this.#added - this.#sent;
-  }
-
+  readonly taken: number;
+  readonly unsent: number;
   /** Of the events in memory that are not taken. */
-  get waitingBytes(): number {
-    return this.#waitingBytes;
-  }
-
+  readonly waitingBytes: number;
   /** @returns where the event is kept now; `full`: it has found no room */
-  add(text: string): 'memory' | 'spool' | 'full' {
-    const bytes = Buffer.byteLength(text);
-    const segment = this.#spooled(text, bytes) ?? this.#remembered(bytes);
-    if (segment === undefined) return 'full';
-    segment.size += 1;
-    segment.bytes += bytes;
-    this.#added += 1;
-    if (segment.texts) this.#remember(segment.texts, text, bytes);
-    return segment.file ? 'spool' : 'memory';
-  }
-
+  add(text: string): 'memory' | 'spool' | 'full';
   /** The next events; undefined when there are none, or a file cannot be read, which is reported. One call at a time. */
-  async take(limits: BatchLimits): Promise<Batch | undefined> {
-    for (;;) {
-      const [head] = this.#segments;
-      if (head === undefined) return undefined;
-      if (head.taken < head.size) {
-        const texts = head.texts ?? (await this.#load(head));
-        if (texts.length > 0) return this.#cut(head, texts, limits);
-      } else {
-        if (head === this.#tail) return undefined;
-        this.#segments.shift();
-      }
-    }
-  }
-
+  take(limits: BatchLimits): Promise<Batch | undefined>;
   /** The events of the batch are sent. */
-  settle({ segment, texts, bytes }: Batch): void {
-    this.#usedBytes -= bytes;
-    this.#sent += texts.length;
-    segment.sent += texts.length;
-    if (segment.sent < segment.size) return;
-    if (segment === this.#tail) this.#clear(segment);
-    else this.#finish(segment);
-  }
-
+  settle(batch: Batch): void;
   /** Nothing more is added. Files whose events are all sent are removed, the others stay for the next start. */
-  close(): void {
-    this.#seal();
+  close(): void;
+}
+
+/** Begins with what the spool has of earlier processes. */
+export function openBacklog(memoryBytes: number, spool: Spool | undefined): Backlog {
+  /** Those that are not taken as a whole, oldest first, and the tail. */
+  const segments: Segment[] = [];
+  /** The one that is appended to. */
+  let tail: Segment | undefined;
+  let usedBytes = 0;
+  let waitingBytes = 0;
+  let added = 0;
+  let taken = 0;
+  let sent = 0;
+  for (const { file, events } of spool?.recovered ?? []) {
+    added += events;
+    if (events > 0) segments.push({ ...emptySegment(file, undefined), size: events });
+    else file.remove();
   }
 
   /** The segment to whose file the event is written; undefined when it cannot be. */
-  #spooled(text: string, bytes: number): Segment | undefined {
-    if (!this.#spool?.takes(bytes + 1)) return undefined;
-    if (!this.#tail?.file || this.#tail.bytes + bytes > SEGMENT_BYTES) {
-      const file = this.#spool.create();
+  function spooled(text: string, bytes: number): Segment | undefined {
+    if (!spool?.takes(bytes + 1)) return undefined;
+    if (!tail?.file || tail.bytes + bytes > SEGMENT_BYTES) {
+      const file = spool.create();
       if (file === undefined) return undefined;
-      const fits = this.#usedBytes + SEGMENT_BYTES <= this.#memoryBytes;
-      this.#begin(emptySegment(file, fits ? [] : undefined));
+      const fits = usedBytes + SEGMENT_BYTES <= memoryBytes;
+      begin(emptySegment(file, fits ? [] : undefined));
     }
-    if (this.#tail?.file?.append(text, bytes)) return this.#tail;
-    this.#seal();
+    if (tail?.file?.append(text, bytes)) return tail;
+    seal();
     return undefined;
   }
 
   /** The segment that keeps the event in memory alone; undefined when there is no room. */
-  #remembered(bytes: number): Segment | undefined {
-    if (this.#usedBytes + bytes > this.#memoryBytes) return undefined;
-    const fits = this.#tail && !this.#tail.file && this.#tail.bytes + bytes <= SEGMENT_BYTES;
-    return fits ? this.#tail : this.#begin(emptySegment(undefined, []));
+  function remembered(bytes: number): Segment | undefined {
+    if (usedBytes + bytes > memoryBytes) return undefined;
+    const fits = tail && !tail.file && tail.bytes + bytes <= SEGMENT_BYTES;
+    return fits ? tail : begin(emptySegment(undefined, []));
   }
 
-  #remember(texts: string[], text: string, bytes: number): void {
+  function remember(texts: string[], text: string, bytes: number): void {
     texts.push(text);
-    this.#usedBytes += bytes;
-    this.#waitingBytes += bytes;
+    usedBytes += bytes;
+    waitingBytes += bytes;
   }
 
-  #begin(segment: Segment): Segment {
-    this.#seal();
-    this.#tail = segment;
-    this.#segments.push(segment);
+  function begin(segment: Segment): Segment {
+    seal();
+    tail = segment;
+    segments.push(segment);
     return segment;
   }
 
-  #seal(): void {
-    const tail = this.#tail;
-    this.#tail = undefined;
-    if (tail === undefined) return;
-    if (tail.file) this.#spool?.seal(tail.file);
-    if (tail.sent === tail.size) this.#finish(tail);
+  function seal(): void {
+    const sealed = tail;
+    tail = undefined;
+    if (sealed === undefined) return;
+    if (sealed.file) spool?.seal(sealed.file);
+    if (sealed.sent === sealed.size) finish(sealed);
   }
 
   /** All that is in it is sent, and more will be appended. */
-  #clear(segment: Segment): void {
+  function clear(segment: Segment): void {
     segment.file?.empty();
     Object.assign(segment, emptySegment(segment.file, segment.texts && []));
   }
 
-  #finish(segment: Segment): void {
-    const at = this.#segments.indexOf(segment);
-    if (at !== -1) this.#segments.splice(at, 1);
+  function finish(segment: Segment): void {
+    const at = segments.indexOf(segment);
+    if (at !== -1) segments.splice(at, 1);
     if (segment.isDamaged) void segment.file?.setAside();
     else segment.file?.remove();
   }
 
-  #cut(segment: Segment, all: string[], limits: BatchLimits): Batch {
-    const first = segment.taken;
-    let end = first;
+  function cut(segment: Segment, all: string[], limits: BatchLimits): Batch {
+    const from = segment.taken;
+    let end = from;
     let bytes = 0;
-    for (let text = all[end]; text !== undefined && end - first < limits.events; text = all[end]) {
+    for (let text = all[end]; text !== undefined && end - from < limits.batchEvents; text = all[end]) {
       const more = Buffer.byteLength(text);
-      if (end > first && bytes + more > limits.bytes) break;
+      if (end > from && bytes + more > limits.batchBytes) break;
       bytes += more;
       end += 1;
     }
-    const batch = { texts: all.slice(first, end), bytes, first: this.#taken, segment };
-    all.fill('', first, end);
+    const batch = { texts: all.slice(from, end), bytes, first: taken, segment };
+    all.fill('', from, end);
     segment.taken = end;
-    this.#taken += end - first;
-    this.#waitingBytes -= bytes;
+    taken += end - from;
+    waitingBytes -= bytes;
     return batch;
   }
 
   /** Reads the events of a segment that is in the spool alone. A file of which some cannot be read is left aside. */
-  async #load(segment: Segment): Promise<string[]> {
-    if (segment === this.#tail) this.#seal();
-    const lines = (await this.#spool?.load(segment.file, segment.size)) ?? [];
+  async function load(segment: Segment): Promise<string[]> {
+    if (segment === tail) seal();
+    const lines = (await spool?.load(segment.file, segment.size)) ?? [];
     const texts: string[] = [];
     segment.texts = texts;
-    for (const line of lines) this.#remember(texts, line, Buffer.byteLength(line));
+    for (const line of lines) remember(texts, line, Buffer.byteLength(line));
     const unreadable = segment.size - texts.length;
     segment.isDamaged = unreadable > 0;
-    this.#taken += unreadable;
-    this.#sent += unreadable;
+    taken += unreadable;
+    sent += unreadable;
     segment.size = texts.length;
-    if (texts.length === 0) this.#finish(segment);
+    if (texts.length === 0) finish(segment);
     return texts;
   }
+
+  return {
+    get added() {
+      return added;
+    },
+    get taken() {
+      return taken;
+    },
+    get unsent() {
+      return added - sent;
+    },
+    get waitingBytes() {
+      return waitingBytes;
+    },
+    add: (text) => {
+      const bytes = Buffer.byteLength(text);
+      const segment = spooled(text, bytes) ?? remembered(bytes);
+      if (segment === undefined) return 'full';
+      segment.size += 1;
+      segment.bytes += bytes;
+      added += 1;
+      if (segment.texts) remember(segment.texts, text, bytes);
+      return segment.file ? 'spool' : 'memory';
+    },
+    take: async (limits) => {
+      for (;;) {
+        const [head] = segments;
+        if (head === undefined) return undefined;
+        if (head.taken < head.size) {
+          const texts = head.texts ?? (await load(head));
+          if (texts.length > 0) return cut(head, texts, limits);
+        } else {
+          if (head === tail) return undefined;
+          segments.shift();
+        }
+      }
+    },
+    settle: ({ segment, texts, bytes }) => {
+      usedBytes -= bytes;
+      sent += texts.length;
+      segment.sent += texts.length;
+      if (segment.sent < segment.size) return;
+      if (segment === tail) clear(segment);
+      else finish(segment);
+    },
+    close: seal,
+  };
 }
 
 function emptySegment(file: SpoolFile | undefined, texts: string[] | undefined): Segment {

@@ -18,7 +18,3 @@ export interface Counters {
 
 /** The same while they are counted. */
 export type Tally = { -readonly [name in keyof Omit<Counters, 'unsent'>]: number };
-
-export function emptyTally(): Tally {
-  return { recorded: 0, sent: 0, retried: 0, refused: 0, dropped: 0, spooled: 0 };
-}

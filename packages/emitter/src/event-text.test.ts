@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isName, parseUsageEvent } from '@meterline/catalog/events';
 import fc from 'fast-check';
-import { type EventToRecord, eventText, uuidV7 } from './event-text.js';
+import { checkEvent, type EventToRecord, jsonOf, uuidV7 } from './event-text.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12, 0, 0, 7);
 const USAGE: EventToRecord = {
@@ -14,6 +14,13 @@ const USAGE: EventToRecord = {
 };
 
 const COMPUTE: EventToRecord = { ...USAGE, billingDimension: 'agent_compute_runtime_gbs' };
+
+function eventText(event: EventToRecord, now: number) {
+  const checked = checkEvent(event, now);
+  if (!checked.ok) return checked;
+  const { sent } = checked.value;
+  return { ok: true, value: { eventId: sent.eventId, text: jsonOf(sent) } } as const;
+}
 
 describe('uuidV7', () => {
   it('begins with the time, then the version, then 74 random bits', () => {

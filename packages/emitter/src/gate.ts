@@ -12,52 +12,49 @@ export interface Parcel extends Batch {
   isTried: boolean;
 }
 
-export class Gate {
+export interface Gate {
   /** Whether somebody was told why it is closed. */
-  isReported = false;
-  readonly #longestMs: number;
-  readonly #release: (parcels: readonly Parcel[]) => void;
-  readonly #waiting: Parcel[] = [];
-  #pauseMs = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  /** @param release is given what was held when it opens */
-  constructor(longestMs: number, release: (parcels: readonly Parcel[]) => void) {
-    this.#longestMs = longestMs;
-    this.#release = release;
-  }
-
-  get isClosed(): boolean {
-    return this.#timer !== undefined;
-  }
-
-  /** @returns for how long, in milliseconds; 0 if it is closed already */
-  close(atLeastMs: number): number {
-    if (this.#timer) return 0;
-    this.#pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * this.#pauseMs), this.#longestMs);
-    // So that not all producers come back at the same moment.
-    const jitter = 1 + Math.random() / 4;
-    const ms = Math.max(atLeastMs, this.#pauseMs) * jitter;
-    this.#timer = setTimeout(() => this.#open(), ms);
-    return ms;
-  }
-
-  hold(parcel: Parcel): void {
-    this.#waiting.push(parcel);
-  }
-
+  isReported: boolean;
+  isClosed(): boolean;
+  /**
+   * Keeps events until it opens, and closes it if it is open.
+   * @param atLeastMs that it is closed then
+   * @returns for how long it was closed now, in milliseconds; 0 if it was closed already
+   */
+  hold(parcel: Parcel, atLeastMs?: number): number;
   /** Events were taken. One that is closed stays so for its time: it may have been asked for. */
-  reset(): void {
-    this.#pauseMs = 0;
-    this.isReported = false;
+  reset(): void;
+  stop(): void;
+}
+
+/** @param release is given what was held when it opens */
+export function newGate(longestMs: number, release: (parcels: readonly Parcel[]) => void): Gate {
+  const held: Parcel[] = [];
+  let pauseMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function open(): void {
+    timer = undefined;
+    release(held.splice(0));
   }
 
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #open(): void {
-    this.#timer = undefined;
-    this.#release(this.#waiting.splice(0));
-  }
+  return {
+    isReported: false,
+    isClosed: () => timer !== undefined,
+    hold: (parcel, atLeastMs = 0) => {
+      held.push(parcel);
+      if (timer) return 0;
+      pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * pauseMs), longestMs);
+      // So that not all producers come back at the same moment.
+      const jitter = 1 + Math.random() / 4;
+      const ms = Math.max(atLeastMs, pauseMs) * jitter;
+      timer = setTimeout(open, ms);
+      return ms;
+    },
+    reset() {
+      pauseMs = 0;
+      this.isReported = false;
+    },
+    stop: () => clearTimeout(timer),
+  };
 }

@@ -2,9 +2,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { parseJson } from '@meterline/catalog/events';
-import { EmitterError } from './options.js';
-import { wordsOf } from './problem.js';
-import { type ApiKey, NotTaken, type Refusal, type Transport } from './transport.js';
+import { EmitterError, NotTaken, wordsOf } from './errors.js';
+import type { ApiKey, Refusal, Transport } from './transport.js';
 
 /** Of an attempt, from the connection to the end of the answer. */
 const ANSWER_WITHIN_MS = 10_000;
@@ -53,8 +52,8 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
   async function post(account: string, json: string) {
     const isLarge = json.length >= COMPRESSED_FROM_BYTES;
     const attempt = new AbortController();
-    const late = new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
-    const timer = setTimeout(() => attempt.abort(late), ANSWER_WITHIN_MS);
+    const late = () => attempt.abort(new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`));
+    const timer = setTimeout(late, ANSWER_WITHIN_MS);
     attempts.add(attempt);
     try {
       const response = await fetch(`${base}/v0/accounts/${encodeURIComponent(account)}/events`, {
@@ -69,7 +68,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
         redirect: 'manual',
         signal: attempt.signal,
       });
-      return { status: response.status, headers: response.headers, text: await response.text() };
+      return { response, text: await response.text() };
     } catch (error) {
       // "fetch failed" says less than its cause.
       throw Object(error).cause ?? error;
@@ -90,7 +89,8 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
         const message = `no HTTP address has the account "${account}"; send its events to the queue`;
         return texts.map((_, index) => ({ index, reason: 'invalid_account_id', message }));
       }
-      const { status, headers, text } = await post(account, `[${texts.join()}]`);
+      const { response, text } = await post(account, `[${texts.join()}]`);
+      const { status, headers } = response;
       const refusals = status === 202 || status === 400 ? refusalsIn(text, texts) : undefined;
       const early = refusals?.find(({ index, reason }) => reason === EARLY && isSoon(texts[index]));
       if (refusals && !early) return refusals;

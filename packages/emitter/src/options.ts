@@ -1,5 +1,6 @@
 /** What an emitter can be told, with defaults and limits. */
-import { MAX_EVENTS_PER_JOB, MAX_QUEUE_SHARDS, QUEUE_PREFIX } from '@meterline/catalog/events';
+import { MAX_EVENTS_PER_JOB, MAX_QUEUE_SHARDS } from '@meterline/catalog/events';
+import { EmitterError } from './errors.js';
 import type { Report } from './problem.js';
 import type { ApiKey } from './transport.js';
 
@@ -47,38 +48,32 @@ export interface SpoolOptions {
   readonly fsyncMs?: number;
 }
 
-/** An emitter cannot be opened; the message says what to do. */
-export class EmitterError extends Error {
-  override readonly name = 'EmitterError';
-  readonly code: 'invalid_option' | 'missing_package' | 'spool_in_use' | 'spool_unusable';
-
-  constructor(code: EmitterError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
 const MIB = 1024 * 1024;
 const LONGEST_MS = 2 ** 31 - 1;
 
 export type CheckedOptions = ReturnType<typeof checkOptions>;
 
+/** Whole numbers from 1 on: what they are when they are left out, and the highest. */
+const NUMBERS = {
+  queueShards: [1, MAX_QUEUE_SHARDS],
+  memoryBytes: [64 * MIB, Number.MAX_SAFE_INTEGER],
+  batchEvents: [500, MAX_EVENTS_PER_JOB],
+  batchBytes: [MIB, 4 * MIB],
+  batchMs: [200, LONGEST_MS],
+  inFlight: [4, 64],
+  timerMs: [60_000, LONGEST_MS],
+  sumMs: [10_000, LONGEST_MS],
+} as const satisfies { readonly [name in keyof EmitterOptions]?: readonly [number, number] };
+
 /** @throws EmitterError `invalid_option` */
 export function checkOptions(options: EmitterOptions) {
-  const { url, apiKey, queuePrefix = QUEUE_PREFIX, spool, onProblem } = options;
+  const { spool } = options;
+  const numbers = Object.entries(NUMBERS).map(([name, [unset, max]]) => {
+    return [name, whole(name, options[name as keyof typeof NUMBERS] ?? unset, max)];
+  });
   return {
-    url,
-    apiKey,
-    queuePrefix,
-    queueShards: whole('queueShards', options.queueShards ?? 1, MAX_QUEUE_SHARDS),
-    onProblem,
-    memoryBytes: whole('memoryBytes', options.memoryBytes ?? 64 * MIB),
-    batchEvents: whole('batchEvents', options.batchEvents ?? 500, MAX_EVENTS_PER_JOB),
-    batchBytes: whole('batchBytes', options.batchBytes ?? MIB, 4 * MIB),
-    batchMs: whole('batchMs', options.batchMs ?? 200, LONGEST_MS),
-    inFlight: whole('inFlight', options.inFlight ?? 4, 64),
-    timerMs: whole('timerMs', options.timerMs ?? 60_000, LONGEST_MS),
-    sumMs: whole('sumMs', options.sumMs ?? 10_000, LONGEST_MS),
+    ...options,
+    ...(Object.fromEntries(numbers) as Record<keyof typeof NUMBERS, number>),
     spool: spool && {
       directory: spool.directory,
       maxBytes: whole('spool.maxBytes', spool.maxBytes ?? 1024 * MIB),

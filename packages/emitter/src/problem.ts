@@ -16,8 +16,7 @@ export type Report = (problem: Problem) => void;
 const WARNING_TYPE = 'MeterlineWarning';
 
 /** Calls the listener and survives its errors. Without one, warnings say it, each reason for a refusal once. */
-export function reporter(listener: Report | undefined): Report {
-  if (listener === undefined) return warner();
+export function reporter(listener: Report = warner()): Report {
   return (problem) => {
     try {
       listener(problem);
@@ -38,8 +37,6 @@ function warner(): Report {
   };
 }
 
-/** The words of an error. Connecting to a name with several addresses fails with one error for each and no message of its own. */
-export function wordsOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+export function refusal(reason: string, message: string, event: unknown): Problem {
+  return { code: 'refused', reason, message: `a usage event is refused (${reason}): ${message}`, event };
 }

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import {
   parseRedisUrl,
   QUEUE_NAME,
+  QUEUE_PREFIX,
   queuePrefixOf,
   redisClientOptions,
   redisUrlFault,
@@ -15,7 +16,7 @@ import {
 } from '@meterline/catalog/events';
 import type { Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
-import { EmitterError } from './options.js';
+import { EmitterError } from './errors.js';
 import type { Refusal, Transport } from './transport.js';
 
 const CONNECT_WITHIN_MS = 5_000;
@@ -30,13 +31,16 @@ type QueueClass = typeof Queue;
 type Client = Redis | Cluster;
 
 export interface QueueOptions {
-  readonly prefix: string;
+  readonly prefix?: string | undefined;
   /** How many queues are filled in turn. */
   readonly shards: number;
 }
 
 /** @throws EmitterError `invalid_option`, `missing_package`; not because Redis is away */
-export async function openQueueTransport(url: string, { prefix, shards }: QueueOptions): Promise<Transport> {
+export async function openQueueTransport(
+  url: string,
+  { prefix = QUEUE_PREFIX, shards }: QueueOptions,
+): Promise<Transport> {
   const fault = redisUrlFault(url);
   if (fault !== undefined) throw new EmitterError('invalid_option', `url ${fault}`);
   const [bullmq, ioredis] = await Promise.all([import('bullmq'), import('ioredis')]).catch((error) => {

@@ -7,11 +7,13 @@
  */
 import type { Backlog, Batch } from './backlog.js';
 import type { Tally } from './counters.js';
-import { Gate, type Parcel } from './gate.js';
-import { type Report, wordsOf } from './problem.js';
-import { Signal } from './signal.js';
-import { NotTaken, type Refusal, type Transport } from './transport.js';
+import { NotTaken, wordsOf } from './errors.js';
+import { type Gate, newGate, type Parcel } from './gate.js';
+import { type Report, refusal } from './problem.js';
+import { newSignal } from './signal.js';
+import type { Refusal, Transport } from './transport.js';
 
+const FLUSH_WITHIN_MS = 10_000;
 /** While nobody answers, and while the events of an account are not taken. */
 const LONGEST_AWAY_MS = 2_000;
 const LONGEST_HELD_MS = 60_000;
@@ -27,209 +29,186 @@ export interface SenderLimits {
   readonly memoryBytes: number;
 }
 
-export class Sender {
-  readonly #backlog: Backlog;
-  readonly #transport: Transport;
-  readonly #limits: SenderLimits;
-  readonly #tally: Tally;
-  readonly #report: Report;
-  /** Those that are taken and not settled, oldest first. */
-  readonly #parcels = new Set<Parcel>();
-  /** Those of them that can be sent at once. */
-  readonly #ready: Parcel[] = [];
-  /** Closed while nobody answers. */
-  readonly #door = new Gate(LONGEST_AWAY_MS, (parcels) => this.#resume(parcels));
-  /** Of the lanes whose events are not taken. */
-  readonly #lanes = new Map<string, Gate>();
-  readonly #flushes = new Set<{ readonly target: number; readonly end: (isSent: boolean) => void }>();
-  readonly #news = new Signal();
-  readonly #settled = new Signal();
-  #sending = 0;
-  /** Of all parcels. */
-  #bytes = 0;
-  /** Events with a lower number are to be sent now, in batches of any size. */
-  #due: number;
-  #timer: NodeJS.Timeout | undefined;
-  #isWoken = false;
-  #isStopped = false;
-
-  constructor(backlog: Backlog, transport: Transport, limits: SenderLimits, tally: Tally, report: Report) {
-    this.#backlog = backlog;
-    this.#transport = transport;
-    this.#limits = limits;
-    this.#tally = tally;
-    this.#report = report;
-    // What was found in the spool.
-    this.#due = backlog.added;
-    void this.#run();
-  }
-
+export interface Sender {
   /** An event was added. Nothing is sent before the caller is done: `record` has no time for it. */
-  added(): void {
-    this.#timer ??= setTimeout(() => this.#sendAll(), this.#limits.batchMs);
-    if (this.#isWoken || !this.#fillsBatch) return;
-    this.#isWoken = true;
-    setImmediate(() => {
-      this.#isWoken = false;
-      this.#news.notify();
-    });
-  }
-
-  /** Sends what there is now. @returns whether all of it was sent within the time */
-  flush(timeoutMs: number): Promise<boolean> {
-    const target = this.#backlog.added;
-    this.#sendAll();
-    return new Promise((resolve) => {
-      const end = (isSent: boolean) => {
-        clearTimeout(timer);
-        this.#flushes.delete(flush);
-        resolve(isSent);
-      };
-      const flush = { target, end };
-      const timer = setTimeout(() => end(false), timeoutMs);
-      this.#flushes.add(flush);
-      this.#endFlushes();
-    });
-  }
-
-  /** Resolves when events were sent, and at the stop. */
-  settled(): Promise<void> {
-    return this.#settled.wait();
-  }
-
+  added(): void;
+  /** Sends what there is now. @param timeoutMs without it 10 s @returns whether all of it was sent within the time */
+  flush(timeoutMs?: number): Promise<boolean>;
+  /** Resolves when there may be more room than now, and at the stop. */
+  changed(): Promise<void>;
   /** Breaks off what is being sent. */
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#isStopped = true;
-    for (const gate of [this.#door, ...this.#lanes.values()]) gate.stop();
-    this.#transport.close();
-    this.#news.notify();
-    this.#settled.notify();
-    for (const { end } of this.#flushes) end(false);
+  stop(): void;
+}
+
+/** Begins with what was found in the spool. */
+export function startSender(
+  backlog: Backlog,
+  transport: Transport,
+  limits: SenderLimits,
+  tally: Tally,
+  report: Report,
+): Sender {
+  /** Those that are taken and not settled, oldest first. */
+  const parcels = new Set<Parcel>();
+  /** Those of them that can be sent at once. */
+  const ready: Parcel[] = [];
+  /** Closed while nobody answers. */
+  const door = newGate(LONGEST_AWAY_MS, resume);
+  /** Of the lanes whose events are not taken. */
+  const lanes = new Map<string, Gate>();
+  const news = newSignal();
+  let sending = 0;
+  /** Of all parcels. */
+  let bytes = 0;
+  /** Events with a lower number are to be sent now, in batches of any size. */
+  let due = backlog.added;
+  let timer: NodeJS.Timeout | undefined;
+  let waking: NodeJS.Immediate | undefined;
+  let isStopped = false;
+
+  function fillsBatch(): boolean {
+    return backlog.added - backlog.taken >= limits.batchEvents || backlog.waitingBytes >= limits.batchBytes;
   }
 
-  get #fillsBatch(): boolean {
-    const { added, taken, waitingBytes } = this.#backlog;
-    return added - taken >= this.#limits.batchEvents || waitingBytes >= this.#limits.batchBytes;
+  function mayTake(): boolean {
+    return bytes < limits.memoryBytes && (backlog.taken < due || fillsBatch());
   }
 
-  #sendAll(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#due = this.#backlog.added;
-    this.#news.notify();
+  function sendAll(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    due = backlog.added;
+    news.notify();
   }
 
-  async #run(): Promise<void> {
-    while (!this.#isStopped) {
+  async function run(): Promise<void> {
+    while (!isStopped) {
       // Asked for before looking, so that nothing is missed that happens meanwhile.
-      const news = this.#news.wait();
-      while (!this.#isStopped && !this.#door.isClosed && this.#sending < this.#limits.inFlight) {
-        const parcel = this.#ready.shift();
-        if (parcel) this.#dispatch(parcel);
-        else if (!this.#mayTake || !(await this.#take())) break;
+      const change = news.wait();
+      while (!isStopped && !door.isClosed() && sending < limits.inFlight) {
+        const parcel = ready.shift();
+        const gate = parcel && lanes.get(parcel.lane);
+        if (parcel && gate?.isClosed()) gate.hold(parcel);
+        else if (parcel) void deliver(parcel);
+        else if (!mayTake() || !(await take())) break;
       }
-      await news;
+      await change;
     }
-  }
-
-  get #mayTake(): boolean {
-    if (this.#bytes >= this.#limits.memoryBytes) return false;
-    return this.#backlog.taken < this.#due || this.#fillsBatch;
   }
 
   /** Takes the next batch. @returns false when there is none */
-  async #take(): Promise<boolean> {
-    const limits = { events: this.#limits.batchEvents, bytes: this.#limits.batchBytes };
-    const batch = await this.#backlog.take(limits);
-    for (const parcel of batch ? this.#divide(batch) : []) {
-      this.#parcels.add(parcel);
-      this.#bytes += parcel.bytes;
-      this.#ready.push(parcel);
+  async function take(): Promise<boolean> {
+    const batch = await backlog.take(limits);
+    for (const parcel of batch ? divide(batch) : []) {
+      parcels.add(parcel);
+      bytes += parcel.bytes;
+      ready.push(parcel);
     }
-    // Unreadable events count as sent.
-    this.#endFlushes();
+    // A flush looks again: unreadable events count as sent.
+    news.notify();
     return batch !== undefined;
   }
 
-  #divide(batch: Batch): Iterable<Parcel> {
-    const lanes = new Map<string, Parcel & { texts: string[]; bytes: number }>();
+  function divide(batch: Batch): Iterable<Parcel> {
+    const parts = new Map<string, Parcel & { texts: string[]; bytes: number }>();
     for (const text of batch.texts) {
-      const lane = this.#transport.laneOf(text);
-      const parcel = lanes.get(lane) ?? { ...batch, lane, texts: [], bytes: 0, isTried: false };
-      parcel.texts.push(text);
-      parcel.bytes += Buffer.byteLength(text);
-      lanes.set(lane, parcel);
+      const lane = transport.laneOf(text);
+      const part = parts.get(lane) ?? { ...batch, lane, texts: [], bytes: 0, isTried: false };
+      part.texts.push(text);
+      part.bytes += Buffer.byteLength(text);
+      parts.set(lane, part);
     }
-    return lanes.values();
+    return parts.values();
   }
 
-  #dispatch(parcel: Parcel): void {
-    const gate = this.#lanes.get(parcel.lane);
-    if (gate?.isClosed) gate.hold(parcel);
-    else void this.#deliver(parcel);
-  }
-
-  async #deliver(parcel: Parcel): Promise<void> {
-    this.#sending += 1;
-    if (parcel.isTried) this.#tally.retried += parcel.texts.length;
+  async function deliver(parcel: Parcel): Promise<void> {
+    sending += 1;
+    if (parcel.isTried) tally.retried += parcel.texts.length;
     parcel.isTried = true;
     try {
-      const refusals = await this.#transport.send(parcel.texts, parcel.lane);
+      const refusals = await transport.send(parcel.texts, parcel.lane);
       // After the stop another process may have the spool.
-      if (!this.#isStopped) this.#settle(parcel, refusals);
+      if (!isStopped) settle(parcel, refusals);
     } catch (error) {
-      if (!this.#isStopped) this.#failed(parcel, error);
+      if (!isStopped) keepBack(parcel, error);
     }
-    this.#sending -= 1;
-    this.#news.notify();
+    sending -= 1;
+    news.notify();
   }
 
-  #failed(parcel: Parcel, error: unknown): void {
-    const isAnswer = error instanceof NotTaken;
-    const isHeld = isAnswer && !error.isAway;
-    const gate = isHeld ? this.#gateOf(parcel.lane) : this.#door;
-    gate.hold(parcel);
-    const pauseMs = gate.close(isAnswer ? error.pauseMs : 0);
+  function keepBack(parcel: Parcel, cause: unknown): void {
+    const isAnswer = cause instanceof NotTaken;
+    const isHeld = isAnswer && !cause.isAway;
+    const gate = isHeld ? gateOf(parcel.lane) : door;
+    const pauseMs = gate.hold(parcel, isAnswer ? cause.pauseMs : 0);
     if (gate.isReported || (isHeld && pauseMs < TROUBLE_FROM_MS)) return;
     gate.isReported = true;
-    const events = isHeld ? `usage events of the account ${parcel.lane}` : 'usage events';
-    const message = `${events} cannot be sent, and wait: ${wordsOf(error)}`;
-    this.#report({ code: isHeld ? 'held' : 'unreachable', message, cause: error });
+    const whose = isHeld ? ` of the account ${parcel.lane}` : '';
+    const message = `usage events${whose} cannot be sent, and wait: ${wordsOf(cause)}`;
+    report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  #gateOf(lane: string): Gate {
-    const gate = this.#lanes.get(lane) ?? new Gate(LONGEST_HELD_MS, (parcels) => this.#resume(parcels));
-    this.#lanes.set(lane, gate);
+  function gateOf(lane: string): Gate {
+    const gate = lanes.get(lane) ?? newGate(LONGEST_HELD_MS, resume);
+    lanes.set(lane, gate);
     return gate;
   }
 
-  #resume(parcels: readonly Parcel[]): void {
-    for (const parcel of parcels) this.#ready.push(parcel);
-    this.#news.notify();
+  function resume(released: readonly Parcel[]): void {
+    for (const parcel of released) ready.push(parcel);
+    news.notify();
   }
 
-  #settle(parcel: Parcel, refusals: readonly Refusal[]): void {
-    const gate = this.#lanes.get(parcel.lane);
-    for (const passed of [this.#door, gate]) passed?.reset();
-    if (!gate?.isClosed) this.#lanes.delete(parcel.lane);
-    this.#tally.sent += parcel.texts.length - refusals.length;
-    this.#tally.refused += refusals.length;
+  function settle(parcel: Parcel, refusals: readonly Refusal[]): void {
+    const gate = lanes.get(parcel.lane);
+    door.reset();
+    gate?.reset();
+    if (!gate?.isClosed()) lanes.delete(parcel.lane);
+    tally.sent += parcel.texts.length - refusals.length;
+    tally.refused += refusals.length;
     for (const { index, reason, message } of refusals) {
-      const event = JSON.parse(parcel.texts[index] ?? 'null');
-      this.#report({ code: 'refused', reason, message: `a usage event is refused (${reason}): ${message}`, event });
+      report(refusal(reason, message, JSON.parse(parcel.texts[index] ?? 'null')));
     }
-    this.#parcels.delete(parcel);
-    this.#bytes -= parcel.bytes;
-    this.#backlog.settle(parcel);
-    this.#endFlushes();
-    this.#settled.notify();
+    parcels.delete(parcel);
+    bytes -= parcel.bytes;
+    backlog.settle(parcel);
   }
 
-  #endFlushes(): void {
-    if (this.#flushes.size === 0) return;
-    const [oldest] = this.#parcels;
-    const oldestUnsent = oldest?.first ?? this.#backlog.taken;
-    for (const { target, end } of this.#flushes) if (oldestUnsent >= target) end(true);
+  /** The number of an event before which all are sent. */
+  function sentUpTo(): number {
+    const [oldest] = parcels;
+    return oldest?.first ?? backlog.taken;
   }
+
+  void run();
+  return {
+    added: () => {
+      timer ??= setTimeout(sendAll, limits.batchMs);
+      if (waking || !fillsBatch()) return;
+      waking = setImmediate(() => {
+        waking = undefined;
+        news.notify();
+      });
+    },
+    flush: async (timeoutMs = FLUSH_WITHIN_MS) => {
+      const target = backlog.added;
+      let isLate = false;
+      const late = setTimeout(() => {
+        isLate = true;
+        news.notify();
+      }, timeoutMs);
+      sendAll();
+      while (sentUpTo() < target && !isLate && !isStopped) await news.wait();
+      clearTimeout(late);
+      return sentUpTo() >= target;
+    },
+    changed: news.wait,
+    stop: () => {
+      clearTimeout(timer);
+      isStopped = true;
+      for (const gate of [door, ...lanes.values()]) gate.stop();
+      transport.close();
+      news.notify();
+    },
+  };
 }

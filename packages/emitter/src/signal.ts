@@ -1,21 +1,25 @@
 /** Wakes those that wait for something to change. It holds no value: they look again. */
-export class Signal {
-  #wake: () => void = () => undefined;
-  #next: Promise<void> = this.#again();
-
+export interface Signal {
   /** Resolves at the next {@link notify}. */
-  wait(): Promise<void> {
-    return this.#next;
-  }
+  wait(): Promise<void>;
+  notify(): void;
+}
 
-  notify(): void {
-    this.#wake();
-    this.#next = this.#again();
-  }
+export function newSignal(): Signal {
+  let wake: () => void;
+  let next = again();
 
-  #again(): Promise<void> {
+  function again(): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = resolve;
+      wake = resolve;
     });
   }
+
+  return {
+    wait: () => next,
+    notify: () => {
+      wake();
+      next = again();
+    },
+  };
 }

@@ -10,8 +10,7 @@ import { once } from 'node:events';
 import { readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { EmitterError } from './options.js';
-import { wordsOf } from './problem.js';
+import { EmitterError, wordsOf } from './errors.js';
 
 const SUFFIX = '.lock';
 /** Of a socket, where it is least. Node does not refuse a longer one, but cuts it off. */

@@ -10,8 +10,8 @@
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@meterline/catalog/events';
-import { EmitterError } from './options.js';
-import { type Report, wordsOf } from './problem.js';
+import { EmitterError, wordsOf } from './errors.js';
+import type { Report } from './problem.js';
 import { type FileWatcher, SpoolFile } from './spool-file.js';
 import { lockSpool, type SpoolLock } from './spool-lock.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { EventToRecord } from './event-text.js';
-import { checkUsage, Sums, type UsageToSum } from './sums.js';
+import { checkUsage, openSums, type UsageToSum } from './sums.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
 const REQUEST: UsageToSum = {
@@ -13,10 +13,10 @@ const REQUEST: UsageToSum = {
 };
 
 /** Sums whose window the test ends, and what they have reported. */
-function openSums() {
+function sumsOfTest() {
   const events: EventToRecord[] = [];
   const room = { is: true };
-  const sums = new Sums(3_600_000, (event) => {
+  const sums = openSums(3_600_000, (event) => {
     if (room.is) events.push(event);
     return room.is;
   });
@@ -29,7 +29,7 @@ function openSums() {
 }
 
 it('equal usage is one event, with the id and the time of the first', () => {
-  const { sums, add, events } = openSums();
+  const { sums, add, events } = sumsOfTest();
   for (let n = 0; n < 1_000; n += 1) add({ usage: n % 2 }, NOON + n);
   sums.reportAll();
   sums.reportAll();
@@ -44,7 +44,7 @@ it('equal usage is one event, with the id and the time of the first', () => {
 });
 
 it('differs by every name, by dimension and by UTC hour', () => {
-  const { sums, add, events } = openSums();
+  const { sums, add, events } = sumsOfTest();
   add({});
   add({ accountId: 'other' });
   add({ workspace: 'staging' });
@@ -63,14 +63,14 @@ it('differs by every name, by dimension and by UTC hour', () => {
 });
 
 it('decimals add up exactly', () => {
-  const { sums, add, events } = openSums();
+  const { sums, add, events } = sumsOfTest();
   for (const usage of [0.1, 0.2, '0.000000001']) add({ billingDimension: 'agent_compute_runtime_gbs', usage });
   sums.reportAll();
   expect(events[0]).toMatchObject({ usage: '0.300000001' });
 });
 
 it('a sum that would be too large for an event is two', () => {
-  const { sums, add, events } = openSums();
+  const { sums, add, events } = sumsOfTest();
   for (const usage of ['999999999999999', '1', '1']) add({ usage });
   sums.reportAll();
   expect(events.map(({ usage }) => usage)).toEqual(['999999999999999', '2']);
@@ -78,7 +78,7 @@ it('a sum that would be too large for an event is two', () => {
 });
 
 it('sums that find no room stay, and are never more than 10,000', () => {
-  const { sums, add, events, room } = openSums();
+  const { sums, add, events, room } = sumsOfTest();
   room.is = false;
   const isTaken = Array.from({ length: 10_001 }, (_, n) => add({ resourceName: `agent-${n}` }));
   expect(isTaken.indexOf(false)).toBe(10_000);

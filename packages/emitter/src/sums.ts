@@ -13,7 +13,6 @@ import {
   type UsageEventInput,
 } from '@meterline/catalog/events';
 import { type CheckedEvent, checkEvent, type EventToRecord } from './event-text.js';
-import type { Offer } from './timers.js';
 
 /** Usage that is summed. It has no id and no time of its own. */
 export type UsageToSum = Omit<EventToRecord, (typeof ONE_EVENTS)[number]>;
@@ -32,47 +31,55 @@ const SEPARATOR = '\0';
 export function checkUsage(input: UsageToSum, now: EpochMs): Checked<CheckedEvent> {
   const field = ONE_EVENTS.find((name) => Object.hasOwn(input, name));
   if (field !== undefined) {
-    return rejected('unknown_field', `${field} is not for usage that is summed; record it as an event of its own`);
+    return rejected('unknown_field', `${field} is for an event of its own; record it`);
   }
   return checkEvent(input, now);
 }
 
-export class Sums {
-  readonly #windowMs: number;
-  readonly #offer: Offer;
-  readonly #sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
-  #window: NodeJS.Timeout | undefined;
+/** @returns false when there is no room for the event; it is offered again, with what has been added by then */
+export type Offer = (event: EventToRecord) => boolean;
 
-  constructor(windowMs: number, offer: Offer) {
-    this.#windowMs = windowMs;
-    this.#offer = offer;
-  }
-
+export interface Sums {
   /** @returns false when there is no room for another sum */
-  add({ sent, read }: CheckedEvent): boolean {
-    const key = keyOf(read);
-    const sum = this.#sums.get(key);
-    if (sum && sum.total + read.usage < LARGEST_USAGE) {
-      sum.total += read.usage;
-      return true;
-    }
-    if (sum || this.#sums.size >= MOST_SUMS) this.reportAll();
-    if (this.#sums.has(key) || this.#sums.size >= MOST_SUMS) return false;
-    this.#sums.set(key, { event: sent, total: read.usage });
-    this.#window ??= setTimeout(() => this.reportAll(), this.#windowMs).unref();
-    return true;
+  add(usage: CheckedEvent): boolean;
+  /** Those that find no room stay for the next window. */
+  reportAll(): void;
+}
+
+export function openSums(windowMs: number, offer: Offer): Sums {
+  const sums = new Map<string, { readonly event: UsageEventInput; total: bigint }>();
+  let window: NodeJS.Timeout | undefined;
+
+  function openWindow(): void {
+    window ??= setTimeout(reportAll, windowMs).unref();
   }
 
-  /** Those that find no room stay for the next window. */
-  reportAll(): void {
-    clearTimeout(this.#window);
-    this.#window = undefined;
-    for (const [key, { event, total }] of this.#sums) {
-      if (!this.#offer({ ...event, usage: formatScaled(total, USAGE_SCALE) })) break;
-      this.#sums.delete(key);
+  function reportAll(): void {
+    clearTimeout(window);
+    window = undefined;
+    for (const [key, { event, total }] of sums) {
+      if (!offer({ ...event, usage: formatScaled(total, USAGE_SCALE) })) break;
+      sums.delete(key);
     }
-    if (this.#sums.size > 0) this.#window = setTimeout(() => this.reportAll(), this.#windowMs).unref();
+    if (sums.size > 0) openWindow();
   }
+
+  return {
+    add: ({ sent, read }) => {
+      const key = keyOf(read);
+      const sum = sums.get(key);
+      if (sum && sum.total + read.usage < LARGEST_USAGE) {
+        sum.total += read.usage;
+        return true;
+      }
+      if (sum || sums.size >= MOST_SUMS) reportAll();
+      if (sums.has(key) || sums.size >= MOST_SUMS) return false;
+      sums.set(key, { event: sent, total: read.usage });
+      openWindow();
+      return true;
+    },
+    reportAll,
+  };
 }
 
 function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {

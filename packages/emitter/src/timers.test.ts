@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EventToRecord } from './event-text.js';
-import { checkWorkload, hourSlices, UsageTimers, type Workload } from './timers.js';
+import { checkWorkload, hourSlices, openTimers, type Workload } from './timers.js';
 
 const HOUR = 3_600_000;
 const NOON = Date.UTC(2026, 9, 1, 12);
@@ -15,26 +15,26 @@ const SANDBOX: Workload = {
 
 describe('a span of time', () => {
   it('within an hour is one slice', () => {
-    expect(hourSlices(NOON + 1, NOON + 2)).toEqual([{ from: NOON + 1, ms: 1 }]);
+    expect([...hourSlices(NOON + 1, NOON + 2)]).toEqual([{ from: NOON + 1, ms: 1 }]);
   });
 
   it('is split at each full hour, which begins the next one', () => {
-    expect(hourSlices(NOON - 5, NOON + 2 * HOUR + 7)).toEqual([
+    expect([...hourSlices(NOON - 5, NOON + 2 * HOUR + 7)]).toEqual([
       { from: NOON - 5, ms: 5 },
       { from: NOON, ms: HOUR },
       { from: NOON + HOUR, ms: HOUR },
       { from: NOON + 2 * HOUR, ms: 7 },
     ]);
-    expect(hourSlices(NOON - HOUR, NOON)).toEqual([{ from: NOON - HOUR, ms: HOUR }]);
+    expect([...hourSlices(NOON - HOUR, NOON)]).toEqual([{ from: NOON - HOUR, ms: HOUR }]);
   });
 
-  it('of nothing has none', () => expect(hourSlices(NOON, NOON)).toEqual([]));
+  it('of nothing has none', () => expect([...hourSlices(NOON, NOON)]).toEqual([]));
 });
 
 /** Timers whose clock the test sets, and what they have reported. */
-function timersAt(start: number) {
+function timersAt(instant: number) {
   const events: EventToRecord[] = [];
-  const time = { now: start, elapsed: 0, hasRoom: true };
+  const time = { now: instant, elapsed: 0, hasRoom: true };
   const pass = (ms: number) => {
     time.now += ms;
     time.elapsed += ms;
@@ -43,15 +43,20 @@ function timersAt(start: number) {
     if (time.hasRoom) events.push(event);
     return time.hasRoom;
   };
-  const timers = new UsageTimers(HOUR, { now: () => time.now, elapsed: () => time.elapsed }, offer);
+  const timers = openTimers(HOUR, { now: () => time.now, elapsed: () => time.elapsed }, offer);
   const reported = () => events.splice(0).map(({ timestamp, usage }) => [timestamp, usage]);
-  return { timers, time, pass, reported };
+  const start = (workload: Workload) => {
+    const checked = checkWorkload(workload, time.now);
+    if (!checked.ok) throw new Error(checked.message);
+    return timers.start(checked.value);
+  };
+  return { timers, start, time, pass, reported };
 }
 
 describe('a running timer', () => {
   it('reports GB-seconds since its last report, and the rest when it stops', () => {
-    const { timers, pass, reported } = timersAt(NOON);
-    const timer = timers.start({ ...SANDBOX, gb: '0.5' });
+    const { timers, start, pass, reported } = timersAt(NOON);
+    const timer = start({ ...SANDBOX, gb: '0.5' });
     pass(60_000);
     timers.reportAll();
     pass(1_500);
@@ -66,8 +71,8 @@ describe('a running timer', () => {
   });
 
   it('splits at UTC hours', () => {
-    const { timers, pass, reported } = timersAt(NOON - 1_000);
-    const timer = timers.start(SANDBOX);
+    const { start, pass, reported } = timersAt(NOON - 1_000);
+    const timer = start(SANDBOX);
     pass(4_000);
     timer.stop();
     expect(reported()).toEqual([
@@ -77,8 +82,8 @@ describe('a running timer', () => {
   });
 
   it('adds up exactly, however often it reports', () => {
-    const { timers, pass, reported } = timersAt(NOON);
-    const timer = timers.start({ ...SANDBOX, gb: '0.333333333' });
+    const { timers, start, pass, reported } = timersAt(NOON);
+    const timer = start({ ...SANDBOX, gb: '0.333333333' });
     for (let second = 0; second < 1_000; second += 1) {
       pass(1);
       timers.reportAll();
@@ -90,8 +95,8 @@ describe('a running timer', () => {
   });
 
   it('measures what has passed, even if the wall clock is set', () => {
-    const { timers, time, pass, reported } = timersAt(NOON);
-    const timer = timers.start(SANDBOX);
+    const { timers, start, time, pass, reported } = timersAt(NOON);
+    const timer = start(SANDBOX);
     pass(10_000);
     timers.reportAll();
     time.now -= 60_000;
@@ -104,8 +109,8 @@ describe('a running timer', () => {
   });
 
   it('keeps what finds no room for the next report, even when it has stopped', () => {
-    const { timers, time, pass, reported } = timersAt(NOON);
-    const timer = timers.start(SANDBOX);
+    const { timers, start, time, pass, reported } = timersAt(NOON);
+    const timer = start(SANDBOX);
     time.hasRoom = false;
     pass(10_000);
     timers.reportAll();

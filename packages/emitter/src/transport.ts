@@ -24,19 +24,5 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Events are not taken now, and are kept. */
-export class NotTaken extends Error {
-  /** They are not sent again before so many milliseconds. */
-  readonly pauseMs: number;
-  /** Whether no events are taken at the moment, of no lane. */
-  readonly isAway: boolean;
-
-  constructor(message: string, pauseMs: number, isAway = false) {
-    super(message);
-    this.pauseMs = pauseMs;
-    this.isAway = isAway;
-  }
-}
-
 /** A key, or what gives that of an account; it is asked before every attempt, so that keys can be renewed. */
 export type ApiKey = string | ((accountId: string) => string | Promise<string>);

@@ -1,5 +1,11 @@
 /** Every operation of the collector. */
-import { type Examples, type OperationSketch, resourceMetadataOperation, responseReference } from '@meterline/api';
+import {
+  type Examples,
+  healthOperation,
+  type OperationSketch,
+  resourceMetadataOperation,
+  responseReference,
+} from '@meterline/api';
 import { MEDIA_TYPES } from '../events/formats.js';
 import { EVENTS_PARAMETERS } from '../events/route.js';
 import { errorReference } from './responses.js';
@@ -79,17 +85,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
     },
   },
   resourceMetadataOperation({ ...PUBLIC_ERRORS, '404': errorReference('NotFound') }),
-  {
-    path: '/healthz',
-    method: 'get',
-    operationId: 'getHealth',
-    tag: 'Health',
-    summary: 'Does the process run?',
-    description: 'Asks no other server.',
-    success: { description: 'It does.', schema: reference('Health') },
-    examples: { up: { summary: 'The process runs', parameters: {}, answer: { status: 'ok' } } },
-    errors: PUBLIC_ERRORS,
-  },
+  healthOperation(PUBLIC_ERRORS),
   {
     path: '/readyz',
     method: 'get',

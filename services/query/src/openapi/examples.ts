@@ -188,10 +188,6 @@ export const REVOCATION_EXAMPLES: Examples = {
   },
 };
 
-export const HEALTH_EXAMPLES: Examples = {
-  up: { summary: 'The process runs', parameters: {}, answer: { status: 'ok' } },
-};
-
 export const READINESS_EXAMPLES: Examples = {
   ready: { summary: 'ClickHouse and Redis answer', parameters: {}, answer: { status: 'ready' } },
 };

@@ -1,5 +1,5 @@
 /** Every operation of the API. The contract tests compare this list with the routes. */
-import { type OperationSketch, resourceMetadataOperation } from '@meterline/api';
+import { healthOperation, type OperationSketch, resourceMetadataOperation } from '@meterline/api';
 import {
   ACCOUNT_LIST_PARAMETERS,
   API_KEY_LIST_PARAMETERS,
@@ -14,7 +14,6 @@ import {
   BILLING_DIMENSIONS_EXAMPLES,
   EVENTS_EXAMPLES,
   GROUP_BY_EXAMPLES,
-  HEALTH_EXAMPLES,
   KEY_CREATION_EXAMPLES,
   KEY_LIST_EXAMPLES,
   METRICS_EXAMPLES,
@@ -188,17 +187,7 @@ export const OPERATIONS: readonly OperationSketch[] = [
     errors: { ...API_ERRORS, '404': errorReference('NotFound') },
   },
   resourceMetadataOperation({ ...PUBLIC_ERRORS, '404': errorReference('NotFound') }),
-  {
-    path: '/healthz',
-    method: 'get',
-    operationId: 'getHealth',
-    tag: 'Health',
-    summary: 'Does the process run?',
-    description: 'Asks no other server.',
-    success: { description: 'It does.', schema: reference('Health') },
-    examples: HEALTH_EXAMPLES,
-    errors: PUBLIC_ERRORS,
-  },
+  healthOperation(PUBLIC_ERRORS),
   {
     path: '/readyz',
     method: 'get',
