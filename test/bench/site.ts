@@ -115,7 +115,10 @@ export class Site {
     }
   }
 
-  /** Runs a query service during the work, without limits for its callers unless the environment sets them. */
+  /**
+   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers and keeps no answers:
+   * what is timed is computing them.
+   */
   async withQuery<T>(
     database: string,
     work: (query: HttpProcess) => Promise<T>,
@@ -126,6 +129,7 @@ export class Site {
       ...this.#servers(),
       CLICKHOUSE_DATABASE: database,
       CURSOR_SECRET,
+      ANSWER_CACHE_BYTES: '0',
       ...environment,
     });
     try {
