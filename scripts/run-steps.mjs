@@ -45,6 +45,7 @@ export const LONG_FILES = [
   'test/observability/tracing.test.ts',
   'test/packages/emitter.test.ts',
   'test/packages/published.test.ts',
+  'test/retention/interleavings.test.ts',
   'test/trace/full-trace.test.ts',
 ];
 

@@ -95,21 +95,21 @@ const OF_ACCOUNTS = ['usage_events', ...CELLS];
 /** What clickhouse/users.xml says, in other words. Everything else must be refused. */
 const RIGHTS: Readonly<Record<'ingest' | 'query' | 'operator' | 'migrate', Rights>> = {
   ingest: {
-    read: ['schema_migrations', 'price_books', 'rollup_seals', ...OF_ACCOUNTS],
+    read: ['schema_migrations', 'price_books', 'rollup_seals', 'retention_bounds', ...OF_ACCOUNTS],
     insert: ['price_books', 'rollup_seals', 'rejected_events', 'rejected_payloads', ...OF_ACCOUNTS],
     delete: [],
   },
   query: {
-    read: ['schema_migrations', 'price_books', 'rollup_seals', 'stored_answers', ...OF_ACCOUNTS],
+    read: ['schema_migrations', 'price_books', 'rollup_seals', 'retention_bounds', 'stored_answers', ...OF_ACCOUNTS],
     insert: ['stored_answers'],
     delete: [],
   },
   operator: {
     read: [
       ...['schema_migrations', 'price_books', 'rollup_seals', 'stored_answers', 'metrics_results', ...OF_ACCOUNTS],
-      ...['rejected_events', 'rejected_payloads', 'settled_rejections'],
+      ...['rejected_events', 'rejected_payloads', 'settled_rejections', 'retention_bounds'],
     ],
-    insert: ['price_books', 'settled_rejections', ...OF_ACCOUNTS],
+    insert: ['price_books', 'settled_rejections', 'retention_bounds', ...OF_ACCOUNTS],
     delete: ['stored_answers', 'metrics_results', 'rejected_events', 'rejected_payloads', ...OF_ACCOUNTS],
   },
   migrate: { read: ['schema_migrations', 'usage_events'], insert: ['schema_migrations', 'usage_events'], delete: [] },

@@ -101,60 +101,70 @@ describe('with the schema that migrate has made', () => {
     ]);
   });
 
-  long('ingest stores, refuses and seals; query answers and pages; operator corrects and erases', async () => {
-    const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
-    const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
-    const worker = await startIngest({ ...envOf('ingest'), SEAL_EVERY_MS: '200' });
-    const api = await startQuery({ ...envOf('query'), ...NO_LIMITS, CURSOR_SECRET: 'x'.repeat(32) });
-    const add = async (...events: object[]) => {
-      await enqueueData(pipeline.queue, { events });
-      await drained(pipeline.queue);
-    };
+  long(
+    'ingest stores, refuses and seals; query answers and pages; operator corrects, drops a month and erases',
+    async () => {
+      const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
+      const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
+      const worker = await startIngest({ ...envOf('ingest'), SEAL_EVERY_MS: '200' });
+      const api = await startQuery({ ...envOf('query'), ...NO_LIMITS, CURSOR_SECRET: 'x'.repeat(32) });
+      const add = async (...events: object[]) => {
+        await enqueueData(pipeline.queue, { events });
+        await drained(pipeline.queue);
+      };
 
-    await add(event(1, 'a'), event(2, 'b'), event(3, 'c'), { ...event(4, 'd'), usage: -1 });
-    const part = { receivedAt: 0, jobId: 'huge', sha256: '', part: 0, content: Buffer.from('x') };
-    await preparePayloadPart(part)(connect('ingest'));
-    await worker.entry(({ event: name, grain }) => name === 'sealed' && grain === 'daily');
-    await add(event(5, 'late'));
-    expect(await run(['audit'])).toMatchObject({ code: 0 });
+      await add(event(1, 'a'), event(2, 'b'), event(3, 'c'), { ...event(4, 'd'), usage: -1 });
+      const part = { receivedAt: 0, jobId: 'huge', sha256: '', part: 0, content: Buffer.from('x') };
+      await preparePayloadPart(part)(connect('ingest'));
+      await worker.entry(({ event: name, grain }) => name === 'sealed' && grain === 'daily');
+      await add(event(5, 'late'));
+      expect(await run(['audit'])).toMatchObject({ code: 0 });
 
-    const names: string[] = [];
-    let cursor = '';
-    do {
-      const query = `startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z&groupBy=resource_name&limit=1&cursor=${cursor}`;
-      const answer = await fetch(`${api.url}/v0/accounts/${account}/metrics?${query}`, {
-        headers: { authorization: `Bearer ${key}`, connection: 'close' },
+      const names: string[] = [];
+      let cursor = '';
+      do {
+        const query = `startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z&groupBy=resource_name&limit=1&cursor=${cursor}`;
+        const answer = await fetch(`${api.url}/v0/accounts/${account}/metrics?${query}`, {
+          headers: { authorization: `Bearer ${key}`, connection: 'close' },
+        });
+        expect(answer.status).toBe(200);
+        const { data, meta } = JSON.parse(await answer.text());
+        names.push(data[0].resourceName);
+        cursor = meta.nextCursor;
+      } while (cursor !== '');
+      expect(names).toEqual(['a', 'b', 'c', 'late']);
+
+      const events = await fetch(
+        `${api.url}/v0/accounts/${account}/events?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z`,
+        { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
+      );
+      const { data: listed } = JSON.parse(await events.text());
+      expect([events.status, listed.length, listed[0].price]).toEqual([200, 4, expect.anything()]);
+
+      const book = join(directory, 'twice.json');
+      const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
+      await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
+      const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
+      const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
+      expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
+      expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
+      await execute(pipeline.warehouse, 'TRUNCATE TABLE usage_hourly');
+      expect(await run(['audit', '--repair'])).toMatchObject({
+        stdout: expect.stringContaining('of which 0 are left'),
       });
-      expect(answer.status).toBe(200);
-      const { data, meta } = JSON.parse(await answer.text());
-      names.push(data[0].resourceName);
-      cursor = meta.nextCursor;
-    } while (cursor !== '');
-    expect(names).toEqual(['a', 'b', 'c', 'late']);
-
-    const events = await fetch(
-      `${api.url}/v0/accounts/${account}/events?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z`,
-      { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
-    );
-    const { data: listed } = JSON.parse(await events.text());
-    expect([events.status, listed.length, listed[0].price]).toEqual([200, 4, expect.anything()]);
-
-    const book = join(directory, 'twice.json');
-    const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
-    await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
-    const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
-    const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
-    expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
-    expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
-    await execute(pipeline.warehouse, 'TRUNCATE TABLE usage_hourly');
-    expect(await run(['audit', '--repair'])).toMatchObject({ stdout: expect.stringContaining('of which 0 are left') });
-    expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
-      code: 0,
-      stdout: 'Erased 8 stored events, 0 refused events, 1 API key.\n',
-    });
-    for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
-    expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
-  });
+      await add(event(6, 'old', '2025-12-05T00:00:00Z'));
+      expect(await run(['retention', 'close', '--before', '2026-01', '--yes'])).toMatchObject({ code: 0 });
+      expect(await run(['retention', 'drop', '--yes'])).toMatchObject({
+        stdout: 'Dropped the events of 2025-10, 2025-12.\n',
+      });
+      expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
+        code: 0,
+        stdout: 'Erased 8 stored events, 0 refused events, 1 API key.\n',
+      });
+      for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
+      expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+    },
+  );
 
   it('query reads the events behind a figure, and their prices', async () => {
     const query = connect('query');

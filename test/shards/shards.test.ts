@@ -63,21 +63,21 @@ interface Answer {
 }
 
 /** From each query process in turn, all its pages; every answer must be the same. */
-async function ask(account: string): Promise<Answer> {
+async function ask(account: string, window = WINDOW): Promise<Answer> {
   const { key } = await keys.create({ account, role: 'admin', clientId: 'shards' }, new Date());
   const answers: Answer[] = [];
   // Twice each, so that the balancer leads every statement to either server.
-  for (const [turn] of [apis, apis].flat().entries()) answers.push(await askPages(account, key, turn));
+  for (const [turn] of [apis, apis].flat().entries()) answers.push(await askPages(account, key, turn, window));
   expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   return answers[0] ?? { status: 0, usage: undefined, names: [] };
 }
 
-async function askPages(account: string, key: string, turn: number): Promise<Answer> {
+async function askPages(account: string, key: string, turn: number, window: typeof WINDOW): Promise<Answer> {
   const names: string[] = [];
   let usage: number | undefined;
   let cursor = '';
   for (let page = 0; page === 0 || cursor !== ''; page += 1) {
-    const query = new URLSearchParams({ ...WINDOW, groupBy: 'resource_name', limit: '2', cursor });
+    const query = new URLSearchParams({ ...window, groupBy: 'resource_name', limit: '2', cursor });
     const url = `${apis[(turn + page) % apis.length]?.url}/v0/accounts/${account}/metrics?${query}`;
     const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
     const body = await response.json();
@@ -97,6 +97,29 @@ const event = (account: string, n: number, changes: object = {}) =>
   usageEvent(n, { accountId: account, resourceName: `r${n}`, ...changes });
 
 describe('two shards', () => {
+  it('keep the figures of a month whose events are dropped from both', async () => {
+    const accounts = newAccounts();
+    const at = { timestamp: '2025-11-05T10:10:00Z' };
+    await send(...accounts.flatMap((account) => [event(account, 1, at), event(account, 2, at)]));
+    const window = { startTime: '2025-11-01T00:00:00Z', endTime: '2025-12-01T00:00:00Z' };
+    const figures = { status: 200, usage: 2, names: ['r1', 'r2'] };
+    for (const account of accounts) expect(await ask(account, window)).toEqual(figures);
+    await until('both shards are sealed', 30_000, async () => {
+      return (await operate(['retention', 'close', '--before', '2025-12', '--yes'])).code === 0;
+    });
+    expect(await operate(['retention', 'drop', '--yes'])).toMatchObject({
+      code: 0,
+      stdout: 'Dropped the events of 2025-11.\n',
+    });
+    for (const shard of pipeline.shards.all)
+      expect(await select(shard, 'SELECT event_id FROM usage_events')).toEqual([]);
+    for (const account of accounts) {
+      const within = { ...window, startTime: '2025-11-05T10:00:00.001Z' };
+      await until('both processes know', 10_000, async () => (await ask(account, within)).status === 400);
+      expect(await ask(account, window)).toEqual(figures);
+    }
+  });
+
   it('answer exactly, page by page, before and after they are sealed, with late events, revisions and voids', async () => {
     const [first, second] = newAccounts();
     // One job for both.

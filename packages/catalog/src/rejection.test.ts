@@ -33,6 +33,7 @@ it('reason codes are stable: operators filter and alert by them', () => {
     'invalid_revision',
     'invalid_void',
     'no_price',
+    'too_old',
     'refused_by_storage',
   ]);
 });

@@ -28,6 +28,7 @@ export const REJECTION_REASONS = [
   'invalid_revision',
   'invalid_void',
   'no_price',
+  'too_old',
   'refused_by_storage',
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];

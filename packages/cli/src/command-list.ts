@@ -71,6 +71,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         () => import('./commands/reprice.js'),
       ),
       entry('audit', 'compare the rollups with the events they come from', () => import('./commands/audit.js')),
+      entry(
+        'retention',
+        'how long single events are kept: close old months, and drop their events',
+        () => import('./commands/retention.js'),
+      ),
       entry('erase', 'erase an account: its events, refused events and API keys', () => import('./commands/erase.js')),
     ],
   },

@@ -14,6 +14,7 @@ import {
   readAllStaleHours,
   readAuditDays,
   readCellDifferences,
+  readRetentionBounds,
   readWatermarks,
   replaceCell,
   type Shards,
@@ -33,6 +34,8 @@ export interface AuditOptions {
   readonly window: Window;
   /** Replace the cells that differ, and then renew the stamps of their accounts; undefined: write nothing. */
   readonly repair: RenewStamps | undefined;
+  /** Compare cells of stale hours, too: nobody will read these from the events any more. */
+  readonly includesStale?: boolean;
   /** Ends the audit between two days. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
@@ -47,6 +50,8 @@ interface ShardAuditOptions extends AuditOptions {
 export interface AuditResult {
   /** Days that were compared. */
   readonly days: number;
+  /** Where the comparison began, if events before, which the window asks for, have been dropped. */
+  readonly comparedFrom: EpochMs | undefined;
   readonly differences: readonly CellDifference[];
   /** What still differs after the repair. */
   readonly stillDifferent: readonly CellDifference[];
@@ -71,8 +76,10 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
     const ofShard: OnProgress = (done, total) => onProgress(before + done, before + total);
     results.push(await auditShard({ ...options, warehouse, onProgress: ofShard }));
   }
+  const comparedFrom = Math.max(...results.map((result) => result.comparedFrom ?? 0));
   return {
     days: daysDone(),
+    comparedFrom: comparedFrom > 0 ? comparedFrom : undefined,
     differences: results.flatMap(({ differences }) => differences),
     stillDifferent: results.flatMap(({ stillDifferent }) => stillDifferent),
   };
@@ -80,10 +87,15 @@ export async function auditCells(options: AuditOptions): Promise<AuditResult> {
 
 async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
   const { warehouse, accountId, window, repair, signal, onProgress } = options;
-  const { hourly, daily } = await readWatermarks(warehouse);
+  const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
+    readWatermarks(warehouse),
+    readRetentionBounds(warehouse),
+  ]);
   // What is not sealed is answered from the events themselves, so only what is sealed can differ.
   const sealed = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
-  const sealedWindow = wholeBuckets(window, 'hourly', sealed.hourly);
+  const comparedFrom = window.startTime < droppedBefore ? droppedBefore : undefined;
+  const kept = { ...window, startTime: comparedFrom ?? window.startTime };
+  const sealedWindow = wholeBuckets(kept, 'hourly', sealed.hourly);
   const isEmpty = sealedWindow.startTime >= sealedWindow.endTime;
   const days = isEmpty ? [] : await readAuditDays(warehouse, { accountId, window: sealedWindow });
   const differences: CellDifference[] = [];
@@ -101,7 +113,7 @@ async function auditShard(options: ShardAuditOptions): Promise<AuditResult> {
     done += 1;
     onProgress(done, days.length);
   }
-  return { days: done, differences, stillDifferent };
+  return { days: done, comparedFrom, differences, stillDifferent };
 }
 
 /** The cells of one day that differ from the events, and still do after a while. */
@@ -132,10 +144,10 @@ async function repairDay(
 }
 
 async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: EpochMs): Promise<CellDifference[]> {
-  const { warehouse, accountId, window } = options;
+  const { warehouse, accountId, window, includesStale = false } = options;
   const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
   const found: CellDifference[] = [];
-  const stale = await readAllStaleHours(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
+  const stale = includesStale ? [] : await readAllStaleHours(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
   for (const grain of GRAINS) {
     const isRead = isReadFrom(grain, stale);
     const scope: AuditScope = { accountId, window: wholeBuckets(ofDay, grain, sealed[grain]) };

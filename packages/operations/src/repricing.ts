@@ -20,11 +20,14 @@ import {
   PriceBookConflictError,
   type PricedEvent,
   type RepricingScope,
+  type RetentionBounds,
   readDimensionSpans,
   readRepricingStep,
+  readRetentionBounds,
   registerPriceBook,
   repairNext,
   type Shards,
+  type Warehouse,
 } from '@meterline/warehouse';
 import { type OnProgress, OperationError } from './operation-error.js';
 import type { RenewStamps } from './renewed-stamps.js';
@@ -51,12 +54,13 @@ export interface RepricingOptions {
  * A revision that a producer sends between reading and inserting wins, because it is compared before the price revision. It
  * has the price of the worker's book, and so has an event that arrives when the steps have passed its place.
  * @param changes what has changed so far, also when this rejects
- * @throws OperationError when the book lacks a price for an event, before anything is written, or when its version is in
- * use with other prices
+ * @throws OperationError when the window reaches into closed months, or the book lacks a price for an event, before anything is
+ * written, or when its version is in use with other prices
  */
 export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
   const { shards, renewStamps, scope, book, dryRun, step, signal, onProgress } = options;
   const warehouse = shards.of(scope.accountId);
+  await requireOpen(warehouse, scope, 'closedBefore');
   // As at a worker's start: a version must mean the same prices for ever.
   await admitted(checkPriceBook(shards.whole, book));
   const spans = await readDimensionSpans(warehouse, scope);
@@ -75,6 +79,8 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
     const repriced = repricedEvents(events, book, changes);
     if (!dryRun) {
       await insertUsageEvents(warehouse, repriced);
+      // Read after the insert, as a worker does.
+      await requireOpen(warehouse, scope, 'droppingBefore');
       // All of them: an event that has its new cost already need not have been marked.
       await markStaleHours(warehouse, writer, [EventRows.of(events, new Names())]);
     }
@@ -86,6 +92,19 @@ export async function reprice(options: RepricingOptions, changes: CostChanges): 
   if (dryRun) return;
   await renewStamps([scope.accountId]);
   while ((await repairNext(warehouse, writer)).marks > 0);
+}
+
+/** @throws OperationError when the window begins before this bound */
+async function requireOpen(
+  warehouse: Warehouse,
+  { window }: RepricingScope,
+  bound: keyof RetentionBounds,
+): Promise<void> {
+  const before = (await readRetentionBounds(warehouse))[bound];
+  if (window.startTime >= before) return;
+  throw new OperationError(
+    `months before ${formatTimestamp(before)} are closed, and their prices stay; begin there or later with --from`,
+  );
 }
 
 async function admitted(check: Promise<unknown>): Promise<void> {

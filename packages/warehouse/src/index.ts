@@ -17,7 +17,7 @@ export {
 export { clickHouseUrlFault, hostsOf } from './clickhouse/hosts.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
 export { type Cluster, localDatabase } from './cluster/cluster.js';
-export { countShards, oneServer, openShards, type Shards, shardIndex } from './cluster/shards.js';
+export { countShards, oneServer, openShards, type Shards, shardIndex, shardNumber } from './cluster/shards.js';
 export { ClusterError } from './cluster/topology.js';
 export { accountsOf, EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
 export { Names } from './events/names.js';
@@ -73,6 +73,9 @@ export {
   settleRejections,
 } from './operations/rejections.js';
 export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingStep } from './operations/repricing.js';
+export { type RetentionBounds, readRetentionBounds, setRetentionBound } from './retention/bounds.js';
+export { makeDayFinal } from './retention/final-cells.js';
+export { dropEvents, type EventMonth, readEventMonths } from './retention/months.js';
 export { type AccountHours, type Cell, GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
 export { markStaleHours, type OpenMarks, readAllStaleHours, readOpenMarks, readStaleHours } from './rollups/marks.js';
 export { REPAIR_LIMITS, type Repaired, type RepairLimits, repairNext } from './rollups/repair.js';

@@ -3,7 +3,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AnswerStamps } from '@meterline/access';
 import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
-import { createWarehouse, raiseWatermarks, readMetrics, readStaleHours, type Warehouse } from '@meterline/warehouse';
+import {
+  createWarehouse,
+  raiseWatermarks,
+  readMetrics,
+  readStaleHours,
+  setRetentionBound,
+  type Warehouse,
+} from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { WRITER } from '../../../test/late-events.js';
@@ -53,7 +60,7 @@ function intake(id: string, usages: readonly number[], changes: object = {}): In
     ...changes,
   }));
   const now = Date.UTC(2026, 5, 1);
-  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now);
+  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
 }
 
 async function column(query: string): Promise<unknown[]> {
@@ -91,6 +98,29 @@ describe('EventStore', () => {
       '3:1:refused_by_storage',
     ]);
     expect(lines).toMatchObject([{ event: 'refused_by_storage', events: 4 }]);
+  });
+
+  it('refuses what it has stored if its month is being dropped, but not what is refused already', async () => {
+    await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
+    await setRetentionBound(database.warehouse, 'dropping', Date.UTC(2026, 1));
+    const store = openStore(database.warehouse, new AbortController().signal);
+    await store.store([intake('1', [1, 500, -1]), intake('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
+    expect(await rejections()).toEqual(['1:0:too_old', '1:1:refused_by_storage', '1:2:invalid_usage']);
+    expect(await usages()).toEqual([1, 2]);
+  });
+
+  it('waits when it cannot know which months are being dropped', async () => {
+    await execute(database.warehouse, 'RENAME TABLE retention_bounds TO elsewhere');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    let isStored = false;
+    const stored = store.store([intake('1', [1])]).then(() => {
+      isStored = true;
+    });
+    await outage();
+    expect(isStored).toBe(false);
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO retention_bounds');
+    await stored;
+    expect(await rejections()).toEqual([]);
   });
 
   it('waits for a table that is away, and refuses nothing for it', async () => {

@@ -12,11 +12,12 @@ import {
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
+  readRetentionBounds,
   type Warehouse,
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { type Intake, refusedByStorage } from './intake.js';
+import { divideByAge, type Intake, refusedAsTooOld, refusedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
 import { serverName } from './shard-name.js';
 
@@ -79,21 +80,23 @@ export class EventStore {
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
       const refused = await this.#insertAccepted(parts);
 
-      // 3. The events that ClickHouse refused become durable. A failure before step 4 leaves what step 1 leaves. Queries
+      // 3. The events that ClickHouse refused become durable as refused, and so do those whose month is being dropped, which
+      //    must be found out after step 2: see retention/bounds.ts. A failure before step 4 leaves what step 1 leaves. Queries
       //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
       await this.#keepRefusedByStorage(refused);
+      const { accepted, tooOld } = await this.#refuseTooOld(parts, refused);
 
       // 4. The watermarks are read, and the hours below them marked as stale: queries answer these from the events. A failure
       //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
       //    be read after step 2: see marks.ts.
-      const stale = await this.#markStaleHours(parts);
+      const stale = await this.#markStaleHours(accepted);
 
       // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
       //    step 6 leaves answers to be computed once more. It must be after step 4: see AnswerStamps in packages/access.
       await this.#renewStamps(parts, stale);
 
       // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
-      this.#count(rowsOf(parts) - refused.length, [...rejected, ...refused]);
+      this.#count(rowsOf(parts) - refused.length - tooOld.length, [...rejected, ...refused, ...tooOld]);
     });
   }
 
@@ -156,6 +159,29 @@ export class EventStore {
       { event: 'refused_by_storage', events: events.length, first: { jobId, position, accountId }, reason },
       'ClickHouse refused events; they are in rejected_events',
     );
+  }
+
+  /**
+   * Keeps the events of months that are being dropped, if they are not kept as refused already.
+   * @returns these, and the parts without them
+   */
+  async #refuseTooOld(
+    parts: readonly Part[],
+    refused: readonly RejectedEvent[],
+  ): Promise<{ accepted: readonly Part[]; tooOld: readonly RejectedEvent[] }> {
+    if (parts.length === 0) return { accepted: parts, tooOld: [] };
+    const { warehouse, metrics } = this.#options;
+    const { droppingBefore } = await this.#retried(() => readRetentionBounds(warehouse), {
+      isWorthwhile: () => true,
+      onFailure: () => metrics.boundRetries.inc(),
+    });
+    const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
+    const known = new Set(refused.map(keyOf));
+    const tooOld = divided
+      .flatMap(({ job, tooOld: rows }) => refusedAsTooOld(job, rows, droppingBefore))
+      .filter((event) => !known.has(keyOf(event)));
+    await this.#keepRejected(tooOld);
+    return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
   }
 
   /** Marks the sealed hours that the events belong to. @returns these hours */
@@ -222,6 +248,10 @@ export class EventStore {
     this.#outage.recovered();
     return done;
   }
+}
+
+function keyOf({ jobId, position }: RejectedEvent): string {
+  return `${position} ${jobId}`;
 }
 
 function rowsOf(parts: readonly Part[]): number {

@@ -16,8 +16,8 @@ const EVENT = {
   timestamp: '2026-01-01T00:00:00Z',
 };
 
-function takeText(data: string, book = DEFAULT_PRICE_BOOK) {
-  return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW));
+function takeText(data: string, book = DEFAULT_PRICE_BOOK, closedBefore = 0) {
+  return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW, closedBefore));
 }
 
 /** With the accepted events as objects. */
@@ -156,6 +156,29 @@ describe('priceJob', () => {
     expect(intake.accepted.map(({ position }) => position)).toEqual([1]);
     expect(intake.rejected).toMatchObject([{ position: 0, reason: 'no_price', accountId: 'acme' }]);
   });
+
+  it('refuses events of closed months, usual ones and others, and keeps each as it was sent', () => {
+    const closedBefore = Date.parse(EVENT.timestamp);
+    const old = { ...EVENT, timestamp: '2025-12-31T23:59:59.999Z' };
+    const unusual = { ...old, usage: '0000000000000000000001' };
+    const bad = { ...old, usage: -1 };
+    const data = JSON.stringify({ events: [old, EVENT, bad, unusual] });
+    const intake = takeText(data, DEFAULT_PRICE_BOOK, closedBefore);
+    expect(intake.accepted.map(({ position }) => position)).toEqual([1]);
+    expect(intake.rejected).toMatchObject([
+      { position: 2, reason: 'invalid_usage' },
+      { position: 0, reason: 'too_old', accountId: 'acme', payload: JSON.stringify(old) },
+      { position: 3, reason: 'too_old', accountId: 'acme', payload: JSON.stringify(unusual) },
+    ]);
+    expect(intake.rejected[1]?.message).toContain('events before 2026-01-01T00:00:00Z are not accepted');
+    expect(takeText(data, DEFAULT_PRICE_BOOK, closedBefore - 1).rejected).toHaveLength(1);
+  });
+
+  it('keeps an event of a closed month that is a job of its own as its text', () => {
+    const text = ` ${JSON.stringify(EVENT)}`;
+    const intake = takeText(text, DEFAULT_PRICE_BOOK, NOW);
+    expect(intake).toMatchObject({ accepted: [], rejected: [{ position: 0, reason: 'too_old', payload: text }] });
+  });
 });
 
 describe('refusedByStorage', () => {
@@ -164,6 +187,7 @@ describe('refusedByStorage', () => {
     const { accepted } = new Pricer(DEFAULT_PRICE_BOOK).priceJob(
       { ...JOB, data: JSON.stringify({ events: ['bad', sent] }) },
       NOW,
+      0,
     );
     const row = refusedByStorage(JOB, accepted, 'violated constraint');
     expect(row).toMatchObject({

@@ -4,6 +4,7 @@ import {
   costOf,
   type EpochMs,
   eventsOfJob,
+  formatTimestamp,
   type PriceBook,
   parseJson,
   parsePricedEvent,
@@ -42,8 +43,11 @@ export class Pricer {
     this.#book = book;
   }
 
-  /** Checks and prices every event of a job. The others are accepted even if one is refused. */
-  priceJob({ data, ...job }: QueuedJob, now: EpochMs): Intake {
+  /**
+   * Checks and prices every event of a job. The others are accepted even if one is refused.
+   * @param closedBefore events before are too old
+   */
+  priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
     // Undefined for a text that is not JSON, which is not a job either.
     const content = parseJson(data);
     const events = eventsOfJob(content);
@@ -59,8 +63,33 @@ export class Pricer {
       if (priced.ok) desk.rows.add(priced.value, position);
       else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
     }
-    return { job, accepted: desk.rows, rejected: refused };
+    const { accepted, tooOld } = divideByAge(desk.rows, closedBefore);
+    for (const position of positionsOf(tooOld)) {
+      const input = events.value[position];
+      refused.push(rejectedEvent(job, position, input, payloadOf(input, position), tooOldBefore(closedBefore)));
+    }
+    return { job, accepted, rejected: refused };
   }
+}
+
+/** Most often all are accepted, and nothing is copied. */
+export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted: EventRows; tooOld: EventRows } {
+  if (rows.earliest >= closedBefore) return { accepted: rows, tooOld: rows.pick([]) };
+  const all = Array.from({ length: rows.length }, (_, row) => row);
+  const isTooOld = (row: number) => rows.timestampOf(row) < closedBefore;
+  return { accepted: rows.pick(all.filter((row) => !isTooOld(row))), tooOld: rows.pick(all.filter(isTooOld)) };
+}
+
+function positionsOf(rows: EventRows): number[] {
+  return Array.from({ length: rows.length }, (_, row) => rows.positionOf(row));
+}
+
+/** Also for an event that is stored already, and for one that is sent again. */
+function tooOldBefore(closedBefore: EpochMs): Rejection {
+  const message =
+    `events before ${formatTimestamp(closedBefore)} are not accepted any more, because their months are closed; ` +
+    'if this one was stored before, it still counts as it was';
+  return { reason: 'too_old', message };
 }
 
 /** A job that is refused whole. It belongs to no account. */
@@ -129,11 +158,20 @@ function rejectedEvent(
   };
 }
 
-/** Storage refused the only one of these events, which had passed every check. Its payload is in the form a producer may send. */
+/** Storage refused the only one of these events, which had passed every check. */
 export function refusedByStorage(job: Intake['job'], only: EventRows, message: string): RejectedEvent {
-  const input = toUsageEventInput(only.eventOf(0));
-  const rejection = { reason: 'refused_by_storage', message } as const;
-  return rejectedEvent(job, only.positionOf(0), input, JSON.stringify(input), rejection);
+  return refusedLater(job, only, 0, { reason: 'refused_by_storage', message });
+}
+
+/** These events had passed every check, and their months are being dropped. */
+export function refusedAsTooOld(job: Intake['job'], rows: EventRows, closedBefore: EpochMs): RejectedEvent[] {
+  return positionsOf(rows).map((_, row) => refusedLater(job, rows, row, tooOldBefore(closedBefore)));
+}
+
+/** Its payload is in the form a producer may send. */
+function refusedLater(job: Intake['job'], rows: EventRows, row: number, rejection: Rejection): RejectedEvent {
+  const input = toUsageEventInput(rows.eventOf(row));
+  return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
 }
 
 function claimedAccount(input: unknown): string {

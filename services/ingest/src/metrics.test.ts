@@ -42,6 +42,7 @@ beforeEach(async () => {
       isAway: () => false,
     }),
     keepPayloadPart: async () => undefined,
+    closedBefore: () => 0,
     pricer: new Pricer(DEFAULT_PRICE_BOOK),
     givesUp: new AbortController().signal,
     metrics: createIngestMetrics(new Registry()),

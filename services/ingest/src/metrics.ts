@@ -89,6 +89,15 @@ export function createIngestMetrics(registry: Registry) {
       labelNames: ['shard'],
       registers,
     }),
+    boundRetries: counter(
+      'meterline_retention_bound_retries_total',
+      'Readings of the bound of months that are being dropped that failed and were tried again.',
+    ),
+    closedBefore: new Gauge({
+      name: 'meterline_closed_before_seconds',
+      help: 'Unix time before which events are refused as too old; 0: none are.',
+      registers,
+    }),
     sealedUntil: new Gauge({
       name: 'meterline_sealed_until_seconds',
       help: 'Unix time up to which cells may be read, by grain, and by shard if there are several, when this process last sealed or looked.',

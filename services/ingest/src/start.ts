@@ -25,6 +25,7 @@ import {
 import type { Logger } from 'pino';
 import { openAdminPort } from './admin.js';
 import { Budget } from './budget.js';
+import { ClosedMonths } from './closed-months.js';
 import { type Env, maxBytesInWork } from './env.js';
 import { EventStore } from './event-store.js';
 import { Pricer } from './intake.js';
@@ -61,6 +62,11 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     openShards({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - EXECUTION_MARGIN_MS });
   const shards = await asStartError(open(INSERT_TIMEOUT_MS), 'a shard of ClickHouse does not answer');
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
+
+  const closedMonths = new ClosedMonths({ shards, metrics, log });
+  await closedMonths.run().catch((error: unknown) => {
+    throw startError('ClickHouse does not tell which months are closed', error);
+  });
 
   const giveUp = new AbortController();
   const writer = randomUUID();
@@ -106,6 +112,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         lanes,
         keepPayloadPart: (part) => storeOf(part.jobId).keepPayloadPart(part),
         pricer,
+        closedBefore: () => closedMonths.before,
         givesUp: giveUp.signal,
         metrics,
         telemetry: tracing.queueTelemetry,
@@ -149,6 +156,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
 
   return {
     stop: async () => {
+      closedMonths.stop();
       lanes.flushNow();
       const storing = setTimeout(() => giveUp.abort(), env.SHUTDOWN_TIMEOUT_MS * STORING_SHARE);
       const deadline = AbortSignal.timeout(env.SHUTDOWN_TIMEOUT_MS);

@@ -57,6 +57,8 @@ export interface UsageWorkerOptions {
   readonly lanes: ShardLanes;
   readonly keepPayloadPart: (part: PayloadPart) => Promise<void>;
   readonly pricer: Pricer;
+  /** Events before this instant are refused. */
+  readonly closedBefore: () => EpochMs;
   /** Aborted when a shutdown no longer waits for ClickHouse. */
   readonly givesUp: AbortSignal;
   readonly metrics: IngestMetrics;
@@ -222,7 +224,7 @@ export class UsageWorker {
 
   /** @returns undefined when the job must wait for others of its kind */
   async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
-    const { connection, keepPayloadPart, pricer, shard } = this.#options;
+    const { connection, keepPayloadPart, pricer, closedBefore, shard } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: jobIdIn(shard, job.id), receivedAt: receivedAt(job), span };
     const key = this.#worker.toKey(job.id ?? '');
@@ -243,7 +245,7 @@ export class UsageWorker {
     // The rows are all that is needed from here on.
     job.data = '';
     const crowded = tooManyValues(data);
-    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now());
+    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now(), closedBefore());
     return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
   }
 

@@ -36,6 +36,8 @@ export interface QueryDependencies extends ApplicationOptions {
   readonly warehouse: Warehouse;
   /** Which cells may be read; asked before each question. */
   readonly readCells: ReadCells;
+  /** How many ClickHouse has; 1 by default. */
+  readonly shards?: number;
   readonly answers: KeptAnswers;
   /** By which kept answers are known to be the answers still. */
   readonly stamps: Pick<AnswerStamps, 'read'>;
@@ -59,7 +61,7 @@ export interface QueryDependencies extends ApplicationOptions {
 }
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, admission, answers, clock, keys, pageFolder, readCells, stamps, warehouse } = dependencies;
+  const { accounts, admission, answers, clock, keys, pageFolder, readCells, shards, stamps, warehouse } = dependencies;
   const authenticate = createAuthenticate(dependencies);
   const cursors = new CursorCodec(dependencies.cursorSecret, clock);
   const pages = new MetricsPages(dependencies);
@@ -90,7 +92,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/resource-types')
-    .get(resourceTypesEnumRoute({ admission, authenticate, readCells }))
+    .get(resourceTypesEnumRoute({ admission, authenticate, readCells, shards }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/billing-dimensions')
@@ -98,7 +100,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/events')
-    .get(eventsRoute({ admission, authenticate, cursors, unsent }))
+    .get(eventsRoute({ admission, authenticate, cursors, shards, unsent }))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/service_accounts/:clientId/api_keys')

@@ -33,7 +33,7 @@ import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
 import { observedAnswers } from './metrics/answer-metrics.js';
-import { createCellsReader, readNoCells } from './metrics/pages.js';
+import { createCellsReader, createEventsReader } from './metrics/pages.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
@@ -69,7 +69,9 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     slotGauges(registry, admission.slots);
     const app = createApp({
       warehouse,
-      readCells: env.METRICS_SOURCE === 'events' ? readNoCells : createCellsReader(warehouse, clock, shards),
+      readCells:
+        env.METRICS_SOURCE === 'events' ? createEventsReader(shards) : createCellsReader(warehouse, clock, shards),
+      shards,
       answers: observedAnswers(registry, env.ANSWER_CACHE_BYTES),
       stamps: new AnswerStamps(redis, REDIS_PREFIX),
       maxStoredGroups: env.MAX_STORED_GROUPS,

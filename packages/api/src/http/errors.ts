@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'body_too_large'
   | 'conflicting_credentials'
   | 'cursor_expired'
+  | 'events_dropped'
   | 'expectation_failed'
   | 'forbidden'
   | 'headers_too_large'

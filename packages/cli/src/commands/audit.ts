@@ -2,7 +2,7 @@ import { counted, END_OF_TIME, type EpochMs, formatTimestamp } from '@meterline/
 import { type AuditResult, auditCells } from '@meterline/operations/audit';
 import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, formatCount, printResult, usageError } from '../command.js';
+import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
 import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import { instantOf, type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
@@ -59,13 +59,17 @@ async function runAudit(context: CommandContext, flags: AuditFlags): Promise<voi
         }),
     ),
   );
-  const { days, differences, stillDifferent } = found;
+  const { days, comparedFrom, differences, stillDifferent } = found;
   const result = {
     days,
+    ...(comparedFrom !== undefined && { comparedFrom: formatTimestamp(comparedFrom) }),
     differences: differences.map(describe),
     ...(repair && { stillDifferent: stillDifferent.map(describe) }),
   };
   printResult(context, json, result, report(found, repair));
+  if (comparedFrom !== undefined) {
+    say(context, `What is before ${formatTimestamp(comparedFrom)} was not compared: its events have been dropped.`);
+  }
   if (signal.aborted) throw new CommandError('interrupted before the end of the window');
   if (repair && stillDifferent.length > 0) throw new CommandError('some cells could not be repaired');
   if (!repair && differences.length > 0) {

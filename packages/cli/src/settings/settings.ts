@@ -27,6 +27,7 @@ const environmentSchema = z.object({
   METERLINE_CONFIG: text,
   METERLINE_DATA_DIR: text,
   PRICE_BOOK: text,
+  RETENTION_MONTHS: text,
   XDG_CONFIG_HOME: text,
   HOME: text,
   NO_COLOR: text,

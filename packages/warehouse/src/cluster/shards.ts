@@ -24,6 +24,11 @@ export function shardIndex(text: string, count: number): number {
   return count === 1 ? 0 : Number(cityHash64(text) % BigInt(count));
 }
 
+/** The number of an account's shard, from 1 on, for tables whose rows are about a shard; undefined on one server. */
+export function shardNumber(accountId: string, count: number): number | undefined {
+  return count === 1 ? undefined : shardIndex(accountId, count) + 1;
+}
+
 /**
  * @param options in a cluster with the address of a host of each shard; of several replicas of one, the first is used
  * @throws ClusterError when they lack a shard, or the cluster is not as it must be

@@ -7,7 +7,8 @@ import type { Relation, Warehouse } from '../clickhouse/connection.js';
 import { CELL_ARRAYS, CELL_TABLE, type Grain } from './cells.js';
 import { type CellSelection, SOURCES, selectCells } from './sources.js';
 
-const CELL_COLUMNS = [
+/** In the order of {@link cellsStatement}. */
+export const CELL_COLUMNS = [
   'account_id',
   'bucket',
   'version',
@@ -16,16 +17,26 @@ const CELL_COLUMNS = [
   ),
 ];
 
+/**
+ * The highest bit, of the version of a final cell. Versions that are computed from events do not reach it below 2^31 events in
+ * a cell. A sum of hours' versions may have lost it, and is right in the other bits.
+ */
+export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
+
+/** A final cell replaces every other one: see retention/bounds.ts. */
+export type Finality = 'replaceable' | 'final';
+
 /** The cells as they should be: a row of CELL_COLUMNS for each. Summary and detail come from one read of the source. */
-function cellsStatement(grain: Grain, selection: CellSelection): Relation {
+function cellsStatement(grain: Grain, selection: CellSelection, finality: Finality): Relation {
   const { condition, query_params } = selectCells(grain, selection);
+  const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
   const spread = (column: string) => `groupArrayArray(arrayWithConstant(length(groups), ${column}))`;
   return {
     query: `
 SELECT
   account_id,
   bucket,
-  sum(group_version) AS version,
+  ${version} AS version,
   groupArrayIf(workspace, group_events > 0),
   groupArrayIf(resource_type, group_events > 0),
   groupArrayIf(billing_dimension, group_events > 0),
@@ -85,14 +96,19 @@ GROUP BY account_id, bucket`,
  * takes processors from queries. Measured: docs/performance.md. Nobody waits for these statements, so inserts and
  * questions go first.
  */
-const SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
+export const CELL_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
 /** Resolves when the recomputed cells are durable. */
-export async function recomputeCells(warehouse: Warehouse, grain: Grain, selection: CellSelection): Promise<void> {
-  const { query, query_params } = cellsStatement(grain, selection);
+export async function recomputeCells(
+  warehouse: Warehouse,
+  grain: Grain,
+  selection: CellSelection,
+  finality: Finality = 'replaceable',
+): Promise<void> {
+  const { query, query_params } = cellsStatement(grain, selection, finality);
   await warehouse.run({
     name: `recompute_${CELL_TABLE[grain]}`,
-    query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}\n${SETTINGS}`,
+    query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}\n${CELL_SETTINGS}`,
     query_params,
   });
 }

@@ -13,6 +13,7 @@ import { type Cluster, localDatabase } from '../cluster/cluster.js';
 const NOT_BY_ACCOUNT: Readonly<Record<string, 'each shard' | 'every shard' | 'no longer' | { readonly key: string }>> =
   {
     rollup_seals: 'each shard',
+    retention_bounds: 'each shard',
     price_books: 'every shard',
     usage_events_next: 'no longer',
     settled_rejections: { key: 'fingerprint' },

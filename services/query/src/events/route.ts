@@ -26,14 +26,16 @@ import {
   type ListedEvent,
   readEventList,
   readPriceBook,
+  readRetentionBounds,
   type StoredPayload,
+  shardNumber,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Admission } from '../admission/admission.js';
 import type { CursorCodec } from '../http/cursor-codec.js';
-import { orStorageUnavailable } from '../http/errors.js';
+import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 
@@ -41,6 +43,7 @@ interface EventsRouteDependencies {
   readonly admission: Admission;
   readonly authenticate: Authenticate;
   readonly cursors: CursorCodec;
+  readonly shards?: number | undefined;
   readonly unsent: UnsentBytes;
 }
 
@@ -54,6 +57,7 @@ export function eventsRoute({
   admission,
   authenticate,
   cursors,
+  shards = 1,
   unsent,
 }: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
   const books = new PriceBooks();
@@ -75,6 +79,11 @@ export function eventsRoute({
       const warehouse = await visit.turn();
       const question = { ...selection, accountId, after, limit };
       const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
+      // Read after them: those that were dropped meanwhile are noticed.
+      const { droppedBefore } = await orStorageUnavailable(
+        readRetentionBounds(warehouse, shardNumber(accountId, shards)),
+      );
+      if (selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const known = await orStorageUnavailable(books.of(warehouse, events));
       visit.leave();
       const nextCursor = next ? cursors.issue(binding, next) : '';

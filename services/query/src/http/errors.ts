@@ -1,5 +1,6 @@
 /** The failures that only questions can meet. */
 import { ApiError, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
+import { type EpochMs, formatTimestamp, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
 const STORED_GROUPS_RETRY_SECONDS = '3600';
@@ -20,6 +21,29 @@ export function cursorExpired(): ApiError {
     'cursor_expired',
     'The cursor has expired: it is over 24 hours old, or events have changed the answer that it belongs to; start again from the first page.',
   );
+}
+
+/** @param cut the ends of the window that lie within an hour */
+export function partOfHourDropped(window: Window, cut: readonly (keyof Window)[], droppedBefore: EpochMs): ApiError {
+  const details = cut.map((parameter) => {
+    const hour = window[parameter] - (window[parameter] % MS_PER_HOUR);
+    const whole = formatTimestamp(parameter === 'startTime' ? hour : hour + MS_PER_HOUR);
+    return { parameter, message: `${parameter} must be the start of an hour there, such as ${whole}.` };
+  });
+  const messages = details.map(({ message }) => message).join(' ');
+  return new ApiError(400, 'events_dropped', `${eventsKeptFrom(droppedBefore)} ${messages}`, { details });
+}
+
+export function eventsDropped(droppedBefore: EpochMs): ApiError {
+  const from = formatTimestamp(droppedBefore);
+  const message = `startTime must be ${from} or later.`;
+  return new ApiError(400, 'events_dropped', `${eventsKeptFrom(droppedBefore)} ${message}`, {
+    details: [{ parameter: 'startTime', message }],
+  });
+}
+
+function eventsKeptFrom(droppedBefore: EpochMs): string {
+  return `Single events are kept from ${formatTimestamp(droppedBefore)} on; of the months before there are the sums of whole hours and days.`;
 }
 
 export function tooManyStoredGroups(groups: number, most: number): ApiError {

@@ -1,15 +1,17 @@
 /** GET /v0/accounts/{accountId}/metrics/enums/… */
 import { rawQuery, refuseParameters, requireAdmin } from '@meterline/api';
 import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/catalog';
-import { readResourceTypes } from '@meterline/warehouse';
+import { readResourceTypes, shardNumber } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
+import { whileEventsLast } from './kept-events.js';
 import type { ReadCells } from './pages.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';
 
 interface ResourceTypesRouteDependencies extends EntryDependencies {
   readonly readCells: ReadCells;
+  readonly shards?: number | undefined;
 }
 
 /** The dimensions that groupBy may name. */
@@ -35,6 +37,7 @@ function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): 
 /** The resource types with at least one event in the window, of those that the filters select. */
 export function resourceTypesEnumRoute({
   readCells,
+  shards = 1,
   ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
@@ -44,9 +47,12 @@ export function resourceTypesEnumRoute({
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await visit.turn();
       const cells = await orStorageUnavailable(readCells(warehouse, accountId, asked.window));
-      response.json({
-        values: await orStorageUnavailable(readResourceTypes(warehouse, { ...asked, accountId }, cells)),
-      });
+      const values = await orStorageUnavailable(
+        whileEventsLast(warehouse, asked.window, cells, shardNumber(accountId, shards), (known) =>
+          readResourceTypes(warehouse, { ...asked, accountId }, known),
+        ),
+      );
+      response.json({ values });
     } finally {
       visit.leave();
     }

@@ -12,23 +12,27 @@ import {
   type Grouping,
   type MetricsQuestion,
   NO_CELLS,
-  type ReadableCells,
   readMetrics,
+  readRetentionBounds,
   readStaleHours,
   readStoredMetrics,
   readWatermarks,
   type SealedUntil,
   type StoredPage,
   shardIndex,
+  shardNumber,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
+import { type KnownCells, whileEventsLast, withoutEventsBefore } from './kept-events.js';
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
   readonly readCells: ReadCells;
+  /** How many there are; 1 by default. */
+  readonly shards?: number;
   /** The most groups that may be stored of one account's answers in 24 hours. */
   readonly maxStoredGroups: number;
   readonly clock: () => Date;
@@ -78,12 +82,17 @@ export class MetricsPages {
     this.#options = options;
   }
 
-  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded` */
+  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
   async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<FirstPage> {
-    const { readCells, clock } = this.#options;
+    const { readCells, shards = 1, clock } = this.#options;
     const askedAt = clock().getTime();
-    const cells = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
-    const answer = await orStorageUnavailable(readMetrics(warehouse, { ...request, accountId, cells }));
+    const known = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
+    const { answer, cells } = await orStorageUnavailable(
+      whileEventsLast(warehouse, request.window, known, shardNumber(accountId, shards), async (cells) => ({
+        answer: await readMetrics(warehouse, { ...request, accountId, cells }),
+        cells,
+      })),
+    );
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
     const resultId = randomUUID();
@@ -134,10 +143,15 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 const SEALS_KEPT_MS = 1_000;
 
 /** Which cells a question may read. To be asked for each question anew: stale hours are known only from then on. */
-export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<ReadableCells>;
+export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<KnownCells>;
 
-/** Reads from the events alone: slower, and what the cells are compared with. */
-export const readNoCells: ReadCells = () => Promise.resolve(NO_CELLS);
+/** From the events alone, as far as there are any: slower, and what the cells are compared with. */
+export function createEventsReader(shards = 1): ReadCells {
+  return async (warehouse, accountId) => {
+    const { droppedBefore } = await readRetentionBounds(warehouse, shardNumber(accountId, shards));
+    return withoutEventsBefore(droppedBefore, NO_CELLS);
+  };
+}
 
 /**
  * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks of its
@@ -151,22 +165,29 @@ export function createCellsReader(warehouse: Warehouse, clock: () => Date, shard
   return async (asker, accountId, window) => {
     const readSealed = seals[shardIndex(accountId, shards)];
     const [sealed, staleHours] = await Promise.all([readSealed?.(), readStaleHours(asker, accountId, window)]);
-    return sealed ? { ...sealed, staleHours } : NO_CELLS;
+    return sealed
+      ? withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours })
+      : withoutEventsBefore(0, NO_CELLS);
   };
 }
+
+type KnownSeals = SealedUntil & Pick<KnownCells, 'droppedBefore'>;
 
 /** @param shard undefined: one server */
 function createSealReader(
   warehouse: Warehouse,
   clock: () => Date,
   shard: number | undefined,
-): () => Promise<SealedUntil> {
-  let kept: SealedUntil = { hourly: 0, daily: 0 };
+): () => Promise<KnownSeals> {
+  let kept: KnownSeals = { hourly: 0, daily: 0, droppedBefore: 0 };
   let keptUntil = 0;
   const read = shared(async () => {
     const now = clock().getTime();
-    const { hourly, daily } = await readWatermarks(warehouse, shard);
-    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil };
+    const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
+      readWatermarks(warehouse, shard),
+      readRetentionBounds(warehouse, shard),
+    ]);
+    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, droppedBefore };
     keptUntil = now + SEALS_KEPT_MS;
     return kept;
   });

@@ -15,7 +15,8 @@ const START_TIME =
 export const ERROR_RESPONSES = {
   BadRequest: errorResponse(
     'A parameter is missing, unknown, repeated or has a value that is not allowed (`invalid_parameter`), a cursor is not of ' +
-      'this query or too old (`invalid_cursor`, `cursor_expired`), the body is not what the operation takes (`invalid_body`), ' +
+      'this query or too old (`invalid_cursor`, `cursor_expired`), single events are asked of a month that has none any more ' +
+      '(`events_dropped`), the body is not what the operation takes (`invalid_body`), ' +
       'the version does not exist (`invalid_api_version`), or two credentials contradict each other ' +
       '(`conflicting_credentials`).',
     {},
