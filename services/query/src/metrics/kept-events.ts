@@ -40,8 +40,10 @@ export async function whileEventsLast<T>(
 ): Promise<T> {
   requireWholeHours(window, cells.droppedBefore);
   const answer = await ask(cells);
-  // What is not sealed is not dropped: this month and the one before it stay open.
-  if (partsOfHours(window, cells.hourly).length === 0 && cells.staleHours.length === 0) return answer;
+  // What is not sealed is not dropped: this month and the one before it stay open. Where only what was dropped is known to be
+  // sealed, as for a question to the events alone, the next months may be.
+  const knowsSealed = cells.hourly > cells.droppedBefore;
+  if (knowsSealed && partsOfHours(window, cells.hourly).length === 0 && cells.staleHours.length === 0) return answer;
   const { droppedBefore } = await readRetentionBounds(warehouse, shard);
   if (droppedBefore <= cells.droppedBefore) return answer;
   return whileEventsLast(warehouse, window, withoutEventsBefore(droppedBefore, cells), shard, ask);
