@@ -23,7 +23,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Statements of the API begin when the test says so, and end when it says so or when their client goes. */
+/** Statements that compute an answer begin when the test says so, and end then or when their client goes. */
 function gated(warehouse: Warehouse) {
   let waiting: (() => void)[] = [];
   const pass = () =>
@@ -33,7 +33,7 @@ function gated(warehouse: Warehouse) {
   const within = (scope: Scope): Warehouse => ({
     ...warehouse.within(scope),
     read: async (statement, row) => {
-      await pass();
+      if (statement.name === 'read_metrics') await pass();
       return warehouse.within(scope).read(statement, row);
     },
   });

@@ -31,7 +31,7 @@ export function wholeMonths(window: Window): number | undefined {
   return beginsMonth(window.startTime) && beginsMonth(window.endTime) ? monthsTouched(window) : undefined;
 }
 
-export function beginsMonth(instant: EpochMs): boolean {
+function beginsMonth(instant: EpochMs): boolean {
   return bucketStart(instant, 'monthly') === instant;
 }
 

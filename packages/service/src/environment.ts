@@ -51,7 +51,7 @@ export const processVariables = {
 };
 
 /** Which of the three forms ClickHouse has: one server, shards, or shards with replicas. */
-export const clusterVariables = {
+const clusterVariables = {
   /** The name of the cluster in `remote_servers`; one server when it is not set. */
   CLICKHOUSE_CLUSTER: z
     .string()
@@ -67,10 +67,7 @@ interface ClusterVariables {
 }
 
 /** @throws EnvError for replicas without a cluster */
-export function clusterOf({
-  CLICKHOUSE_CLUSTER: name,
-  CLICKHOUSE_INSERT_QUORUM,
-}: ClusterVariables): Cluster | undefined {
+function clusterOf({ CLICKHOUSE_CLUSTER: name, CLICKHOUSE_INSERT_QUORUM }: ClusterVariables): Cluster | undefined {
   if (name !== undefined) return { name, insertQuorum: CLICKHOUSE_INSERT_QUORUM };
   if (CLICKHOUSE_INSERT_QUORUM === undefined) return undefined;
   throw new EnvError(['CLICKHOUSE_INSERT_QUORUM is for replicas; name their cluster in CLICKHOUSE_CLUSTER']);
@@ -100,7 +97,7 @@ interface ClickHouseVariables extends ClusterVariables {
   readonly CLICKHOUSE_DATABASE: string;
 }
 
-/** @throws EnvError as {@link clusterOf} does, and for several servers that are no cluster */
+/** @throws EnvError for replicas without a cluster, and for several servers that are no cluster */
 export function warehouseOptions(env: ClickHouseVariables, application: string): WarehouseOptions {
   const cluster = clusterOf(env);
   if (!cluster && hostsOf(env.CLICKHOUSE_URL).length > 1) {

@@ -10,5 +10,7 @@ const answer = await getAccountMetrics(
   },
   { headers: { Authorization: `Bearer ${process.env.METERLINE_API_KEY}` } },
 );
+// Only a request with If-None-Match gets it.
+if (answer.status === 304) throw new Error('what was answered before is the answer still');
 if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.data.message}`);
 for (const { workspace, summary } of answer.data.data) console.log(workspace, summary.cost, summary.usage);

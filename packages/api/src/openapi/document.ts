@@ -52,6 +52,8 @@ export interface DocumentSketch {
 }
 
 export function openApiDocument({ info, tags, operations, schemas, responses }: DocumentSketch): OpenApiDocument {
+  const { ETag, ...headers } = HEADERS;
+  const isConditional = operations.some((operation) => operation.isConditional);
   return {
     openapi: '3.1.1',
     info: { ...info, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
@@ -62,7 +64,7 @@ export function openApiDocument({ info, tags, operations, schemas, responses }: 
     components: {
       schemas,
       responses,
-      headers: HEADERS,
+      headers: isConditional ? { ...headers, ETag } : headers,
       securitySchemes: {
         bearer: {
           type: 'http',

@@ -93,7 +93,7 @@ export async function readStaleHours(warehouse: Warehouse, accountId: string, wi
 }
 
 /** @param window of any years */
-export function staleHoursStatement(accountId: string, { startTime, endTime }: Window): Statement {
+function staleHoursStatement(accountId: string, { startTime, endTime }: Window): Statement {
   return {
     name: 'read_stale_hours',
     query: `
