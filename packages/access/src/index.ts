@@ -13,6 +13,7 @@ export {
 } from './api-keys.js';
 export {
   createRedisClient,
+  leaveConnection,
   moreInformative,
   prefixIn,
   REDIS_PREFIX,

@@ -24,6 +24,14 @@ export function serversOf(redis: RedisClient): Redis[] {
   return redis instanceof Redis ? [redis] : redis.nodes('master');
 }
 
+/**
+ * Leaves a connection whose other end is silent, and connects again. One that is being made is left alone: it has a time limit of its
+ * own, and ioredis, told to disconnect while it asks a Sentinel for the master, gives up for good.
+ */
+export function leaveConnection(redis: RedisClient): void {
+  if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
+}
+
 /** `refused`: Redis answers, with an error. `foreign`: something else answers. `away`: nothing does. */
 export type RedisFailure = 'refused' | 'foreign' | 'away';
 

@@ -125,8 +125,8 @@ class ShardConnection {
     try {
       await within(ANSWER_WITHIN_MS, this.#add(events));
     } catch (error) {
-      // A connection whose other end is gone says nothing for ever.
-      if (error instanceof NoAnswer) this.#redis.disconnect(true);
+      // A connection whose other end is gone says nothing for ever. One that is being made has a time limit of its own.
+      if (error instanceof NoAnswer && this.#redis.status === 'ready') this.#redis.disconnect(true);
       throw error;
     }
   }

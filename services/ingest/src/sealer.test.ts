@@ -53,7 +53,7 @@ async function sealsAgain(): Promise<void> {
 it('goes on sealing after Redis has lost its schedule', async () => {
   const sealer = openSealer();
   try {
-    await sealer.run();
+    sealer.run();
     await sealsAgain();
     await forgetQueue();
     // A job may have been in work; another one needs a schedule.
@@ -71,7 +71,7 @@ it('goes on sealing after a process whose clock was two days ahead has set the n
   const sealer = openSealer();
   try {
     expect((await queue.getJobScheduler('seal'))?.next).toBeGreaterThanOrEqual(startDate);
-    await sealer.run();
+    sealer.run();
     for (let time = 0; time < 3; time += 1) await sealsAgain();
   } finally {
     await sealer.close();

@@ -83,11 +83,11 @@ export class Sealer {
     });
   }
 
-  async run(): Promise<void> {
+  run(): void {
     // A failure is tried again. The usage worker's connections report an outage of Redis; a full one refuses this until the
-    // worker has emptied it.
+    // worker has emptied it. It is not waited for: a node of a Redis Cluster that is away holds up no usage event.
     const reschedule = () => this.#schedule().catch(() => undefined);
-    await reschedule();
+    void reschedule();
     this.#rescheduling = setInterval(reschedule, this.#options.rescheduleMs ?? RESCHEDULE_MS);
     this.#worker.run().catch((error: unknown) => {
       this.#options.log.fatal({ event: 'sealer_stopped', err: error }, 'The sealer has stopped');

@@ -1,6 +1,6 @@
 /** Connects to everything that ingest needs, then takes jobs. */
 import { randomUUID } from 'node:crypto';
-import { AnswerStamps, createRedisClient, REDIS_PREFIX } from '@meterline/access';
+import { AnswerStamps, createRedisClient, REDIS_PREFIX, redisFailureKind } from '@meterline/access';
 import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import {
   abortable,
@@ -140,7 +140,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     new Repairer({ ...shard, writer, everyMs: env.REPAIR_EVERY_MS, metrics, log });
   const repairers = env.REPAIR_EVERY_MS > 0 ? slow.map(openRepairer) : [];
   const admin = await openAdminPort(env, { registry, workers, stores, lanes }, log);
-  for (const sealer of sealers) await sealer.run();
+  for (const sealer of sealers) sealer.run();
   for (const repairer of repairers) repairer.run();
   workers.run();
   log.info(
@@ -210,6 +210,8 @@ async function checkRedis(url: string): Promise<boolean> {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
     });
     await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
+      // A node of a Redis Cluster that is away is waited for when there is something to renew.
+      if (redisFailureKind(error) !== 'refused') return;
       throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);
     });
     return knowsScriptFlags(server);

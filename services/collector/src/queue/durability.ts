@@ -3,7 +3,7 @@
  * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
  */
 
-import type { RedisClient } from '@meterline/access';
+import { leaveConnection, type RedisClient } from '@meterline/access';
 import { UnfitServer } from '@meterline/api';
 import { inTime } from '@meterline/service';
 import type { Redis } from 'ioredis';
@@ -58,7 +58,7 @@ export class Durability {
     try {
       return await inTime('Redis', this.#read(server()), answerMs);
     } catch (error) {
-      if (!isAnswer(error)) redis.disconnect(true);
+      if (!isAnswer(error)) leaveConnection(redis);
       throw error;
     }
   }

@@ -2,7 +2,7 @@
  * The producer's side of the queue. A write ends after some seconds, whatever Redis does: BullMQ by itself waits without end.
  * What is not known to be durable is reported as not accepted; sending the same events again is harmless.
  */
-import { createRedisClient, type RedisClient } from '@meterline/access';
+import { createRedisClient, leaveConnection, type RedisClient } from '@meterline/access';
 import { NotReplicated, QUEUE_NAME, replicated, serverFinder } from '@meterline/catalog';
 import { inTime } from '@meterline/service';
 import { Queue, type Telemetry } from 'bullmq';
@@ -78,7 +78,7 @@ export class EventQueue {
       await inTime('Redis', this.#added(events), this.#writeMs);
     } catch (error) {
       // What was not sent yet would stay in memory for as long as the other end is silent.
-      if (!isAnswer(error) && !(error instanceof NotReplicated)) this.#redis.disconnect(true);
+      if (!isAnswer(error) && !(error instanceof NotReplicated)) leaveConnection(this.#redis);
       throw error;
     }
   }
