@@ -32,7 +32,9 @@ async function restartClickHouse(): Promise<void> {
 describe('a worker whose ClickHouse is away', () => {
   it('fails no job, floods no log, stays healthy, and goes on by itself when ClickHouse is back', async () => {
     const port = await findFreePort();
-    const worker = await startIngest({ ...pipeline.env, INGEST_BATCH_ROWS: '1000', ADMIN_PORT: String(port) });
+    // The repairer notices an outage by itself, and has a line of its own.
+    const variables = { INGEST_BATCH_ROWS: '1000', ADMIN_PORT: String(port), REPAIR_EVERY_MS: '600000' };
+    const worker = await startIngest({ ...pipeline.env, ...variables });
     await enqueue(pipeline.queue, 2_000, 10);
     await until('some rows are stored', 10_000, async () => (await stored(pipeline.warehouse)).events > 0);
     await clickhouse.kill();
