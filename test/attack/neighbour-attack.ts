@@ -22,7 +22,8 @@ export const neighbourAttack: Attack = {
     const usage = { start: Date.UTC(2025, 9, 1) / 1000, days: 61 };
     await fillUsage(site.warehouse, { ...usage, account: GREEDY, groups: 60_000, events: 180_000 });
     await fillUsage(site.warehouse, { ...usage, account: POLITE, groups: 100, events: 1_000 });
-    const query = await site.startQuery();
+    // Answers that are kept are not heavy.
+    const query = await site.startQuery({ ANSWER_CACHE_BYTES: '0' });
     const client = new HttpClient(query.url, { connections: 1, patienceMs: PATIENCE_MS });
     const [greedy, polite] = await Promise.all([site.key(GREEDY), site.key(POLITE)]);
     const memory = new MemoryWatch(query.pid);

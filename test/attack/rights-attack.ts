@@ -11,7 +11,7 @@ const SECRET = 'the name of a customer';
 const KEY = 'meterline:attacked';
 /** Of the producer's rights: what it may call. Their keys are judged by what is changed. */
 const ITS_OWN = new Set(
-  'hello auth ping info quit client|setname eval evalsha exists hget hmget hset hmset incr llen lpush rpush xadd zadd zrange zrevrangebyscore zscore'.split(
+  'hello auth ping info quit client|setname eval evalsha exists hget hmget hset hmset incr llen lpush rpush xadd zadd zrange zrevrangebyscore zscore wait asking readonly readwrite cluster|info cluster|keyslot cluster|slots'.split(
     ' ',
   ),
 );
