@@ -29,7 +29,7 @@ export function testClickHouseUrl(): string {
   return required('METERLINE_TEST_CLICKHOUSE_URL');
 }
 
-/** How a process is told of a database. */
+/** The variables that lead a process to a database. */
 export function databaseVariables({ url, user, password, database, cluster }: WarehouseOptions) {
   return {
     CLICKHOUSE_URL: url,

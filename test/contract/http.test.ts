@@ -28,7 +28,7 @@ describe('unknown routes', () => {
     ['/v0/accounts/', '/v0/accounts'],
     ['/v0/accounts/acme/metrics/', '/v0/accounts/acme/metrics'],
     ['/docs//', '/docs'],
-  ])('%s is told of its slash', async (path, meant) => {
+  ])('%s gets a message about its slash', async (path, meant) => {
     const { message } = errorOf(await api.request(path));
     expect(message).toBe(`There is no ${path}; the API's paths do not end with a slash, try ${meant}.`);
   });

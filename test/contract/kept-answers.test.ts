@@ -201,7 +201,7 @@ describe('If-None-Match', () => {
     expect(other.status).toBe(200);
     expect((await ask(first, key, DAY, { 'if-none-match': `"x", ${etag}` })).status).toBe(304);
     expect((await ask(first, key, DAY, { 'if-none-match': '*' })).status).toBe(304);
-    // Whoever may not have the answer does not learn whether it has changed.
+    // A caller who may not have the answer does not learn whether it has changed.
     expect((await ask(first, await first.key('globex'), DAY, { 'if-none-match': etag })).status).toBe(403);
   });
 });

@@ -95,7 +95,7 @@ it('takes events while a master is away, loses and doubles none, and leaves no q
   expect(ready).toMatchObject({ degraded: [{ message: expect.stringContaining('1 of 2 queues') }] });
   await cluster.restart(away);
 
-  // Producers may be told of more queues than the workers.
+  // Producers may be configured with more queues than the workers.
   const emitter = await openEmitter({ url: cluster.url, queuePrefix: prefix, queueShards: 3, batchEvents: 1 });
   for (let n = 0; n < 30; n += 1) emitter.record(usageEvent(sent + n));
   await emitter.close({ timeoutMs: 30_000 });

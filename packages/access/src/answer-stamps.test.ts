@@ -94,7 +94,7 @@ describe('stamps', () => {
     // As a replica that has taken over behind a proxy: it knows no scripts of this process, and has what it was sent in time.
     await redis.script('FLUSH');
     expect(same(before, await read(stamps))).toEqual({ sealed: false, any: false });
-    // Each process notices for itself, whoever came first.
+    // Each process notices for itself, whichever came first.
     expect(same(kept, await read(second))).toEqual({ sealed: false, any: false });
     const again = await read(stamps);
     expect(same(again, await read(stamps))).toEqual({ sealed: true, any: true });

@@ -1,7 +1,7 @@
 /**
  * Stamps: random texts in Redis by which a query process knows that an answer it has kept is still the answer. Each account has
  * two. `sealed` changes when the account's events change in hours that are sealed, or being sealed; `any` changes when any of
- * its events do. "Changes" means that the key is removed: whoever reads it next makes a new one.
+ * its events do. "Changes" means that the key is removed: the next reader makes a new one.
  *
  * - A **reader** reads the stamps, and only then asks ClickHouse. It keeps the answer with the stamp that it had read: `sealed` if the
  *   whole window lies below a `sealedUntil` that it knew before it asked, else `any`. A request takes a kept answer only if
@@ -9,12 +9,14 @@
  * - A **writer** stores events, then reads `sealingUntil`, then marks hours below it as stale, then renews `any` of the accounts,
  *   and `sealed` of those with such hours. Only then are its events acknowledged.
  *
- * Why a kept answer holds every event that was acknowledged before it was asked for. Take such an event and such a request, and
- * suppose that the writer has renewed the stamp that the answer was kept with. The request has read the stamp after that, so it
- * is one that was made after the renewal. The answer was computed after this stamp was read, so after the event was stored and its
- * hour marked, and such an answer has it (see marks.ts in packages/warehouse). If the writer has not renewed it, then the stamp is `sealed`, and the writer had read a `sealingUntil` not
- * above the event's hour. So the event was stored before a sealer could publish one above it, which that sealer did before it took
- * its snapshot, and before it published the `sealedUntil` that the answer was computed with: the event is in the cells.
+ * Why a kept answer holds every event that was acknowledged before it was asked for. Take such an event and such a request.
+ *
+ * - The writer has renewed the stamp that the answer was kept with. The request has read the stamp after that, so it is one that was
+ *   made after the renewal. The answer was computed after this stamp was read, so after the event was stored and its hour marked,
+ *   and such an answer has it (see marks.ts in packages/warehouse).
+ * - The writer has not. Then the stamp is `sealed`, and the writer had read a `sealingUntil` not above the event's hour. So the
+ *   event was stored before a sealer could publish one above it, which that sealer did before it took its snapshot, and before it
+ *   published the `sealedUntil` that the answer was computed with: the event is in the cells.
  *
  * Losing a stamp costs a computation, because a text that is gone never comes back. It must not come back with an older state of
  * Redis either, after a restart or on a replica that takes over. A process notices both: its connection is closed, or the

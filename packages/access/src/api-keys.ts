@@ -74,7 +74,7 @@ const keyRecord = z.object({
   revokedAt: z.string().optional(),
 });
 
-/** Told of a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
+/** Called with a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
 export type OnMalformedKey = (keyId: string, reason: string) => void;
 
 /** Records that are read at once. */

@@ -11,7 +11,7 @@ export interface EventAndPrice {
 }
 
 /**
- * Whoever answers a producer checks with this what the ingest worker checks with it later, so that both say the same.
+ * Services that answer a producer check with this what the ingest worker checks with it later, so that both say the same.
  * @param now for the rule "not more than 10 minutes in the future"
  */
 export function parsePricedEvent(input: unknown, book: PriceBook, now: EpochMs): Checked<EventAndPrice> {

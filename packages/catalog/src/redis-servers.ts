@@ -1,6 +1,6 @@
 /**
  * Which server of a Redis Cluster has a key, and whether replicas have what was written. In terms of what these functions need of
- * ioredis, so that whoever brings that, as users of the emitter do, can use them.
+ * ioredis, so that programs that bring their own, as users of the emitter do, can use them.
  */
 
 interface Server {

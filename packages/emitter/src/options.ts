@@ -32,7 +32,7 @@ export interface EmitterOptions {
   readonly timerMs?: number;
   /** How long `add` sums, in milliseconds; without it 10 s. A crash loses at most so much of the sums. */
   readonly sumMs?: number;
-  /** Told of refused and dropped events, outages, and trouble with the spool. Without it they are warnings of the process. */
+  /** Called for refused and dropped events, outages, and trouble with the spool. Without it they are warnings of the process. */
   readonly onProblem?: Report;
 }
 

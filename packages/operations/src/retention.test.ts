@@ -63,7 +63,7 @@ function options(changes: Partial<DropOptions> = {}): DropOptions {
   };
 }
 
-/** What every account is told of whole hours and days, from cells. */
+/** What every account gets for whole hours and days, from cells. */
 async function answers() {
   const { hourly, daily } = await readWatermarks(warehouse);
   const cells = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours: [] };

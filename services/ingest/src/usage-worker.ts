@@ -1,8 +1,8 @@
 /**
  * Takes jobs from the queue and acknowledges each only after all its rows are durable.
  *
- * Crash order for one job: taken → checked and priced → stored (steps 1 to 4 of `store()` in event-store.ts) →
- * acknowledged (step 5). A crash before the acknowledgement leaves the job with an expiring lock; any worker takes it
+ * Crash order for one job: taken → checked and priced → stored (steps 1 to 5 of `store()` in event-store.ts) →
+ * acknowledged (step 6). A crash before the acknowledgement leaves the job with an expiring lock; any worker takes it
  * again, and inserting its rows twice is harmless.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,21 +10,19 @@ import { type EpochMs, jobIdIn, QUEUE_NAME, tooManyBytes, tooManyValues } from '
 import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
-import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
+import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
 import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
+import { RawDataWorker, receivedAt } from './raw-data-worker.js';
 import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
-/** Acknowledged jobs that stay readable in Redis, with their data, if it is not larger than that of most jobs. */
-const KEPT_COMPLETED_JOBS = 20;
-const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 /** One more than one job can take. */
 const LEAST_JOBS = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
@@ -36,8 +34,6 @@ const LONGEST_DEFERRAL_MS = 15_000;
 /** Of a job whose shard is away. Any number of them may wait so, and each costs Redis something when it comes round. */
 const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
-/** A later time does not fit its column. */
-const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 const PROBE_EVERY_MS = 500;
 /** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
 const SIZE_DECAY = 0.99;
@@ -297,24 +293,5 @@ export class UsageWorker {
       { event: 'job_unreadable', jobId: job.id, fields: unreadable },
       'BullMQ cannot read these fields of a job; it was taken without them',
     );
-  }
-}
-
-/** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
-function receivedAt({ timestamp }: Job): EpochMs {
-  return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
-}
-
-/** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
-class RawDataWorker extends Worker<string, void> {
-  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
-    const job = super.createJob({ ...json, data: '""' }, jobId);
-    job.data = json.data;
-    // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
-    const kept = readNote(json.progress).bytes <= LARGEST_KEPT_BYTES ? KEPT_COMPLETED_JOBS : 0;
-    job.opts.removeOnComplete = { count: kept };
-    // and dropping failed ones would lose events.
-    job.opts.removeOnFail = false;
-    return job;
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A worker for each queue of events: for as many as QUEUE_SHARDS says, and for every further one that there is. Producers may
- * be told of more queues before the workers are, and fewer queues leave no job behind.
+ * be configured with more queues before the workers are, and fewer queues leave no job behind.
  */
 import type { Logger } from 'pino';
 import type { UsageWorker } from './usage-worker.js';

@@ -36,7 +36,7 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const { resourceType, unit } = DIMENSIONS[billingDimension];
     const { serviceName, category, subcategory, resourceType: typeName } = FOCUS_SERVICES[resourceType];
     const meter = FOCUS_METERS[billingDimension];
-    // Members are not told of workspaces.
+    // Members may not see workspaces.
     const workspace = group.workspace ?? null;
     const place = workspace === null ? '' : ` in ${workspace}`;
     const common = {

@@ -80,7 +80,7 @@ interface GroupCellsProps {
   readonly row: Row;
   readonly view: View;
   readonly color: string | undefined;
-  /** Members are not told of workspaces. */
+  /** Members may not see workspaces. */
   readonly seesWorkspaces: boolean;
 }
 

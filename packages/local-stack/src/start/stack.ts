@@ -159,7 +159,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   return { addresses, metricsUrls };
 }
 
-/** How a process is told of a ClickHouse. */
+/** The variables that lead a process to a ClickHouse. */
 type ClickHouseVariables = Record<`CLICKHOUSE_${'URL' | 'USER' | 'PASSWORD' | 'DATABASE'}`, string> & {
   /** Of several embedded servers. */
   readonly CLICKHOUSE_CLUSTER?: string;

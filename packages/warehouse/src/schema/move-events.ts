@@ -8,7 +8,7 @@
  *     -                rows not moved yet    rows moved          moving: who reads or writes usage_events fails
  *     new order        empty, for good       -                   done
  *
- * A RENAME fails when its source is missing or its target exists, so each of the two happens once, whoever sends it and
+ * A RENAME fails when its source is missing or its target exists, so each of the two happens once, whichever process sends it and
  * however late: usage_events_before stays, empty, and no later RENAME can take usage_events away again. Moving a row twice
  * changes nothing, as a row inserted twice does not. So a process may die anywhere, and several may do this at once.
  */
@@ -76,7 +76,7 @@ async function rename(warehouse: Warehouse, from: string, to: string): Promise<v
 /**
  * Resolves when all rows are in {@link NEXT} and nobody writes to it any more.
  *
- * Whoever had found `usage_events` before it was renamed may still write to it, or erase from it; that is waited for first.
+ * A process that had found `usage_events` before it was renamed may still write to it, or erase from it; that is waited for first.
  * Then its rows only become fewer. When there are none, another process may still be copying some that have been moved.
  * That is waited for as well: an erasure after the end would miss them.
  */

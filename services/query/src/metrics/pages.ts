@@ -142,7 +142,7 @@ function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition)
 /** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
 const SEALS_KEPT_MS = 1_000;
 
-/** Which cells a question may read. To be asked for each question anew: stale hours are known only from then on. */
+/** Which cells a question may read. To be read again for each question: stale hours are known only from then on. */
 export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<KnownCells>;
 
 /** From the events alone, as far as there are any: slower, and what the cells are compared with. */

@@ -102,7 +102,7 @@ async function computeAnswer(
     return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
   };
   if (!stamps) return (await compute()).answer;
-  // What is under way has had its turn, so that whoever waits for it needs none.
+  // What is under way has had its turn, so a request that waits for it needs none.
   if (!answers.isUnderWay(question, stamps)) await visit.turn();
   if (answers.isUnderWay(question, stamps)) {
     visit.leave();

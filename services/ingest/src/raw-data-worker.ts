@@ -1,0 +1,29 @@
+/** BullMQ's worker, with jobs as producers wrote them: neither their data nor their options are trusted. */
+import type { EpochMs } from '@meterline/catalog';
+import { type Job, type JobJson, Worker } from 'bullmq';
+import { readNote } from './queue-connection.js';
+
+/** Acknowledged jobs that stay readable in Redis, with their data, if it is not larger than that of most jobs. */
+const KEPT_COMPLETED_JOBS = 20;
+const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
+/** A later time does not fit its column. */
+const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
+
+/** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
+export class RawDataWorker extends Worker<string, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
+    const job = super.createJob({ ...json, data: '""' }, jobId);
+    job.data = json.data;
+    // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
+    const kept = readNote(json.progress).bytes <= LARGEST_KEPT_BYTES ? KEPT_COMPLETED_JOBS : 0;
+    job.opts.removeOnComplete = { count: kept };
+    // and dropping failed ones would lose events.
+    job.opts.removeOnFail = false;
+    return job;
+  }
+}
+
+/** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
+export function receivedAt({ timestamp }: Job): EpochMs {
+  return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
+}
