@@ -8,3 +8,4 @@ export * from './metrics-csv.js';
 export * from './period.js';
 export * from './price-book.js';
 export * from './priced-event.js';
+export * from './usual-event.js';

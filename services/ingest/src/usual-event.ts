@@ -8,10 +8,11 @@ import {
   costOfInteger,
   DIMENSIONS,
   type EpochMs,
+  hasMoreFields,
   isBillingDimension,
   isName,
+  isRevision,
   MAX_CLOCK_SKEW_MS,
-  MAX_REVISION,
   type PriceBook,
   parseTimestamp,
   USAGE_SCALE,
@@ -20,7 +21,6 @@ import {
 import type { EventRows, Names } from '@meterline/warehouse';
 
 const DIGIT_ZERO = '0'.charCodeAt(0);
-const REQUIRED_FIELDS = 8;
 /** The most for which every integer has a double of its own, and one digit more would not. */
 const MOST_DIGITS = 15;
 const POWERS_OF_TEN = Array.from({ length: USAGE_SCALE + 1 }, (_, exponent) => 10 ** exponent);
@@ -77,20 +77,6 @@ export function addUsualEvent(input: unknown, position: number, { book, now, row
     priceBook: book.version,
   };
   return rows.addNumbered(numbered, position);
-}
-
-/** JSON has no undefined, so an optional field is there when it has a value. Whatever is there beside those is unknown. */
-function hasMoreFields(event: Partial<Record<UsageEventField, unknown>>): boolean {
-  let fields = REQUIRED_FIELDS;
-  if (event.resourceUuid !== undefined) fields += 1;
-  if (event.revision !== undefined) fields += 1;
-  if (event.void !== undefined) fields += 1;
-  for (const _ in event) fields -= 1;
-  return fields !== 0;
-}
-
-function isRevision(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= MAX_REVISION && Number.isInteger(value);
 }
 
 /** 0, the number of the empty text, for what is no name. What has a number was checked when it got it. */

@@ -5,9 +5,10 @@
  */
 import {
   DIMENSIONS,
+  hasMoreFields,
   isBillingDimension,
+  isRevision,
   MAX_CLOCK_SKEW_MS,
-  MAX_REVISION,
   parseTimestamp,
   type UsageEventField,
 } from '@meterline/catalog';
@@ -18,7 +19,6 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const USUAL_NAME = /^[ -~]{1,256}$/;
 const USUAL_DECIMAL = /^\d{1,15}(?:\.\d{1,18})?$/;
 const USAGE_LIMIT = 1e15;
-const REQUIRED_FIELDS = 8;
 
 /** @param input with the account of the request and, as eventId, a UUID in lower case if it is to be usual */
 export function isUsualEvent(
@@ -46,21 +46,7 @@ function isUsualName(value: unknown): boolean {
   return typeof value === 'string' && USUAL_NAME.test(value);
 }
 
-function isRevision(value: unknown): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_REVISION;
-}
-
 function isUsualUsage(usage: unknown, isCount: boolean): boolean {
   if (typeof usage === 'number') return usage >= 0 && usage < USAGE_LIMIT && (!isCount || Number.isInteger(usage));
   return typeof usage === 'string' && !isCount && USUAL_DECIMAL.test(usage);
-}
-
-/** JSON has no undefined, so an optional field is there when it has a value. Whatever is there beside those is unknown. */
-function hasMoreFields(event: Partial<Record<UsageEventField, unknown>>): boolean {
-  let fields = REQUIRED_FIELDS;
-  if (event.resourceUuid !== undefined) fields += 1;
-  if (event.revision !== undefined) fields += 1;
-  if (event.void !== undefined) fields += 1;
-  for (const _ in event) fields -= 1;
-  return fields !== 0;
 }
