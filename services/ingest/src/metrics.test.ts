@@ -33,6 +33,7 @@ beforeEach(async () => {
     connection: new QueueConnection({ url: redisUrl, knowsScriptFlags: true, readsUsageJobs: true }),
     prefix,
     shard: 0,
+    takesMany: true,
     concurrency: () => 5,
     maxBytesInWork: () => 1_000_000,
     oversized: new Budget(() => 1),
@@ -64,6 +65,7 @@ function register(): void {
     consumption: (depths) => [
       {
         shard: 0,
+      takesMany: true,
         lastProgressAt: worker.lastProgressAt,
         outage: worker.isWaiting,
         waitingJobs: depths.get(0)?.waiting,

@@ -5,13 +5,12 @@
  * - They hand over a job without what nobody bounds or checks: data that is large, which the worker then reads when it has
  *   room, and fields that BullMQ cannot parse, which would leave the job in work for ever.
  */
+import { createHash } from 'node:crypto';
 import { createRedisClient, type RedisClient } from '@meterline/access';
 import { isNotConnectionError } from 'bullmq';
 import { z } from 'zod';
+import { INLINE_BYTES, JOB_READER, KNOWN_ANSWERS } from './job-reader.js';
 import { batchScript, type RunScript, type ScriptArgument, ScriptBatch } from './script-batch.js';
-
-/** Data of up to this many bytes comes with its job: some thousand events. */
-export const INLINE_BYTES = 256 * 1024;
 
 /** BullMQ's own: waits longer and longer, 20 s at most. */
 const retryStrategy = (times: number) => Math.max(Math.min(Math.exp(times), 20_000), 1_000);
@@ -20,95 +19,21 @@ const retryStrategy = (times: number) => Math.max(Math.min(Math.exp(times), 20_0
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
 
 /**
- * Stands before each of BullMQ's scripts, and takes the place of `redis.call` in it. HGETALL is how they read a job that is
- * taken: here it reads the fields that the worker needs. What else it has to say stands in `progress`, which no producer's
- * value reaches: see {@link readNote}.
+ * BullMQ's scripts of which many calls go together: the one that takes a job, and the one that acknowledges a job and may take
+ * the next one. Their names go on with BullMQ's version. When one call takes nothing, further ones would not either; and an answer must
+ * stay small enough to be held, so it ends with the job that makes it large, and the others stay in the queue.
  */
-const JOB_READER = `
-local redis = (function(redis)
-  local unreadable = {}
+const TOGETHER: Readonly<Record<string, string>> = {
+  moveToActive: `type(result) ~= 'table' or type(result[1]) ~= 'table' or redis.bytesRead() > ${INLINE_BYTES * 16}`,
+  moveToFinished: 'false',
+};
 
-  local function note(key, field)
-    unreadable[key] = unreadable[key] or {}
-    table.insert(unreadable[key], field)
-  end
-
-  local function decoded(text)
-    local ok, value = pcall(cjson.decode, text)
-    if ok and type(value) == 'table' then return value end
-    return nil
-  end
-
-  -- Of the options only the trace that the job belongs to.
-  local function options(key, text)
-    if not text or text == '{}' then return '{}' end
-    local opts = decoded(text)
-    if not opts then
-      note(key, 'opts')
-      return '{}'
-    end
-    local trace = {}
-    if type(opts.tm) == 'string' then trace.tm = opts.tm end
-    if type(opts.omc) == 'boolean' then trace.omc = opts.omc end
-    return next(trace) and cjson.encode(trace) or '{}'
-  end
-
-  -- The script that acknowledges the job reads the parent again and would fail.
-  local function dropUnreadableParent(key, parentKey, parent)
-    local fault = nil
-    if parentKey and not string.match(parentKey, '^.+:[^:]+$') then fault = 'parentKey' end
-    if parent then
-      local value = decoded(parent)
-      local id = value and value.id
-      local isKnown = type(id) == 'string' and type(value.queueKey) == 'string' and parentKey
-      if not isKnown then fault = 'parent' end
-    end
-    if fault then
-      note(key, fault)
-      redis.call('HDEL', key, 'parent', 'parentKey')
-    end
-  end
-
-  local function job(key)
-    local fields = {}
-    local function add(name, value)
-      if value then
-        table.insert(fields, name)
-        table.insert(fields, value)
-      end
-    end
-    local values = redis.call('HMGET', key, 'name', 'timestamp', 'ats', 'atm', 'processedOn', 'opts', 'parentKey', 'parent', 'rjk')
-    for n, name in ipairs({ 'name', 'timestamp', 'ats', 'atm', 'processedOn' }) do add(name, values[n]) end
-    add('opts', options(key, values[6]))
-    dropUnreadableParent(key, values[7], values[8])
-    -- A schedule would send the same event for ever, which counts once.
-    if values[9] then note(key, 'rjk') end
-    local bytes = redis.call('HSTRLEN', key, 'data')
-    if bytes <= ${INLINE_BYTES} then add('data', redis.call('HGET', key, 'data')) end
-    add('progress', cjson.encode({ bytes = bytes, unreadable = unreadable[key] }))
-    return fields
-  end
-
-  -- Counters of attempts, which a producer may have written over.
-  local function increase(key, field, by)
-    local answer = redis.pcall('HINCRBY', key, field, by)
-    if type(answer) ~= 'table' or not answer.err then return answer end
-    note(key, field)
-    redis.call('HSET', key, field, by)
-    return tonumber(by)
-  end
-
-  local call = function(command, ...)
-    if command == 'HGETALL' then return job(...) end
-    if command == 'HINCRBY' then return increase(...) end
-    return redis.call(command, ...)
-  end
-  return setmetatable({ call = call }, { __index = redis })
-end)(redis)
-`;
-
-/** BullMQ's script that acknowledges a job and takes the next one; its name goes on with BullMQ's version. */
-const ACKNOWLEDGEMENT = 'moveToFinished:';
+/** These scripts as our own loop has been tried with them (docs/decisions/0041): the SHA-1 of their text. */
+const KNOWN_SCRIPTS: ReadonlySet<string> = new Set([
+  // BullMQ 6.7.0
+  'd96ca626f1ea141b44a856b312fc636d99aa9ea9',
+  '69666e69dd5621df59067a03de685e55a486560d',
+]);
 
 /** Large, because Redis copies all data for each piece of it: 0.1 s for 25 MB. */
 const PIECE_BYTES = 32 * 1024 * 1024;
@@ -145,23 +70,34 @@ export class QueueConnection {
   /** For BullMQ. */
   readonly redis: RedisClient;
   readonly #flags: string;
+  readonly #known = new Set<string>();
 
   constructor({ url, knowsScriptFlags, readsUsageJobs }: QueueConnectionOptions) {
     this.redis = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy });
     this.#flags = knowsScriptFlags ? RUNS_WHEN_FULL : '';
-    this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''));
+    this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''), readsUsageJobs);
+  }
+
+  /** Whether BullMQ's scripts are those that many jobs may be taken with. True or false when they are defined. */
+  get knowsScripts(): boolean {
+    return this.#known.size === Object.keys(TOGETHER).length;
   }
 
   /** BullMQ defines its scripts with `defineCommand`. */
-  #prepareScripts(preamble: string): void {
+  #prepareScripts(preamble: string, readsUsageJobs: boolean): void {
     const define = this.redis.defineCommand.bind(this.redis);
     this.redis.defineCommand = (name, definition) => {
       define(name, { ...definition, lua: preamble + definition.lua });
       const { lua, numberOfKeys: keys } = definition;
-      if (!name.startsWith(ACKNOWLEDGEMENT) || keys === undefined) return;
+      const [script = ''] = name.split(':');
+      const isLast = TOGETHER[script];
+      if (!readsUsageJobs || isLast === undefined || keys === undefined) return;
+      const isKnown = KNOWN_SCRIPTS.has(createHash('sha1').update(lua).digest('hex'));
+      if (isKnown) this.#known.add(script);
       const together = `${name}:together`;
-      define(together, { lua: preamble + batchScript(lua) });
-      const batch = new ScriptBatch({ runOne: this.#script(name), runMany: this.#script(together), keys });
+      define(together, { lua: preamble + (isKnown ? KNOWN_ANSWERS : '') + batchScript(lua, isLast) });
+      const [runOne, runMany] = [this.#script(name), this.#script(together)];
+      const batch = new ScriptBatch({ runOne, runMany, keys, endsEarly: isLast !== 'false' });
       // What BullMQ calls from now on.
       Object.assign(this.redis, { [name]: (args: ScriptArgument[]) => batch.run(args) });
     };

@@ -4,7 +4,7 @@ import { type Job, type JobJson, Worker } from 'bullmq';
 import { readNote } from './queue-connection.js';
 
 /** Acknowledged jobs that stay readable in Redis, with their data, if it is not larger than that of most jobs. */
-const KEPT_COMPLETED_JOBS = 20;
+export const KEPT_COMPLETED_JOBS = 20;
 const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);

@@ -11,29 +11,33 @@ import { z } from 'zod';
 const MOST_CALLS = 64;
 
 /**
- * The calls differ in few of their keys and arguments: these are at the positions in ARGV, and stand there for each call after
- * all those of the first call. An error of one call must not reach the others, which may have been carried out.
+ * The calls differ in few of their keys and arguments, or in none: these are at the positions in ARGV, and stand there for each
+ * call after all those of the first call. An error of one call must not reach the others, which may have been carried out.
+ * @param isLast Lua, whether calls after the one that gave this `result` would give the same
  */
-export function batchScript(script: string): string {
+export function batchScript(script: string, isLast = 'false'): string {
   return `
 local function call(KEYS, ARGV)
 ${script}
 end
 
-local arguments, differing = tonumber(ARGV[1]), tonumber(ARGV[2])
+local calls, arguments, differing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local keys, args, positions = KEYS, {}, {}
-for n = 1, differing do positions[n] = tonumber(ARGV[2 + n]) end
-for n = 1, arguments do args[n] = ARGV[2 + differing + n] end
+for n = 1, differing do positions[n] = tonumber(ARGV[3 + n]) end
+for n = 1, arguments do args[n] = ARGV[3 + differing + n] end
 
 local results = {}
-for at = 2 + differing + arguments, #ARGV - 1, differing do
+local at = 3 + differing + arguments
+for n = 1, calls do
   for n, position in ipairs(positions) do
     if position <= #keys then keys[position] = ARGV[at + n] else args[position - #keys] = ARGV[at + n] end
   end
+  at = at + differing
   local done, result = pcall(call, keys, args)
   local fault = type(result) == 'table' and result.err
   if not done then fault = fault or tostring(result) end
-  table.insert(results, fault and { 0, fault } or { 1, result })
+  results[n] = fault and { 0, fault } or { 1, result }
+  if ${isLast} then break end
 end
 return results`;
 }
@@ -49,20 +53,22 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
+export interface ScriptBatchOptions {
+  readonly runOne: RunScript;
+  /** Runs {@link batchScript}; its first argument is how many of its arguments are keys. */
+  readonly runMany: RunScript;
+  /** How many of a call's arguments are keys. */
+  readonly keys: number;
+  /** Whether calls may be left out after one that had nothing to do: they give null. */
+  readonly endsEarly: boolean;
+}
+
 export class ScriptBatch {
-  readonly #runOne: RunScript;
-  readonly #runMany: RunScript;
-  readonly #keys: number;
+  readonly #options: ScriptBatchOptions;
   #calls: Call[] = [];
 
-  /**
-   * @param keys how many of a call's arguments are keys
-   * @param runMany runs {@link batchScript}; its first argument is that number
-   */
-  constructor({ runOne, runMany, keys }: { runOne: RunScript; runMany: RunScript; keys: number }) {
-    this.#runOne = runOne;
-    this.#runMany = runMany;
-    this.#keys = keys;
+  constructor(options: ScriptBatchOptions) {
+    this.#options = options;
   }
 
   /** As if the script were run for itself. What is called within one turn of the event loop goes together. */
@@ -81,15 +87,16 @@ export class ScriptBatch {
   }
 
   async #sendTogether(calls: readonly Call[]): Promise<void> {
-    const args = this.#together(calls);
+    const args = together(calls, this.#options.keys);
     if (!args) {
-      for (const { args, resolve, reject } of calls) this.#runOne(args).then(resolve, reject);
+      for (const { args, resolve, reject } of calls) this.#options.runOne(args).then(resolve, reject);
       return;
     }
     try {
-      const results = batchResults.parse(await this.#runMany(args));
+      const results = batchResults.parse(await this.#options.runMany(args));
+      const without = this.#options.endsEarly ? [1] : [0, 'the script gave no result for this call'];
       for (const [index, { resolve, reject }] of calls.entries()) {
-        const [done, result = null] = results[index] ?? [0, 'the script gave no result for this call'];
+        const [done, result = null] = results[index] ?? without;
         if (done === 1) resolve(result);
         else reject(new ReplyError(String(result)));
       }
@@ -97,23 +104,27 @@ export class ScriptBatch {
       for (const { reject } of calls) reject(error);
     }
   }
+}
 
-  /** The arguments of {@link batchScript}; undefined for calls that cannot go together, such as one alone. */
-  #together(calls: readonly Call[]): ScriptArgument[] | undefined {
-    const first = calls[0]?.args ?? [];
-    const positions = [...first.keys()].filter((at) => calls.some(({ args }) => args[at] !== first[at]));
-    if (positions.length === 0 || calls.some(({ args }) => args.length !== first.length)) return undefined;
-    const keys = this.#keys;
-    return [
-      keys,
-      ...first.slice(0, keys),
-      first.length - keys,
-      positions.length,
-      ...positions.map((at) => at + 1),
-      ...first.slice(keys),
-      ...calls.flatMap(({ args }) => positions.map((at) => args[at])),
-    ];
-  }
+/** The arguments of {@link batchScript}; undefined for calls that cannot go together, such as one alone. */
+function together(calls: readonly Call[], keys: number): ScriptArgument[] | undefined {
+  const [first, ...others] = calls.map(({ args }) => args);
+  if (!first || others.length === 0 || others.some((args) => args.length !== first.length)) return undefined;
+  const positions = [...first.keys()].filter((at) => others.some((args) => !isSame(args[at], first[at])));
+  return [
+    keys,
+    ...first.slice(0, keys),
+    calls.length,
+    first.length - keys,
+    positions.length,
+    ...positions.map((at) => at + 1),
+    ...first.slice(keys),
+    ...calls.flatMap(({ args }) => positions.map((at) => args[at])),
+  ];
+}
+
+function isSame(one: ScriptArgument, other: ScriptArgument): boolean {
+  return one === other || (one instanceof Buffer && other instanceof Buffer && one.equals(other));
 }
 
 const batchResults = z.array(z.tuple([z.number()], z.unknown()));

@@ -108,6 +108,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         shard,
         concurrency: () => Math.ceil(env.INGEST_CONCURRENCY * share()),
         maxBytesInWork: () => maxBytesInWork(env) * share(),
+        takesMany: env.INGEST_TAKE === 'many',
         oversized,
         lanes,
         keepPayloadPart: (part) => storeOf(part.jobId).keepPayloadPart(part),

@@ -10,13 +10,15 @@ import { type EpochMs, jobIdIn, QUEUE_NAME, tooManyBytes, tooManyValues } from '
 import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
-import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
+import { DelayedError, type Job, type Telemetry, WaitingError, type WorkerOptions } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
 import type { IngestMetrics } from './metrics.js';
+import { ManyJobsWorker } from './many-jobs-worker.js';
 import { keepOversized } from './oversized.js';
-import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
+import { INLINE_BYTES } from './job-reader.js';
+import { isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
 import { RawDataWorker, receivedAt } from './raw-data-worker.js';
 import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
@@ -48,6 +50,8 @@ export interface UsageWorkerOptions {
   readonly concurrency: () => number;
   /** About how much job data may be in work at once; see {@link UsageWorker}. It falls likewise. */
   readonly maxBytesInWork: () => number;
+  /** Whether many jobs are taken with one command; otherwise as BullMQ's worker takes them. */
+  readonly takesMany: boolean;
   /** One turn for all workers of the process. */
   readonly oversized: Budget;
   readonly lanes: ShardLanes;
@@ -101,7 +105,8 @@ export class UsageWorker {
     this.#logQueueError = onceAMinute((err) => {
       options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
     });
-    this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
+    const process = (job: Job<string, void>, token: string | undefined) => this.#process(job, token);
+    const workerOptions: WorkerOptions = {
       connection: options.connection.redis,
       prefix: options.prefix,
       concurrency: options.concurrency(),
@@ -112,7 +117,13 @@ export class UsageWorker {
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       runRetryDelay: 1_000,
       ...(options.telemetry && { telemetry: options.telemetry }),
-    });
+    };
+    this.#worker = options.takesMany
+      ? new ManyJobsWorker(QUEUE_NAME, process, workerOptions, {
+          connection: options.connection,
+          onUnknownScripts: () => this.#logUnknownScripts(),
+        })
+      : new RawDataWorker(QUEUE_NAME, process, workerOptions);
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
@@ -144,6 +155,13 @@ export class UsageWorker {
     await this.#worker.close();
     this.#closing.abort();
     this.#options.connection.redis.disconnect();
+  }
+
+  #logUnknownScripts(): void {
+    this.#options.log.warn(
+      { event: 'queue_library_unknown' },
+      'jobs are taken one by one: this release of BullMQ was not tried with many at a time',
+    );
   }
 
   /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
