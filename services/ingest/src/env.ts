@@ -22,7 +22,7 @@ const environment = z.object({
   /** How long a row waits for others before it is inserted. */
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
   /** How many jobs may be in work at once, of all queues together. */
-  INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),
+  INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(2_000),
   /** Whether many jobs are taken with one command, or `one` by one as BullMQ's worker does it. */
   INGEST_TAKE: z.enum(['many', 'one']).default('many'),
   /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */

@@ -65,7 +65,7 @@ function register(): void {
     consumption: (depths) => [
       {
         shard: 0,
-      takesMany: true,
+        takesMany: true,
         lastProgressAt: worker.lastProgressAt,
         outage: worker.isWaiting,
         waitingJobs: depths.get(0)?.waiting,

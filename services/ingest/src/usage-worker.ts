@@ -6,25 +6,22 @@
  * again, and inserting its rows twice is harmless.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EpochMs, jobIdIn, QUEUE_NAME, tooManyBytes, tooManyValues } from '@meterline/catalog';
+import { type EpochMs, jobIdIn, tooManyBytes, tooManyValues } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
-import { DelayedError, type Job, type Telemetry, WaitingError, type WorkerOptions } from 'bullmq';
+import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
-import type { IngestMetrics } from './metrics.js';
-import { ManyJobsWorker } from './many-jobs-worker.js';
-import { keepOversized } from './oversized.js';
 import { INLINE_BYTES } from './job-reader.js';
+import type { IngestMetrics } from './metrics.js';
+import { keepOversized } from './oversized.js';
 import { isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
-import { RawDataWorker, receivedAt } from './raw-data-worker.js';
+import { openQueueWorker } from './queue-worker.js';
+import { type RawDataWorker, receivedAt } from './raw-data-worker.js';
 import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
-/** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
-const LOCK_MS = 15_000;
-const STALLED_CHECK_MS = 5_000;
 /** One more than one job can take. */
 const LEAST_JOBS = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
@@ -105,25 +102,10 @@ export class UsageWorker {
     this.#logQueueError = onceAMinute((err) => {
       options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
     });
+    const { connection, prefix, takesMany, telemetry, log } = options;
     const process = (job: Job<string, void>, token: string | undefined) => this.#process(job, token);
-    const workerOptions: WorkerOptions = {
-      connection: options.connection.redis,
-      prefix: options.prefix,
-      concurrency: options.concurrency(),
-      autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      // A job is never at fault for the death of a worker.
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
-      runRetryDelay: 1_000,
-      ...(options.telemetry && { telemetry: options.telemetry }),
-    };
-    this.#worker = options.takesMany
-      ? new ManyJobsWorker(QUEUE_NAME, process, workerOptions, {
-          connection: options.connection,
-          onUnknownScripts: () => this.#logUnknownScripts(),
-        })
-      : new RawDataWorker(QUEUE_NAME, process, workerOptions);
+    const concurrency = options.concurrency();
+    this.#worker = openQueueWorker({ connection, prefix, concurrency, takesMany, telemetry, log, process });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
@@ -155,13 +137,6 @@ export class UsageWorker {
     await this.#worker.close();
     this.#closing.abort();
     this.#options.connection.redis.disconnect();
-  }
-
-  #logUnknownScripts(): void {
-    this.#options.log.warn(
-      { event: 'queue_library_unknown' },
-      'jobs are taken one by one: this release of BullMQ was not tried with many at a time',
-    );
   }
 
   /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
