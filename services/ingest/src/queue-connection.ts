@@ -24,7 +24,7 @@ const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
  * stay small enough to be held, so it ends with the job that makes it large, and the others stay in the queue.
  */
 const TOGETHER: Readonly<Record<string, string>> = {
-  moveToActive: `type(result) ~= 'table' or type(result[1]) ~= 'table' or redis.bytesRead() > ${INLINE_BYTES * 16}`,
+  moveToActive: `type(result) ~= 'table' or type(result[1]) ~= 'table' or redis.bytesRead() > ${INLINE_BYTES * 4}`,
   moveToFinished: 'false',
 };
 
