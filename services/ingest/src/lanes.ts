@@ -17,7 +17,7 @@ const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
 
 /** While ClickHouse stores one insert, the next is encoded and sent. A third would wait there, and take memory. */
 const CURRENT_IN_FLIGHT = 2;
-/** What takes longest about late events is recomputing cells, which uses all of ClickHouse. */
+/** An insert makes a part in each month that it has rows of: two would wait for the same disk. */
 const LATE_IN_FLIGHT = 1;
 /** Of the most rows of an insert: inserts of a quarter cost ClickHouse little more a row, and are there sooner. */
 const ENOUGH = 0.25;
