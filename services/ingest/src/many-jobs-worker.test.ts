@@ -6,13 +6,13 @@ import { Redis } from 'ioredis';
 import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { ManyJobsWorker } from './many-jobs-worker.js';
 import { QueueConnection } from './queue-connection.js';
-import { RawDataWorker } from './raw-data-worker.js';
+import { type JobData, RawDataWorker } from './raw-data-worker.js';
 
 jest.setTimeout(60_000);
 
 const url = testRedisUrl();
 
-type Work = (job: Job<string, void>, token: string | undefined) => Promise<void>;
+type Work = (job: Job<JobData, void>, token: string | undefined) => Promise<void>;
 
 interface Opened {
   readonly worker: RawDataWorker;

@@ -9,7 +9,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isNotConnectionError, type Job, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { isConnectionError, type QueueConnection } from './queue-connection.js';
-import { KEPT_COMPLETED_JOBS, RawDataWorker } from './raw-data-worker.js';
+import { type JobData, KEPT_COMPLETED_JOBS, RawDataWorker } from './raw-data-worker.js';
 
 /** So that an answer stays small, and Redis answers others in between. */
 const MOST_TAKEN = 256;
@@ -35,7 +35,7 @@ export class ManyJobsWorker extends RawDataWorker {
   #countStored: Promise<number> | undefined;
   readonly #faults = new WeakMap<Job, unknown>();
 
-  constructor(name: string, process: Processor<string, void>, options: WorkerOptions, many: ManyJobsOptions) {
+  constructor(name: string, process: Processor<JobData, void>, options: WorkerOptions, many: ManyJobsOptions) {
     super(name, process, options);
     this.#options = many;
   }
@@ -84,23 +84,23 @@ export class ManyJobsWorker extends RawDataWorker {
   }
 
   /** BullMQ waits while the queue is empty, and heeds delays and limits. */
-  async #waitForOne(): Promise<Job<string, void>[]> {
+  async #waitForOne(): Promise<Job<JobData, void>[]> {
     const started = performance.now();
-    const job: Job<string, void> | undefined = await this.getNextJob(this.#newToken());
+    const job: Job<JobData, void> | undefined = await this.getNextJob(this.#newToken());
     if (job) return [job];
     if (performance.now() - started < LONG_ENOUGH_MS) await this.delay(LONG_ENOUGH_MS);
     return [];
   }
 
   /** What one command takes: fewer than that when there are no more, or when they are large. */
-  async #takeMany(count: number): Promise<Job<string, void>[]> {
+  async #takeMany(count: number): Promise<Job<JobData, void>[]> {
     const token = this.#newToken();
     const take = () => this.backend.moveToActive(token, this.opts.name);
     const answers = await Promise.all(Array.from({ length: count }, take));
     return answers.flatMap(([json, id]) => (json ? [this.#taken(json, id, token)] : []));
   }
 
-  #taken(json: JobJson, id: string, token: string): Job<string, void> {
+  #taken(json: JobJson, id: string, token: string): Job<JobData, void> {
     const job = this.createJob(json, id);
     job.token = token;
     this.emit('active', job, 'waiting');
@@ -113,7 +113,7 @@ export class ManyJobsWorker extends RawDataWorker {
   }
 
   /** As BullMQ does it: an error is told, and it goes on. */
-  async #retried(take: () => Promise<Job<string, void>[]>): Promise<Job<string, void>[]> {
+  async #retried(take: () => Promise<Job<JobData, void>[]>): Promise<Job<JobData, void>[]> {
     try {
       return await take();
     } catch (error) {
@@ -125,7 +125,7 @@ export class ManyJobsWorker extends RawDataWorker {
     }
   }
 
-  async #work(job: Job<string, void>): Promise<void> {
+  async #work(job: Job<JobData, void>): Promise<void> {
     const { id = '', token = '' } = job;
     this.#inWork += 1;
     this.#unfinished += 1;
@@ -147,7 +147,7 @@ export class ManyJobsWorker extends RawDataWorker {
   }
 
   /** @returns whether the job is stored; otherwise BullMQ has ended it */
-  async #process(job: Job<string, void>, id: string, token: string): Promise<boolean> {
+  async #process(job: Job<JobData, void>, id: string, token: string): Promise<boolean> {
     this.lockManager.trackJob(id, token, job.processedOn ?? Date.now());
     try {
       await this.processFn(job, token);
@@ -160,12 +160,12 @@ export class ManyJobsWorker extends RawDataWorker {
   }
 
   /** What `processJob` calls. */
-  protected override async callProcessJob(job: Job<string, void>, token: string): Promise<void> {
+  protected override async callProcessJob(job: Job<JobData, void>, token: string): Promise<void> {
     if (this.#faults.has(job)) throw this.#faults.get(job);
     return super.callProcessJob(job, token);
   }
 
-  async #acknowledge(job: Job<string, void>, id: string, token: string): Promise<void> {
+  async #acknowledge(job: Job<JobData, void>, id: string, token: string): Promise<void> {
     this.lockManager.untrackJob(id);
     const removal = (await this.#isAmongTheLast()) ? job.opts.removeOnComplete : { count: 0 };
     for (;;) {

@@ -4,7 +4,7 @@ import type { Processor, Telemetry, WorkerOptions } from 'bullmq';
 import type { Logger } from 'pino';
 import { ManyJobsWorker } from './many-jobs-worker.js';
 import type { QueueConnection } from './queue-connection.js';
-import { RawDataWorker } from './raw-data-worker.js';
+import { type JobData, RawDataWorker } from './raw-data-worker.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
@@ -17,7 +17,7 @@ export interface QueueWorkerOptions {
   readonly takesMany: boolean;
   readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
-  readonly process: Processor<string, void>;
+  readonly process: Processor<JobData, void>;
 }
 
 /** It takes no jobs before it is run. */
