@@ -4,7 +4,7 @@
  * Everything that happens to a job in Redis stays BullMQ's own: its scripts, which the connection runs many at a time
  * (script-batch.ts), and through them delayed, prioritised, limited and paused jobs, parents, duplicates, stalled jobs, locks and
  * events. BullMQ also waits for jobs (`getNextJob`), renews locks, and ends every job that was not simply stored: deferred, given back,
- * failed, or traced (`processJob`). What is left to this loop is how many jobs to ask for, and to acknowledge.
+ * or failed (`processJob`). What is left to this loop is how many jobs to ask for, to begin each at once, and to acknowledge it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isNotConnectionError, type Job, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
@@ -42,7 +42,8 @@ export class ManyJobsWorker extends RawDataWorker {
 
   /** As BullMQ's, with another loop. */
   override async run(): Promise<void> {
-    await this.waitUntilReady();
+    await this.waitUntilReady().catch(() => undefined);
+    if (this.closing) return;
     if (!this.#options.connection.knowsScripts) {
       this.#options.onUnknownScripts();
       return super.run();
@@ -50,7 +51,6 @@ export class ManyJobsWorker extends RawDataWorker {
     if (this.running) throw new Error('the worker is running already');
     this.running = true;
     try {
-      if (this.closing || this.paused) return;
       await this.startStalledCheckTimer();
       this.lockManager.start();
       this.mainLoopRunning = this.#takeJobs();
@@ -92,12 +92,19 @@ export class ManyJobsWorker extends RawDataWorker {
     return [];
   }
 
-  /** What one command takes: fewer than that when there are no more, or when they are large. */
+  /** Fewer than that when there are no more, or when they are large. What one command has taken is not lost to another that failed. */
   async #takeMany(count: number): Promise<Job<JobData, void>[]> {
     const token = this.#newToken();
     const take = () => this.backend.moveToActive(token, this.opts.name);
-    const answers = await Promise.all(Array.from({ length: count }, take));
-    return answers.flatMap(([json, id]) => (json ? [this.#taken(json, id, token)] : []));
+    const answers = await Promise.allSettled(Array.from({ length: count }, take));
+    return answers.flatMap((answer) => {
+      if (answer.status === 'rejected') {
+        this.emit('error', asError(answer.reason));
+        return [];
+      }
+      const [json, id] = answer.value;
+      return json ? [this.#taken(json, id, token)] : [];
+    });
   }
 
   #taken(json: JobJson, id: string, token: string): Job<JobData, void> {
@@ -131,8 +138,7 @@ export class ManyJobsWorker extends RawDataWorker {
     this.#unfinished += 1;
     let isInWork = true;
     try {
-      if (this.opts.telemetry) await this.processJob(job, token, () => false);
-      else if (await this.#process(job, id, token)) {
+      if (await this.#process(job, id, token)) {
         // Its place is free: the command that fills it comes after the one that acknowledges it.
         this.#inWork -= 1;
         isInWork = false;

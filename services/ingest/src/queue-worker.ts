@@ -35,7 +35,8 @@ export function openQueueWorker(options: QueueWorkerOptions): RawDataWorker {
     runRetryDelay: 1_000,
     ...(telemetry && { telemetry }),
   };
-  if (!takesMany) return new RawDataWorker(QUEUE_NAME, process, settings);
+  // The spans of a job are made by BullMQ's own loop.
+  if (!takesMany || telemetry) return new RawDataWorker(QUEUE_NAME, process, settings);
   const onUnknownScripts = () =>
     log.warn(
       { event: 'queue_library_unknown' },
