@@ -24,7 +24,7 @@ const environment = z.object({
   /** How many jobs may be in work at once, of all queues together. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(2_000),
   /** Whether many jobs are taken with one command, or `one` by one as BullMQ's worker does it. */
-  INGEST_TAKE: z.enum(['many', 'one']).default('many'),
+  INGEST_TAKE: z.enum(['many', 'one'], 'must be many or one').default('many'),
   /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */
   INGEST_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(8_192),
   /** How long after its end an hour is sealed: read from cells from then on. */
