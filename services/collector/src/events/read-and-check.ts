@@ -51,15 +51,19 @@ export async function readAndCheck(request: IncomingMessage, holding: Holding, s
     let events: ArrivingEvents | undefined;
     let bytes = 0;
     let held = whole?.length ?? 0;
+    const hold = (needed: number) => {
+      if (needed <= held) return;
+      holding.take(needed - held);
+      held = needed;
+    };
     for await (const piece of whole ? piecesOf(whole) : decodedPieces(all(first, body), encoding)) {
       bytes += piece.length;
       if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
-      const needed = Math.max(held, bytes, checked.results.length * RESULT_BYTES);
-      holding.take(needed - held);
-      held = needed;
+      hold(bytes);
       const text = texts.push(piece);
       events ??= arrivingEvents(text, format, account, headers);
       check(events.push(text));
+      hold(checked.results.length * RESULT_BYTES);
       // Others are answered in between.
       await nextTurn();
     }
