@@ -42,9 +42,7 @@ export function withDirectRoute(
   direct: DirectRoute,
 ): RequestListener {
   const watchers = watchersOf(options);
-  const headers = baseHeaders();
-  // As `cors` says it of every answer.
-  if (options.corsOrigins.length > 0) headers.set('vary', 'Origin');
+  const headers = baseHeaders(options.corsOrigins);
   const { handle, isUsual = () => true, method, route, target } = direct;
   return (request, response) => {
     const account = request.method === method ? target.exec(request.url ?? '')?.[1] : undefined;

@@ -45,6 +45,8 @@ export function metricsRoute(dependencies: MetricsRouteDependencies): AccountHan
     (account) => stamps.read(account),
   );
   return async (request, response, account) => {
+    // Of every answer, as by the middleware that compresses; also of a 304 (RFC 9110, section 15.4.5).
+    response.appendHeader('Vary', 'Accept-Encoding');
     const member = await requireMember(authenticate, request, response, account);
     const { party, role, version } = member;
     const text = rawQuery(request);
@@ -76,10 +78,8 @@ async function sendAnswer(
   const isCompressed = !isKnown && takesGzip(request.headers);
   if (!isKnown) unsent.hold(request, response, party, answer.length);
   const sent = isCompressed ? await answers.compressed(question, answer) : answer;
-  // Kept by clients too, and asked about with If-None-Match each time. A 304 says Vary as the answer with a body does (RFC 9110,
-  // section 15.4.5).
+  // Kept by clients too, and asked about with If-None-Match each time.
   response.setHeader('ETag', answer.etag).setHeader('Cache-Control', 'private, no-cache');
-  response.appendHeader('Vary', 'Accept-Encoding');
   if (isKnown) {
     response.statusCode = 304;
     response.end();
