@@ -116,6 +116,8 @@ export async function openStage(): Promise<Stage> {
     });
     const waiting: Promise<void>[] = [];
     for (let move = await next([...actors, question]); move; move = await next([...actors, question])) {
+      // What ends with this step has ended then.
+      await new Promise((resolve) => setImmediate(resolve));
       const actor = actors[move.turn];
       const changesNothing = actor && move.statement.startsWith('read_') && !actor.hasEnded;
       if (!move.isNew || changesNothing) continue;
