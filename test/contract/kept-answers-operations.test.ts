@@ -14,10 +14,11 @@ import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 /** Orders with more changes between the actors are left out. */
 const CHANGES = 3;
 /** How many orders each test plays. */
-const ORDERS = { repairing: 0, repricing: 0, erasing: 0 };
+const ORDERS = { repairing: 65, repricing: 0, erasing: 12 };
 const TIMEOUT_MS = 1_800_000;
 
-const SEALED_DAY = Date.UTC(2022, 0, 1);
+/** Sealed one after the other, each with its accounts. */
+const DAYS = { repairing: Date.UTC(2022, 0, 1), repricing: Date.UTC(2022, 1, 1), erasing: Date.UTC(2022, 2, 1) };
 
 let stage: Stage;
 beforeAll(async () => {
@@ -42,15 +43,16 @@ describe('in every order, an answer has what was acknowledged before it was aske
   it(
     'beside a writer of a sealed hour that is being repaired',
     async () => {
-      const accountOf = await stage.accounts(() => SEALED_DAY);
-      await stage.sealUntil(SEALED_DAY + MS_PER_DAY);
+      const day = DAYS.repairing;
+      const accountOf = await stage.accounts(() => day);
+      await stage.sealUntil(day + MS_PER_DAY);
       const played = await stage.play(2, CHANGES, async (order) => {
         const [account, id] = [accountOf(order), randomUUID()];
-        await storeEvents(stage.warehouse, [pricedEvent({ accountId: account, timestamp: SEALED_DAY + 2 })], id);
+        await storeEvents(stage.warehouse, [pricedEvent({ accountId: account, timestamp: day + 2 })], id);
         await stage.stamps.renew([account], [account]);
-        const actors = [stage.writer(account, SEALED_DAY + 1, id), repairer(id)];
+        const actors = [stage.writer(account, day + 1, id), repairer(id)];
         const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['3'] : ['2', '3']);
-        return { account, day: SEALED_DAY, actors, figure: 'totalUsage', allowed };
+        return { account, day, actors, figure: 'totalUsage', allowed };
       });
       expect(played).toBe(ORDERS.repairing);
     },
@@ -60,11 +62,12 @@ describe('in every order, an answer has what was acknowledged before it was aske
   it(
     'beside a re-pricing',
     async () => {
-      const accountOf = await stage.accounts(() => SEALED_DAY);
-      await stage.sealUntil(SEALED_DAY + MS_PER_DAY);
+      const day = DAYS.repricing;
+      const accountOf = await stage.accounts(() => day);
+      await stage.sealUntil(day + MS_PER_DAY);
       const played = await stage.play(1, CHANGES, (order) => {
         const account = accountOf(order);
-        const window = { startTime: SEALED_DAY, endTime: SEALED_DAY + MS_PER_DAY };
+        const window = { startTime: day, endTime: day + MS_PER_DAY };
         const repricer = new Actor(async (pause) => {
           const options = { scope: { accountId: account, window }, book: DEFAULT_PRICE_BOOK, dryRun: false, step: 10 };
           const shards = oneServer(pausing(stage.warehouse, pause, ['run']));
@@ -73,7 +76,7 @@ describe('in every order, an answer has what was acknowledged before it was aske
         });
         // A GB-second at the book's price.
         const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['0.0000115'] : ['1', '0.0000115']);
-        return { account, day: SEALED_DAY, actors: [repricer], figure: 'totalCost', allowed };
+        return { account, day, actors: [repricer], figure: 'totalCost', allowed };
       });
       expect(played).toBe(ORDERS.repricing);
     },
@@ -83,8 +86,9 @@ describe('in every order, an answer has what was acknowledged before it was aske
   it(
     'beside an erasure',
     async () => {
-      const accountOf = await stage.accounts(() => SEALED_DAY);
-      await stage.sealUntil(SEALED_DAY + MS_PER_DAY);
+      const day = DAYS.erasing;
+      const accountOf = await stage.accounts(() => day);
+      await stage.sealUntil(day + MS_PER_DAY);
       const played = await stage.play(1, CHANGES, (order) => {
         const account = accountOf(order);
         const eraser = new Actor(async (pause) => {
@@ -97,8 +101,8 @@ describe('in every order, an answer has what was acknowledged before it was aske
           const found = await findAccount(options);
           await eraseAccount(options, found, new AbortController().signal, () => undefined);
         });
-        const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['0'] : ['0', '1']);
-        return { account, day: SEALED_DAY, actors: [eraser], figure: 'totalUsage', allowed };
+        const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['0'] : ['1', '0']);
+        return { account, day, actors: [eraser], figure: 'totalUsage', allowed };
       });
       expect(played).toBe(ORDERS.erasing);
     },

@@ -25,7 +25,7 @@ import { bearer, metricsBody, metricsPath, startApi, type TestApi } from './fixt
 const ACCOUNTS = process.env.METERLINE_TEST_SHORT === undefined ? 600 : 20;
 const NOW = Date.UTC(2026, 0, 1);
 
-/** What an answer may say when some of the actors have ended. */
+/** What an answer may say when some of the actors have ended; first what it says before they begin. */
 export type Allowed = (ended: readonly boolean[]) => readonly string[];
 
 /** Of one order. */
@@ -98,13 +98,18 @@ export async function openStage(): Promise<Stage> {
     const window = { startTime: formatTimestamp(day), endTime: formatTimestamp(day + MS_PER_DAY) };
     const path = metricsPath(account, { ...window, groupBy: 'billing_dimension' });
     const endedNow = () => actors.map(({ hasEnded }) => hasEnded);
+    const figureNow = async (api: TestApi) => {
+      const { body } = await api.request(path, bearer(key));
+      return String(metricsBody.parse(body).summary[figure] ?? 0);
+    };
     const ask = async (api: TestApi, who: string, begun?: () => readonly boolean[] | undefined) => {
       const before = endedNow();
-      const { body } = await api.request(path, bearer(key));
-      const shown = String(metricsBody.parse(body).summary[figure] ?? 0);
+      const shown = await figureNow(api);
       const may = allowed(begun?.() ?? before);
       expect({ order, who, before, shown }).toEqual({ order, who, before, shown: may.includes(shown) ? shown : may });
     };
+    // Kept by the second process from here on.
+    expect(await figureNow(second)).toBe(allowed(endedNow())[0]);
     const question = new Actor(async (pause) => {
       let begun: readonly boolean[] | undefined;
       pauseQuestion = async (name) => {
