@@ -5,7 +5,7 @@ import type { RedisClient } from '@meterline/access';
 import { DEFAULT_PRICE_BOOK, MS_PER_DAY } from '@meterline/catalog';
 import { eraseAccount, findAccount } from '@meterline/operations/erasure';
 import { CostChanges, reprice } from '@meterline/operations/repricing';
-import { oneServer, repairNext } from '@meterline/warehouse';
+import { oneServer, registerPriceBook, repairNext } from '@meterline/warehouse';
 import { Actor, pausing } from '../interleaving.js';
 import { storeEvents } from '../late-events.js';
 import { pricedEvent } from '../priced-event.js';
@@ -63,6 +63,8 @@ describe('in every order, an answer has what was acknowledged before it was aske
     'beside a re-pricing',
     async () => {
       const day = DAYS.repricing;
+      // Else the first order would have one step more than the others.
+      await registerPriceBook(oneServer(stage.warehouse), DEFAULT_PRICE_BOOK);
       const accountOf = await stage.accounts(() => day);
       await stage.sealUntil(day + MS_PER_DAY);
       const played = await stage.play(1, CHANGES, (order) => {
