@@ -35,6 +35,7 @@ export const LONG_FILES = [
   'test/e2e/clickhouse-outage.test.ts',
   'test/e2e/corrections.test.ts',
   'test/e2e/crashes.test.ts',
+  'test/e2e/redis-failures.test.ts',
   'test/e2e/redis-outage.test.ts',
   'test/e2e/sealing.test.ts',
   'test/e2e/start-up.test.ts',
