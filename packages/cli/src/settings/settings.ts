@@ -244,7 +244,7 @@ export function ofVariable(environment: Environment, name: keyof Environment): S
   return value === undefined ? undefined : { value, kind: 'environment', source: name };
 }
 
-/** An address as it may be shown: without its passwords. */
+/** An address as it may be shown: without its passwords. That of a cluster of ClickHouse is a list. */
 export function displayUrl(address: string): string {
   if (isRedisUrl(address)) {
     return address
@@ -252,6 +252,10 @@ export function displayUrl(address: string): string {
       .replace(/(sentinelPassword=)[^&]*/, '$1***')
       .replace(/\/$/, '');
   }
+  return address.split(',').map(displayHost).join(', ');
+}
+
+function displayHost(address: string): string {
   const url = new URL(address);
   if (url.password) url.password = '***';
   return url.href.replace(/\/$/, '');
