@@ -183,21 +183,6 @@ describe('many jobs at a time', () => {
 });
 
 describe('a job', () => {
-  it('that a dead worker had is taken by another, which stores it again', async () => {
-    await add(5);
-    const dead = open(() => new Promise(() => undefined), { lockDuration: 2_000 });
-    run(dead);
-    await until(() => dead.taken.length === 5);
-    // No more locks are renewed.
-    opened.splice(0);
-    await dead.worker.disconnect();
-    void dead.worker.close(true).catch(() => undefined);
-    const alive = open(undefined, { lockDuration: 2_000 });
-    run(alive);
-    await until(() => new Set(done).size === 5);
-    expect(new Set(alive.taken)).toEqual(new Set(dead.taken));
-  });
-
   it('that takes long keeps its lock', async () => {
     const { pass, open: openGate } = gate();
     await add(3);
