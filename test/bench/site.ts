@@ -151,11 +151,11 @@ export class Site {
   }
 
   /** Runs a file of this folder as a separate process during the work. */
-  async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
+  async withScript<T>(file: string, args: readonly string[], work: (script: Script) => Promise<T>): Promise<T> {
     const script = startScript(file, args);
     this.#scripts.add(script);
     try {
-      return await work();
+      return await work(script);
     } finally {
       await script.stop();
       this.#scripts.delete(script);
