@@ -34,6 +34,7 @@ export const LONG_FILES = [
   'test/e2e/clickhouse-outage.test.ts',
   'test/e2e/corrections.test.ts',
   'test/e2e/crashes.test.ts',
+  'test/e2e/redis-failures.test.ts',
   'test/e2e/redis-outage.test.ts',
   'test/e2e/sealing.test.ts',
   'test/e2e/start-up.test.ts',
@@ -61,6 +62,7 @@ export const LONG_ON_SHARDS = {
     'test/e2e/sealing.test.ts',
     'test/cli/erase.test.ts',
     'test/cli/rejected.test.ts',
+    'test/cli/reprice.test.ts',
   ],
   cases: 100,
 };
