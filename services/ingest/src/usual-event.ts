@@ -15,6 +15,7 @@ import {
   MAX_CLOCK_SKEW_MS,
   type PriceBook,
   parseTimestamp,
+  type Unit,
   USAGE_SCALE,
   type UsageEventField,
 } from '@meterline/catalog';
@@ -46,8 +47,8 @@ export function addUsualEvent(input: unknown, position: number, { book, now, row
 
   const timestamp = typeof event.timestamp === 'string' ? parseTimestamp(event.timestamp) : undefined;
   if (timestamp === undefined || timestamp < 0 || timestamp > now + MAX_CLOCK_SKEW_MS) return false;
-  const usage = usualUsage(event.usage);
-  if (usage === undefined || (unit === 'count' && usage % A_UNIT !== 0)) return false;
+  const usage = usualUsage(event.usage, unit);
+  if (usage === undefined) return false;
   const price = book.priceAt(accountId, billingDimension, timestamp);
   const cost = price && costOfInteger(usage, price);
   if (cost === undefined) return false;
@@ -86,12 +87,13 @@ function numberOfName(names: Names, value: unknown): number {
 }
 
 /**
- * A usage of at most 15 digits, 9 of them after the point, scaled by 10^9; undefined for all others.
+ * A usage of at most 15 digits, 9 of them after the point, scaled by 10^9; undefined for all others, and for a part of what is
+ * counted.
  *
  * Why it is exact: its digits as an integer are below 10^15 < 2^53, and so is each step of reading them; a power of ten up to
  * 10^9 is a double; and the product of two integers that is rounded is above 2^53, and so is what it is rounded to.
  */
-function usualUsage(usage: unknown): number | undefined {
+export function usualUsage(usage: unknown, unit: Unit): number | undefined {
   // The decimal that JavaScript prints, as in decimalOfNumber; one with an exponent is unusual.
   const text = typeof usage === 'number' ? String(usage) : usage;
   if (typeof text !== 'string' || text.length > MOST_DIGITS + 1) return undefined;
@@ -108,5 +110,6 @@ function usualUsage(usage: unknown): number | undefined {
   if (digits === 0 || digits > MOST_DIGITS || (point !== -1 && decimals === 0)) return undefined;
   const power = POWERS_OF_TEN[USAGE_SCALE - decimals];
   const scaled = power === undefined ? Number.NaN : value * power;
+  if (unit === 'count' && scaled % A_UNIT !== 0) return undefined;
   return scaled <= Number.MAX_SAFE_INTEGER ? scaled : undefined;
 }
