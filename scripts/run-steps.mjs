@@ -63,6 +63,7 @@ export const LONG_ON_SHARDS = {
     'test/e2e/sealing.test.ts',
     'test/cli/erase.test.ts',
     'test/cli/rejected.test.ts',
+    'test/cli/reprice.test.ts',
   ],
   cases: 100,
 };
