@@ -10,9 +10,9 @@ import { drainRate, liveEvent } from './usage-queue.js';
 const DATABASE = 'ingest_batches';
 const EVENTS_PER_JOB = 500;
 /** Enough that the beginning and end of a run, when the worker waits, matter little. */
-const JOBS = 600;
+const JOBS = 1_200;
 /** The worker's default. */
-const BATCH_ROWS = 20_000;
+const BATCH_ROWS = 65_000;
 
 export const ingestBatches: Bench = {
   name: 'ingest-500',

@@ -103,12 +103,62 @@ describe('a format', () => {
   it('with too many events, values or bytes is 413', async () => {
     const many = JSON.stringify(Array.from({ length: 5_001 }, () => 0));
     expect(await send(many)).toMatchObject({ status: 413, body: { error: 'too_many_events' } });
-    for (const body of ['['.repeat(300_000), `[${'{},'.repeat(300_000)}{}]`, ' '.repeat(5 * 1024 * 1024 + 1)]) {
+    const values = `[{"workspace":[${'{},'.repeat(300_000)}{}]}]`;
+    for (const body of ['['.repeat(300_000), values, ' '.repeat(5 * 1024 * 1024 + 1)]) {
       expect(await send(body)).toMatchObject({ status: 413, body: { error: 'body_too_large' } });
     }
     // Without an announced length.
     const stream = new Blob([' '.repeat(5 * 1024 * 1024 + 1)]).stream();
     expect(await sendStream(stream)).toBe(413);
+  });
+});
+
+describe('a body of 5,000 events', () => {
+  const events = Array.from({ length: 5_000 }, (_, n) =>
+    event({ resourceName: n % 7 === 0 ? 'Zürich 😀' : 'support' }),
+  );
+  const json = JSON.stringify(events);
+  const ndjson = events.map((one) => JSON.stringify(one)).join('\n');
+  const batch = JSON.stringify(events.map((data) => cloudEvent({ data })));
+
+  it.each([
+    ['an array', 'application/json', json],
+    ['an array in an object', 'application/json', `{"events":${json}}`],
+    ['lines', 'application/x-ndjson', ndjson],
+    ['CloudEvents', 'application/cloudevents-batch+json', batch],
+  ])('is taken as %s, plain and compressed, in its order', async (_what, type, text) => {
+    const body = Buffer.from(text);
+    const bodies: readonly (readonly [Buffer<ArrayBuffer>, Record<string, string>])[] = [
+      [body, {}],
+      // So little compressed that it comes in many pieces.
+      [gzipSync(body, { level: 0 }), { 'content-encoding': 'gzip' }],
+      [gzipSync(body), { 'content-encoding': 'gzip' }],
+      ...(hasZstd ? [[zstd(body), { 'content-encoding': 'zstd' }] as const] : []),
+    ];
+    for (const [sent, headers] of bodies) {
+      const answer = await send(sent, { type, headers });
+      expect(answer).toMatchObject({ status: 202, body: { accepted: 5_000, refused: 0 } });
+      expect(await taken()).toEqual(events.map(({ eventId }) => eventId));
+    }
+  });
+
+  it.each([
+    ['not all of it', gzipSync(json, { level: 0 }).subarray(0, 400_000)],
+    [
+      'no gzip in its middle',
+      Buffer.concat([gzipSync(json, { level: 0 }).subarray(0, 400_000), Buffer.alloc(100_000)]),
+    ],
+  ])('of which there is %s is 400, and none of it is taken', async (_what, body) => {
+    const answer = await send(body, { headers: { 'content-encoding': 'gzip' } });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_body' } });
+    expect(await taken()).toEqual([]);
+  });
+
+  it('with a fault at its end is 400, and none of it is taken', async () => {
+    for (const body of [`${json}]`, json.slice(0, -1), `${json.slice(0, -1)},]`, `${json}\u0000`]) {
+      expect(await send(body)).toMatchObject({ status: 400, body: { error: 'invalid_body' } });
+    }
+    expect(await taken()).toEqual([]);
   });
 });
 

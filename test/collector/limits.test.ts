@@ -124,6 +124,25 @@ describe('bytes under way', () => {
     expect(await underWay()).toBeLessThanOrEqual(6 * MiB);
   });
 
+  it('are no more than the events and the bytes that a request may have: it is answered before its body has ended', async () => {
+    const { account, key } = await site.account();
+    for (const [body, error] of [
+      [`[${'{},'.repeat(30_000)}`, 'too_many_events'],
+      [`[${'{"a":},'.repeat(13_000)}`, 'invalid_body'],
+    ] as const) {
+      const socket = await begin(account, key, 5 * MiB, body);
+      const [answer] = await once(socket.setEncoding('utf8'), 'data');
+      expect(answer).toContain(`"error":"${error}"`);
+      socket.destroy();
+    }
+  });
+
+  it('are counted for events that are three bytes each, too', async () => {
+    const { account, key } = await site.account();
+    await begin(account, key, 5 * MiB, `[${'{},'.repeat(4_990)}"${'a'.repeat(60_000)}`);
+    await until('it has been read', PATIENCE_MS, async () => (await underWay()) > 256 * 4_990);
+  });
+
   it('do not grow with what a body becomes: bombs, and depth, are refused at once and beside each other', async () => {
     const { account, key } = await site.account();
     const bomb = gzipSync(Buffer.alloc(64 * MiB, ' '));

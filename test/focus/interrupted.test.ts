@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
 import { exportFocus } from '@meterline/client/focus';
 import { withApiProxy } from '../api-proxy.js';
@@ -102,6 +102,25 @@ describe('an export that fails', () => {
     const data = parseCsv(stdout);
     expect([code, isLate, faultsOf(data), sumOf(data.rows, 'BilledCost')]).toEqual([0, true, [], '12']);
   });
+});
+
+it('by the hour writes a month whose third week is under way, and gets an event with every request', async () => {
+  const now = jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2025, 9, 16, 12));
+  const busy: typeof fetch = async (input, init) => {
+    if (String(input).includes('/metrics')) {
+      await api.seed([event({ accountId: 'busy', at: '2025-10-16T11:00:00Z', cost: '1' })]);
+    }
+    return fetch(input, init);
+  };
+  try {
+    const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('busy'), fetch: busy });
+    const question = { account: 'busy', month: Date.UTC(2025, 9), resolution: 'hourly' } as const;
+    const { cost } = await exportFocus(client, question, () => ({ write: () => undefined }));
+    // One with the request for each of the month's five weeks.
+    expect(cost).toBe('5');
+  } finally {
+    now.mockRestore();
+  }
 });
 
 it('never has more than a page in memory', async () => {

@@ -3,17 +3,7 @@
  * after some seconds.
  */
 import { once } from 'node:events';
-import {
-  parseRedisUrl,
-  QUEUE_NAME,
-  QUEUE_PREFIX,
-  queuePrefixOf,
-  redisClientOptions,
-  redisUrlFault,
-  replicated,
-  ShardTurns,
-  serverFinder,
-} from '@meterline/catalog/events';
+import { QUEUE_NAME, QUEUE_PREFIX } from '@meterline/catalog/events';
 import type { Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import { EmitterError } from './errors.js';
@@ -22,13 +12,48 @@ import type { Refusal, Transport } from './transport.js';
 const CONNECT_WITHIN_MS = 5_000;
 /** Redis may wait for its disk. */
 const ANSWER_WITHIN_MS = 10_000;
-/** Shorter: replicas that are late are an answer. */
-const REPLICATED_WITHIN_MS = 7_000;
 const DISCONNECT_WITHIN_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
+const BEHAVIOUR = {
+  lazyConnect: true,
+  // A command fails at once when there is no connection, and is not sent again behind our back.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: CONNECT_WITHIN_MS,
+  // A connection whose other end is silent does not hold up the end of the process.
+  disconnectTimeout: DISCONNECT_WITHIN_MS,
+  retryStrategy: (times: number) => Math.min(50 * 2 ** times, LONGEST_RECONNECT_MS),
+};
+export type Behaviour = typeof BEHAVIOUR;
+
+/**
+ * The address of one server that ioredis reads as redis-address.ts does: without options, and with nothing that is encoded. A host or
+ * port that is none is left to that.
+ */
+const PLAIN = /^redis(s?:\/\/([^/?#,%@:]*:[^/?#,%@]+@)?[^/?#,%@]+)(\/\d{0,5})?$/;
+
 type QueueClass = typeof Queue;
 type Client = Redis | Cluster;
+type Drivers = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>;
+
+/** The queues that are filled in turn. */
+export interface Topology {
+  readonly places: readonly Place[];
+  readonly turns: {
+    next(nowMs: number): number;
+    took(shard: number): void;
+    failed(shard: number, nowMs: number): void;
+  };
+}
+
+export interface Place {
+  readonly prefix: string;
+  connect(drivers: Drivers): Client;
+  /** @param key of the queue @returns writes a job there, and resolves when all have it that must */
+  writerOf(redis: Client, key: string): Promise<(add: () => Promise<unknown>) => Promise<unknown>>;
+}
 
 export interface QueueOptions {
   readonly prefix?: string | undefined;
@@ -41,40 +66,39 @@ export async function openQueueTransport(
   url: string,
   { prefix = QUEUE_PREFIX, shards }: QueueOptions,
 ): Promise<Transport> {
-  const fault = redisUrlFault(url);
-  if (fault !== undefined) throw new EmitterError('invalid_option', `url ${fault}`);
+  const topology =
+    shards === 1 && isPlain(url)
+      ? plainTopology(url, prefix)
+      : (await import('./queue-topology.js')).topologyOf(url, prefix, shards, BEHAVIOUR);
+  if (typeof topology === 'string') throw new EmitterError('invalid_option', `url ${topology}`);
   const [bullmq, ioredis] = await Promise.all([import('bullmq'), import('ioredis')]).catch((error) => {
     const message = 'sending to Redis needs two packages: npm install bullmq ioredis';
     throw new EmitterError('missing_package', message, { cause: error });
   });
-  const address = parseRedisUrl(url);
-  const { nodes, options } = redisClientOptions(address, {
-    lazyConnect: true,
-    // A command fails at once when there is no connection, and is not sent again behind our back.
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_WITHIN_MS,
-    // A connection whose other end is silent does not hold up the end of the process.
-    disconnectTimeout: DISCONNECT_WITHIN_MS,
-    retryStrategy: (times) => Math.min(50 * 2 ** times, LONGEST_RECONNECT_MS),
-  });
-  // One connection each: a queue whose server hangs holds up no other.
-  const queues = Array.from({ length: shards }, (_, shard) => {
-    const redis = nodes ? new ioredis.Cluster(nodes, options) : new ioredis.Redis(options);
-    const ofShard = queuePrefixOf(prefix, shard, redis.isCluster);
-    return new ShardConnection(bullmq.Queue, redis, ofShard, address.replicas);
-  });
-  return new QueueTransport(queues);
+  const queues = topology.places.map((place) => new ShardConnection(bullmq.Queue, place.connect(ioredis), place));
+  return new QueueTransport(queues, topology.turns);
+}
+
+/** A scheme that browsers know, because others leave the host as it is. */
+export function isPlain(url: string): boolean {
+  const [, rest] = PLAIN.exec(url) ?? [];
+  return rest !== undefined && URL.canParse(`http${rest}`);
+}
+
+function plainTopology(url: string, prefix: string): Topology {
+  return {
+    turns: { next: () => 0, took: () => undefined, failed: () => undefined },
+    places: [{ prefix, connect: ({ Redis }) => new Redis(url, BEHAVIOUR), writerOf: async () => (add) => add() }],
+  };
 }
 
 class QueueTransport implements Transport {
   readonly #queues: readonly ShardConnection[];
-  readonly #turns: ShardTurns;
+  readonly #turns: Topology['turns'];
 
-  constructor(queues: readonly ShardConnection[]) {
+  constructor(queues: readonly ShardConnection[], turns: Topology['turns']) {
     this.#queues = queues;
-    this.#turns = new ShardTurns(queues.length);
+    this.#turns = turns;
   }
 
   /** All are alike: the worker refuses what is to be refused, later. */
@@ -106,16 +130,14 @@ class QueueTransport implements Transport {
 class ShardConnection {
   readonly #Queue: QueueClass;
   readonly #redis: Client;
-  readonly #prefix: string;
-  readonly #replicas: number;
+  readonly #place: Place;
   #queue: Promise<OpenQueue> | undefined;
   #connecting: Promise<unknown> | undefined;
 
-  constructor(QueueOfPeer: QueueClass, redis: Client, prefix: string, replicas: number) {
+  constructor(QueueOfPeer: QueueClass, redis: Client, place: Place) {
     this.#Queue = QueueOfPeer;
     this.#redis = redis;
-    this.#prefix = prefix;
-    this.#replicas = replicas;
+    this.#place = place;
     // The same errors reject what is being sent.
     redis.on('error', () => undefined);
   }
@@ -136,9 +158,8 @@ class ShardConnection {
   }
 
   async #add(events: readonly string[]): Promise<void> {
-    const { queue, server } = await this.#open();
-    const add = () => queue.add('usage', JSON.parse(`{"events":[${events.join()}]}`));
-    await replicated(add, server, { replicas: this.#replicas, withinMs: REPLICATED_WITHIN_MS });
+    const { queue, write } = await this.#open();
+    await write(() => queue.add('usage', JSON.parse(`{"events":[${events.join()}]}`)));
   }
 
   /** Rejects with the reason, or when it takes too long. */
@@ -167,17 +188,16 @@ class ShardConnection {
   }
 
   async #opened(): Promise<OpenQueue> {
-    const queue = new this.#Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#prefix });
+    const queue = new this.#Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#place.prefix });
     queue.on('error', () => undefined);
     await queue.waitUntilReady();
-    return { queue, server: await serverFinder(this.#redis, queue.toKey('wait')) };
+    return { queue, write: await this.#place.writerOf(this.#redis, queue.toKey('wait')) };
   }
 }
 
 interface OpenQueue {
   readonly queue: Queue;
-  /** What answers for it now. */
-  readonly server: () => Redis;
+  readonly write: Awaited<ReturnType<Place['writerOf']>>;
 }
 
 class NoAnswer extends Error {

@@ -59,6 +59,11 @@ export class Holding {
     this.#held += bytes;
   }
 
+  /** Of what it holds. */
+  give(bytes: number): void {
+    this.become(this.#held - bytes);
+  }
+
   /** Holds this many bytes from now on. @throws ApiError `server_busy`, `too_much_under_way`; it then holds what it did */
   resize(bytes: number): void {
     if (bytes > this.#held) this.take(bytes - this.#held);

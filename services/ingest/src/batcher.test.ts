@@ -20,12 +20,16 @@ function intake(id: string, rows = 1): Intake {
 }
 
 /** A store whose inserts end when the test says so. */
-function openBatcher(limits: { maxRows?: number; flushMs?: number; maxIntakes?: number } = {}) {
+function openBatcher(
+  limits: { maxRows?: number; enoughRows?: number; flushMs?: number; maxIntakes?: number; maxInFlight?: number } = {},
+) {
   const inserts: { ids: string[]; succeed: () => void; fail: (error: Error) => void }[] = [];
   const batcher = new Batcher({
     maxRows: 100,
     flushMs: 50,
+    enoughRows: 100,
     maxIntakes: 100,
+    maxInFlight: 2,
     ...limits,
     store: (batch) =>
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
@@ -84,10 +88,12 @@ describe('Batcher', () => {
     expect(ids()).toEqual([['a', 'b', 'c']]);
   });
 
-  it('has one insert on its way at a time, and sends what is overdue as soon as it ends', async () => {
-    const { add, inserts, ids } = openBatcher({ maxIntakes: 1 });
+  it('sends what is overdue as soon as the insert before it ends', async () => {
+    const { add, inserts, ids } = openBatcher();
     const first = add(intake('a'));
+    jest.advanceTimersByTime(50);
     void add(intake('b'));
+    jest.advanceTimersByTime(50);
     void add(intake('c'));
     jest.advanceTimersByTime(10_000);
     expect(ids()).toEqual([['a']]);
@@ -95,6 +101,73 @@ describe('Batcher', () => {
     await first;
     await Promise.resolve();
     expect(ids()).toEqual([['a'], ['b', 'c']]);
+  });
+
+  it('sends a full batch while another is on its way, and not a third', async () => {
+    const { add, inserts, ids } = openBatcher({ maxRows: 10 });
+    const first = add(intake('a', 10));
+    void add(intake('b', 4));
+    expect(ids()).toEqual([['a']]);
+    void add(intake('c', 6));
+    void add(intake('d', 10));
+    jest.advanceTimersByTime(10_000);
+    expect(ids()).toEqual([['a'], ['b', 'c']]);
+    inserts[0]?.succeed();
+    await first;
+    await Promise.resolve();
+    expect(ids()).toEqual([['a'], ['b', 'c'], ['d']]);
+  });
+
+  it('does not wait once there are enough rows if nothing is on its way, and then collects up to maxRows', async () => {
+    const { add, inserts, ids } = openBatcher({ maxRows: 20, enoughRows: 5 });
+    const first = add(intake('a', 5));
+    void add(intake('b', 10));
+    jest.advanceTimersByTime(10_000);
+    void add(intake('c', 9));
+    expect(ids()).toEqual([['a']]);
+    inserts[0]?.succeed();
+    await first;
+    await Promise.resolve();
+    expect(ids()).toEqual([['a'], ['b', 'c']]);
+  });
+
+  it('sends one batch at a time if it may have one on its way', () => {
+    const { add, ids } = openBatcher({ maxIntakes: 1, maxInFlight: 1 });
+    for (const id of ['a', 'b', 'c']) void add(intake(id));
+    jest.advanceTimersByTime(10_000);
+    expect(ids()).toEqual([['a']]);
+  });
+
+  it('resolves each job with its own insert, in whatever order they end', async () => {
+    const { add, inserts } = openBatcher({ maxIntakes: 1 });
+    const durable: string[] = [];
+    const a = add(intake('a')).then(() => durable.push('a'));
+    const b = add(intake('b')).then(() => durable.push('b'));
+    inserts[1]?.succeed();
+    await b;
+    expect(durable).toEqual(['b']);
+    inserts[0]?.succeed();
+    await a;
+    expect(durable).toEqual(['b', 'a']);
+  });
+
+  it.each([
+    ['four times as long as the insert before took', 30, 120],
+    ['flushMs at least', 1, 50],
+    ['five times flushMs at most', 10_000, 250],
+  ])('waits for others %s', async (_, insertMs, waitMs) => {
+    const { add, inserts, ids } = openBatcher();
+    const first = add(intake('a'));
+    jest.advanceTimersByTime(50);
+    jest.advanceTimersByTime(insertMs);
+    inserts[0]?.succeed();
+    await first;
+    await Promise.resolve();
+    void add(intake('b'));
+    jest.advanceTimersByTime(waitMs - 1);
+    expect(ids()).toEqual([['a']]);
+    jest.advanceTimersByTime(1);
+    expect(ids()).toEqual([['a'], ['b']]);
   });
 
   it('leaves nothing behind that arrives while an insert is on its way and stays below every limit', async () => {
@@ -117,19 +190,6 @@ describe('Batcher', () => {
     await first;
     jest.advanceTimersByTime(50);
     expect(ids()).toEqual([['a'], ['b']]);
-  });
-
-  it('resolves a job only when the insert that holds it is durable', async () => {
-    const { add, inserts } = openBatcher({ maxIntakes: 1 });
-    const durable: string[] = [];
-    const a = add(intake('a')).then(() => durable.push('a'));
-    const b = add(intake('b')).then(() => durable.push('b'));
-    inserts[0]?.succeed();
-    await a;
-    expect(durable).toEqual(['a']);
-    inserts[1]?.succeed();
-    await b;
-    expect(durable).toEqual(['a', 'b']);
   });
 
   it('stores the jobs of an insert that fails one by one, and rejects those alone that fail again', async () => {
@@ -165,20 +225,24 @@ describe('Batcher', () => {
   it('refuses to stop while an insert is in flight, or anything is pending', async () => {
     const { batcher, add, inserts } = openBatcher({ maxIntakes: 1 });
     const first = add(intake('a'));
-    expect(() => batcher.stop()).toThrow('the batcher cannot go from flushing to stopped');
+    expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its inserts are in flight');
     const second = add(intake('b'));
+    const third = add(intake('c'));
     expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
     inserts[0]?.succeed();
     await first;
     inserts[1]?.succeed();
     await second;
+    inserts[2]?.succeed();
+    await third;
+    await Promise.resolve();
     batcher.stop();
   });
 
   it('refuses to be stopped twice, and an intake after it has stopped', () => {
     const { batcher, add, inserts } = openBatcher();
     batcher.stop();
-    expect(() => batcher.stop()).toThrow('the batcher cannot go from stopped to stopped');
+    expect(() => batcher.stop()).toThrow('the batcher has stopped');
     expect(() => add(intake('late'))).toThrow('the batcher has stopped');
     jest.advanceTimersByTime(10_000);
     expect(inserts).toEqual([]);

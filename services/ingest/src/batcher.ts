@@ -1,22 +1,31 @@
 /**
- * Collects the intakes of many jobs, or slices of them, into one insert.
+ * Collects the intakes of many jobs, or slices of them, into inserts.
  *
- * An intake is pending (collected, not yet in an insert), then in flight (in the one insert under way), then done (its
- * promise resolves). The batcher is `open`, `flushing` while a batch is in flight, and in the end `stopped`. Invariants,
- * checked at run time except the second:
- * - at most one batch is in flight;
+ * An intake is pending (collected, not yet in an insert), then in flight (in an insert under way), then done (its promise
+ * resolves). Invariants, checked at run time except the third:
+ * - at most maxInFlight batches are in flight: while ClickHouse stores one, the next is encoded and sent;
+ * - a batch that is not full begins alone, so inserts are small when little arrives and grow with a backlog;
  * - an intake's promise resolves only after the insert that holds all its rows is durable;
- * - whenever something is pending there is a timer or a batch in flight, so nothing waits for ever;
- * - nothing is added to a batcher that has stopped, and nothing is pending in it.
+ * - whenever something is pending there is a timer, or it is due and a batch is in flight, so nothing waits for ever;
+ * - nothing is added to a batcher that has stopped, and nothing is pending or in flight in it.
  */
 import type { Intake } from './intake.js';
-import { StateMachine } from './state.js';
+
+/** How long rows wait for others: so many times as long as the latest insert took, which a busy ClickHouse makes longer. */
+const WAITS_PER_INSERT = 4;
+/** So many times flushMs at most. */
+const LONGEST_WAIT = 5;
 
 export interface BatcherOptions {
+  /** Of an insert, if no job alone has more. */
   readonly maxRows: number;
+  /** So many do not wait for others when no insert is in flight: ClickHouse must not be idle while there is work. */
+  readonly enoughRows: number;
+  /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
   readonly maxIntakes: number;
+  readonly maxInFlight: number;
   /** An insert holds slices of at most so many months; no limit when undefined. */
   readonly maxMonths?: number;
   /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
@@ -39,20 +48,21 @@ interface Waiting extends Slice {
 
 export class Batcher {
   readonly #options: BatcherOptions;
-  readonly #state = new StateMachine<'open' | 'flushing' | 'stopped'>('batcher', 'open', {
-    open: ['flushing', 'stopped'],
-    flushing: ['open'],
-    stopped: [],
-  });
+  #inFlight = 0;
+  #hasStopped = false;
   #pending: Waiting[] = [];
   #pendingRows = 0;
   /** Of the slices in the latest batch. */
   #turn = 0;
   #timer: NodeJS.Timeout | undefined;
-  #waitsForOthers = true;
+  /** Whether what is pending need not wait for others any more, only for its turn. */
+  #isDue = false;
+  #isHurried = false;
+  #waitMs: number;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
+    this.#waitMs = options.flushMs;
   }
 
   /** Rows that are collected and not in an insert yet. */
@@ -66,12 +76,12 @@ export class Batcher {
    * @throws when the batcher has stopped
    */
   addAll(slices: readonly Slice[]): Promise<void>[] {
-    if (this.#state.current === 'stopped') throw new Error('the batcher has stopped');
+    if (this.#hasStopped) throw new Error('the batcher has stopped');
     const promises = slices.map((slice, index) => this.#enqueue(slice, this.#turn + index));
     // Without a limit of months every job is one slice, and they are in order.
     if (this.#options.maxMonths !== undefined) this.#pending.sort((a, b) => a.turn - b.turn);
-    if (slices.length > 0) this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushMs);
-    if (slices.length > 0 && this.#isBatchFull()) this.#flush();
+    if (slices.length > 0 && !this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
+    this.#flush();
     return promises;
   }
 
@@ -84,7 +94,13 @@ export class Batcher {
 
   /** From now on nothing waits for the rows of others: a worker that stops takes no more jobs. */
   flushNow(): void {
-    this.#waitsForOthers = false;
+    this.#isHurried = true;
+    this.#flush();
+  }
+
+  #onTimer(): void {
+    this.#timer = undefined;
+    this.#isDue = true;
     this.#flush();
   }
 
@@ -93,28 +109,32 @@ export class Batcher {
    * @throws when a batch is in flight or anything is pending: its job would be lost to this worker
    */
   stop(): void {
+    if (this.#hasStopped) throw new Error('the batcher has stopped');
     const { length } = this.#pending;
     if (length > 0) throw new Error(`the batcher cannot stop while ${length} of its intakes are pending`);
-    this.#state.enter('stopped');
+    if (this.#inFlight > 0)
+      throw new Error(`the batcher cannot stop while ${this.#inFlight} of its inserts are in flight`);
+    this.#hasStopped = true;
+  }
+
+  /** Starts inserts of what is pending as far as it may; the end of each insert goes on. */
+  #flush(): void {
+    while (this.#mayInsert()) void this.#store(this.#takeBatch());
+  }
+
+  #mayInsert(): boolean {
+    if (this.#pending.length === 0) return false;
+    if (this.#isBatchFull()) return this.#inFlight < this.#options.maxInFlight;
+    return this.#inFlight === 0 && (this.#isDue || this.#isHurried);
   }
 
   #isBatchFull(): boolean {
-    if (!this.#waitsForOthers) return true;
-    return this.#pendingRows >= this.#options.maxRows || this.#pending.length >= this.#options.maxIntakes;
+    const { maxRows, enoughRows, maxIntakes } = this.#options;
+    const rows = this.#inFlight === 0 ? Math.min(enoughRows, maxRows) : maxRows;
+    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes;
   }
 
-  /** Starts an insert of what is pending; while a batch is in flight, its end does so instead. */
-  #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#state.current === 'flushing' || this.#pending.length === 0) return;
-    this.#state.enter('flushing');
-    const batch = this.#takeBatch();
-    this.#pendingRows -= batch.reduce((rows, { intake }) => rows + rowsOf(intake), 0);
-    void this.#store(batch);
-  }
-
-  /** Whole slices up to maxRows and maxMonths, and at least one. */
+  /** Whole slices up to maxRows and maxMonths, and at least one. What it leaves is due, like what it takes. */
   #takeBatch(): Waiting[] {
     const { maxRows, maxMonths = Number.POSITIVE_INFINITY } = this.#options;
     const months = new Set<number>();
@@ -125,22 +145,30 @@ export class Batcher {
       return index > 0 && (rows > maxRows || months.size > maxMonths);
     });
     const batch = this.#pending.splice(0, end === -1 ? this.#pending.length : end);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDue = this.#pending.length > 0;
     this.#turn = batch.at(-1)?.turn ?? this.#turn;
+    this.#pendingRows -= batch.reduce((sum, { intake }) => sum + rowsOf(intake), 0);
     return batch;
   }
 
   /** A check that fails in here ends the process: no one waits for this promise. */
   async #store(batch: readonly Waiting[]): Promise<void> {
+    this.#inFlight += 1;
+    const started = performance.now();
     try {
       await this.#options.store(intakesOf(batch));
       for (const { resolve } of batch) resolve();
     } catch {
       await this.#storeOneByOne(batch);
     }
-    this.#state.enter('open');
-    // The timer that fired while this batch was in flight is spent: what came since is overdue or due soon.
-    if (this.#timer === undefined || this.#isBatchFull()) this.#flush();
-    if (this.#pending.length > 0 && this.#timer === undefined && this.#state.current !== 'flushing') {
+    this.#inFlight -= 1;
+    const { flushMs } = this.#options;
+    const taken = performance.now() - started;
+    this.#waitMs = Math.min(Math.max(flushMs, WAITS_PER_INSERT * taken), LONGEST_WAIT * flushMs);
+    this.#flush();
+    if (this.#pending.length > 0 && this.#timer === undefined && this.#inFlight === 0) {
       throw new Error('the batcher has intakes pending that nothing will flush');
     }
   }

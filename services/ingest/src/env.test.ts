@@ -46,7 +46,7 @@ describe('readEnv', () => {
       CLICKHOUSE_DATABASE: 'meterline',
       QUEUE_PREFIX: 'bull',
       QUEUE_SHARDS: 1,
-      INGEST_BATCH_ROWS: 20_000,
+      INGEST_BATCH_ROWS: 65_000,
       INGEST_FLUSH_MS: 100,
       INGEST_CONCURRENCY: 500,
       INGEST_STATEMENT_MB: 8_192,

@@ -17,9 +17,9 @@ const environment = z.object({
   /** Path of a price book in JSON; the example book when it is not set. */
   PRICE_BOOK: z.string().optional(),
   ...queueVariables,
-  /** An insert holds at most about this many rows. */
-  INGEST_BATCH_ROWS: wholeNumberVariable(1, 1_000_000).default(20_000),
-  /** How long a row waits for others before it is inserted. */
+  /** An insert holds at most about this many rows; a quarter is enough while none is under way. */
+  INGEST_BATCH_ROWS: wholeNumberVariable(1, 1_000_000).default(65_000),
+  /** How long a row waits for others before it is inserted; up to five times as long while inserts take long. */
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
   /** How many jobs may be in work at once, of all queues together. */
   INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(500),

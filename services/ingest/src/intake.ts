@@ -15,6 +15,8 @@ import {
 } from '@meterline/catalog';
 import { EventRows, Names, type PricedEvent, type RejectedEvent } from '@meterline/warehouse';
 import type { SpanContext } from '@opentelemetry/api';
+import { JobScanner } from './job-scanner.js';
+import { NameBytes } from './name-bytes.js';
 import { addUsualEvent } from './usual-event.js';
 
 /** What is known of a job when it is taken from the queue. */
@@ -37,10 +39,25 @@ export interface Intake {
 /** Checks and prices events, and keeps their names from job to job, so that each is checked once. */
 export class Pricer {
   readonly #book: PriceBook;
-  #names = new Names();
+  readonly #scanner: JobScanner;
+  #names = new NameBytes(new Names());
 
   constructor(book: PriceBook) {
     this.#book = book;
+    this.#scanner = new JobScanner(book);
+  }
+
+  /**
+   * The short way of a job.
+   * @param data in UTF-8
+   * @param closedBefore events before are too old
+   * @returns undefined for one that is not as producers write it, which may be a good one for all that, and for one with an event that
+   *   is too old
+   */
+  priceUsualJob(job: Intake['job'], data: Buffer, now: EpochMs, closedBefore: EpochMs): Intake | undefined {
+    const accepted = this.#scanner.rowsOf(data, now, this.#currentNames());
+    if (!accepted || accepted.earliest < closedBefore) return undefined;
+    return { job, accepted, rejected: [] };
   }
 
   /**
@@ -53,8 +70,7 @@ export class Pricer {
     const events = eventsOfJob(content);
     if (!events.ok) return refusedJob(job, data, events);
 
-    if (this.#names.isLarge) this.#names = new Names();
-    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#names) };
+    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#currentNames().names) };
     const refused: RejectedEvent[] = [];
     const payloadOf = payloads(data, content);
     for (const [position, input] of events.value.entries()) {
@@ -69,6 +85,11 @@ export class Pricer {
       refused.push(rejectedEvent(job, position, input, payloadOf(input, position), tooOldBefore(closedBefore)));
     }
     return { job, accepted, rejected: refused };
+  }
+
+  #currentNames(): NameBytes {
+    if (this.#names.names.isLarge) this.#names = new NameBytes(new Names());
+    return this.#names;
   }
 }
 

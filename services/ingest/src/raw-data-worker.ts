@@ -9,9 +9,12 @@ const LARGEST_KEPT_BYTES = 4 * 1024 * 1024;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
 
-/** Leaves the data of a job as the text that Redis holds: `Pricer` parses it once, and it need not be valid JSON. */
-export class RawDataWorker extends Worker<string, void> {
-  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
+/** The text that Redis holds; as bytes where it came with others (`ScriptBatch`). */
+export type JobData = string | Buffer;
+
+/** Leaves the data of a job as Redis holds it: `Pricer` reads it once, and it need not be valid JSON. */
+export class RawDataWorker extends Worker<JobData, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<JobData, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
     job.data = json.data;
     // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
@@ -26,4 +29,8 @@ export class RawDataWorker extends Worker<string, void> {
 /** When the queue took the job, by its producer's clock. A producer may write anything there: 0 if it cannot be right. */
 export function receivedAt({ timestamp }: Job): EpochMs {
   return timestamp >= 0 && timestamp <= LATEST_RECEIPT ? timestamp : 0;
+}
+
+export function bytesOf(data: JobData): Buffer {
+  return typeof data === 'string' ? Buffer.from(data) : data;
 }

@@ -14,17 +14,16 @@ import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
 import { Budget, type Claim } from './budget.js';
 import type { Intake, Pricer } from './intake.js';
+import { JobPlaces } from './job-places.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
 import { INLINE_BYTES, isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
-import { RawDataWorker, receivedAt } from './raw-data-worker.js';
+import { bytesOf, type JobData, RawDataWorker, receivedAt } from './raw-data-worker.js';
 import type { ShardLanes, ShardPart } from './shard-lanes.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;
 const STALLED_CHECK_MS = 5_000;
-/** One more than one job can take. */
-const LEAST_JOBS = 2;
 /** How long a job that would hold up others waits for its turn before it is put back into the queue, and for how long. */
 const PATIENCE_MS = 250;
 /** Of the slots, how many the jobs of one shard may have: while it is slow, the rest is for others. */
@@ -35,8 +34,6 @@ const LONGEST_DEFERRAL_MS = 15_000;
 const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
 const PROBE_EVERY_MS = 500;
-/** How fast the typical size falls: after a large job, some hundred small ones bring it down again. */
-const SIZE_DECAY = 0.99;
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -70,13 +67,14 @@ interface Deferral {
 
 /**
  * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
- * its concurrency, so the concurrency follows the size of the jobs that arrive. Those that were under way before it had
+ * its concurrency, which follows the size of the jobs that arrive (`JobPlaces`). Those that were under way before it had
  * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
  * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
  */
 export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
+  readonly #places: JobPlaces;
   readonly #redisOutage: Outage;
   readonly #logQueueError: (err: Error) => void;
   readonly #largeBytes: Budget;
@@ -85,16 +83,16 @@ export class UsageWorker {
   #isProbing = false;
   /** Jobs with rows for each shard; empty on one server. */
   readonly #shardJobs: readonly Budget[];
-  #typicalBytes = 0;
   #lastProgressAt = Date.now();
 
   constructor(options: UsageWorkerOptions) {
     this.#options = options;
+    this.#places = new JobPlaces(options);
     this.#largeBytes = new Budget(options.maxBytesInWork);
     // The other half of the slots is for jobs whose events are current.
-    this.#lateJobs = new Budget(() => Math.floor(this.#worker.concurrency / 2));
+    this.#lateJobs = new Budget(() => Math.floor(this.#places.most / 2));
     const { count: shards } = options.lanes;
-    const ofOneShard = () => Math.ceil(this.#worker.concurrency * SHARD_SHARE);
+    const ofOneShard = () => Math.ceil(this.#places.most * SHARD_SHARE);
     this.#shardJobs = Array.from({ length: shards > 1 ? shards : 0 }, () => new Budget(ofOneShard));
     this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
     // The same error may come with every attempt to take a job.
@@ -104,7 +102,7 @@ export class UsageWorker {
     this.#worker = new RawDataWorker(QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection: options.connection.redis,
       prefix: options.prefix,
-      concurrency: options.concurrency(),
+      concurrency: this.#places.now,
       autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -115,6 +113,7 @@ export class UsageWorker {
     });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
     this.#worker.on('active', (job) => this.#onJobTaken(job));
+    this.#worker.on('drained', () => this.#places.foundNoMore());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
     this.#worker.on('failed', (job, error) => {
       options.metrics.jobsFinished.inc({ result: 'failed' });
@@ -175,21 +174,17 @@ export class UsageWorker {
   }
 
   /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
-  #onJobTaken(job: Job<string>): void {
+  #onJobTaken(job: Job<JobData>): void {
     this.#redisOutage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc();
-    const { bytes } = readNote(job.progress);
-    // Oversized ones count by themselves: one at a time.
-    this.#typicalBytes = Math.max(tooManyBytes(bytes) ? 0 : bytes, this.#typicalBytes * SIZE_DECAY);
-    const { concurrency, maxBytesInWork } = this.#options;
-    this.#worker.concurrency = Math.min(
-      concurrency(),
-      Math.max(LEAST_JOBS, Math.floor(maxBytesInWork() / this.#typicalBytes)),
-    );
+    this.#places.taken(readNote(job.progress).bytes);
+    this.#worker.concurrency = this.#places.now;
   }
 
-  async #process(job: Job<string, void>, token: string | undefined): Promise<void> {
+  async #process(job: Job<JobData, void>, token: string | undefined): Promise<void> {
+    this.#places.begun();
+    this.#worker.concurrency = this.#places.now;
     this.#reportUnreadable(job);
     const claims: Claim[] = [];
     let deferral: Deferral | undefined;
@@ -202,13 +197,14 @@ export class UsageWorker {
       throw new WaitingError();
     } finally {
       for (const claim of claims) claim.release();
+      this.#places.ended();
     }
     if (deferral) await this.#defer(job, token, deferral);
     this.#lastProgressAt = Date.now();
   }
 
   /** @returns what the job must wait for; undefined when it is stored */
-  async #store(job: Job<string, void>, claims: Claim[]): Promise<Deferral | undefined> {
+  async #store(job: Job<JobData, void>, claims: Claim[]): Promise<Deferral | undefined> {
     const intake = await this.#intake(job, claims);
     const { lanes } = this.#options;
     const parts = intake && lanes.split(intake, Date.now());
@@ -219,8 +215,8 @@ export class UsageWorker {
   }
 
   /** @returns undefined when the job must wait for others of its kind */
-  async #intake(job: Job<string, void>, claims: Claim[]): Promise<Intake | undefined> {
-    const { connection, keepPayloadPart, pricer, closedBefore, shard } = this.#options;
+  async #intake(job: Job<JobData, void>, claims: Claim[]): Promise<Intake | undefined> {
+    const { connection, keepPayloadPart, pricer, shard } = this.#options;
     const span = trace.getActiveSpan()?.spanContext();
     const queued = { id: jobIdIn(shard, job.id), receivedAt: receivedAt(job), span };
     const key = this.#worker.toKey(job.id ?? '');
@@ -236,13 +232,17 @@ export class UsageWorker {
     }
 
     if (bytes > INLINE_BYTES) claims.push(await this.#largeBytes.take(bytes));
-    const data = bytes > INLINE_BYTES ? await connection.redis.hget(key, 'data') : job.data;
+    const data = bytes > INLINE_BYTES ? await connection.redis.hgetBuffer(key, 'data') : bytesOf(job.data);
     if (data === null) throw new Error('the job has been removed from the queue');
     // The rows are all that is needed from here on.
     job.data = '';
-    const crowded = tooManyValues(data);
-    if (!crowded) return pricer.priceJob({ ...queued, data }, Date.now(), closedBefore());
-    return keepOversized({ job: queued, read: () => [Buffer.from(data)] }, crowded, keepPayloadPart);
+    const [now, closedBefore] = [Date.now(), this.#options.closedBefore()];
+    const usual = pricer.priceUsualJob(queued, data, now, closedBefore);
+    if (usual) return usual;
+    const text = data.toString();
+    const crowded = tooManyValues(text);
+    if (!crowded) return pricer.priceJob({ ...queued, data: text }, now, closedBefore);
+    return keepOversized({ job: queued, read: () => [Buffer.from(text)] }, crowded, keepPayloadPart);
   }
 
   /** A late job is stored slowly. It keeps a place among those of its kind, and none of those that bound current jobs. */
@@ -266,7 +266,7 @@ export class UsageWorker {
    * the delay by this process's clock: one that is days ahead would hide the job from the others for days. With such a clock
    * the job keeps its slot for a moment instead.
    */
-  async #defer(job: Job<string, void>, token: string | undefined, { longestMs }: Deferral): Promise<never> {
+  async #defer(job: Job<JobData, void>, token: string | undefined, { longestMs }: Deferral): Promise<never> {
     if (await this.#isClockOff()) {
       await delay(FIRST_DEFERRAL_MS / 2);
       await job.moveToWait(token);
@@ -285,7 +285,7 @@ export class UsageWorker {
     return Math.abs(Number(seconds) * 1000 - Date.now()) > TOLERATED_CLOCK_MS;
   }
 
-  #reportUnreadable(job: Job<string>): void {
+  #reportUnreadable(job: Job<JobData>): void {
     const { unreadable } = readNote(job.progress);
     if (unreadable.length === 0) return;
     this.#options.metrics.jobsUnreadable.inc();

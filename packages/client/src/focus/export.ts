@@ -65,9 +65,9 @@ export class FocusChanged extends Error {
 }
 
 /**
- * Writes every charge of the month once. Days are one answer, so they are of one moment. Hours are an answer for each week, and
- * when the last is read the weeks before it must still cost what they did. If an answer changes while it is read, all begins
- * again with another sink, twice at most.
+ * Writes every charge of the month once. Days are one answer, so they are of one moment. Hours are an answer for each week, the
+ * week that is under way last, and when that is read the others must still cost what they did. If an answer changes while it is
+ * read, all begins again with another sink, twice at most.
  *
  * @param open makes an empty sink; those that came before it are of no use any more
  * @throws MeterlineError, MeterlineConnectionError as the client's calls
@@ -112,7 +112,7 @@ async function writeMonth(
   sink: FocusSink,
   options: RequestOptions,
 ): Promise<{ rows: number; cost: DecimalText }> {
-  const windows = windowsOf(setting.month, setting.resolution);
+  const windows = windowsOf(setting.month, setting.resolution, Date.now());
   const written: Totals[] = [];
   let rows = 0;
   for (const window of windows) {
@@ -156,13 +156,15 @@ function pagesOf(
     : client.metricsPages(account.id, { ...query, groupBy: MEMBER_GROUPS }, options);
 }
 
-function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution): Window[] {
+/** The week that is under way comes last: events arrive for it all the time, and what is read last may change afterwards. */
+function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, now: number): Window[] {
   if (resolution === 'daily') return [{ startTime, endTime }];
   const windows: Window[] = [];
   for (let start = startTime; start < endTime; start += HOURLY_WINDOW_MS) {
     windows.push({ startTime: start, endTime: Math.min(start + HOURLY_WINDOW_MS, endTime) });
   }
-  return windows;
+  const isUnderWay = (week: Window) => week.startTime <= now && now < week.endTime;
+  return [...windows.filter((week) => !isUnderWay(week)), ...windows.filter(isUnderWay)];
 }
 
 function textOf({ startTime, endTime }: Window) {

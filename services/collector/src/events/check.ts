@@ -29,12 +29,6 @@ export type Result =
       readonly message: string;
     };
 
-export interface CheckedEvents {
-  readonly results: readonly Result[];
-  /** As they go into a job: each with its account, and with a UUID. */
-  readonly accepted: readonly unknown[];
-}
-
 export interface CheckRules {
   /** In the path of the request. */
   readonly account: string;
@@ -43,25 +37,32 @@ export interface CheckRules {
 }
 
 /** Checks each event as the ingest worker will. A refused one never spoils its neighbours. */
-export function checkEvents(found: readonly Found[], rules: CheckRules): CheckedEvents {
-  const accepted: unknown[] = [];
-  const results = found.map((item, index): Result => {
+export class CheckedEvents {
+  readonly results: Result[] = [];
+  /** As they go into a job: each with its account, and with a UUID. */
+  readonly accepted: unknown[] = [];
+
+  add(found: readonly Found[], rules: CheckRules): void {
+    for (const item of found) this.results.push(this.#resultOf(item, rules));
+  }
+
+  #resultOf(item: Found, rules: CheckRules): Result {
+    const index = this.results.length;
     if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
     const event = completed(item.event, rules.account);
     if (isRecord(event) && isUsualEvent(event, rules)) {
-      accepted.push(event);
+      this.accepted.push(event);
       return { index, eventId: event.eventId, status: 'accepted' };
     }
     const checked = check(event, rules);
     if (checked.ok) {
-      accepted.push(event);
+      this.accepted.push(event);
       return { index, eventId: checked.value.event.eventId, status: 'accepted' };
     }
     const { reason, message } = checked;
     const eventId = knownId(event);
     return { index, ...(eventId !== undefined && { eventId }), status: 'refused', reason, message };
-  });
-  return { results, accepted };
+  }
 }
 
 /** With the account of the path, if it names none, and a UUID in place of an id that is another text. */

@@ -1,7 +1,10 @@
 /** From the bytes of a body to its text: what `Content-Encoding` and UTF-8 say. No input makes more than the limit of it. */
-import { gunzipSync } from 'node:zlib';
+import { pipeline } from 'node:stream';
+import { createGunzip, gunzipSync } from 'node:zlib';
+import { ApiError, ClientGone } from '@meterline/api';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
+import { PIECE_BYTES } from './body.js';
 import { bodyTooLarge, MAX_BODY_BYTES, malformedBody, unsupported } from './limits.js';
 
 const ENCODINGS = ['gzip', 'zstd', 'identity'] as const;
@@ -22,6 +25,33 @@ export function encodingOf(header: string | undefined): Encoding {
   if (encoding) return encoding;
   const accepted = ENCODINGS.filter((known) => known !== 'identity').join(', ');
   throw unsupported(`Content-Encoding may be ${accepted} or left out.`, { 'Accept-Encoding': accepted });
+}
+
+/**
+ * The same piece by piece, each of about `PIECE_BYTES`. Not for zstd, whose decoder knows no pieces.
+ * @throws ApiError `invalid_body`, and what reading the pieces does
+ */
+export function decodedPieces(pieces: AsyncIterable<Buffer>, encoding: Encoding): AsyncIterable<Buffer> {
+  return encoding === 'gzip' ? gunzippedPieces(pieces) : pieces;
+}
+
+export function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
+/** Unpacked in another thread. */
+async function* gunzippedPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  // An error of either side is thrown below.
+  const gunzip = pipeline(pieces, createGunzip({ chunkSize: PIECE_BYTES }), () => undefined);
+  try {
+    yield* gunzip;
+  } catch (error) {
+    throw error instanceof ApiError || error instanceof ClientGone ? error : notGzip();
+  }
+}
+
+function notGzip(): ApiError {
+  return malformedBody('The body is not gzip, as Content-Encoding says, or not all of it arrived.');
 }
 
 /**
@@ -46,7 +76,7 @@ function gunzipped(body: Buffer): Buffer {
     return gunzipSync(body, { maxOutputLength: MAX_BODY_BYTES });
   } catch (error) {
     if (tooLarge.safeParse(error).success) throw bodyTooLarge();
-    throw malformedBody('The body is not gzip, as Content-Encoding says, or not all of it arrived.');
+    throw notGzip();
   }
 }
 
@@ -85,12 +115,51 @@ function declaredSize(body: Buffer): number {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Only at its beginning has a text a mark of its byte order. */
+const laterUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** @throws ApiError `invalid_body`: half a character would become another name */
-export function textOf(body: Buffer): string {
+export function textOf(body: Buffer, decoder = utf8): string {
   try {
-    return utf8.decode(body);
+    return decoder.decode(body);
   } catch {
     throw malformedBody('The body is not UTF-8.');
   }
+}
+
+/** The same piece by piece. TextDecoder's own `stream` takes five times as long, and makes texts of twice the size. */
+export class TextPieces {
+  #rest = Buffer.alloc(0);
+  #isBegun = false;
+
+  /** @throws ApiError `invalid_body` */
+  push(piece: Buffer): string {
+    const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
+    const end = bytes.length - unfinished(bytes);
+    this.#rest = Buffer.from(bytes.subarray(end));
+    return this.#text(bytes.subarray(0, end));
+  }
+
+  /** @throws ApiError `invalid_body` when it ends within a character */
+  end(): void {
+    this.#text(this.#rest);
+  }
+
+  #text(bytes: Buffer): string {
+    if (bytes.length === 0) return '';
+    const text = textOf(bytes, this.#isBegun ? laterUtf8 : utf8);
+    this.#isBegun = true;
+    return text;
+  }
+}
+
+/** How many bytes at the end begin a character that has more. Source: RFC 3629, section 3. */
+function unfinished(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    if (length > 1) return length > back ? back : 0;
+  }
+  return 0;
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJson, tooManyValues } from '@meterline/catalog';
 import { envelopeOf, isBinaryCloudEvent, type Opened, openCloudEvent } from './cloud-events.js';
-import { bodyTooLarge, MAX_EVENTS, malformedBody, tooManyEvents, unsupported } from './limits.js';
+import { bodyTooLarge, MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './limits.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -66,13 +66,13 @@ export function readEvents(text: string, format: Format, account: string, header
   }
 }
 
-function asFound(event: unknown): Found {
+export function asFound(event: unknown): Found {
   return { ok: true, event };
 }
 
 function parsed(text: string): unknown {
   const value = parseJson(text);
-  if (value === undefined) throw malformedBody('The body is not JSON.');
+  if (value === undefined) throw notJson();
   return value;
 }
 
@@ -97,7 +97,7 @@ function linesOf(text: string): readonly string[] {
 }
 
 function bounded<T>(events: readonly T[]): readonly T[] {
-  if (events.length === 0) throw malformedBody(`The body has no events; send 1 to ${MAX_EVENTS}.`);
-  if (events.length > MAX_EVENTS) throw tooManyEvents(events.length);
+  if (events.length === 0) throw noEvents();
+  if (events.length > MAX_EVENTS) throw tooManyEvents();
   return events;
 }

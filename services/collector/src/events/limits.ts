@@ -12,14 +12,23 @@ export function bodyTooLarge(): ApiError {
   return new ApiError(413, 'body_too_large', message);
 }
 
-export function tooManyEvents(count: number): ApiError {
-  const message = `A request may hold ${MAX_EVENTS} events, this one has ${count}; send them in several.`;
+/** How many there are is not known: the rest is not read. */
+export function tooManyEvents(): ApiError {
+  const message = `A request may hold ${MAX_EVENTS} events, this one has more; send them in several.`;
   return new ApiError(413, 'too_many_events', message);
 }
 
 /** @param message a sentence that says what is wrong and what to send */
 export function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): ApiError {
   return new ApiError(415, 'unsupported_media_type', message, { headers });
+}
+
+export function noEvents(): ApiError {
+  return malformedBody(`The body has no events; send 1 to ${MAX_EVENTS}.`);
+}
+
+export function notJson(): ApiError {
+  return malformedBody('The body is not JSON.');
 }
 
 export function malformedBody(message: string): ApiError {

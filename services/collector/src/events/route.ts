@@ -18,10 +18,9 @@ import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
 import { answerOf, noEventAccepted, queueUnavailable } from './answer.js';
-import { readBody } from './body.js';
-import { checkEvents } from './check.js';
-import { decodeBody, type Encoding, encodingOf, textOf } from './decoding.js';
-import { type Format, formatOf, readEvents } from './formats.js';
+import { encodingOf } from './decoding.js';
+import { formatOf } from './formats.js';
+import { readAndCheck } from './read-and-check.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
@@ -32,13 +31,6 @@ export interface EventsRouteDependencies {
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
   readonly store: (events: readonly unknown[], bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
-}
-
-/** What a request says of its body. */
-interface Sent {
-  readonly account: string;
-  readonly encoding: Encoding;
-  readonly format: Format;
 }
 
 /** The query parameters of the operation. */
@@ -53,16 +45,7 @@ export const EVENTS_PARAMETERS = {
  * the client sends again, with the same ids: they count once.
  */
 export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandler {
-  const { authenticate, book, bytes, clock, gate, metrics, store } = dependencies;
-
-  /** A function of its own, so that body and events are not in memory any more while the accepted ones are being written. */
-  async function read(request: IncomingMessage, holding: Holding, { account, encoding, format }: Sent) {
-    const body = decodeBody(await readBody(request, holding), encoding);
-    // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
-    holding.resize(body.length);
-    const found = readEvents(textOf(body), format, account, request.headers);
-    return { ...checkEvents(found, { account, book, now: clock().getTime() }), bytes: body.length };
-  }
+  const { authenticate, bytes, gate, metrics, store } = dependencies;
 
   return async (request, response, account) => {
     const caller = await authenticate(request);
@@ -71,12 +54,12 @@ export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandl
     await gate.pass({ account, caller: caller.id }, response);
     const isTrial = parseQuery(rawQuery(request));
     const format = formatOf(request.headers);
-    const encoding = encodingOf(request.headers['content-encoding']);
+    const sent = { account, format, encoding: encodingOf(request.headers['content-encoding']) };
 
     const holding = bytes.open(account);
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
-      const { accepted, results, bytes: size } = await read(request, holding, { format, encoding, account });
+      const { accepted, results, bytes: size } = await readAndCheck(request, holding, sent, dependencies);
       if (accepted.length > 0 && !isTrial) {
         await orUnavailable(store(accepted, size), queueUnavailable);
       }

@@ -57,7 +57,7 @@ export const RESPONSES = {
     {
       code: 413,
       error: 'too_many_events',
-      message: 'A request may hold 5000 events, this one has 6000; send them in several.',
+      message: 'A request may hold 5000 events, this one has more; send them in several.',
     },
   ),
   Unsupported: errorResponse(
