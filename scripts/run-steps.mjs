@@ -19,7 +19,7 @@ export const JEST = [
 /**
  * Test files that only `npm run test:full` runs. `npm test` has a short case of each: every kind of process is killed by
  * test/faults, re-pricing, refusals, erasing and auditing are tested in packages/operations, contradicting payloads and sealing by
- * packages/warehouse and the oracle, the page by test/browser/explorer, the commands of the guides by test/cli, the drain of a
+ * packages/warehouse and the oracle, kept answers beside a writer by test/contract/kept-answers-orders, the page by test/browser/explorer, the commands of the guides by test/cli, the drain of a
  * stop by packages/service, `npm start` by packages/local-stack, and the emitter, its package and its accounts by its own tests and
  * the packed client.
  */
@@ -33,11 +33,13 @@ export const LONG_FILES = [
   'test/cli/rejected.test.ts',
   'test/cli/reprice.test.ts',
   'test/collector/outages.test.ts',
+  'test/contract/kept-answers-operations.test.ts',
   'test/contract/process.test.ts',
   'test/contract/reference-code.test.ts',
   'test/e2e/clickhouse-outage.test.ts',
   'test/e2e/corrections.test.ts',
   'test/e2e/crashes.test.ts',
+  'test/e2e/redis-failures.test.ts',
   'test/e2e/redis-outage.test.ts',
   'test/e2e/sealing.test.ts',
   'test/e2e/start-up.test.ts',
@@ -65,6 +67,7 @@ export const LONG_ON_SHARDS = {
     'test/e2e/sealing.test.ts',
     'test/cli/erase.test.ts',
     'test/cli/rejected.test.ts',
+    'test/cli/reprice.test.ts',
   ],
   cases: 100,
 };

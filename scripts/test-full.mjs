@@ -1,7 +1,7 @@
 /**
  * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
  * (outages and crashes step by step, the guides, and more), every order of contradicting payloads, the orders of
- * sealers, writers, repairers and questions, and of workers and a drop of old months, 200 cases of the oracle, paging through 25,000 groups, the work of each user of ClickHouse, the
+ * sealers, writers, repairers, questions and kept answers, and of workers and a drop of old months, 200 cases of the oracle, paging through 25,000 groups, the work of each user of ClickHouse, the
  * long form of the tests on two shards, a longer round of every fault, 6,000 fuzzed requests and events (`npm run test:attack` sends
  * 40,000), and every other attack.
  *
@@ -18,6 +18,7 @@ const { failed, duration } = await runSteps([
       ...JEST,
       'test/oracle/oracle.test.ts',
       'rollups/interleavings.test.ts',
+      'test/contract/kept-answers-orders.test.ts',
       'test/contract/stored-pages.test.ts',
       'test/e2e/clickhouse-users.test.ts',
       ...LONG_FILES,

@@ -97,67 +97,117 @@ export class RedisProcess {
 
 export interface RedisCluster {
   readonly url: string;
+  /** At first; a replica may have taken the place of one since. */
   readonly masters: readonly RedisProcess[];
-  /** That of `masters` which has the key. */
+  /** That of `masters` which had the key at first. */
   masterOf(key: string): Promise<RedisProcess>;
-  /** Starts a master again that was killed, and resolves when the others know. */
-  restart(master: RedisProcess): Promise<void>;
+  /** Of the servers that answer. */
+  mastersNow(): Promise<readonly RedisProcess[]>;
+  /** Resolves when a replica has taken the place of the master, which was killed. */
+  replaced(master: RedisProcess): Promise<void>;
+  /** Starts a server again that was killed, and resolves when the others know, and it has what its master has, if it has one. */
+  restart(server: RedisProcess): Promise<void>;
   /** A connection of the test's own. */
   connect(): RedisClient;
   close(): Promise<void>;
 }
 
 const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-require-full-coverage', 'no'];
+/** However long it has been alone, a replica takes over at once. */
+const REPLICA = ['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'];
 
-/** Masters without replicas: one that is killed takes its keys with it until it is back. */
-export async function startRedisCluster(size = 3): Promise<RedisCluster> {
+/**
+ * Masters that have a replica each, or else none: then one that is killed takes its keys with it until it is back. Servers find out by
+ * themselves that one is away, and its replica takes its place.
+ */
+export async function startRedisCluster(size = 3, { replicas = false } = {}): Promise<RedisCluster> {
   const directory = await mkdtemp(join(tmpdir(), 'meterline-redis-cluster-'));
   const buses = new Map<RedisProcess, number>();
+  const open = async () => {
+    const server = new RedisProcess(await findFreePort(), directory);
+    buses.set(server, await findFreePort());
+    return server;
+  };
   const masters: RedisProcess[] = [];
-  for (let n = 0; n < size; n += 1) {
-    const master = new RedisProcess(await findFreePort(), directory);
-    buses.set(master, await findFreePort());
-    masters.push(master);
-  }
-  const start = (master: RedisProcess) =>
-    master.start(...DURABLE, ...CLUSTER, '--cluster-port', String(buses.get(master)));
-  const knowEachOther = (known: RedisProcess) =>
-    known.command(async (redis) => {
+  for (let n = 0; n < size; n += 1) masters.push(await open());
+  const others: RedisProcess[] = [];
+  for (let n = 0; replicas && n < size; n += 1) others.push(await open());
+  const servers = [...masters, ...others];
+  const start = (server: RedisProcess) =>
+    server.start(...DURABLE, ...CLUSTER, ...REPLICA, '--cluster-port', String(buses.get(server)));
+  const knowsAll = (server: RedisProcess) =>
+    server.command(async (redis) => {
       const info = String(await redis.cluster('INFO'));
-      const all = info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${size}`);
+      const all = info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${servers.length}`);
       return all && !String(await redis.cluster('NODES')).includes('fail') ? true : undefined;
     });
-  await Promise.all(masters.map(start));
-  for (const [n, master] of masters.entries()) {
-    const [from, to] = [Math.floor((n * SLOTS) / size), Math.floor(((n + 1) * SLOTS) / size) - 1];
-    await master.command(async (redis) => {
+  const allKnowEachOther = () => Promise.all(servers.map((one) => eventually('the Cluster', () => knowsAll(one))));
+  await Promise.all(servers.map(start));
+  for (const [n, server] of servers.entries()) {
+    await server.command(async (redis) => {
       await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', n + 1);
-      await redis.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+      if (n < size) await redis.call('CLUSTER', 'ADDSLOTSRANGE', ...slotsOf(n, size));
       const [first] = masters;
-      if (first && first !== master) await redis.call('CLUSTER', 'MEET', HOST, first.port, buses.get(first) ?? 0);
+      if (first && first !== server) await redis.call('CLUSTER', 'MEET', HOST, first.port, buses.get(first) ?? 0);
     });
   }
-  await Promise.all(masters.map((master) => eventually('the Cluster', () => knowEachOther(master))));
+  await allKnowEachOther();
+  for (const [n, replica] of others.entries()) {
+    const id = await masters[n]?.command((redis) => redis.cluster('MYID'));
+    await replica.command((redis) => redis.call('CLUSTER', 'REPLICATE', String(id)));
+    await isLinked(replica);
+  }
+  const mastersNow = async () => {
+    const roles = await Promise.all(servers.map((server) => roleOf(server).catch(() => 'away')));
+    return servers.filter((_, n) => roles[n] === 'master');
+  };
   const url = `redis+cluster://${masters.map(({ port }) => `${HOST}:${port}`).join(',')}`;
   return {
     url,
     masters,
     masterOf: async (key) => {
       const slot = await masters[0]?.command((redis) => redis.cluster('KEYSLOT', key));
-      const master = masters.find((_, n) => Number(slot) < Math.floor(((n + 1) * SLOTS) / size));
+      const master = masters.find((_, n) => Number(slot) <= slotsOf(n, size)[1]);
       if (!master) throw new Error(`no master has ${key}`);
       return master;
     },
-    restart: async (master) => {
-      await start(master);
-      await Promise.all(masters.map((one) => eventually('the return to the Cluster', () => knowEachOther(one))));
+    mastersNow,
+    replaced: async (master) => {
+      const hasTaken = async () => ((await mastersNow()).length === size ? true : undefined);
+      await eventually(`a replica in the place of ${master.port}`, hasTaken);
+    },
+    restart: async (server) => {
+      await start(server);
+      await allKnowEachOther();
+      if ((await roleOf(server)) === 'slave') await isLinked(server);
     },
     connect: () => createRedisClient(url, { maxRetriesPerRequest: null }),
     close: async () => {
-      await Promise.all(masters.map((master) => master.kill()));
+      await Promise.all(servers.map((server) => server.kill()));
       await rm(directory, { recursive: true, maxRetries: 5 });
     },
   };
+}
+
+/** The first and the last of the slots of a master. */
+function slotsOf(n: number, size: number): [number, number] {
+  return [Math.floor((n * SLOTS) / size), Math.floor(((n + 1) * SLOTS) / size) - 1];
+}
+
+async function roleOf(server: RedisProcess): Promise<unknown> {
+  return server.command(async (redis) => {
+    const [role] = await redis.role();
+    return role;
+  });
+}
+
+/** Resolves when a replica has all that its master has. */
+function isLinked(replica: RedisProcess): Promise<true> {
+  return eventually('replication', () =>
+    replica.command(async (redis) =>
+      (await redis.info('replication')).includes('master_link_status:up') ? true : undefined,
+    ),
+  );
 }
 
 export interface WatchedRedis {
@@ -177,12 +227,6 @@ export async function startWatchedRedis(): Promise<WatchedRedis> {
   const open = async () => new RedisProcess(await findFreePort(), directory);
   const [master, replica, sentinel] = [await open(), await open(), await open()];
   const replicaOf = ({ port }: RedisProcess) => ['--replicaof', HOST, String(port), '--repl-diskless-sync-delay', '0'];
-  const isLinked = (server: RedisProcess) =>
-    eventually('replication', () =>
-      server.command(async (redis) =>
-        (await redis.info('replication')).includes('master_link_status:up') ? true : undefined,
-      ),
-    );
   await master.start(...DURABLE, '--repl-diskless-sync-delay', '0');
   await replica.start(...DURABLE, ...replicaOf(master));
   await isLinked(replica);

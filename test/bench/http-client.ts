@@ -16,17 +16,31 @@ export class HttpClient {
   }
 
   /** @param body sent with POST if given */
-  send(url: string, headers: Readonly<Record<string, string>> = {}, body?: string | Buffer): Promise<HttpAnswer> {
+  async send(url: string, headers: Readonly<Record<string, string>> = {}, body?: string | Buffer): Promise<HttpAnswer> {
+    const chunks: Buffer[] = [];
+    const { status, ms } = await this.#exchange(url, headers, body, (chunk) => chunks.push(chunk));
+    return { status, ms, text: Buffer.concat(chunks).toString('utf8') };
+  }
+
+  /** Asks, and reads the answer without looking at it, so that many clients take little of the machine. */
+  ask(url: string, headers: Readonly<Record<string, string>>): Promise<Omit<HttpAnswer, 'text'>> {
+    return this.#exchange(url, headers, undefined, () => undefined);
+  }
+
+  #exchange(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string | Buffer | undefined,
+    onChunk: (chunk: Buffer) => void,
+  ): Promise<Omit<HttpAnswer, 'text'>> {
     const started = performance.now();
     return new Promise((resolve, reject) => {
       const method = body === undefined ? 'GET' : 'POST';
       const sent = request(url, { method, headers, agent: this.#agent }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('data', onChunk);
         response.once('error', reject);
         response.once('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
-          resolve({ status: response.statusCode ?? 0, text, ms: performance.now() - started });
+          resolve({ status: response.statusCode ?? 0, ms: performance.now() - started });
         });
       });
       sent.once('error', reject);

@@ -1,4 +1,4 @@
-/** meterline emit and meterline replay: from files to jobs in the queue. */
+/** meterline emit and meterline replay: from files to jobs in the queue, straight or through the collector. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
+import { type CollectorSite, event, startCollectorSite } from '../collector/fixture.js';
 import { testRedisUrl, uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
 import { runMeterline } from './run-meterline.js';
@@ -99,6 +100,66 @@ describe('meterline emit', () => {
       stdout: '',
       stderr: `meterline: cannot read ${join(directory, 'none')}: there is no such file\n`,
     });
+  });
+});
+
+describe('meterline emit to a collector', () => {
+  let site: CollectorSite;
+  let account: string;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    site = await startCollectorSite();
+    const { key, ...other } = await site.account();
+    account = other.account;
+    env = { METERLINE_COLLECTOR_URL: `${site.service.url}/v0/`, METERLINE_EMITTER_KEY: key };
+  });
+  afterAll(() => site.stop());
+
+  const events = [event(), event({ eventId: 'order 1' }), event({ usage: -1 }), event({ accountId: 'another' })];
+  const text = (own: readonly object[]) => own.map((one) => JSON.stringify(one)).join('\n');
+  const emit = (args: readonly string[], stdin: string, change = {}) =>
+    runCommand(['emit', '-', ...args], { env: { ...env, ...change }, stdin });
+
+  it('sends what is in the file, and names the lines that it refuses', async () => {
+    const stdin = `nope\n${text(events.slice(0, 3))}\n${text([event()])}`;
+    const run = await emit(['--account', account, '--batch', '2'], stdin);
+    expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 jobs, up to line 5.\n' });
+    expect(run.stderr).toMatch(
+      /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines refused by the collector\n$/,
+    );
+    expect((await site.takeJobs()).flat()).toHaveLength(3);
+  });
+
+  it('keeps nothing with --dry-run, which asks the collector', async () => {
+    const run = await emit(['--account', account, '--dry-run', '--json'], text(events.slice(0, 3)));
+    expect([run.code, JSON.parse(run.stdout)]).toMatchObject([5, { validEvents: 2, badLines: 1 }]);
+    expect(await site.takeJobs()).toEqual([]);
+    const alone = await runCommand(['emit', '-', '--dry-run'], { env: queueEnv().env });
+    expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('name it with --url') });
+  });
+
+  it('is told by a flag, too, and --redis-url is the queue', async () => {
+    const { METERLINE_COLLECTOR_URL: url = '', ...rest } = env;
+    const args = ['emit', '-', '--url', url, '--account', account];
+    expect(await runCommand(args, { env: rest, stdin: text([event()]) })).toMatchObject({ code: 0 });
+    expect(await site.takeJobs()).toHaveLength(1);
+    const { prefix, env: queue } = queueEnv();
+    const stdin = text([event({ accountId: 'acme' })]);
+    await emit(['--redis-url', testRedisUrl()], stdin, queue);
+    expect([await jobsOf(prefix), await site.takeJobs()]).toMatchObject([[{ events: [{}] }], []]);
+  });
+
+  it('says what is wrong with an account, a key and an address', async () => {
+    const refused = await emit([], text([event()]));
+    expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining('standard input:1: invalid_account_id') });
+    const foreign = await emit([], text([events[3] ?? {}]));
+    expect(foreign).toMatchObject({ code: 3, stderr: expect.stringContaining('Access denied') });
+    const keyless = await emit([], text([event()]), { METERLINE_EMITTER_KEY: '' });
+    expect(keyless).toMatchObject({ code: 2, stderr: expect.stringContaining('set METERLINE_EMITTER_KEY') });
+    const redis = await emit(['--url', 'redis://127.0.0.1'], '');
+    expect(redis).toMatchObject({ code: 2, stderr: expect.stringContaining('--redis-url') });
+    const away = await emit(['--account', account, '--url', 'http://127.0.0.1:9'], text([event()]));
+    expect(away).toMatchObject({ code: 4, stderr: expect.stringMatching(/does not answer: .*, after 4 attempts/) });
   });
 });
 

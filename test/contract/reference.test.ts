@@ -1,7 +1,7 @@
 /** The OpenAPI document and the page that is made from it. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type OpenApiDocument, requestTarget } from '@meterline/api';
-import { createApp, createOpenApiDocument } from '@meterline/query';
+import { createOpenApiDocument, createRoutes } from '@meterline/query';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
 import { PAGE_FOLDER } from '../browser/page-folder.js';
@@ -74,7 +74,7 @@ describe('the document', () => {
 
   it('describes every route of the API, and no other', () => {
     const stack = z.array(z.object({ route: z.object({ path: z.string() }).optional() }));
-    const routes = stack.parse(createApp(api.dependencies).router.stack).flatMap(({ route }) => route?.path ?? []);
+    const routes = stack.parse(createRoutes(api.dependencies).router.stack).flatMap(({ route }) => route?.path ?? []);
     const described = routes.filter((path) => /^\/(v0\/|healthz$|readyz$|\.well-known\/)/.test(path));
     expect(described.map((path) => path.replace(/:(\w+)/g, '{$1}')).sort()).toEqual(Object.keys(document.paths).sort());
   });

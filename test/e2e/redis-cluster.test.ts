@@ -1,5 +1,6 @@
 /** All services on a Redis Cluster, with two queues and a third one that only a producer knows. */
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { createRedisClient } from '@meterline/access';
 import { SharedLimits } from '@meterline/api';
 import { QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
 import { openEmitter } from '@meterline/emitter';
@@ -59,10 +60,47 @@ it('counts requests and leases statements for all processes together', async () 
   for (const redis of [one, other]) redis.disconnect();
 });
 
-async function createKey(role: string): Promise<string> {
-  const { stdout } = await runCommand(['keys', 'create', '--account', 'acme', '--role', role, '--json'], { env });
+async function createKey(role: string, account = 'acme'): Promise<string> {
+  const { stdout } = await runCommand(['keys', 'create', '--account', account, '--role', role, '--json'], { env });
   return JSON.parse(stdout).key;
 }
+
+it('connects, and starts services, while a master is away: the other queue is worked off at once, and this one when it is back', async () => {
+  const emitterKey = await createKey('emitter', 'starting');
+  const away = await cluster.masterOf(`{${prefix}-1}`);
+  await away.kill();
+  // Each asks any of the nodes how the Cluster is.
+  const connections = Array.from({ length: 20 }, () => createRedisClient(cluster.url, { lazyConnect: true }));
+  await Promise.all(connections.map((redis) => redis.connect()));
+  for (const redis of connections) redis.disconnect();
+
+  const [worker, collector, query] = await Promise.all([
+    startIngest({ ...env, ADMIN_PORT: '0' }),
+    startCollector(env),
+    startQuery({ ...env, CURSOR_SECRET: 'x'.repeat(32) }),
+  ]);
+  const post = async (n: number) => {
+    const answer = await fetch(`${collector.url}/v0/accounts/starting/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emitterKey}`, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify([usageEvent(n, { accountId: 'starting' })]),
+    });
+    return answer.status;
+  };
+  const events = async () => (await stored(database.warehouse, 'starting')).events;
+  for (let n = 0; n < 5; n += 1) expect(await post(n)).toBe(202);
+  await until('the queue that is there is emptied', 30_000, async () => (await events()) === 5);
+  await worker.entry(({ event, server }) => event === 'outage' && server === 'Redis');
+  expect(collector.entries()).toContainEqual(expect.objectContaining({ event: 'queue_away', shard: 1 }));
+
+  await cluster.restart(away);
+  await worker.entry(({ event, server }) => event === 'outage_over' && server === 'Redis');
+  const readiness = async () => (await fetch(`${collector.url}/readyz`, { headers: { connection: 'close' } })).json();
+  await until('the collector fills both', 30_000, async () => (await readiness()).degraded === undefined);
+  for (let n = 5; n < 10; n += 1) expect(await post(n)).toBe(202);
+  await until('both queues are emptied', 30_000, async () => (await events()) === 10);
+  for (const service of [worker, collector, query]) expect(await service.stop()).toBe(0);
+});
 
 it('takes events while a master is away, loses and doubles none, and leaves no queue behind', async () => {
   const [emitterKey, adminKey] = [await createKey('emitter'), await createKey('admin')];

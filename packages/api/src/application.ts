@@ -1,6 +1,5 @@
 /** What every HTTP service has in common as an Express application: the middleware of each request, and the routes about the service. */
 import compression from 'compression';
-import cors from 'cors';
 import express, { type Express, type RequestHandler } from 'express';
 import {
   METADATA_PATH,
@@ -10,9 +9,9 @@ import {
 } from './auth/protected-resource.js';
 import { passFailuresOn } from './direct-route.js';
 import { answerError, methodNotAllowed, routeNotFound } from './http/error-answers.js';
-import { baseHeaders, type Observation, watchersOf } from './http/every-request.js';
+import { baseHeaders, crossOrigin, type Observation, watchersOf } from './http/every-request.js';
 import { healthRoute, type ReadinessCheck, readinessRoute } from './http/health.js';
-import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
+import { checkRequestTarget } from './http/request-checks.js';
 import { noteInLog, requestIdOf } from './http/request-observation.js';
 import { assetRoute } from './http/web-page.js';
 import type { OpenApiDocument } from './openapi/model.js';
@@ -49,29 +48,12 @@ export function createApplication(options: ApplicationOptions): Express {
     noteInLog(request, { account });
     next();
   });
-  const headers = baseHeaders();
+  const headers = baseHeaders(corsOrigins);
   app.use((request, response, next) => {
     response.setHeaders(headers).setHeader('X-Request-Id', requestIdOf(request));
     next();
   });
-  if (corsOrigins.length > 0) {
-    app.use(
-      cors({
-        origin: [...corsOrigins],
-        methods: ['GET', 'POST', 'DELETE'],
-        exposedHeaders: [
-          VERSION_HEADER,
-          'ETag',
-          'X-Request-Id',
-          'Retry-After',
-          'RateLimit',
-          'RateLimit-Policy',
-          'WWW-Authenticate',
-        ],
-        maxAge: 600,
-      }),
-    );
-  }
+  if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
   app.use(checkRequestTarget);
   app.use(compression());
   return app;

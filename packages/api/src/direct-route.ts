@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Express } from 'express';
+import type { ApplicationOptions } from './application.js';
 import { baseHeaders, type Observation, watchersOf } from './http/every-request.js';
 import { noteInLog, noteRoute, requestIdOf } from './http/request-observation.js';
 
@@ -14,11 +15,13 @@ export type AccountHandler = (request: IncomingMessage, response: ServerResponse
 
 export interface DirectRoute {
   readonly method: string;
-  /** Of a target that has no query string; its group is the account, which needs no decoding. */
+  /** Of a target that `checkRequestTarget` has nothing to say about; its group is the account, which needs no decoding. */
   readonly target: RegExp;
   /** As the application names it. */
   readonly route: string;
   readonly handle: AccountHandler;
+  /** What else must hold of a request. */
+  readonly isUsual?: (request: IncomingMessage) => boolean;
 }
 
 /** What a request failed with before the application saw it. */
@@ -33,13 +36,17 @@ export function passFailuresOn(
   next(failures.get(request));
 }
 
-export function withDirectRoute(app: Express, observation: Observation, direct: DirectRoute): RequestListener {
-  const watchers = watchersOf(observation);
-  const headers = baseHeaders();
-  const { handle, method, route, target } = direct;
+export function withDirectRoute(
+  app: Express,
+  options: Observation & Pick<ApplicationOptions, 'corsOrigins'>,
+  direct: DirectRoute,
+): RequestListener {
+  const watchers = watchersOf(options);
+  const headers = baseHeaders(options.corsOrigins);
+  const { handle, isUsual = () => true, method, route, target } = direct;
   return (request, response) => {
     const account = request.method === method ? target.exec(request.url ?? '')?.[1] : undefined;
-    if (account === undefined || isUnusual(request)) {
+    if (account === undefined || isUnusual(request) || !isUsual(request)) {
       app(request, response);
       return;
     }
@@ -59,7 +66,9 @@ export function withDirectRoute(app: Express, observation: Observation, direct: 
   };
 }
 
-/** What the checks of the application may refuse, and what a browser asks of another origin. */
-function isUnusual({ headers, headersDistinct }: IncomingMessage): boolean {
-  return headers.origin !== undefined || headers.expect !== undefined || headersDistinct['host']?.length !== 1;
+/** What the checks of the application may refuse, what a browser asks of another origin, and a GET with a body. */
+function isUnusual({ headers, headersDistinct, method }: IncomingMessage): boolean {
+  const { expect, origin } = headers;
+  if (method === 'GET' && (headers['content-length'] ?? headers['transfer-encoding']) !== undefined) return true;
+  return origin !== undefined || expect !== undefined || headersDistinct['host']?.length !== 1;
 }

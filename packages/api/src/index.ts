@@ -64,8 +64,9 @@ export {
 } from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { noteInLog, requestIdOf, requestMetrics, requestSpans, type Watcher } from './http/request-observation.js';
-export { onAnswerEnd, UnsentBytes } from './http/unread-answers.js';
+export { onAnswerEnd, sendJson, UnsentBytes } from './http/unread-answers.js';
 export { pageRoute, pageSettingsRoute } from './http/web-page.js';
+export { oncePerTurn } from './once-per-turn.js';
 export { type OperationSketch, openApiDocument } from './openapi/document.js';
 export { healthOperation } from './openapi/health.js';
 export type {

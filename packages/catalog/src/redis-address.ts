@@ -204,10 +204,9 @@ export function redisClientOptions(address: RedisAddress, behaviour: RedisBehavi
     const { retryStrategy, lazyConnect, enableOfflineQueue, ...redisOptions } = watched;
     // Certificates are for names, not for the addresses that ioredis would make of them.
     const dnsLookup = hasTls ? keepName : undefined;
-    return {
-      nodes,
-      options: { redisOptions, lazyConnect, enableOfflineQueue, clusterRetryStrategy: retryStrategy, dnsLookup },
-    };
+    const options = { redisOptions, lazyConnect, enableOfflineQueue, clusterRetryStrategy: retryStrategy, dnsLookup };
+    // It asks one node, any of them, how the Cluster is. `connect()` never settles when that one is away, although all others answer.
+    return { nodes, options: { ...options, enableReadyCheck: false } };
   }
   const sentinels = {
     sentinels: nodes,

@@ -63,6 +63,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       isAssumed: env.REDIS_DURABILITY === 'assumed',
       writeMs: env.COLLECTOR_WRITE_MS,
       telemetry: tracing.queueTelemetry,
+      log,
     });
     queues = shards;
 

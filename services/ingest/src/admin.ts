@@ -43,12 +43,12 @@ export async function openAdminPort(
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
   const queues = await openQueueReader(env, () => [...workers.all.keys()]);
-  const isClickHouseAway = () => stores.some((store) => store.isWaiting);
+  const areStampsAway = () => stores.some((store) => store.areStampsAway);
   const consumption = (depths: ReadonlyMap<number, QueueDepth>) =>
     [...workers.all].map(([shard, worker]) => ({
       shard,
       lastProgressAt: worker.lastProgressAt,
-      outage: isClickHouseAway() || worker.isWaiting,
+      outage: stores.some((store) => store.isWaiting) || worker.isWaiting,
       // While Redis is away, the queue cannot be read.
       waitingJobs: worker.isWaiting ? 0 : depths.get(shard)?.waiting,
     }));
@@ -60,9 +60,10 @@ export async function openAdminPort(
     clock: Date.now,
   });
   outageGauge(registry, {
-    ClickHouse: async () => !isClickHouseAway(),
+    ClickHouse: async () => !stores.some((store) => store.isClickHouseAway),
     // A Redis that hangs keeps the worker's connections open, so the worker does not notice.
-    Redis: async () => !workers.isWaiting && queues.read().then(({ size }) => size === workers.all.size),
+    Redis: async () =>
+      !workers.isWaiting && !areStampsAway() && queues.read().then(({ size }) => size === workers.all.size),
   });
   const health = async (): Promise<Health> => {
     const all = consumption(await queues.read());

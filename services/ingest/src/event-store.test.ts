@@ -170,14 +170,17 @@ describe('EventStore', () => {
     expect(renewals).toEqual([{ changed: ['acme', 'globex'], late: ['acme'], rows: [1, 2, 3], answered: '4' }]);
   });
 
-  it('is done only when the stamps are renewed', async () => {
+  it('is done only when the stamps are renewed, and does not take their outage for one of ClickHouse', async () => {
     let failures = 2;
+    const away: unknown[] = [];
     const store = openStore(database.warehouse, new AbortController().signal, async () => {
       failures -= 1;
+      away.push({ stamps: store.areStampsAway, clickHouse: store.isClickHouseAway, waits: store.isWaiting });
       if (failures >= 0) throw new Error('NOPERM');
     });
     await store.store([intake('1', [1])]);
     expect(failures).toBe(-1);
+    expect(away.slice(1)).toEqual([1, 2].map(() => ({ stamps: true, clickHouse: false, waits: true })));
     expect(store.isWaiting).toBe(false);
     expect(lines).toMatchObject([
       { event: 'outage', server: 'Redis' },

@@ -57,9 +57,18 @@ export class EventStore {
     this.#stampsOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until stamps can be renewed');
   }
 
-  /** Whether ClickHouse is away, or stamps cannot be renewed, and rows wait for that. */
+  /** Whether rows wait for ClickHouse, or for stamps that cannot be renewed. */
   get isWaiting(): boolean {
-    return this.#outage.isOn || this.#stampsOutage.isOn;
+    return this.isClickHouseAway || this.areStampsAway;
+  }
+
+  get isClickHouseAway(): boolean {
+    return this.#outage.isOn;
+  }
+
+  /** Those of all shards are in one Redis: no other shard is better off. */
+  get areStampsAway(): boolean {
+    return this.#stampsOutage.isOn;
   }
 
   /**

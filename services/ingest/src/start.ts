@@ -92,7 +92,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const lanes = new ShardLanes({
     lanes: stores.map(lanesOf),
     indexOf: shards.indexOf,
-    isAway: (shard) => stores[shard]?.isWaiting === true,
+    isAway: (shard) => stores[shard]?.isClickHouseAway === true,
   });
   const pricer = new Pricer(priceBook);
   const connect = () => new QueueConnection({ ...queueOptions, readsUsageJobs: true });

@@ -1,7 +1,10 @@
-/** The API as an Express application: what it shares with other services, then its routes. */
+/** The API: an Express application, what it shares with other services and then its routes; and before it the one that matters. */
+import type { RequestListener } from 'node:http';
 import type { AccountDirectory, AnswerStamps, ApiKeyStore } from '@meterline/access';
 import {
+  type AccountHandler,
   type ApplicationOptions,
+  type Authenticate,
   addErrorAnswers,
   addServiceRoutes,
   createApplication,
@@ -14,6 +17,7 @@ import {
   readSmallBodies,
   type TokenVerifier,
   UnsentBytes,
+  withDirectRoute,
 } from '@meterline/api';
 import { shared } from '@meterline/service';
 import { checkConnection, type Warehouse } from '@meterline/warehouse';
@@ -25,6 +29,7 @@ import { keyListRoute } from './api-keys/list.js';
 import { revocationRoute } from './api-keys/revocation.js';
 import { eventsRoute } from './events/route.js';
 import { CursorCodec } from './http/cursor-codec.js';
+import { takesGzip } from './metrics/answer-body.js';
 import { billingDimensionsEnumRoute, groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
 import type { KeptAnswers } from './metrics/kept-answers.js';
 import { MetricsPages, type ReadCells } from './metrics/pages.js';
@@ -60,13 +65,45 @@ export interface QueryDependencies extends ApplicationOptions {
   readonly clock: () => Date;
 }
 
-export function createApp(dependencies: QueryDependencies): Express {
-  const { accounts, admission, answers, clock, keys, pageFolder, readCells, shards, stamps, warehouse } = dependencies;
+const METRICS = '/v0/accounts/:accountId/metrics';
+
+/** What is percent-encoded there is ASCII, so it is UTF-8; a name that is not goes through Express. */
+const USUAL_METRICS =
+  /^\/v0\/accounts\/([A-Za-z0-9._~-]{1,256})\/metrics(?:\?(?:[!-$&-~]|%[0-7][0-9A-Fa-f]){0,4096})?$/;
+
+export function createApp(dependencies: QueryDependencies): RequestListener {
+  const parts = createParts(dependencies);
+  return withDirectRoute(createRoutes(dependencies, parts), dependencies, {
+    method: 'GET',
+    target: USUAL_METRICS,
+    route: METRICS,
+    handle: parts.metrics,
+    // Other codings are the application's.
+    isUsual: ({ headers }) => headers['accept-encoding'] === undefined || takesGzip(headers),
+  });
+}
+
+/** What the routes have in common, and the handler that is not only theirs. */
+interface Parts {
+  readonly authenticate: Authenticate;
+  readonly cursors: CursorCodec;
+  readonly metrics: AccountHandler;
+  readonly unsent: UnsentBytes;
+}
+
+function createParts(dependencies: QueryDependencies): Parts {
   const authenticate = createAuthenticate(dependencies);
-  const cursors = new CursorCodec(dependencies.cursorSecret, clock);
+  const cursors = new CursorCodec(dependencies.cursorSecret, dependencies.clock);
   const pages = new MetricsPages(dependencies);
   const unsent = new UnsentBytes(dependencies.maxUnsentBytes);
+  const metrics = metricsRoute({ ...dependencies, authenticate, cursors, pages, unsent });
+  return { authenticate, cursors, metrics, unsent };
+}
 
+/** All routes, as an Express application. */
+export function createRoutes(dependencies: QueryDependencies, parts = createParts(dependencies)): Express {
+  const { accounts, admission, clock, keys, pageFolder, readCells, shards, warehouse } = dependencies;
+  const { authenticate, cursors, metrics, unsent } = parts;
   const app = createApplication(dependencies);
   app.use(readSmallBodies());
   addServiceRoutes(app, {
@@ -83,8 +120,8 @@ export function createApp(dependencies: QueryDependencies): Express {
     .get(accountsRoute({ accounts, admission, authenticate, cursors }))
     .all(methodNotAllowed(READ));
   app
-    .route('/v0/accounts/:accountId/metrics')
-    .get(metricsRoute({ admission, answers, authenticate, cursors, pages, stamps, unsent }))
+    .route(METRICS)
+    .get((request, response) => metrics(request, response, request.params.accountId))
     .all(methodNotAllowed(READ));
   app
     .route('/v0/accounts/:accountId/metrics/enums/group-by')

@@ -1,5 +1,5 @@
 export { Admission, type AdmissionLimits } from './admission/admission.js';
-export { createApp, type QueryDependencies } from './app.js';
+export { createApp, createRoutes, type QueryDependencies } from './app.js';
 export { readEnv } from './env.js';
 export { KeptAnswers } from './metrics/kept-answers.js';
 export { createCellsReader } from './metrics/pages.js';

@@ -1,7 +1,6 @@
 /** Clients that do not read their answers: a limit on the time for sending one, and on the bytes of all that are not sent yet. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Request, Response } from 'express';
 import { callerKey, type Party } from '../admission/party.js';
 import { tooManyUnreadAnswers, tooManyUnsentBytes } from './errors.js';
 
@@ -66,13 +65,18 @@ export class UnsentBytes {
     if (this.#total > 0 && this.#total + bytes >= this.#most) throw tooManyUnsentBytes();
   }
 
-  /** Sends JSON and counts it until it is sent or its connection is gone. @throws as {@link requireRoom} */
-  send(request: Request, response: Response, party: Party, body: Buffer): void {
-    this.requireRoom(party, body.length);
+  /** Counts the bytes of an answer until it is sent or its connection is gone. @throws as {@link requireRoom} */
+  hold(request: IncomingMessage, response: ServerResponse, party: Party, bytes: number): void {
+    this.requireRoom(party, bytes);
     const caller = callerKey(party);
-    this.#add(caller, body.length);
-    onAnswerEnd(request.socket, response, () => this.#add(caller, -body.length));
-    response.type('json').send(body);
+    this.#add(caller, bytes);
+    onAnswerEnd(request.socket, response, () => this.#add(caller, -bytes));
+  }
+
+  /** Sends JSON and counts it so. @throws as {@link requireRoom} */
+  send(request: IncomingMessage, response: ServerResponse, party: Party, json: Buffer): void {
+    this.hold(request, response, party, json.length);
+    sendJson(response, json);
   }
 
   #add(caller: string, bytes: number): void {
@@ -81,6 +85,12 @@ export class UnsentBytes {
     if (mine > 0) this.#ofCallers.set(caller, mine);
     else this.#ofCallers.delete(caller);
   }
+}
+
+/** @param body JSON, in the encoding that the header says */
+export function sendJson(response: ServerResponse, body: Buffer): void {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', body.length);
+  response.end(body);
 }
 
 /** What is to be called when a connection closes. One listener for all: pipelined requests may be many. */

@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { type CommandContext, CommandError, say, systemErrorCode, usageError } from '../command.js';
 import { openClient, withClientErrors } from '../connections/api.js';
 import { withApiFlags } from '../flags.js';
-import { type ApiFlags, canonicalUrl } from '../settings/api-settings.js';
+import type { ApiFlags } from '../settings/api-settings.js';
+import { canonicalUrl } from '../settings/canonical-url.js';
 import { writeConfigFile } from '../settings/saved-files.js';
 import type { Setting } from '../settings/settings.js';
 

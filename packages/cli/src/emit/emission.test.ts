@@ -25,8 +25,11 @@ async function emit(
 ): Promise<{ jobs: (readonly object[])[]; tally: EmissionTally }> {
   const jobs: (readonly object[])[] = [];
   const tally = emptyTally();
-  const send = async (events: readonly object[]) => jobs.push(events);
-  await emitLines({ input: input(text), now, send, batchSize, signal }, tally);
+  const send = async (events: readonly object[]) => {
+    jobs.push(events);
+    return undefined;
+  };
+  await emitLines({ input: input(text), now, send, isChecked: true, batchSize, signal }, tally);
   return { jobs, tally };
 }
 
@@ -75,9 +78,12 @@ describe('an emission', () => {
   it('stops between two jobs when it is interrupted', async () => {
     const interruption = new AbortController();
     const tally = emptyTally();
-    const send = async () => interruption.abort();
+    const send = async () => {
+      interruption.abort();
+      return undefined;
+    };
     const { signal } = interruption;
-    await emitLines({ input: input(line().repeat(3)), now, send, batchSize: 1, signal }, tally);
+    await emitLines({ input: input(line().repeat(3)), now, send, isChecked: true, batchSize: 1, signal }, tally);
     expect(tally).toMatchObject({ events: 1, lastSentLine: 1 });
   });
 
@@ -85,9 +91,13 @@ describe('an emission', () => {
     const tally = emptyTally();
     const send = async () => {
       if (tally.jobs === 1) throw new Error('gone');
+      return undefined;
     };
     const { signal } = new AbortController();
-    const emission = emitLines({ input: input(line().repeat(3)), now, send, batchSize: 1, signal }, tally);
+    const emission = emitLines(
+      { input: input(line().repeat(3)), now, send, isChecked: true, batchSize: 1, signal },
+      tally,
+    );
     await expect(emission).rejects.toThrow('gone');
     expect(tally).toMatchObject({ events: 1, jobs: 1, lastSentLine: 1 });
   });

@@ -13,12 +13,19 @@ export interface BadLine {
   readonly message: string;
 }
 
+/** An event that was sent and is refused. */
+export interface RefusedEvent {
+  /** Its place among those that were sent together. */
+  readonly index: number;
+  readonly message: string;
+}
+
 /** How far an emission has come. */
 export interface EmissionTally {
-  /** Events in jobs that the queue has accepted; with --check, those that passed. */
+  /** Events that the queue or the collector has accepted; with --check and --dry-run, those that passed. */
   events: number;
   jobs: number;
-  /** Every good line up to this one is sent. */
+  /** Every good line up to this one is sent, or refused by the collector. */
   lastSentLine: number;
   badLines: number;
   readonly listedBadLines: BadLine[];
@@ -28,7 +35,10 @@ export interface EmissionOptions {
   readonly input: AsyncIterable<Buffer>;
   /** For the rule that an event is not of the future. */
   readonly now: () => Date;
-  readonly send: (events: readonly object[]) => Promise<unknown>;
+  /** @returns the events that are refused; nothing: none is */
+  readonly send: (events: readonly object[]) => Promise<readonly RefusedEvent[] | undefined>;
+  /** Whether the lines are checked before they are sent; otherwise whoever gets them does it. */
+  readonly isChecked: boolean;
   readonly batchSize: number;
   readonly signal: AbortSignal;
 }
@@ -42,29 +52,31 @@ export function emptyTally(): EmissionTally {
  * @param tally kept up to date all along, so that it says how far things came when this rejects
  */
 export async function emitLines(
-  { input, now, send, batchSize, signal }: EmissionOptions,
+  { input, now, send, isChecked, batchSize, signal }: EmissionOptions,
   tally: EmissionTally,
 ): Promise<void> {
   let batch: object[] = [];
   let batchBytes = 0;
-  let batchEnd = 0;
+  let batchLines: number[] = [];
   const flush = async () => {
     if (batch.length === 0) return;
-    await send(batch);
-    tally.events += batch.length;
+    const refused = (await send(batch)) ?? [];
+    for (const { index, message } of refused) note(tally, { line: batchLines[index] ?? 0, ...bad(message) });
+    tally.events += batch.length - refused.length;
     tally.jobs += 1;
-    tally.lastSentLine = batchEnd;
+    tally.lastSentLine = batchLines.at(-1) ?? 0;
     batch = [];
+    batchLines = [];
     batchBytes = 0;
   };
   try {
     for await (const { number, bytes } of byteLines(input)) {
-      const line = parseEventLine(bytes, now());
+      const line = parseEventLine(bytes, isChecked ? now() : undefined);
       if (line.kind === 'bad') note(tally, { line: number, message: line.message });
       if (line.kind !== 'event') continue;
       batch.push(line.event);
       batchBytes += bytes?.length ?? 0;
-      batchEnd = number;
+      batchLines.push(number);
       if (batch.length === batchSize || batchBytes >= MAX_JOB_BYTES) await flush();
       if (signal.aborted) return;
     }
@@ -76,9 +88,9 @@ export async function emitLines(
   if (!signal.aborted) await flush();
 }
 
-function note(tally: EmissionTally, badLine: BadLine): void {
+function note(tally: EmissionTally, { line, message }: BadLine): void {
   tally.badLines += 1;
-  if (tally.listedBadLines.length < LISTED_BAD_LINES) tally.listedBadLines.push(badLine);
+  if (tally.listedBadLines.length < LISTED_BAD_LINES) tally.listedBadLines.push({ line, message });
 }
 
 /** What a line of a JSON Lines file holds. */
@@ -89,8 +101,11 @@ export type EventLine =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Held to the rules of an event, as the worker holds it. What is sent is the object as it stands in the file. */
-function parseEventLine(bytes: Buffer | undefined, now: Date): EventLine {
+/**
+ * What is sent is the object as it stands in the file.
+ * @param now given: it is held to the rules of an event, as the worker holds it
+ */
+function parseEventLine(bytes: Buffer | undefined, now: Date | undefined): EventLine {
   if (bytes === undefined) return bad(`longer than ${MAX_LINE_BYTES} bytes`);
   let text: string;
   try {
@@ -106,11 +121,12 @@ function parseEventLine(bytes: Buffer | undefined, now: Date): EventLine {
     return bad(`not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (typeof event !== 'object' || event === null || Array.isArray(event)) return bad('not a JSON object');
+  if (!now) return { kind: 'event', event };
   const checked = parseUsageEvent(event, now.getTime());
   return checked.ok ? { kind: 'event', event } : bad(`${checked.reason}: ${checked.message}`);
 }
 
 /** The message may quote the line, whose control characters must not reach a terminal. */
-function bad(message: string): EventLine {
+function bad(message: string): { readonly kind: 'bad'; readonly message: string } {
   return { kind: 'bad', message: message.replace(/\p{Cc}/gu, '\uFFFD') };
 }

@@ -1,5 +1,5 @@
 /** Where the API is, which key to show it, and whose usage to ask for. */
-import { usageError } from '../command.js';
+import { canonicalUrl } from './canonical-url.js';
 import type { ConfigFile, LocalStackFile } from './saved-files.js';
 import { type Environment, ofFlag, ofVariable, type Setting, type SettingKind } from './settings.js';
 
@@ -95,18 +95,6 @@ function openFileWarning(path: string): string {
 
 function settingOf(place: Place | undefined, value: string | undefined): Setting | undefined {
   return place && value !== undefined ? { value, kind: place.kind, source: place.source } : undefined;
-}
-
-/** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
-export function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);
-  }
-  if (url.username || url.password || url.search || url.hash) {
-    throw usageError(`the address from ${source} must be a URL without credentials, ? and #`);
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
 }
 
 function placeOfStack(stack: LocalStackFile | undefined): Place | undefined {

@@ -78,6 +78,9 @@ const ROOT_MARKS = ['package-lock.json', '.git'];
 const localStackSchema = z.object({
   apiUrl: z.url(),
   redisUrl: z.url(),
+  /** Not in what an earlier release writes. */
+  collectorUrl: z.url().optional(),
+  emitterKey: z.string().optional(),
   clickhouseUrl: z.url(),
   /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
   clickhouseHosts: z.string().optional(),

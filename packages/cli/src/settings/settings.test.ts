@@ -71,6 +71,7 @@ describe('the address of Redis', () => {
 
   it('is shown without its password', () => {
     expect(displayUrl('redis://user:secret@host:6379')).toBe('redis://user:***@host:6379');
+    expect(displayUrl('http://one:8123,http://ann:secret@two:8123/')).toBe('http://one:8123, http://ann:***@two:8123');
   });
 });
 

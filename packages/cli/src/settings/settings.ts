@@ -3,6 +3,7 @@ import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@mete
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
 import { usageError } from '../command.js';
+import { canonicalUrl } from './canonical-url.js';
 import type { LocalStackFile } from './saved-files.js';
 
 /** A variable that is set to nothing counts as not set. */
@@ -24,6 +25,8 @@ const environmentSchema = z.object({
   METERLINE_API_URL: text,
   METERLINE_API_KEY: text,
   METERLINE_ACCOUNT: text,
+  METERLINE_COLLECTOR_URL: text,
+  METERLINE_EMITTER_KEY: text,
   METERLINE_CONFIG: text,
   METERLINE_DATA_DIR: text,
   PRICE_BOOK: text,
@@ -53,6 +56,16 @@ export interface Setting {
 export interface RedisFlags {
   readonly redisUrl?: string;
   readonly queuePrefix?: string;
+}
+
+export interface CollectorFlags extends RedisFlags {
+  readonly url?: string;
+}
+
+export interface CollectorSettings {
+  /** Without a slash at its end. */
+  readonly url: Setting;
+  readonly key: Setting;
 }
 
 export interface ClickHouseFlags {
@@ -93,6 +106,33 @@ export class Settings {
       'redis://127.0.0.1:6379',
     );
     return requireUrl(url, redisUrlFault);
+  }
+
+  /**
+   * Where to send events over HTTP; undefined: to the queue.
+   * @throws CommandError when there is no key for it, or the address is none
+   */
+  async collector({ url: flag, redisUrl }: CollectorFlags): Promise<CollectorSettings | undefined> {
+    const ofEnvironment = redisUrl === undefined ? ofVariable(this.#environment, 'METERLINE_COLLECTOR_URL') : undefined;
+    const named = ofFlag(flag, '--url') ?? ofEnvironment;
+    if (!named) return undefined;
+    if (isRedisUrl(named.value))
+      throw usageError(`the address from ${named.source} must be a collector's; a Redis is named with --redis-url`);
+    const url = { ...named, value: canonicalUrl(named) };
+    const key = ofVariable(this.#environment, 'METERLINE_EMITTER_KEY') ?? (await this.#stackKey(url.value));
+    if (key) return { url, key };
+    throw usageError(
+      `there is no key for ${url.value} (from ${url.source}); set METERLINE_EMITTER_KEY to one of the role emitter`,
+    );
+  }
+
+  /** The local stack's key is for its own collector, and goes to no other. */
+  async #stackKey(url: string): Promise<Setting | undefined> {
+    const stack = await this.#findLocalStack();
+    const { collectorUrl, emitterKey } = stack?.addresses ?? {};
+    if (!stack || collectorUrl === undefined || emitterKey === undefined) return undefined;
+    if (canonicalUrl({ value: collectorUrl, source: stack.path }) !== url) return undefined;
+    return { value: emitterKey, kind: 'local stack', source: stack.path };
   }
 
   /** @throws CommandError when what was found is no address of a ClickHouse */
@@ -170,7 +210,7 @@ export class Settings {
 
   async #choose(
     given: Setting | undefined,
-    field: Exclude<keyof LocalStackFile['addresses'], 'clickhouseHosts' | 'clickhouseCluster'>,
+    field: 'redisUrl' | 'clickhouseUrl' | 'clickhouseDatabase',
     fallback: string,
   ): Promise<Setting> {
     if (given) return given;
@@ -204,7 +244,7 @@ export function ofVariable(environment: Environment, name: keyof Environment): S
   return value === undefined ? undefined : { value, kind: 'environment', source: name };
 }
 
-/** An address as it may be shown: without its passwords. */
+/** An address as it may be shown: without its passwords. That of a cluster of ClickHouse is a list. */
 export function displayUrl(address: string): string {
   if (isRedisUrl(address)) {
     return address
@@ -212,6 +252,10 @@ export function displayUrl(address: string): string {
       .replace(/(sentinelPassword=)[^&]*/, '$1***')
       .replace(/\/$/, '');
   }
+  return address.split(',').map(displayHost).join(', ');
+}
+
+function displayHost(address: string): string {
   const url = new URL(address);
   if (url.password) url.password = '***';
   return url.href.replace(/\/$/, '');

@@ -5,8 +5,9 @@
 import { parseRedisUrl, queuePrefixOf, ShardTurns } from '@meterline/catalog';
 import { connectRedis, StartError } from '@meterline/service';
 import type { Telemetry } from 'bullmq';
+import type { Logger } from 'pino';
 import { Durability, UNREPLICATED } from './durability.js';
-import { createQueueConnection, EventQueue } from './event-queue.js';
+import { createQueueConnection, EventQueue, isAnswer } from './event-queue.js';
 
 export interface QueueShardsOptions {
   readonly redisUrl: string;
@@ -16,6 +17,7 @@ export interface QueueShardsOptions {
   readonly isAssumed: boolean;
   readonly writeMs: number;
   readonly telemetry: Telemetry | undefined;
+  readonly log: Logger;
 }
 
 interface Shard {
@@ -36,7 +38,7 @@ export class QueueShards {
     this.#turns = new ShardTurns(shards.length);
   }
 
-  /** @throws StartError when Redis does not answer, or is not durable */
+  /** @throws StartError when Redis does not answer, or is not durable; a node of a Redis Cluster that is away is waited for */
   static async open(options: QueueShardsOptions): Promise<QueueShards> {
     const opening = Array.from({ length: options.shards }, (_, shard) => openShard(options, shard));
     const outcomes = await Promise.allSettled(opening);
@@ -93,7 +95,7 @@ export class QueueShards {
 }
 
 async function openShard(options: QueueShardsOptions, shard: number): Promise<Shard> {
-  const { redisUrl, isAssumed, writeMs, telemetry } = options;
+  const { redisUrl, isAssumed, writeMs, telemetry, log } = options;
   const redis = createQueueConnection(redisUrl);
   const disconnect = () => redis.disconnect();
   try {
@@ -112,7 +114,12 @@ async function openShard(options: QueueShardsOptions, shard: number): Promise<Sh
       isAssumed,
       answerMs: writeMs,
     });
-    const fault = await durability.fault();
+    const fault = await durability.fault().catch((err: unknown) => {
+      // A node of a Redis Cluster: it is asked again before each write, and until it answers the other queues get the events.
+      if (form !== 'cluster' || isAnswer(err)) throw err;
+      log.warn({ event: 'queue_away', shard, err }, 'the Redis of a queue does not answer; the others get its events');
+      return undefined;
+    });
     if (fault !== undefined) throw new StartError(`Redis ${fault}`);
     return { queue, durability, disconnect };
   } catch (error) {

@@ -3,6 +3,7 @@
  * enters once its account is known, which counts it, and takes its turn before its first statement. How the parts work
  * together, and why: docs/decisions/0014.
  */
+import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ApiError,
@@ -19,7 +20,6 @@ import {
   type SharedLimits,
 } from '@meterline/api';
 import type { Warehouse } from '@meterline/warehouse';
-import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 import { BUSY_SETTINGS, BusyAccounts } from './busy-accounts.js';
@@ -80,7 +80,7 @@ export class Admission {
    * @param asksWarehouse whether it will take a turn
    * @throws ApiError `too_many_requests`
    */
-  async enter(party: Party, response: Response, asksWarehouse: boolean): Promise<Visit> {
+  async enter(party: Party, response: ServerResponse, asksWarehouse: boolean): Promise<Visit> {
     const signal = goneSignal(response);
     const release = asksWarehouse ? this.slots.tryTake(party) : undefined;
     const answer = await this.#gate
@@ -117,14 +117,14 @@ export class Admission {
   }
 
   /** @returns why a request that has waited to its end, or may not wait at all, is refused */
-  refusal(party: Party, states: RateStates, response: Response): ApiError {
+  refusal(party: Party, states: RateStates, response: ServerResponse): ApiError {
     const { limits } = this.#options;
     const busyElsewhereAt = this.#busyElsewhereAt.get(party.account) ?? Number.NEGATIVE_INFINITY;
     const isItsOwn = this.slots.hasItsShare(party) || performance.now() - busyElsewhereAt < limits.maxWaitMs;
     this.#options.observeRefusal?.(isItsOwn ? 'statements' : 'overload');
     if (!isItsOwn) return overloaded();
     const policy: Policy = limits.caller < limits.account ? 'caller-statements' : 'account-statements';
-    response.set('RateLimit', limitField(states, limits, policy));
+    response.setHeader('RateLimit', limitField(states, limits, policy));
     return tooManyStatements(limits.account, limits.caller);
   }
 
@@ -159,11 +159,11 @@ class CountedVisit implements Visit {
   readonly #admission: Admission;
   readonly #party: Party;
   readonly #gone: AbortSignal;
-  readonly #response: Response;
+  readonly #response: ServerResponse;
   readonly #states: RateStates;
   #held: { readonly release: Release; readonly lease: Lease | undefined; readonly sinceMs: number } | undefined;
 
-  constructor(admission: Admission, party: Party, gone: AbortSignal, response: Response, states: RateStates) {
+  constructor(admission: Admission, party: Party, gone: AbortSignal, response: ServerResponse, states: RateStates) {
     this.#admission = admission;
     this.#party = party;
     this.#gone = gone;

@@ -28,7 +28,7 @@ export function billingDimensionsEnumRoute(dependencies: EntryDependencies): Req
 /** The same for every account. */
 function staticEnumRoute(entry: EntryDependencies, values: readonly unknown[]): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    await enterAccount(entry, request, response, false);
+    await enterAccount(entry, request, response, request.params.accountId, false);
     refuseParameters(rawQuery(request));
     response.json({ values });
   };
@@ -41,7 +41,7 @@ export function resourceTypesEnumRoute({
   ...entry
 }: ResourceTypesRouteDependencies): RequestHandler<{ accountId: string }> {
   return async (request, response) => {
-    const { accountId, role, visit } = await enterAccount(entry, request, response, true);
+    const { accountId, role, visit } = await enterAccount(entry, request, response, request.params.accountId, true);
     try {
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { answerOf, KeptAnswers, type Outcome } from './kept-answers.js';
+import { answerOf, plainBody } from './answer-body.js';
+import { KeptAnswers, type Outcome } from './kept-answers.js';
 
 const STAMPS = { sealed: 's1', any: 'a1' };
 const OTHERS = { ...STAMPS, any: 'a2' };
@@ -39,6 +40,35 @@ describe('kept answers', () => {
   it('keep no memory but their own, however short they are', () => {
     expect(answerOf('{}').body.buffer.byteLength).toBe(2);
     expect(answerOf('"ü"').body.toString()).toBe('"ü"');
+  });
+
+  it('are kept compressed once a client has wanted that, as long as before, and compressed once for all', async () => {
+    const answers = new KeptAnswers(1_000_000);
+    const json = JSON.stringify(Array.from({ length: 1_000 }, (_, n) => ({ n })));
+    const answer = await answers.compute('question', STAMPS, work(json, 'sealed'));
+    const before = answers.bytes;
+    const [first, second] = await Promise.all([
+      answers.compressed('question', answer),
+      answers.compressed('question', answer),
+    ]);
+    expect(second).toBe(first);
+    expect(first).toMatchObject({ isCompressed: true, length: json.length, etag: answer.etag });
+    expect(first.body.buffer.byteLength).toBe(first.body.length);
+    expect(answers.bytes).toBe(before - json.length + first.body.length);
+    expect(answers.find('question', OTHERS)).toBe(first);
+    expect(await answers.compressed('question', first)).toBe(first);
+    expect((await plainBody(first)).toString()).toBe(json);
+    // One that has been computed again meanwhile stays.
+    await answers.compute('question', { ...STAMPS, sealed: 's2' }, work('2', 'sealed'));
+    await answers.compressed('question', { ...answer });
+    expect(answers.find('question', STAMPS)).toBeUndefined();
+  });
+
+  it('are left as they are where compressing is not worth it', async () => {
+    const answers = new KeptAnswers(1_000_000);
+    const answer = await answers.compute('question', STAMPS, work('1'));
+    expect(await answers.compressed('question', answer)).toBe(answer);
+    expect((await plainBody(answer)).toString()).toBe('1');
   });
 
   it('are none with no memory', async () => {

@@ -3,23 +3,9 @@
  * answers under way, which are computed once for all who ask meanwhile. Why neither lacks an acknowledged event: see AnswerStamps
  * in packages/access.
  */
-import { createHash } from 'node:crypto';
 import type { Stamps } from '@meterline/access';
 import { LRUCache } from 'lru-cache';
-
-/** The body of an answer as it is sent, and its entity tag. */
-export interface Answer {
-  readonly body: Buffer;
-  /** Weak (RFC 9110, section 8.8.1), because the body may be sent compressed. */
-  readonly etag: string;
-}
-
-export function answerOf(json: string): Answer {
-  // In memory of its own: Buffer.from would take a short one from 8 KB that others share, and keeping it would keep all of them.
-  const body = Buffer.allocUnsafeSlow(Buffer.byteLength(json));
-  body.write(json);
-  return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
-}
+import { type Answer, compressedAnswer, isWorthCompressing } from './answer-body.js';
 
 /** An answer, and which of the account's stamps it depends on. */
 export interface Computed {
@@ -27,8 +13,7 @@ export interface Computed {
   readonly basis: keyof Stamps;
 }
 
-interface Kept extends Answer {
-  readonly basis: Computed['basis'];
+interface Kept extends Computed {
   readonly stamp: string;
 }
 
@@ -44,6 +29,7 @@ export class KeptAnswers {
   readonly #kept: LRUCache<string, Kept> | undefined;
   /** By question and stamps. */
   readonly #underWay = new Map<string, Promise<Computed>>();
+  readonly #compressing = new WeakMap<Answer, Promise<Answer>>();
   readonly #observe: (outcome: Outcome) => void;
 
   /** @param maxBytes of the bodies and their questions; 0: nothing is kept, and everything is computed */
@@ -52,7 +38,7 @@ export class KeptAnswers {
     if (maxBytes === 0) return;
     this.#kept = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: ({ body }, question) => body.length + 2 * question.length + ENTRY_BYTES,
+      sizeCalculation: ({ answer: { body } }, question) => body.length + 2 * question.length + ENTRY_BYTES,
       ttl: KEPT_MS,
       ttlAutopurge: true,
     });
@@ -76,7 +62,7 @@ export class KeptAnswers {
     const kept = stamps && this.#kept?.get(question);
     if (!kept || kept.stamp !== stamps[kept.basis]) return undefined;
     this.#observe('hit');
-    return kept;
+    return kept.answer;
   }
 
   /** An answer that others wait for already; undefined if there is none, or it fails. */
@@ -84,6 +70,24 @@ export class KeptAnswers {
     const computed = await this.#underWay.get(keyOf(question, stamps))?.catch(() => undefined);
     if (computed) this.#observe('shared');
     return computed?.answer;
+  }
+
+  /**
+   * The answer compressed, if that is worth it: once for all who ask. If it is kept, it is kept so from then on, in a tenth of the
+   * memory.
+   */
+  async compressed(question: string, answer: Answer): Promise<Answer> {
+    if (!isWorthCompressing(answer)) return answer;
+    const compressing = this.#compressing.get(answer) ?? this.#compress(question, answer);
+    this.#compressing.set(answer, compressing);
+    return compressing;
+  }
+
+  async #compress(question: string, answer: Answer): Promise<Answer> {
+    const compressed = await compressedAnswer(answer);
+    const kept = this.#kept?.peek(question);
+    if (kept?.answer === answer) this.#kept?.set(question, { ...kept, answer: compressed }, { noUpdateTTL: true });
+    return compressed;
   }
 
   isUnderWay(question: string, stamps: Stamps): boolean {
@@ -101,7 +105,7 @@ export class KeptAnswers {
     this.#underWay.set(key, underWay);
     try {
       const { answer, basis } = await underWay;
-      this.#kept?.set(question, { ...answer, basis, stamp: stamps[basis] });
+      this.#kept?.set(question, { answer, basis, stamp: stamps[basis] });
       return answer;
     } finally {
       if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);

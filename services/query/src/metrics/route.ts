@@ -1,20 +1,24 @@
 /** GET /v0/accounts/{accountId}/metrics */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerStamps, Role, Stamps } from '@meterline/access';
 import {
+  type AccountHandler,
   type Authenticate,
   applyVersion,
+  oncePerTurn,
   rawQuery,
   requireAdmin,
   requireMembership,
   requireScope,
+  sendJson,
   type UnsentBytes,
 } from '@meterline/api';
 import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
-import type { Request, RequestHandler, Response } from 'express';
 import type { Admission, Visit } from '../admission/admission.js';
 import type { CursorBinding, CursorCodec } from '../http/cursor-codec.js';
-import { type Answer, answerOf, type KeptAnswers } from './kept-answers.js';
+import { type Answer, answerOf, plainBody, takesGzip } from './answer-body.js';
+import type { KeptAnswers } from './kept-answers.js';
 import { type MetricsPage, type MetricsPages, pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
@@ -33,31 +37,58 @@ interface MetricsRouteDependencies extends EntryDependencies {
   readonly unsent: UnsentBytes;
 }
 
-export function metricsRoute(dependencies: MetricsRouteDependencies): RequestHandler<{ accountId: string }> {
-  const { admission, answers, authenticate, stamps, unsent } = dependencies;
-  return async (request, response) => {
-    const member = await requireMember(authenticate, request, response);
-    const { accountId, party, role, version } = member;
+export function metricsRoute(dependencies: MetricsRouteDependencies): AccountHandler {
+  const { admission, answers, authenticate, stamps } = dependencies;
+  // Read once for all requests of one turn of the event loop, after the last of them has come.
+  const readStamps = oncePerTurn(
+    (account: string) => account,
+    (account) => stamps.read(account),
+  );
+  return async (request, response, account) => {
+    // Of every answer, as by the middleware that compresses; also of a 304 (RFC 9110, section 15.4.5).
+    response.appendHeader('Vary', 'Accept-Encoding');
+    const member = await requireMember(authenticate, request, response, account);
+    const { party, role, version } = member;
     const text = rawQuery(request);
-    const question = JSON.stringify([accountId, role, version, text]);
+    const question = JSON.stringify([account, role, version, text]);
     // The stamps are read before ClickHouse is asked, and with the same write to Redis.
     const [visit, read] = await Promise.all([
       admission.enter(party, response, !answers.has(question)),
-      answers.isOn ? stamps.read(accountId) : undefined,
+      answers.isOn ? readStamps(account).outcome : undefined,
     ]);
     try {
       const asked = { member, visit, text, question, stamps: read };
       const answer = answers.find(question, read) ?? (await computeAnswer(dependencies, asked));
       visit.leave();
-      // Kept by clients too, and asked about with If-None-Match each time. Only an answer with a body gets Vary from what
-      // compresses it, and a 304 must have the same (RFC 9110, section 15.4.5).
-      response.set({ ETag: answer.etag, 'Cache-Control': 'private, no-cache' }).vary('Accept-Encoding');
-      if (names(request.headers['if-none-match'], answer.etag)) response.status(304).end();
-      else unsent.send(request, response, party, answer.body);
+      await sendAnswer(dependencies, request, response, asked, answer);
     } finally {
       visit.leave();
     }
   };
+}
+
+async function sendAnswer(
+  { answers, unsent }: MetricsRouteDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { member: { party }, question }: AskedMetrics,
+  answer: Answer,
+): Promise<void> {
+  const isKnown = names(request.headers['if-none-match'], answer.etag);
+  const isCompressed = !isKnown && takesGzip(request.headers);
+  if (!isKnown) unsent.hold(request, response, party, answer.length);
+  const sent = isCompressed ? await answers.compressed(question, answer) : answer;
+  // Kept by clients too, and asked about with If-None-Match each time.
+  response.setHeader('ETag', answer.etag).setHeader('Cache-Control', 'private, no-cache');
+  if (isKnown) {
+    response.statusCode = 304;
+    response.end();
+  } else if (isCompressed && sent.isCompressed) {
+    response.setHeader('Content-Encoding', 'gzip');
+    sendJson(response, sent.body);
+  } else {
+    sendJson(response, await plainBody(sent));
+  }
 }
 
 /**
@@ -119,8 +150,12 @@ type Member = Awaited<ReturnType<typeof requireMember>>;
  * Who asks, and whether they may.
  * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`
  */
-async function requireMember(authenticate: Authenticate, request: Request<{ accountId: string }>, response: Response) {
-  const { accountId } = request.params;
+async function requireMember(
+  authenticate: Authenticate,
+  request: IncomingMessage,
+  response: ServerResponse,
+  accountId: string,
+) {
   const caller = await authenticate(request);
   const version = applyVersion(request, response);
   requireScope(caller, 'admin');
@@ -135,11 +170,12 @@ async function requireMember(authenticate: Authenticate, request: Request<{ acco
  */
 export async function enterAccount(
   { admission, authenticate }: EntryDependencies,
-  request: Request<{ accountId: string }>,
-  response: Response,
+  request: IncomingMessage,
+  response: ServerResponse,
+  accountId: string,
   asksWarehouse: boolean,
 ) {
-  const member = await requireMember(authenticate, request, response);
+  const member = await requireMember(authenticate, request, response, accountId);
   const visit = await admission.enter(member.party, response, asksWarehouse);
   return { ...member, visit };
 }
