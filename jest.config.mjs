@@ -6,7 +6,7 @@ export default {
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
   // More than the cores of a small machine: many tests wait for servers, and for processes to end.
-  maxWorkers: 3,
+  maxWorkers: 4,
   // A test that hangs fails in the end; one on a machine that other work slows down does not.
   testTimeout: 120_000,
   // The default is the system's directory for temporary files, where it would stay behind.

@@ -1,20 +1,24 @@
 /**
  * What the collector takes over HTTP, durably: requests of many events next to a producer that adds the same events with BullMQ's own
- * `addBulk`; requests of one event, which are gathered into jobs, next to a collector that writes a job for each of them. A
- * producer's `addBulk` of one is told beside: it has no HTTP, no key and no limits.
+ * `addBulk`. Requests of one event, which are gathered into jobs, next to two that write a job for each: the plainest service that
+ * somebody would write in place of a collector (Express, and `await queue.add()`; it knows no key, no limit and no rule of an event), and
+ * the collector itself when it may not gather. A producer's `addBulk` of one is told beside: it has no HTTP.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from '@meterline/local-stack';
 import type { Queue } from 'bullmq';
 import type { Bench } from './bench.js';
 import { atLeast, type Figure, median, percentile } from './figure.js';
 import { HttpClient } from './http-client.js';
 import { measure, measureInTurn } from './measure.js';
 import { ProcessorTimes } from './processor-times.js';
+import type { Site } from './site.js';
 import { liveEvent } from './usage-queue.js';
 
 const ACCOUNT = 'acme';
 const PREFIX = 'bench-collector';
 const DIRECT_PREFIX = 'bench-direct';
+const EXPRESS_PREFIX = 'bench-express';
 /** Requests, or jobs, that are under way at once. */
 const AT_ONCE = 64;
 const WARM_MS = 500;
@@ -40,42 +44,76 @@ export const collector: Bench = {
     const queue = site.queue(PREFIX);
     const direct = site.queue(DIRECT_PREFIX);
     const figures: Figure[] = [];
-    const ungathered = { QUEUE_PREFIX: PREFIX, COLLECTOR_HOLD_MS: '0' };
-    await site.withCollector({ QUEUE_PREFIX: PREFIX }, ({ pid, url }) =>
-      site.withCollector(ungathered, async (alone) => {
-        for (const item of CASES) {
-          const { eventsPerRequest, wanted } = item;
+    await site.withCollector({ QUEUE_PREFIX: PREFIX }, async ({ pid, url }) => {
+      const target = { url, key, queue };
+      for (const item of CASES) {
+        const what = `requests of ${item.eventsPerRequest}`;
+        const add = () => addRate(item, direct);
+        const compare = async (peer: string, peerRate: () => Promise<number>, peerPids = {}) => {
           const latencies: number[] = [];
           const spent = new ProcessorTimes({ 'the collector': pid });
-          const take = () => requestRate(item, { url, key, queue, latencies, spent });
-          const add = () => addRate(item, direct);
-          const isOne = eventsPerRequest === 1;
-          const takeAlone = () => requestRate(item, { url: alone.url, key, queue });
-          const [rates, peerRates] = await measureInTurn(take, isOne ? takeAlone : add);
-          const value = median(rates);
-          const peer = median(peerRates);
-          figures.push({
-            bench: 'collector',
-            what: `requests of ${eventsPerRequest}`,
-            value,
-            unit: 'events/s',
-            runs: rates,
-            beside: [
-              { what: isOne ? 'a job for each request' : 'the same with addBulk', value: peer, unit: 'events/s' },
-              ...(isOne
-                ? [{ what: 'addBulk of one', value: median(await measure(add)), unit: 'events/s' } as const]
-                : []),
-              { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
-            ],
-            reach: atLeast(value / peer, wanted),
-          });
-          figures.push(...spent.figures('collector', `a request of ${eventsPerRequest}`));
+          const peerSpent = new ProcessorTimes(peerPids);
+          const timed = async () => {
+            const stop = peerSpent.start(item.requests);
+            const rate = await peerRate();
+            stop();
+            return rate;
+          };
+          const [rates, peerRates] = await measureInTurn(
+            () => requestRate(item, { ...target, latencies, spent }),
+            timed,
+          );
+          const [value, peerValue] = [median(rates), median(peerRates)];
+          figures.push(
+            {
+              ...{ bench: 'collector', what, value, unit: 'events/s', runs: rates },
+              beside: [
+                { what: peer, value: peerValue, unit: 'events/s' },
+                { what: 'p99 of a request', value: percentile(latencies, 0.99), unit: 'ms' },
+              ],
+              reach: atLeast(value / peerValue, item.wanted),
+            },
+            ...spent.figures('collector', `a request of ${item.eventsPerRequest}`),
+            ...peerSpent.figures('collector', 'a request of 1'),
+          );
+        };
+        if (item.eventsPerRequest > 1) {
+          await compare('the same with addBulk', add);
+          continue;
         }
-      }),
-    );
+        await withExpress(site, (express, door) =>
+          compare('Express and queue.add() for each', () => requestRate(item, express), {
+            'Express and queue.add()': door,
+          }),
+        );
+        await site.withCollector({ QUEUE_PREFIX: PREFIX, COLLECTOR_HOLD_MS: '0' }, (alone) =>
+          compare('the collector with a job for each', () => requestRate(item, { ...target, url: alone.url }), {
+            'the collector with a job for each': alone.pid,
+          }),
+        );
+        const rates = await measure(add);
+        figures.push({
+          bench: 'collector',
+          what: 'addBulk of one, without HTTP',
+          value: median(rates),
+          unit: 'events/s',
+          runs: rates,
+        });
+      }
+    });
     return figures;
   },
 };
+
+/** @param work gets where the service is, and its process id */
+async function withExpress(site: Site, work: (target: Target, pid: number) => Promise<void>): Promise<void> {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  await site.withScript('./express-door.ts', [site.redisUrl, EXPRESS_PREFIX, String(port)], async ({ pid }) => {
+    while (!(await fetch(url).catch(() => undefined))) await delay(WARM_MS);
+    await work({ url, key: 'none', queue: site.queue(EXPRESS_PREFIX) }, pid);
+  });
+}
 
 interface Target {
   /** Of the collector. */

@@ -26,6 +26,7 @@ import { queues } from './queues.js';
 import { recompute } from './recompute.js';
 import { formatReport, writeReport } from './report.js';
 import { sealing } from './sealing.js';
+import { shards } from './shards.js';
 import { Site } from './site.js';
 
 /** The footprint runs before the load, which adds unsealed events, and after the others, whose memory it reports. */
@@ -41,6 +42,7 @@ const BENCHES: readonly Bench[] = [
   late,
   sealing,
   openHour,
+  shards,
   growth,
   dashboard,
   footprint,

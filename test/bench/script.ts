@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 export interface Script {
+  readonly pid: number;
   /** Asks the process to stop and waits for its end. */
   stop(): Promise<void>;
   /** Sends SIGKILL and waits for the end. */
@@ -21,5 +22,5 @@ export function startScript(file: string, args: readonly string[]): Script {
     child.kill(signal);
     await exited;
   };
-  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
+  return { pid: child.pid ?? 0, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
 }

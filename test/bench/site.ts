@@ -43,6 +43,7 @@ export class Site {
   readonly #warehouses = new Map<string, Warehouse>();
   readonly #scripts = new Set<Script>();
   readonly #queues = new Set<Queue>();
+  #sharded: LocalStack | undefined;
 
   private constructor(
     stack: LocalStack,
@@ -70,6 +71,16 @@ export class Site {
 
   get clickhouse(): RunningClickHouse {
     return this.#stack.clickhouse;
+  }
+
+  get redisPid(): number {
+    return this.#stack.redis.pid;
+  }
+
+  /** Servers of ClickHouse that are one cluster, beside the other one, until the end of the run. To be called once. */
+  async startShards(shards: number): Promise<readonly RunningClickHouse[]> {
+    this.#sharded = await startLocalStack({ dataDir: join(this.#directory, 'shards'), shards, say: this.say });
+    return this.#sharded.shards;
   }
 
   /** The processes of the servers, by what a report calls them. */
@@ -151,11 +162,11 @@ export class Site {
   }
 
   /** Runs a file of this folder as a separate process during the work. */
-  async withScript<T>(file: string, args: readonly string[], work: () => Promise<T>): Promise<T> {
+  async withScript<T>(file: string, args: readonly string[], work: (script: Script) => Promise<T>): Promise<T> {
     const script = startScript(file, args);
     this.#scripts.add(script);
     try {
-      return await work();
+      return await work(script);
     } finally {
       await script.stop();
       this.#scripts.delete(script);
@@ -185,6 +196,7 @@ export class Site {
     await Promise.all([killServices(), ...[...this.#scripts].map((script) => script.kill())]);
     await Promise.allSettled([...this.#queues].map((queue) => queue.disconnect()));
     await Promise.allSettled([...this.#warehouses.values()].map((warehouse) => warehouse.close()));
+    await this.#sharded?.stop();
     await this.#stack.stop();
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -3,11 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK_FILE, QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
-import { insertUsageEvents, readRepricingStep, sealNext } from '@meterline/warehouse';
+import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
+import { hostsOf, insertUsageEvents, readRepricingStep, sealNext } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { drained, enqueueData, openPipeline, type Pipeline, usageEvent } from '../e2e/pipeline.js';
 import { TcpProxy } from '../faults/tcp-proxy.js';
+import { writePriceBook } from '../price-book-file.js';
 import { killServices, startIngest } from '../services.js';
 import { select, testRedisUrl, uniquePrefix } from '../stack.js';
 import { runCommand } from './run-command.js';
@@ -49,14 +50,8 @@ beforeEach(() => {
 const event = (n: number, changes: Partial<UsageEventInput> = {}) => usageEvent(n, { accountId, ...changes });
 const events = (count: number) => Array.from({ length: count }, (_, n) => event(n));
 
-async function bookFile(name: string, version: number, amount: string, effectiveFrom = '1970-01-01T00:00:00Z') {
-  const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) =>
-    price.billingDimension === SANDBOX ? { ...price, amount, effectiveFrom } : price,
-  );
-  const path = join(directory, name);
-  await writeFile(path, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version, prices }));
-  return path;
-}
+const bookFile = (name: string, ...prices: [version: number, amount: string, effectiveFrom?: string]) =>
+  writePriceBook(join(directory, name), ...prices);
 
 /** A command about the test's account. */
 function run(command: string, args: readonly string[], options: MeterlineOptions = {}) {
@@ -194,13 +189,15 @@ describe('meterline reprice', () => {
 
   it('says that it can go on when ClickHouse goes away while it runs', async () => {
     await ingest(events(1_000));
-    const proxy = await TcpProxy.open(Number(new URL(pipeline.env['CLICKHOUSE_URL'] ?? '').port));
+    const urls = hostsOf(pipeline.env['CLICKHOUSE_URL'] ?? '');
+    const shard = pipeline.shards.indexOf(accountId);
+    const proxy = await TcpProxy.open(Number(new URL(urls[shard] ?? '').port));
     const refuse = async () => {
       proxy.treat({ kind: 'refuse' });
       return '';
     };
     const ended = await reprice(['--book', twice, '--step', '25'], {
-      env: { CLICKHOUSE_URL: `http://127.0.0.1:${proxy.port}` },
+      env: { CLICKHOUSE_URL: urls.with(shard, `http://127.0.0.1:${proxy.port}`).join(',') },
       stdin: { at: '100 done', answer: refuse },
     });
     await proxy.close();
@@ -288,12 +285,13 @@ describe('meterline reprice', () => {
 
   it('changes sealed cells too, also those of events whose prices an interrupted run has changed already', async () => {
     await ingest([event(0), event(1), event(3_700)]);
-    while (await sealNext(pipeline.warehouse, Date.UTC(2026, 0, 3)));
+    const shard = pipeline.shards.of(accountId);
+    while (await sealNext(shard, Date.UTC(2026, 0, 3)));
     const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
-    const [first] = await readRepricingStep(pipeline.warehouse, { accountId, window }, undefined, 1);
+    const [first] = await readRepricingStep(shard, { accountId, window }, undefined, 1);
     if (!first) throw new Error('nothing was stored');
     // What a run leaves behind that was killed after an insert.
-    await insertUsageEvents(pipeline.warehouse, [{ ...first, cost: 2n * first.cost, priceRevision: 1, priceBook: 1 }]);
+    await insertUsageEvents(shard, [{ ...first, cost: 2n * first.cost, priceRevision: 1, priceBook: 1 }]);
     expect((await run('audit', [])).code).toBe(1);
 
     expect((await reprice(['--book', twice])).code).toBe(0);

@@ -3,12 +3,17 @@
  * both, a question of one account is asked of its shard alone, and a shard that dies takes only its own accounts with it. The
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { type LocalStack, startClickHouse, startLocalStack } from '@meterline/local-stack';
 import { shardIndex } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
+import type { MeterlineOptions } from '../cli/run-meterline.js';
 import { drained, enqueueData, openPipeline, type Pipeline, until, usageEvent } from '../e2e/pipeline.js';
+import { writePriceBook } from '../price-book-file.js';
 import { type HttpProcess, killServices, NO_LIMITS, startIngest, startQuery } from '../services.js';
 import { startBalancer } from '../setup/balancer.mjs';
 import { execute, select, uniquePrefix } from '../stack.js';
@@ -89,8 +94,8 @@ async function askPages(account: string, key: string, turn: number, window: type
   return { status: 200, usage, names: names.sort() };
 }
 
-function operate(args: readonly string[]) {
-  return runCommand(args, { env: pipeline.env });
+function operate(args: readonly string[], options: MeterlineOptions = {}) {
+  return runCommand(args, { ...options, env: pipeline.env });
 }
 
 const event = (account: string, n: number, changes: object = {}) =>
@@ -143,6 +148,42 @@ describe('two shards', () => {
     expect(await ask(first)).toMatchObject({ usage: 15, names: ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'] });
     expect(await ask(second)).toMatchObject({ usage: 3.5, names: ['r1', 'r3', 'r4', 'r5'] });
     expect(await operate(['audit'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Every cell agrees') });
+  });
+
+  it('re-price an account of each, go on where a killed one ended, and change nothing of another', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'meterline-shards-'));
+    const book = await writePriceBook(join(directory, 'twice.json'), 1, String(2 * USD_PER_GBS));
+    const accounts = newAccounts();
+    const count = 1_000;
+    const numbers = Array.from({ length: count }, (_, n) => n);
+    await send(...accounts.flatMap((account) => numbers.map((n) => event(account, n, { resourceName: 'r' }))));
+    const costs = async () => [await ask(accounts[0]), await ask(accounts[1])].map(({ usage }) => usage);
+    expect(await costs()).toEqual([count, count]);
+    const twiceAsMuch: number[] = [];
+    for (const account of accounts) {
+      const args = ['reprice', '--account', account, '--from', WINDOW.startTime, '--to', WINDOW.endTime];
+      const steps = ['--book', book, '--step', '25'];
+      const killed = await operate([...args, ...steps], { interruptAt: '100 done', interruptWith: 'SIGKILL' });
+      expect(killed).toMatchObject({ code: null, stdout: '' });
+      const repriced = 'SELECT toUInt32(count()) AS events FROM usage_events FINAL WHERE price_revision > 0';
+      const rows = pipeline.shards.all.map((shard) => select<{ events: number }>(shard, repriced));
+      const done = (await Promise.all(rows)).flat().map(({ events }) => events);
+      const own = pipeline.shards.indexOf(account);
+      expect(done[own]).toBeGreaterThanOrEqual(100);
+      expect(done[own]).toBeLessThan(count);
+      expect(done[1 - own]).toBe(twiceAsMuch.length * count);
+
+      const { stdout } = await operate([...args, ...steps, '--json']);
+      const { total } = JSON.parse(stdout);
+      expect(total).toMatchObject({ events: count, changed: count - (done[own] ?? 0) });
+      twiceAsMuch.push(2 * count);
+      expect(await costs()).toEqual([...twiceAsMuch, count].slice(0, 2));
+      expect(JSON.parse((await operate([...args, ...steps, '--json'])).stdout)).toMatchObject({
+        total: { changed: 0 },
+      });
+    }
+    expect(await operate(['audit'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Every cell agrees') });
+    await rm(directory, { recursive: true });
   });
 
   it('find cells that differ, and repair them', async () => {

@@ -2,27 +2,11 @@
  * API keys: their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The record of a
  * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0023.
  */
-import { KEY_ROLES, type KeyRole } from '@meterline/catalog';
-import { z } from 'zod';
+import type { KeyRole } from '@meterline/catalog';
 import type { AccountDirectory } from './accounts.js';
+import { type ApiKey, type ApiKeyRecord, apiKey, faultsOf, hasExpired, keyRecord } from './api-key-record.js';
 import { formatToken, generateToken, hashSecret, parseToken, secretMatches } from './api-key-text.js';
 import { prefixIn, type RedisClient } from './redis.js';
-
-export interface ApiKey {
-  readonly keyId: string;
-  /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
-  readonly clientId: string;
-  readonly account: string;
-  readonly role: KeyRole;
-  /** RFC 3339, as all times here. */
-  readonly createdAt: string;
-  /** From then on the key is refused; absent for one that does not expire. */
-  readonly expiresAt?: string | undefined;
-  /** The hour, by its beginning, in which the key was last used; absent for one that never was. */
-  readonly lastUsedAt?: string | undefined;
-  /** Absent while the key is valid. */
-  readonly revokedAt?: string | undefined;
-}
 
 /** A key at its creation, the only moment at which its text is known. */
 export interface CreatedApiKey extends ApiKey {
@@ -59,20 +43,6 @@ export class TooManyApiKeys extends Error {
     super(`the account has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most that it may have; revoke some`);
   }
 }
-
-/** SHA-256 in hexadecimal. */
-const SECRET_HASH = /^[0-9a-f]{64}$/;
-
-const keyRecord = z.object({
-  secretHash: z.string().regex(SECRET_HASH),
-  clientId: z.string(),
-  account: z.string(),
-  role: z.enum(KEY_ROLES),
-  createdAt: z.string(),
-  expiresAt: z.iso.datetime().optional(),
-  lastUsedAt: z.string().optional(),
-  revokedAt: z.string().optional(),
-});
 
 /** Called with a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
 export type OnMalformedKey = (keyId: string, reason: string) => void;
@@ -238,7 +208,7 @@ export class ApiKeyStore {
     return keys;
   }
 
-  async #read(keyId: string): Promise<z.output<typeof keyRecord> | undefined> {
+  async #read(keyId: string): Promise<ApiKeyRecord | undefined> {
     const fields = await this.#fields(keyId);
     if (Object.keys(fields).length === 0) return undefined;
     const record = keyRecord.safeParse(fields);
@@ -287,17 +257,4 @@ function throwFailure(results: [error: Error | null, result: unknown][] | null):
 /** Redis says the code of an error at the beginning of its text only. Source: Redis documentation, "RESP", simple errors. */
 function isWrongType(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE ');
-}
-
-/** Which fields, and what is wrong with them; never their values. */
-function faultsOf({ issues }: z.ZodError): string {
-  return issues.map(({ path, code }) => `${path.join('.')}: ${code}`).join(', ');
-}
-
-function hasExpired<Key extends Pick<ApiKey, 'expiresAt'>>(key: Key, now: Date): key is Key & { expiresAt: string } {
-  return key.expiresAt !== undefined && Date.parse(key.expiresAt) <= now.getTime();
-}
-
-function apiKey(keyId: string, { secretHash: _hash, ...record }: z.output<typeof keyRecord>): ApiKey {
-  return { keyId, ...record };
 }

@@ -1,9 +1,9 @@
 export { KEY_ROLES, type KeyRole, ROLES, type Role } from '@meterline/catalog';
 export { type Account, AccountDirectory } from './accounts.js';
 export { AnswerStamps, type Stamps } from './answer-stamps.js';
+export type { ApiKey } from './api-key-record.js';
 export { parseToken } from './api-key-text.js';
 export {
-  type ApiKey,
   ApiKeyExpired,
   ApiKeyStore,
   type CreatedApiKey,

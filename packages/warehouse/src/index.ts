@@ -33,6 +33,7 @@ export {
   readPayloadParts,
 } from './events/rejected-events.js';
 export { encodeUsageEvents, insertUsageEvents, prepareUsageEvents } from './events/usage-events.js';
+export { uuidCharacters } from './events/uuid-words.js';
 export {
   type EventListQuestion,
   type EventPlace,

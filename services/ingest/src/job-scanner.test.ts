@@ -126,6 +126,24 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
     );
   });
 
+  it('names that are those of the event before, or nearly', () => {
+    const plain = fc.string({ unit: fc.constantFrom('a', 'b', 'ü', ','), minLength: 1, maxLength: 9 });
+    const hostile = fc.string({ unit: fc.constantFrom('a', '"', '\\', '}'), maxLength: 9 });
+    const name = fc.oneof({ weight: 9, arbitrary: plain }, { weight: 1, arbitrary: hostile });
+    const names = fc.array(fc.tuple(name, name), { minLength: 2, maxLength: 4 });
+    let scanned = 0;
+    fc.assert(
+      fc.property(names, (pairs) => {
+        const events = pairs.map(([workspace, resourceUuid]) => ({ ...EVENT, workspace, resourceUuid }));
+        const repeated = events.flatMap((event) => [event, { ...event, workspace: `${event.workspace}a` }, event]);
+        if (isScanned(JSON.stringify({ events: repeated }))) scanned += 1;
+        isScanned(JSON.stringify({ events: repeated }).replaceAll('\\"', '"'));
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(scanned).toBeGreaterThan(20);
+  });
+
   it('any text of JSON as any value', () => {
     const fields = Object.keys(ALL_FIELDS);
     const digits = fc.string({ unit: fc.constantFrom(...'0123456789.'), maxLength: 18 });

@@ -13,31 +13,26 @@ import {
   MAX_EVENTS_PER_JOB,
   MAX_REVISION,
   type PriceBook,
-  parseTimestamp,
   type UsageEventField,
 } from '@meterline/catalog';
 import { EventRows } from '@meterline/warehouse';
 import { NameBytes } from './name-bytes.js';
+import { MILLISECONDS_LENGTH, TimestampBytes } from './timestamp-bytes.js';
 import { usualUsage } from './usual-event.js';
+import { areSame, WordText } from './word-text.js';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const COLON = 0x3a;
-const Z = 0x5a;
 const BACKSLASH = 0x5c;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 const FIRST_PRINTABLE = 0x20;
 
 const NOTHING = Buffer.alloc(0);
+const NO_VIEW = new DataView(new ArrayBuffer(0));
 const BEFORE_EVENTS = Buffer.from('{"events":[');
 const AFTER_EVENTS = Buffer.from(']}');
-/** `YYYY-MM-DDThh:mm:ssZ` and `YYYY-MM-DDThh:mm:ss.mmmZ`; of both, `YYYY-MM-DDT`. */
-const SECONDS_LENGTH = 20;
-const MILLISECONDS_LENGTH = 24;
-const DAY_LENGTH = 11;
+const ID_LENGTH = 36;
 /** The least that the fields that must be there take. */
 const LEAST_EVENT_BYTES = 200;
 
@@ -54,7 +49,7 @@ const FIELD = {
   revision: 9,
   void: 10,
 } as const satisfies Record<UsageEventField, number>;
-const KEYS = Object.keys(FIELD).map((field) => Buffer.from(`"${field}":`));
+const KEYS = Object.keys(FIELD).map((field) => new WordText(`"${field}":`));
 /** Sets of fields, a bit for each. */
 const NAMES = fieldSet(['accountId', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension']);
 const TEXTS = NAMES | fieldSet(['eventId', 'timestamp', 'usage']);
@@ -66,7 +61,7 @@ const LITERALS = byField({
   void: /^(true|false)$/,
 });
 /** By field, where a text most likely ends. Of these two every character is checked later, so none is looked at before. */
-const LENGTHS = byField({ eventId: 36, timestamp: MILLISECONDS_LENGTH });
+const LENGTHS = byField({ eventId: ID_LENGTH, timestamp: MILLISECONDS_LENGTH });
 
 function byField<T>(values: Partial<Record<UsageEventField, T>>): readonly (T | undefined)[] {
   return Object.keys(FIELD).map((field) => values[field as UsageEventField]);
@@ -79,6 +74,8 @@ function fieldSet(fields: readonly UsageEventField[]): number {
 export class JobScanner {
   readonly #book: PriceBook;
   #data: Buffer = NOTHING;
+  /** The same. */
+  #view: DataView = NO_VIEW;
   #at = 0;
   /** By field: its value's first byte and the one after its last, without quotes; and its number if it is a name. */
   readonly #from = new Int32Array(KEYS.length);
@@ -86,9 +83,7 @@ export class JobScanner {
   readonly #number = new Int32Array(KEYS.length);
   /** By field, the one that came after it: most likely it does again. */
   readonly #next = new Int8Array(KEYS.length);
-  /** The day of the latest timestamp, as it is written, and its start. */
-  #day: Buffer = Buffer.from('none yet');
-  #dayStart: EpochMs = 0;
+  readonly #timestamps = new TimestampBytes();
 
   constructor(book: PriceBook) {
     this.#book = book;
@@ -97,10 +92,15 @@ export class JobScanner {
   /** @returns undefined when an event is unusual, or the job is none */
   rowsOf(data: Buffer, now: EpochMs, names: NameBytes): EventRows | undefined {
     this.#data = data;
+    this.#view = new DataView(data.buffer, data.byteOffset, data.length);
     this.#at = 0;
+    // No event of this job has a name yet.
+    this.#from.fill(0);
+    this.#to.fill(-1);
     const rows = this.#rows(now, names);
     const isWhole = this.#at === data.length;
     this.#data = NOTHING;
+    this.#view = NO_VIEW;
     return isWhole ? rows : undefined;
   }
 
@@ -127,15 +127,18 @@ export class JobScanner {
     const { unit, resourceType: expected } = DIMENSIONS[dimension];
     if (names.textOf(resourceType) !== expected) return false;
 
-    const timestamp = this.#timestamp();
+    const timestamp = this.#timestamps.parse(
+      this.#data,
+      this.#from[FIELD.timestamp] ?? 0,
+      this.#to[FIELD.timestamp] ?? 0,
+    );
     if (timestamp === undefined || timestamp < 0 || timestamp > now + MAX_CLOCK_SKEW_MS) return false;
-    const usage = usualUsage(this.#text(FIELD.usage), unit);
+    const usage = usualUsage(this.#data, this.#from[FIELD.usage] ?? 0, this.#to[FIELD.usage] ?? 0, unit);
     const price = this.#book.priceAt(names.textOf(accountId), dimension, timestamp);
     const cost = usage === undefined || !price ? undefined : costOfInteger(usage, price);
     const revision = fields & (1 << FIELD.revision) ? Number(this.#text(FIELD.revision)) : 0;
     if (usage === undefined || cost === undefined || revision > MAX_REVISION) return false;
     const event = {
-      eventId: this.#text(FIELD.eventId),
       accountId,
       workspace: number[FIELD.workspace] ?? 0,
       resourceType,
@@ -150,7 +153,8 @@ export class JobScanner {
       priceRevision: 0,
       priceBook: this.#book.version,
     };
-    return rows.addNumbered(event, rows.length);
+    const id = this.#from[FIELD.eventId] ?? 0;
+    return this.#to[FIELD.eventId] === id + ID_LENGTH && rows.addNumbered(event, rows.length, this.#data, id);
   }
 
   /** Reads an event as far as its braces. @returns the set of its fields; 0 when one is unknown, there twice or has an unusual value */
@@ -160,7 +164,7 @@ export class JobScanner {
     if (!this.#skipByte(OPENING_BRACE)) return 0;
     do {
       const guess = this.#next[field] ?? 0;
-      const read = this.#skip(KEYS[guess] ?? BEFORE_EVENTS) ? guess : KEYS.findIndex((key) => this.#skip(key));
+      const read = this.#skipKey(KEYS[guess]) ? guess : KEYS.findIndex((key) => this.#skipKey(key));
       if (read === -1 || fields & (1 << read)) return 0;
       this.#next[field] = read;
       field = read;
@@ -171,24 +175,48 @@ export class JobScanner {
   }
 
   #readValue(field: number, names: NameBytes): boolean {
-    const isText = this.#skipByte(QUOTE);
+    if (!this.#skipByte(QUOTE)) return this.#readLiteral(field);
+    const bit = 1 << field;
+    if (NAMES & bit) return this.#repeatsName(field) || this.#readName(field, names);
     const data = this.#data;
     const from = this.#at;
-    this.#from[field] = from;
-    if (!isText) return this.#readLiteral(field);
-    let hash = 0;
     let at = from + (LENGTHS[field] ?? 0);
     if (data[at] !== QUOTE) at = from;
     for (let byte = data[at]; byte !== QUOTE; byte = data[at]) {
-      if (byte === undefined || byte < FIRST_PRINTABLE || byte === BACKSLASH) return false;
+      if (isNoText(byte)) return false;
+      at += 1;
+    }
+    this.#from[field] = from;
+    this.#to[field] = at;
+    this.#at = at + 1;
+    return (TEXTS & bit) !== 0;
+  }
+
+  /** Whether the name is that of the event before, as it most often is. */
+  #repeatsName(field: number): boolean {
+    const from = this.#from[field] ?? 0;
+    const length = (this.#to[field] ?? 0) - from;
+    if (length < 0 || this.#data[this.#at + length] !== QUOTE) return false;
+    if (!areSame(this.#view, from, this.#at, length)) return false;
+    this.#at += length + 1;
+    return true;
+  }
+
+  #readName(field: number, names: NameBytes): boolean {
+    const data = this.#data;
+    const from = this.#at;
+    let hash = 0;
+    let at = from;
+    for (let byte = data[at]; byte !== QUOTE; byte = data[at]) {
+      if (byte === undefined || isNoText(byte)) return false;
       hash = NameBytes.hashed(hash, byte);
       at += 1;
     }
-    this.#to[field] = at;
-    this.#at = at + 1;
-    if (!(NAMES & (1 << field))) return (TEXTS & (1 << field)) !== 0;
     const number = names.numberOf(data, from, at, hash);
+    this.#from[field] = from;
+    this.#to[field] = at;
     this.#number[field] = number;
+    this.#at = at + 1;
     return number !== 0 || (field === FIELD.resourceUuid && at === from);
   }
 
@@ -196,6 +224,7 @@ export class JobScanner {
   #readLiteral(field: number): boolean {
     const data = this.#data;
     let at = this.#at;
+    this.#from[field] = at;
     for (let byte = data[at]; byte !== COMMA && byte !== CLOSING_BRACE; byte = data[at]) {
       if (byte === undefined) return false;
       at += 1;
@@ -210,34 +239,15 @@ export class JobScanner {
     return this.#data.toString('latin1', this.#from[field], this.#to[field]);
   }
 
-  #timestamp(): EpochMs | undefined {
-    const data = this.#data;
-    const from = this.#from[FIELD.timestamp] ?? 0;
-    const length = (this.#to[FIELD.timestamp] ?? 0) - from;
-    const hasFraction = length === MILLISECONDS_LENGTH && data[from + 19] === POINT;
-    const isPlain = (length === SECONDS_LENGTH || hasFraction) && data[from + length - 1] === Z;
-    if (!isPlain || data[from + 13] !== COLON || data[from + 16] !== COLON)
-      return parseTimestamp(this.#text(FIELD.timestamp));
-    if (!startsWith(data, from, this.#day)) {
-      const day = data.subarray(from, from + DAY_LENGTH);
-      const start = parseTimestamp(`${day.toString('latin1')}00:00:00Z`);
-      if (start === undefined) return undefined;
-      this.#day = Buffer.from(day);
-      this.#dayStart = start;
-    }
-    const hour = twoDigits(data, from + 11);
-    const minute = twoDigits(data, from + 14);
-    const second = twoDigits(data, from + 17);
-    const hundredths = hasFraction ? twoDigits(data, from + 20) : 0;
-    const rest = hasFraction ? (data[from + 22] ?? 0) - ZERO : 0;
-    // Not one of these comparisons holds for NaN.
-    if (!(hour <= 23 && minute <= 59 && second <= 59 && hundredths <= 99 && rest >= 0 && rest <= 9)) return undefined;
-    return this.#dayStart + ((hour * 60 + minute) * 60 + second) * 1000 + hundredths * 10 + rest;
-  }
-
   #skip(bytes: Buffer): boolean {
     if (!startsWith(this.#data, this.#at, bytes)) return false;
     this.#at += bytes.length;
+    return true;
+  }
+
+  #skipKey(key: WordText | undefined): boolean {
+    if (!key?.isAt(this.#view, this.#at)) return false;
+    this.#at += key.length;
     return true;
   }
 
@@ -248,14 +258,12 @@ export class JobScanner {
   }
 }
 
+/** The end of the data, and what stands in no text of JSON, or as an escape. */
+function isNoText(byte: number | undefined): boolean {
+  return byte === undefined || byte < FIRST_PRINTABLE || byte === BACKSLASH;
+}
+
 function startsWith(data: Buffer, from: number, bytes: Buffer): boolean {
   for (let at = 0; at < bytes.length; at += 1) if (data[from + at] !== bytes[at]) return false;
   return true;
-}
-
-/** NaN when one of them is no digit. */
-function twoDigits(data: Buffer, at: number): number {
-  const tens = (data[at] ?? 0) - ZERO;
-  const units = (data[at + 1] ?? 0) - ZERO;
-  return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : Number.NaN;
 }

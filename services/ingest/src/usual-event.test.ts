@@ -158,3 +158,17 @@ describe('the short way is taken by', () => {
     expect(takesShortWay({ ...EVENT, ...changes }, DEFAULT_PRICE_BOOK)).toBe(true);
   });
 });
+
+/** A character of two bytes, the lower of which is that of an ASCII one. */
+const twoBytes = (ascii: string) => String.fromCharCode(0x100 + ascii.charCodeAt(0));
+
+it.each([
+  [
+    'an id with a character that only looks like a digit in eight bits',
+    { eventId: EVENT.eventId.replace('9', twoBytes('9')) },
+  ],
+  ['a usage with one', { usage: `1${twoBytes('2')}` }],
+  ['a usage whose point is one', { usage: `1${twoBytes('.')}5` }],
+])('the short way is not taken by %s', (_, changes) => {
+  expect(takesShortWay({ ...EVENT, ...changes }, DEFAULT_PRICE_BOOK)).toBe(false);
+});

@@ -19,9 +19,10 @@ import {
   USAGE_SCALE,
   type UsageEventField,
 } from '@meterline/catalog';
-import type { EventRows, Names } from '@meterline/warehouse';
+import { type EventRows, type Names, uuidCharacters } from '@meterline/warehouse';
 
 const DIGIT_ZERO = '0'.charCodeAt(0);
+const POINT = '.'.charCodeAt(0);
 /** The most for which every integer has a double of its own, and one digit more would not. */
 const MOST_DIGITS = 15;
 const POWERS_OF_TEN = Array.from({ length: USAGE_SCALE + 1 }, (_, exponent) => 10 ** exponent);
@@ -47,7 +48,7 @@ export function addUsualEvent(input: unknown, position: number, { book, now, row
 
   const timestamp = typeof event.timestamp === 'string' ? parseTimestamp(event.timestamp) : undefined;
   if (timestamp === undefined || timestamp < 0 || timestamp > now + MAX_CLOCK_SKEW_MS) return false;
-  const usage = usualUsage(event.usage, unit);
+  const usage = usualUsageOf(event.usage, unit);
   if (usage === undefined) return false;
   const price = book.priceAt(accountId, billingDimension, timestamp);
   const cost = price && costOfInteger(usage, price);
@@ -62,7 +63,6 @@ export function addUsualEvent(input: unknown, position: number, { book, now, row
   if (resourceUuid === 0 && (event.resourceUuid ?? '') !== '') return false;
   // Listed, because spreading objects into one takes longer than all the rest.
   const numbered = {
-    eventId,
     accountId: account,
     workspace,
     resourceType: names.numberOf(resourceType),
@@ -77,7 +77,7 @@ export function addUsualEvent(input: unknown, position: number, { book, now, row
     priceRevision: 0,
     priceBook: book.version,
   };
-  return rows.addNumbered(numbered, position);
+  return rows.addNumbered(numbered, position, uuidCharacters(eventId));
 }
 
 /** 0, the number of the empty text, for what is no name. What has a number was checked when it got it. */
@@ -86,27 +86,42 @@ function numberOfName(names: Names, value: unknown): number {
   return names.known(value) ?? (isName(value) ? names.numberOf(value) : 0);
 }
 
+const characters = new Uint8Array(MOST_DIGITS + 1);
+
+/** Of a value that was parsed. */
+function usualUsageOf(usage: unknown, unit: Unit): number | undefined {
+  // The decimal that JavaScript prints, as in decimalOfNumber; one with an exponent is unusual.
+  const text = typeof usage === 'number' ? String(usage) : usage;
+  if (typeof text !== 'string' || text.length > characters.length) return undefined;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    characters[at] = code < 128 ? code : 0;
+  }
+  return usualUsage(characters, 0, text.length, unit);
+}
+
 /**
  * A usage of at most 15 digits, 9 of them after the point, scaled by 10^9; undefined for all others, and for a part of what is
  * counted.
  *
  * Why it is exact: its digits as an integer are below 10^15 < 2^53, and so is each step of reading them; a power of ten up to
  * 10^9 is a double; and the product of two integers that is rounded is above 2^53, and so is what it is rounded to.
+ *
+ * @param text has it from `from` up to `to`, in ASCII
  */
-export function usualUsage(usage: unknown, unit: Unit): number | undefined {
-  // The decimal that JavaScript prints, as in decimalOfNumber; one with an exponent is unusual.
-  const text = typeof usage === 'number' ? String(usage) : usage;
-  if (typeof text !== 'string' || text.length > MOST_DIGITS + 1) return undefined;
+export function usualUsage(text: Uint8Array, from: number, to: number, unit: Unit): number | undefined {
+  if (to - from > MOST_DIGITS + 1) return undefined;
   let value = 0;
   let point = -1;
-  for (let at = 0; at < text.length; at += 1) {
-    const digit = text.charCodeAt(at) - DIGIT_ZERO;
+  for (let at = from; at < to; at += 1) {
+    const code = text[at] ?? 0;
+    const digit = code - DIGIT_ZERO;
     if (digit >= 0 && digit <= 9) value = value * 10 + digit;
-    else if (text[at] === '.' && point === -1 && at > 0) point = at;
+    else if (code === POINT && point === -1 && at > from) point = at;
     else return undefined;
   }
-  const decimals = point === -1 ? 0 : text.length - point - 1;
-  const digits = point === -1 ? text.length : text.length - 1;
+  const decimals = point === -1 ? 0 : to - point - 1;
+  const digits = point === -1 ? to - from : to - from - 1;
   if (digits === 0 || digits > MOST_DIGITS || (point !== -1 && decimals === 0)) return undefined;
   const power = POWERS_OF_TEN[USAGE_SCALE - decimals];
   const scaled = power === undefined ? Number.NaN : value * power;

@@ -11,6 +11,7 @@ import {
 } from '@meterline/catalog';
 import type { AccountHours } from '../rollups/cells.js';
 import type { Names } from './names.js';
+import { setUuid, uuidAt, uuidCharacters } from './uuid-words.js';
 
 const TWO_TO_32 = 0x1_0000_0000;
 
@@ -33,8 +34,8 @@ export type NameField =
   | 'resourceUuid'
   | 'billingDimension';
 
-/** The same with numbers for names, and with amounts as safe integers. */
-export type NumberedEvent = Omit<PricedEvent, NameField | 'usage' | 'cost'> &
+/** The same but for its id, with numbers for names, and with amounts as safe integers. */
+export type NumberedEvent = Omit<PricedEvent, 'eventId' | NameField | 'usage' | 'cost'> &
   Readonly<Record<NameField | 'usage' | 'cost', number>>;
 
 /** Where a row's words of 32 bits are. Numbers of 64 and 128 bits have their lowest word first, as in the Native format. */
@@ -91,9 +92,9 @@ export class EventRows {
     const { names } = this;
     const at = this.#length * WORDS_PER_ROW;
     const [usage, cost] = [int128(event.usage), int128(event.cost)];
+    const id = uuidCharacters(event.eventId);
     const fits = this.addNumbered(
       {
-        eventId: event.eventId,
         accountId: names.numberOf(event.accountId),
         workspace: names.numberOf(event.workspace),
         resourceType: names.numberOf(event.resourceType),
@@ -109,18 +110,23 @@ export class EventRows {
         priceBook: uint16(event.priceBook),
       },
       position,
+      id,
     );
     if (!fits) throw new RangeError(`${event.eventId} is not a UUID`);
     setInt128(this.words, at + WORD.usage, usage);
     setInt128(this.words, at + WORD.cost, cost);
   }
 
-  /** Does not check whether numbers fit their columns. @returns false, and adds nothing, when the id is not a UUID */
-  addNumbered(event: NumberedEvent, position: number): boolean {
+  /**
+   * Does not check whether numbers fit their columns.
+   * @param id the text of the event's id, in ASCII: 36 bytes from `idAt` on; undefined for what has not so many
+   * @returns false, and adds nothing, when the id is not a UUID
+   */
+  addNumbered(event: NumberedEvent, position: number, id: Uint8Array | undefined, idAt = 0): boolean {
     const { words } = this;
     const at = this.#length * WORDS_PER_ROW;
     if (at >= words.length) throw new RangeError(`there is room for ${this.#length} events only`);
-    if (!setUuid(words, at + WORD.eventId, event.eventId)) return false;
+    if (!id || !setUuid(words, at + WORD.eventId, id, idAt)) return false;
     setSafeInteger(words, at + WORD.usage, event.usage);
     setSafeInteger(words, at + WORD.cost, event.cost);
     setSafeInteger(words, at + WORD.timestamp, event.timestamp);
@@ -263,40 +269,4 @@ function int128At(words: Uint32Array, at: number): bigint {
   let value = 0n;
   for (let word = 3; word >= 0; word -= 1) value = (value << 32n) + BigInt(words[at + word] ?? 0);
   return BigInt.asIntN(128, value);
-}
-
-const NO_DIGIT = 16;
-const HEX_DIGITS = new Uint8Array(128).fill(NO_DIGIT);
-for (let digit = 0; digit < 16; digit += 1) {
-  HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
-  HEX_DIGITS['0123456789ABCDEF'.charCodeAt(digit)] = digit;
-}
-/** Of each word, where its two groups of four digits begin. ClickHouse keeps a UUID as two numbers of 64 bits. */
-const UUID_GROUPS = [9, 14, 0, 4, 28, 32, 19, 24] as const;
-const HYPHENS = [8, 13, 18, 23] as const;
-const HYPHEN = '-'.charCodeAt(0);
-const UUID_LENGTH = 36;
-
-/** @returns whether the text is a UUID, in either case */
-function setUuid(words: Uint32Array, at: number, text: string): boolean {
-  if (text.length !== UUID_LENGTH) return false;
-  for (const hyphen of HYPHENS) if (text.charCodeAt(hyphen) !== HYPHEN) return false;
-  let strays = 0;
-  for (let group = 0; group < 8; group += 1) {
-    const from = UUID_GROUPS[group] ?? 0;
-    let number = 0;
-    for (let digit = from; digit < from + 4; digit += 1) {
-      const value = HEX_DIGITS[text.charCodeAt(digit)] ?? NO_DIGIT;
-      strays |= value;
-      number = (number << 4) | value;
-    }
-    const word = at + (group >> 1);
-    words[word] = group % 2 === 0 ? number << 16 : (words[word] ?? 0) | number;
-  }
-  return strays < NO_DIGIT;
-}
-
-function uuidAt(words: Uint32Array, at: number): string {
-  const [b, a, d, c] = [0, 1, 2, 3].map((word) => (words[at + word] ?? 0).toString(16).padStart(8, '0'));
-  return `${a}-${b?.slice(0, 4)}-${b?.slice(4)}-${c?.slice(0, 4)}-${c?.slice(4)}${d}`;
 }

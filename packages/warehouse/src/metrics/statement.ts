@@ -6,18 +6,11 @@
  * plan, and a summary costs not many more to compute. And parameters never get a name in SELECT, because such a name
  * hides the column of that name in WHERE.
  */
-import {
-  bucketStart,
-  enrichedDimensions,
-  type GroupByDimension,
-  MS_PER_DAY,
-  MS_PER_HOUR,
-  type Resolution,
-  type Window,
-} from '@meterline/catalog';
+import { bucketStart, enrichedDimensions, type GroupByDimension, type Resolution } from '@meterline/catalog';
 import type { Relation, Statement } from '../clickhouse/connection.js';
 import { CELL_ARRAYS, CELL_TABLE, type CellArrays, type Grain } from '../rollups/cells.js';
 import { NO_CELLS, type ReadableCells } from '../rollups/watermarks.js';
+import { axisStart, BUCKETS } from './axis.js';
 import {
   bucketsCondition,
   eventsCondition,
@@ -282,25 +275,4 @@ const NO_BLOCK = 'toUInt64(0)';
 export function smallestArrays(dimensions: readonly GroupByDimension[]): CellArrays {
   const inSummary: readonly GroupByDimension[] = CELL_ARRAYS.summary;
   return dimensions.every((dimension) => inSummary.includes(dimension)) ? 'summary' : 'detail';
-}
-
-/** UTC has no daylight saving, so all buckets but months have one length. */
-function fixedBucket(milliseconds: number): (hour: string) => string {
-  return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
-}
-
-/** The index of a time's bucket on the axis. */
-const BUCKETS = {
-  hourly: fixedBucket(MS_PER_HOUR),
-  daily: fixedBucket(MS_PER_DAY),
-  weekly: fixedBucket(7 * MS_PER_DAY),
-  monthly: (hour) => `toInt32(dateDiff('month', toDateTime(0, 'UTC'), ${hour}) - {axis_start: Int64})`,
-} as const satisfies Record<Resolution, (hour: string) => string>;
-
-/** Where the axis begins, counted from 1970 on: seconds, or months. An axis may begin long before the first event. */
-function axisStart({ startTime }: Window, resolution: Resolution): number {
-  const start = bucketStart(startTime, resolution);
-  if (resolution !== 'monthly') return start / 1000;
-  const first = new Date(start);
-  return (first.getUTCFullYear() - 1970) * 12 + first.getUTCMonth();
 }

@@ -13,7 +13,6 @@ const TEN_EVENTS = 10;
 const SMALL_STEPS = {
   stepRows: { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS },
   statementRows: TEN_EVENTS,
-  statements: 2,
 };
 
 let database: TestDatabase;
