@@ -20,7 +20,12 @@ const { failed, duration } = await runSteps([
       'rollups/interleavings.test.ts',
       'test/contract/kept-answers-orders.test.ts',
       'test/contract/stored-pages.test.ts',
+      'test/collector/kill.test.ts',
       'test/e2e/clickhouse-users.test.ts',
+      'test/shards/shards.test.ts',
+      'operations/src/retention.test.ts',
+      'schema/move-events.test.ts',
+      'ingest/src/job-scanner.test.ts',
       ...LONG_FILES,
     ],
     env: {

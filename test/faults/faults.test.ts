@@ -10,14 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
 import { FAULTS } from './catalog.js';
 
-const IN_NPM_TEST: readonly string[] = [
-  'worker-killed',
-  'clickhouse-killed',
-  'redis-killed',
-  'redis-full',
-  'query-killed',
-  'two-at-once',
-];
+const IN_NPM_TEST: readonly string[] = ['worker-killed', 'clickhouse-killed', 'redis-killed', 'query-killed'];
 const PLAYED = FAULTS.filter(({ name }) => !process.env.METERLINE_TEST_SHORT || IN_NPM_TEST.includes(name));
 
 /** A run of all takes two minutes on two cores. */

@@ -8,6 +8,7 @@ import { Pricer } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: 'j', receivedAt: NOW };
+const RUNS = process.env.METERLINE_TEST_SHORT ? 300 : 1_000;
 /** Nothing is too old. */
 const NEVER_CLOSED = 0;
 const EVENT = {
@@ -106,9 +107,9 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
       fc.property(change, ({ at, remove, add }) => {
         if (isScanned(Buffer.concat([job.subarray(0, at), Buffer.from(add), job.subarray(at + remove)]))) scanned += 1;
       }),
-      { numRuns: 1_000 },
+      { numRuns: RUNS },
     );
-    expect(scanned).toBeGreaterThan(20);
+    expect(scanned).toBeGreaterThan(RUNS / 50);
   });
 
   it('fields in any order, several times, and not at all', () => {
@@ -122,7 +123,7 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
           isScanned(`{"events":[{${some.join(',')}},{${(isAdded ? [...some, another] : some).join(',')}}]}`);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -139,9 +140,9 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
         if (isScanned(JSON.stringify({ events: repeated }))) scanned += 1;
         isScanned(JSON.stringify({ events: repeated }).replaceAll('\\"', '"'));
       }),
-      { numRuns: 1_000 },
+      { numRuns: RUNS },
     );
-    expect(scanned).toBeGreaterThan(20);
+    expect(scanned).toBeGreaterThan(RUNS / 50);
   });
 
   it('any text of JSON as any value', () => {
@@ -174,7 +175,7 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
         const pairs = others.map(([name, value]) => `"${name}":${value === undefined ? text : JSON.stringify(value)}`);
         isScanned(`{${pairs.join(',')}}`);
       }),
-      { numRuns: 1_000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -199,7 +200,7 @@ describe('the scanner makes the rows of a job that JSON.parse makes, or leaves i
       fc.property(day, fc.constantFrom('T', 'T', 'T', 't', ' '), time, end, (...parts) => {
         isScanned(JSON.stringify({ events: [EVENT, { ...EVENT, timestamp: parts.join('') }] }));
       }),
-      { numRuns: 1_000 },
+      { numRuns: RUNS },
     );
   });
 });
