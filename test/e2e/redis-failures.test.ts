@@ -36,12 +36,13 @@ async function underLoad({ url, queueShards, failures }: Load): Promise<void> {
     QUEUE_SHARDS: String(queueShards),
     SEAL_EVERY_MS: '500',
   };
+  const problems: string[] = [];
   const emitter = await openEmitter({
     url,
     queuePrefix: prefix,
     queueShards,
     batchEvents: 1,
-    onProblem: () => undefined,
+    onProblem: ({ message, ...more }) => problems.push(`${message} ${String('cause' in more ? more.cause : '')}`),
   });
   const over = new AbortController();
   let recorded = 0;
@@ -56,7 +57,12 @@ async function underLoad({ url, queueShards, failures }: Load): Promise<void> {
     const workers = await failures(env).finally(() => over.abort());
     await recording;
     await emitter.close({ timeoutMs: SENT_WITHIN_MS });
-    expect(emitter.counters).toMatchObject({ sent: recorded, dropped: 0, refused: 0, unsent: 0 });
+    const { counters } = emitter;
+    const last = counters.unsent > 0 ? problems.slice(-3) : [];
+    expect({ counters, last }).toMatchObject({
+      counters: { sent: recorded, dropped: 0, refused: 0, unsent: 0 },
+      last: [],
+    });
     const all = async () => (await stored(database.warehouse)).events >= recorded;
     await until('all is stored', STORED_WITHIN_MS, all);
     expect(await stored(database.warehouse)).toEqual({ events: recorded, usage: recorded });

@@ -173,8 +173,8 @@ class ShardConnection {
 
   async #connect(): Promise<void> {
     const ready = within(CONNECT_WITHIN_MS, once(this.#redis, 'ready'));
-    // It reports its outcome as an event as well.
-    if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined);
+    // It reports its outcome as an event as well. With Sentinels, ioredis may have given up.
+    if (/^(wait|end)$/.test(this.#redis.status)) this.#redis.connect().catch(() => undefined);
     await ready;
   }
 

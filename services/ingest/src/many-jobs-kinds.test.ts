@@ -1,10 +1,11 @@
 /** Every kind of job that producers of two releases of BullMQ make ends as BullMQ's own worker ends it. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { FlowProducer, type JobsOptions, Queue } from 'bullmq';
+import { FlowProducer, type Job, type JobsOptions, Queue } from 'bullmq';
 import { Queue as QueueOfBullMQ5 } from 'bullmq-5';
 import { uniquePrefix } from '../../../test/stack.js';
 import { Stage, until, url } from './many-jobs-stage.js';
+import type { JobData } from './raw-data-worker.js';
 
 let stage: Stage;
 beforeEach(() => {
@@ -21,7 +22,7 @@ interface Adding {
 }
 
 /** One more is a duplicate, which is not added. */
-const KINDS = 16;
+const KINDS = 18;
 
 describe('jobs of every kind', () => {
   /** Adds them, takes them, and says what is left in Redis, without times and events. */
@@ -53,10 +54,16 @@ describe('jobs of every kind', () => {
     await stage.redis.hset(`${own}:${QUEUE_NAME}:broken-1`, { opts: 'not JSON', ats: 'many', atm: 'none' });
     await stage.redis.hset(`${own}:${QUEUE_NAME}:broken-2`, { parent: '7', rjk: 'every' });
     await adding.add('a', { data: 'x'.repeat(300_000) }, { jobId: 'large' });
+    await adding.addBulk([1, 2].map((n) => ({ name: 'a', data: { n }, opts: { jobId: `empty-${n}` } })));
+    for (const n of [1, 2]) await stage.redis.hset(`${own}:${QUEUE_NAME}:empty-${n}`, 'data', '');
 
     // The delayed one is due before any is taken.
     await new Promise((resolve) => setTimeout(resolve, 60));
-    const { worker, taken, errors } = stage.open(undefined, { prefix: own, takesMany });
+    const data: Record<string, string> = {};
+    const keepData = async ({ id = '', data: sent }: Job<JobData, void>) => {
+      data[id] = sent?.toString();
+    };
+    const { worker, taken, errors } = stage.open(keepData, { prefix: own, takesMany });
     void worker.run();
     await until(() => stage.done.length === KINDS);
     await worker.close();
@@ -73,7 +80,7 @@ describe('jobs of every kind', () => {
     const children = await stage.redis.hgetall(`${own}:${QUEUE_NAME}:parent:processed`);
     await adding.obliterate({ force: true });
     await Promise.all([adding.close(), flows.close()]);
-    return JSON.parse(JSON.stringify({ taken, errors, keys, jobs, children }).replaceAll(own, 'prefix'));
+    return JSON.parse(JSON.stringify({ taken, data, errors, keys, jobs, children }).replaceAll(own, 'prefix'));
   }
 
   it.each(['BullMQ 5', 'BullMQ 6'] as const)('of %s end as BullMQ itself ends them', async (producer) => {

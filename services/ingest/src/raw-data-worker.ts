@@ -16,7 +16,8 @@ export type JobData = string | Buffer;
 export class RawDataWorker extends Worker<JobData, void> {
   protected override createJob(json: JobJson, jobId: string): Job<JobData, void> {
     const job = super.createJob({ ...json, data: '""' }, jobId);
-    job.data = json.data;
+    // BullMQ reads an empty text as an empty object, and an empty buffer as itself.
+    job.data = json.data.length === 0 ? '{}' : json.data;
     // A producer's options must not count here: keeping all completed jobs, or the largest, would fill Redis,
     const kept = readNote(json.progress).bytes <= LARGEST_KEPT_BYTES ? KEPT_COMPLETED_JOBS : 0;
     job.opts.removeOnComplete = { count: kept };
