@@ -18,7 +18,7 @@ export const JEST = [
 
 /**
  * Test files that only `npm run test:full` runs. `npm test` has a short case of each: every kind of process is killed by
- * test/faults, re-pricing, refusals, erasing and auditing are tested in packages/operations, contradicting payloads and sealing by
+ * test/faults, re-pricing, refusals, erasing, auditing and dropping old months are tested in packages/operations, contradicting payloads and sealing by
  * packages/warehouse and the oracle, kept answers beside a writer by test/contract/kept-answers-orders, the page by
  * test/browser/explorer, the events behind a cell by test/contract, several Redis servers by test/e2e/redis-sentinel and the addresses
  * in packages/service, the commands of the guides by test/cli, the drain of a stop by packages/service, `npm start` by
@@ -54,6 +54,7 @@ export const LONG_FILES = [
   'test/packages/emitter.test.ts',
   'test/packages/published.test.ts',
   'test/retention/interleavings.test.ts',
+  'test/retention/retention.test.ts',
   'test/trace/full-trace.test.ts',
 ];
 

@@ -7,9 +7,11 @@ import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
 /** Orders with more changes between the actors are left out: of a question and a writer alone, none is. */
-const CHANGES = IS_SHORT ? { ofTwo: 2, ofThree: 2 } : { ofTwo: 20, ofThree: 3 };
+const CHANGES = { ofTwo: IS_SHORT ? 2 : 20, ofThree: 3 };
+/** With two changes a question, a writer and a sealer would only run one after the other. */
+const long = IS_SHORT ? it.skip : it;
 /** How many orders each test plays, in the short form and in all. */
-const ORDERS = IS_SHORT ? { sealed: 9, open: 8, sealing: 6 } : { sealed: 141, open: 70, sealing: 73 };
+const ORDERS = IS_SHORT ? { sealed: 9, open: 8, sealing: 73 } : { sealed: 141, open: 70, sealing: 73 };
 const TIMEOUT_MS = 1_800_000;
 
 const SEALED_DAY = Date.UTC(2022, 0, 1);
@@ -63,7 +65,7 @@ describe('in every order, an answer has what was acknowledged before it was aske
     TIMEOUT_MS,
   );
 
-  it(
+  long(
     'beside a writer of an hour that is just being sealed, and its sealer',
     async () => {
       const dayOf = (order: number) => FIRST_SEALING + order * MS_PER_DAY;

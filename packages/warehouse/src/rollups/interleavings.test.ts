@@ -22,18 +22,20 @@ import { readWatermarks, type SealedUntil } from './watermarks.js';
 
 /**
  * Of three actors orders with more than three changes from one to another are left out; of two, none is. The short form has two
- * changes. A repairer that reads the days' watermark too early shows with them: it reads, the sealer seals the day, it writes.
+ * changes, and two actors. A repairer that reads the days' watermark too early shows with them: it reads, the sealer seals the day, it writes.
  */
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
-const CHANGES = IS_SHORT ? { ofTwo: 2, ofThree: 2 } : { ofTwo: 20, ofThree: 3 };
+const CHANGES = { ofTwo: IS_SHORT ? 2 : 20, ofThree: 3 };
+/** With two changes three actors would only run one after the other. */
+const long = IS_SHORT ? it.skip : it;
 /** How many orders each test plays, in the short form and in all. */
 const ORDERS = {
   sealerWriter: IS_SHORT ? 8 : 78,
   sealerRepairer: IS_SHORT ? 7 : 50,
-  sealerWriterRepairer: IS_SHORT ? 6 : 43,
+  sealerWriterRepairer: 43,
   writers: IS_SHORT ? 6 : 20,
-  writerRepairerQuestion: IS_SHORT ? 6 : 48,
-  repairersWriter: IS_SHORT ? 6 : 58,
+  writerRepairerQuestion: 48,
+  repairersWriter: 58,
 };
 /** All orders take minutes. */
 const TIMEOUT_MS = 1_800_000;
@@ -265,7 +267,7 @@ describe('in every order of their statements', () => {
     TIMEOUT_MS,
   );
 
-  it(
+  long(
     'a sealer, a writer and a repairer of an hour that is just being sealed agree',
     async () => {
       const firstDay = Date.UTC(2005, 0, 1);
@@ -276,9 +278,7 @@ describe('in every order of their statements', () => {
       }));
       expect(played).toBe(ORDERS.sealerWriterRepairer);
       expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
-      const { 'a mark, and the day is not being sealed': ofThreeChanges, ...ofTwo } = REPAIRER;
-      const found = [...Object.values(ofTwo), ...(IS_SHORT ? [] : [ofThreeChanges])];
-      expect(stopsOf(pausePoints, 1)).toEqual(distinct(found));
+      expect(stopsOf(pausePoints, 1)).toEqual(distinct(Object.values(REPAIRER)));
       expect(stopsOf(pausePoints, 2)).toEqual(distinct([SEALER]));
     },
     TIMEOUT_MS,
@@ -303,7 +303,7 @@ describe('in every order of their statements', () => {
     TIMEOUT_MS,
   );
 
-  it(
+  long(
     'a writer and a repairer of one sealed hour, and a question, agree',
     async () => {
       const firstDay = Date.UTC(2015, 0, 1);
@@ -334,7 +334,7 @@ describe('in every order of their statements', () => {
     TIMEOUT_MS,
   );
 
-  it(
+  long(
     'two repairers of one sealed hour and a writer agree',
     async () => {
       const firstDay = Date.UTC(2020, 0, 1);
