@@ -87,7 +87,8 @@ function figures(of: string, rounds: readonly Round[], ingested: number, goal?: 
   const p99s = rounds.map(({ times }) => percentile(times, 0.99));
   const rates = rounds.map(({ times, seconds }) => times.length / seconds);
   const errors = rounds.reduce((sum, round) => sum + round.errors, 0);
-  const beside = [{ what: 'ingest meanwhile', value: ingested, unit: 'events/s' }] as const;
+  // What the producer is told to send; how much of it comes through is not counted.
+  const beside = [{ what: 'offered to ingest meanwhile', value: ingested, unit: 'events/s' }] as const;
   const what = (name: string) => `${CLIENTS} clients, ${of}: ${name}`;
   const [rate, p99] = [median(rates), median(p99s)];
   const ofRate: Reach | undefined = goal ? { text: `≥ ${goal} requests/s`, met: rate >= goal } : undefined;
