@@ -76,7 +76,7 @@ describe('a transport that is closed', () => {
   it.each([1, 2])('connects to none of %d queues for what is sent later', async (shards) => {
     const transport = await openQueueTransport(url, { shards });
     transport.close();
-    await expect(transport.send(['{}'])).rejects.toThrow('closed');
+    await expect(transport.send(['{}'], '')).rejects.toThrow('closed');
     expect(sockets).toHaveLength(0);
   });
 });
