@@ -9,11 +9,12 @@ import { holds, type MeterlineOptions, type MeterlineRun, runMeterline } from '.
  * killed, or runs in another directory, is a process of its own.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const { env, stdin = '', interruptAt, interruptWith = 'SIGINT', cwd } = options;
+  const { env, stdin = '', interruptAt, interruptOn, interruptWith = 'SIGINT', cwd } = options;
   if (interruptWith === 'SIGKILL' || cwd !== undefined) return runMeterline(args, options);
   const environment = { METERLINE_DATA_DIR: 'none', METERLINE_CONFIG: 'none/config.json', ...env };
   const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
+  void interruptOn?.then(() => interruption.abort());
   const printed = { stdout: '', stderr: '' };
   stdout.setEncoding('utf8').on('data', (chunk: string) => {
     printed.stdout += chunk;

@@ -19,6 +19,8 @@ export interface MeterlineOptions {
   readonly cwd?: string;
   /** Ends the command as soon as this appears on stderr. */
   readonly interruptAt?: string | RegExp;
+  /** Ends the command when this resolves. */
+  readonly interruptOn?: Promise<unknown>;
   /** What ends it; default: SIGINT. */
   readonly interruptWith?: NodeJS.Signals;
 }
@@ -38,6 +40,7 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
   });
   let stdout = '';
   let stderr = '';
+  void options.interruptOn?.then(() => child.kill(options.interruptWith ?? 'SIGINT'));
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
   });

@@ -8,4 +8,5 @@ export * from './metrics-csv.js';
 export * from './period.js';
 export * from './price-book.js';
 export * from './priced-event.js';
+export * from './retry-after.js';
 export * from './usual-event.js';

@@ -1,6 +1,6 @@
 /** The two errors of a call. An aborted call fails with its signal's reason instead. */
+import { parseRetryAfter } from '@meterline/catalog';
 import { errorAnswerSchema, readExactJson } from '@meterline/catalog/api';
-import { parseRetryAfter } from './retry.js';
 
 export interface MeterlineErrorFields {
   readonly status: number;

@@ -1,25 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isRetriedStatus, LONGEST_WAIT_MS, parseRetryAfter, pause, waitBeforeRetry } from './retry.js';
-
-const NOW = new Date('2026-11-21T12:00:00Z');
-
-describe('Retry-After', () => {
-  it.each([
-    ['0', 0],
-    ['120', 120_000],
-    [' 5 ', 5_000],
-    ['Sat, 21 Nov 2026 12:00:30 GMT', 30_000],
-    ['Saturday, 21-Nov-26 12:00:30 GMT', 30_000],
-    ['Sat, 21 Nov 2026 11:59:00 GMT', 0],
-  ])('%j is %d ms', (value, expected) => {
-    expect(parseRetryAfter(value, NOW)).toBe(expected);
-  });
-
-  it.each([null, '', 'soon', '-1', '1.5', '2026-11-21', 'Sat, 99 Nov 2026 12:00:30 GMT'])('%j is ignored', (value) => {
-    expect(parseRetryAfter(value, NOW)).toBeUndefined();
-  });
-});
+import { isRetriedStatus, LONGEST_WAIT_MS, pause, waitBeforeRetry } from './retry.js';
 
 describe('the wait before another attempt', () => {
   it('doubles, up to eight seconds, and spreads over the whole of it', () => {

@@ -28,17 +28,6 @@ export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefine
   return Math.round(random * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt));
 }
 
-/**
- * Milliseconds from now; undefined without a usable value. Seconds or an HTTP date, which may have passed.
- * Source: RFC 9110, section 10.2.3.
- */
-export function parseRetryAfter(value: string | null, now: Date): number | undefined {
-  const text = value?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
-}
-
 /** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();

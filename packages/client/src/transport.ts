@@ -1,6 +1,7 @@
 /** Sends one request, with its retries. */
+import { parseRetryAfter } from '@meterline/catalog';
 import { errorOfAnswer, MeterlineConnectionError } from './errors.js';
-import { isRetriedStatus, parseRetryAfter, pause, waitBeforeRetry } from './retry.js';
+import { isRetriedStatus, pause, waitBeforeRetry } from './retry.js';
 
 export interface TransportOptions {
   /** Without a slash at its end. */

@@ -1,7 +1,7 @@
 /** Sends events to Meterline's collector over HTTP, with Node's own client: one request for each account in a batch. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { parseJson } from '@meterline/catalog/events';
+import { NO_ACCOUNT_PATH, parseJson } from '@meterline/catalog/events';
 import { EmitterError, NotTaken, wordsOf } from './errors.js';
 import type { ApiKey, Refusal, Transport } from './transport.js';
 
@@ -20,8 +20,6 @@ const FASTEST = { level: 1 };
 const MOST_OF_A_MESSAGE = 300;
 /** What a header can carry. The client would repeat any other key in its error message. */
 const KEY = /^[!-~]+$/;
-/** Between slashes these are the folder itself and the one above, however they are written. */
-const NO_PATH = /^\.{0,2}$/;
 
 const compressed = promisify(gzip);
 
@@ -85,7 +83,7 @@ export function openHttpTransport(url: string, apiKey: ApiKey | undefined): Tran
       return typeof accountId === 'string' ? accountId : '';
     },
     send: async (texts, account) => {
-      if (NO_PATH.test(account)) {
+      if (NO_ACCOUNT_PATH.test(account)) {
         const message = `no HTTP address has the account "${account}"; send its events to the queue`;
         return texts.map((_, index) => ({ index, reason: 'invalid_account_id', message }));
       }

@@ -11,7 +11,7 @@ import {
 } from '../command.js';
 import { sendToCollector } from '../connections/collector.js';
 import { withQueue } from '../connections/redis.js';
-import { type EmissionTally, emitLines, emptyTally } from '../emit/emission.js';
+import { type EmissionTally, emitLines, emptyTally, type Outcome } from '../emit/emission.js';
 import { type JsonFlag, nameOf, withBatch, withJson, withRedisFlags } from '../flags.js';
 import { type EventSource, openEventSource } from '../input.js';
 import type { CollectorFlags, CollectorSettings } from '../settings/settings.js';
@@ -85,10 +85,10 @@ async function send(
   tally: EmissionTally,
 ): Promise<void> {
   await withQueue(context, flags, (queue) => {
-    const sendJob = async (events: readonly object[]) => {
+    async function* sendJob(events: readonly object[]): AsyncGenerator<Outcome> {
       await queue.send(events);
-      return undefined;
-    };
+      yield { accepted: events.length, refused: [] };
+    }
     return emitLines(
       { input, now: context.now, send: sendJob, isChecked: true, batchSize: flags.batch, signal },
       tally,
@@ -118,7 +118,10 @@ async function check(
   signal: AbortSignal,
   tally: EmissionTally,
 ): Promise<void> {
-  await emitLines({ input, now, send: async () => undefined, isChecked: true, batchSize: flags.batch, signal }, tally);
+  async function* pass(events: readonly object[]): AsyncGenerator<Outcome> {
+    yield { accepted: events.length, refused: [] };
+  }
+  await emitLines({ input, now, send: pass, isChecked: true, batchSize: flags.batch, signal }, tally);
 }
 
 function progress({ events, jobs, lastSentLine }: EmissionTally): string {

@@ -25,10 +25,10 @@ async function emit(
 ): Promise<{ jobs: (readonly object[])[]; tally: EmissionTally }> {
   const jobs: (readonly object[])[] = [];
   const tally = emptyTally();
-  const send = async (events: readonly object[]) => {
+  async function* send(events: readonly object[]) {
     jobs.push(events);
-    return undefined;
-  };
+    yield { accepted: events.length, refused: [] };
+  }
   await emitLines({ input: input(text), now, send, isChecked: true, batchSize, signal }, tally);
   return { jobs, tally };
 }
@@ -78,10 +78,10 @@ describe('an emission', () => {
   it('stops between two jobs when it is interrupted', async () => {
     const interruption = new AbortController();
     const tally = emptyTally();
-    const send = async () => {
+    async function* send() {
       interruption.abort();
-      return undefined;
-    };
+      yield { accepted: 1, refused: [] };
+    }
     const { signal } = interruption;
     await emitLines({ input: input(line().repeat(3)), now, send, isChecked: true, batchSize: 1, signal }, tally);
     expect(tally).toMatchObject({ events: 1, lastSentLine: 1 });
@@ -89,10 +89,10 @@ describe('an emission', () => {
 
   it('says how far it came when sending fails', async () => {
     const tally = emptyTally();
-    const send = async () => {
+    async function* send() {
       if (tally.jobs === 1) throw new Error('gone');
-      return undefined;
-    };
+      yield { accepted: 1, refused: [] };
+    }
     const { signal } = new AbortController();
     const emission = emitLines(
       { input: input(line().repeat(3)), now, send, isChecked: true, batchSize: 1, signal },

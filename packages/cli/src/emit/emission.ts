@@ -20,6 +20,12 @@ export interface RefusedEvent {
   readonly message: string;
 }
 
+/** What has become of some of the events that were sent together. */
+export interface Outcome {
+  readonly accepted: number;
+  readonly refused: readonly RefusedEvent[];
+}
+
 /** How far an emission has come. */
 export interface EmissionTally {
   /** Events that the queue or the collector has accepted; with --check and --dry-run, those that passed. */
@@ -35,8 +41,8 @@ export interface EmissionOptions {
   readonly input: AsyncIterable<Buffer>;
   /** For the rule that an event is not of the future. */
   readonly now: () => Date;
-  /** @returns the events that are refused; nothing: none is */
-  readonly send: (events: readonly object[]) => Promise<readonly RefusedEvent[] | undefined>;
+  /** @returns what becomes of them, as it is known */
+  readonly send: (events: readonly object[]) => AsyncIterable<Outcome>;
   /** Whether the lines are checked before they are sent; otherwise whoever gets them does it. */
   readonly isChecked: boolean;
   readonly batchSize: number;
@@ -60,10 +66,11 @@ export async function emitLines(
   let batchLines: number[] = [];
   const flush = async () => {
     if (batch.length === 0) return;
-    const refused = (await send(batch)) ?? [];
-    for (const { index, message } of refused) note(tally, { line: batchLines[index] ?? 0, ...bad(message) });
-    tally.events += batch.length - refused.length;
-    tally.jobs += 1;
+    for await (const { accepted, refused } of send(batch)) {
+      for (const { index, message } of refused) note(tally, { line: batchLines[index] ?? 0, ...bad(message) });
+      tally.events += accepted;
+      if (accepted > 0) tally.jobs += 1;
+    }
     tally.lastSentLine = batchLines.at(-1) ?? 0;
     batch = [];
     batchLines = [];
@@ -80,12 +87,11 @@ export async function emitLines(
       if (batch.length === batchSize || batchBytes >= MAX_JOB_BYTES) await flush();
       if (signal.aborted) return;
     }
+    if (!signal.aborted) await flush();
   } catch (error) {
-    // The input ends with an error when it is aborted while nothing comes in.
-    if (signal.aborted) return;
-    throw error;
+    // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
+    if (!signal.aborted) throw error;
   }
-  if (!signal.aborted) await flush();
 }
 
 function note(tally: EmissionTally, { line, message }: BadLine): void {

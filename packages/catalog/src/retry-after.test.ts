@@ -1,0 +1,21 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseRetryAfter } from './retry-after.js';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+
+describe('Retry-After', () => {
+  it.each([
+    ['0', 0],
+    ['120', 120_000],
+    [' 5 ', 5_000],
+    ['Sat, 21 Nov 2026 12:00:30 GMT', 30_000],
+    ['Saturday, 21-Nov-26 12:00:30 GMT', 30_000],
+    ['Sat, 21 Nov 2026 11:59:00 GMT', 0],
+  ])('%j is %d ms', (value, expected) => {
+    expect(parseRetryAfter(value, NOW)).toBe(expected);
+  });
+
+  it.each([null, '', 'soon', '-1', '1.5', '2026-11-21', 'Sat, 99 Nov 2026 12:00:30 GMT'])('%j is ignored', (value) => {
+    expect(parseRetryAfter(value, NOW)).toBeUndefined();
+  });
+});
