@@ -40,4 +40,33 @@ describe('queues', () => {
     turns.took(0);
     expect([turns.next(1), turns.next(1)]).toEqual([0, 0]);
   });
+
+  describe('to which something is written', () => {
+    /** @param takesMs how long each of them takes to fail @returns those that were tried */
+    async function tried(shards: number, takesMs: number, works = -1) {
+      let now = 0;
+      const asked: number[] = [];
+      const write = async (shard: number) => {
+        asked.push(shard);
+        now += takesMs;
+        if (shard !== works) throw new Error(`${shard} is away`);
+      };
+      const outcome = await new ShardTurns(shards)
+        .write(write, 10_000, () => now)
+        .catch((error: Error) => error.message);
+      return { asked, outcome };
+    }
+
+    it('are tried one after the other until one takes it', async () => {
+      expect(await tried(4, 1, 2)).toEqual({ asked: [0, 1, 2], outcome: undefined });
+    });
+
+    it('are each tried once, and the last error is told', async () => {
+      expect(await tried(3, 1)).toEqual({ asked: [0, 1, 2], outcome: '2 is away' });
+    });
+
+    it('are not tried any more when the time is up, however many there are', async () => {
+      expect(await tried(64, 5_000)).toEqual({ asked: [0, 1], outcome: '1 is away' });
+    });
+  });
 });

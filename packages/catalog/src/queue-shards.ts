@@ -48,6 +48,27 @@ export class ShardTurns {
     return this.#last;
   }
 
+  /**
+   * Writes to the queue whose turn it is, or if that fails to the next one: in two of them the same events are harmless.
+   * @param withinMs after so long no other one is tried
+   * @param now a clock that never goes back
+   * @throws the last error
+   */
+  async write(work: (shard: number) => Promise<unknown>, withinMs: number, now: () => number): Promise<void> {
+    const startedMs = now();
+    for (let attempt = 1; ; attempt += 1) {
+      const shard = this.next(now());
+      try {
+        await work(shard);
+        this.took(shard);
+        return;
+      } catch (error) {
+        this.failed(shard, now());
+        if (attempt >= this.#awayUntil.length || now() - startedMs >= withinMs) throw error;
+      }
+    }
+  }
+
   failed(shard: number, nowMs: number): void {
     this.#awayUntil[shard] = nowMs + LEFT_ALONE_MS;
   }

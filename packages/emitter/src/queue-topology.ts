@@ -16,6 +16,8 @@ import type { Behaviour, Topology } from './queue-transport.js';
 
 /** Shorter than Redis' time for an answer: replicas that are late are an answer. */
 const REPLICATED_WITHIN_MS = 7_000;
+/** Of all queues that are tried for a batch: after so long no other one is. */
+const TRIED_WITHIN_MS = 10_000;
 
 /** @returns what is wrong with the address, if it is none */
 export function topologyOf(url: string, prefix: string, shards: number, behaviour: Behaviour): Topology | string {
@@ -24,8 +26,9 @@ export function topologyOf(url: string, prefix: string, shards: number, behaviou
   const address = parseRedisUrl(url);
   const { replicas } = address;
   const { nodes, options } = redisClientOptions(address, behaviour);
+  const turns = new ShardTurns(shards);
   return {
-    turns: new ShardTurns(shards),
+    inTurn: (write) => turns.write(write, TRIED_WITHIN_MS, () => performance.now()),
     // One connection each: a queue whose server hangs holds up no other.
     places: Array.from({ length: shards }, (_, shard) => ({
       prefix: queuePrefixOf(prefix, shard, nodes !== undefined),

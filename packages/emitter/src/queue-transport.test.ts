@@ -1,9 +1,10 @@
 /** The addresses that are left to ioredis mean there what they mean everywhere else in Meterline; and the end of a transport. */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parseRedisUrl, redisClientOptions, redisUrlFault } from '@meterline/catalog/events';
 import { Redis } from 'ioredis';
+import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { isPlain, openQueueTransport } from './queue-transport.js';
 
 const PLAIN = [
@@ -57,6 +58,33 @@ describe('an address of one server', () => {
 function essence({ options: { db, host, password, port, tls, username } }: Redis) {
   return { db, host, port, password: password || undefined, username: username || undefined, hasTls: Boolean(tls) };
 }
+
+it('a queue that cannot be opened leaves nothing on its connection, which stays', async () => {
+  const admin = new Redis(testRedisUrl());
+  const prefix = uniquePrefix();
+  // BullMQ asks for INFO first.
+  await admin.acl('SETUSER', prefix, 'reset', 'on', '>secret', '~*', '+@all', '-info');
+  const connect = jest.spyOn(Redis.prototype, 'connect');
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+  const url = `redis://${prefix}:secret@${new URL(testRedisUrl()).host}`;
+  const transport = await openQueueTransport(url, { prefix, shards: 1 });
+  const listeners = [];
+  for (let n = 0; n < 3; n += 1) {
+    await expect(transport.send(['{}'], '')).rejects.toThrow('NOPERM');
+    const [redis] = connect.mock.contexts;
+    if (redis instanceof Redis) listeners.push(['ready', 'close', 'error'].map((event) => redis.listenerCount(event)));
+  }
+  expect(listeners).toHaveLength(3);
+  expect(listeners[2]).toEqual(listeners[0]);
+  await admin.acl('SETUSER', prefix, '+info');
+  expect(await transport.send(['{}'], '')).toEqual([]);
+  expect(connect).toHaveBeenCalledTimes(1);
+  transport.close();
+  for (const spy of [connect, warn]) spy.mockRestore();
+  await admin.del(...(await admin.keys(`${prefix}:*`)));
+  await admin.acl('DELUSER', prefix);
+  admin.disconnect();
+});
 
 describe('a transport that is closed', () => {
   const sockets: Socket[] = [];

@@ -41,11 +41,8 @@ type Drivers = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>;
 /** The queues that are filled in turn. */
 export interface Topology {
   readonly places: readonly Place[];
-  readonly turns: {
-    next(nowMs: number): number;
-    took(shard: number): void;
-    failed(shard: number, nowMs: number): void;
-  };
+  /** Writes to one of them. */
+  inTurn(write: (shard: number) => Promise<void>): Promise<void>;
 }
 
 export interface Place {
@@ -76,7 +73,7 @@ export async function openQueueTransport(
     throw new EmitterError('missing_package', message, { cause: error });
   });
   const queues = topology.places.map((place) => new ShardConnection(bullmq.Queue, place.connect(ioredis), place));
-  return new QueueTransport(queues, topology.turns);
+  return new QueueTransport(queues, topology.inTurn);
 }
 
 /** A scheme that browsers know, because others leave the host as it is. */
@@ -87,18 +84,18 @@ export function isPlain(url: string): boolean {
 
 function plainTopology(url: string, prefix: string): Topology {
   return {
-    turns: { next: () => 0, took: () => undefined, failed: () => undefined },
+    inTurn: (write) => write(0),
     places: [{ prefix, connect: ({ Redis }) => new Redis(url, BEHAVIOUR), writerOf: async () => (add) => add() }],
   };
 }
 
 class QueueTransport implements Transport {
   readonly #queues: readonly ShardConnection[];
-  readonly #turns: Topology['turns'];
+  readonly #inTurn: Topology['inTurn'];
 
-  constructor(queues: readonly ShardConnection[], turns: Topology['turns']) {
+  constructor(queues: readonly ShardConnection[], inTurn: Topology['inTurn']) {
     this.#queues = queues;
-    this.#turns = turns;
+    this.#inTurn = inTurn;
   }
 
   /** All are alike: the worker refuses what is to be refused, later. */
@@ -106,19 +103,9 @@ class QueueTransport implements Transport {
     return '';
   }
 
-  /** To the queue whose turn it is, or if that fails to the next one: in two of them the same events are harmless. */
   async send(events: readonly string[]): Promise<readonly Refusal[]> {
-    for (let attempt = 1; ; attempt += 1) {
-      const turn = this.#turns.next(performance.now());
-      try {
-        await this.#queues[turn]?.send(events);
-        this.#turns.took(turn);
-        return [];
-      } catch (error) {
-        this.#turns.failed(turn, performance.now());
-        if (attempt >= this.#queues.length) throw error;
-      }
-    }
+    await this.#inTurn(async (shard) => this.#queues[shard]?.send(events));
+    return [];
   }
 
   close(): void {
@@ -194,8 +181,14 @@ class ShardConnection {
   async #opened(): Promise<OpenQueue> {
     const queue = new this.#Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#place.prefix });
     queue.on('error', () => undefined);
-    await queue.waitUntilReady();
-    return { queue, write: await this.#place.writerOf(this.#redis, queue.toKey('wait')) };
+    try {
+      await queue.waitUntilReady();
+      return { queue, write: await this.#place.writerOf(this.#redis, queue.toKey('wait')) };
+    } catch (error) {
+      // It listens to the connection, which is not its own, and stays.
+      await queue.close();
+      throw error;
+    }
   }
 }
 
