@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import {
   formatOversizedPayload,
@@ -8,6 +9,16 @@ import {
   REJECTION_REASONS,
   referencedPosition,
 } from './rejection.js';
+
+it('the guide says of each what to do', async () => {
+  const guide = await readFile(new URL('../../../docs/guides/emitting.md', import.meta.url), 'utf8');
+  const [, table = ''] = /^## Why events are refused\n(.*?)^## /ms.exec(guide) ?? [];
+  const codes = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) \|/gm)].flatMap(
+    ([, names = '']) => names.match(/\w+/g) ?? [],
+  );
+  // What never reaches a worker is the collector's alone.
+  expect(codes.sort()).toEqual([...REJECTION_REASONS, 'invalid_cloud_event'].sort());
+});
 
 it('reason codes are stable: operators filter and alert by them', () => {
   expect(REJECTION_REASONS).toEqual([

@@ -14,7 +14,7 @@ export type EventToRecord = Omit<UsageEventInput, 'eventId' | 'timestamp'> &
   Partial<Pick<UsageEventInput, 'eventId' | 'timestamp'>>;
 
 /**
- * What JSON.stringify would write, in a quarter of its time.
+ * The event as JSON, without fields that mean the same as nothing, in a quarter of the time that JSON.stringify takes.
  * @param event is valid: only its names can have characters that JSON escapes, and no control characters or lone surrogates
  */
 export function jsonOf(event: UsageEventInput): string {
