@@ -8,8 +8,7 @@ export interface EventsAnswer {
   readonly results: readonly Result[];
 }
 
-export function answerOf(results: readonly Result[]): EventsAnswer {
-  const accepted = results.filter(({ status }) => status === 'accepted').length;
+export function answerOf(results: readonly Result[], accepted: number): EventsAnswer {
   return { accepted, refused: results.length - accepted, results };
 }
 

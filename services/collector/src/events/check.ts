@@ -29,6 +29,13 @@ export type Result =
       readonly message: string;
     };
 
+/** Events as the data of a job has them. */
+export interface JobEvents {
+  /** With commas between them. */
+  readonly json: string;
+  readonly count: number;
+}
+
 export interface CheckRules {
   /** In the path of the request. */
   readonly account: string;
@@ -39,8 +46,24 @@ export interface CheckRules {
 /** Checks each event as the ingest worker will. A refused one never spoils its neighbours. */
 export class CheckedEvents {
   readonly results: Result[] = [];
+  readonly #accepted: string[] = [];
+  #count = 0;
+
   /** As they go into a job: each with its account, and with a UUID. */
-  readonly accepted: unknown[] = [];
+  get accepted(): JobEvents {
+    return { json: this.#accepted.join(), count: this.#count };
+  }
+
+  /** Of an event that was accepted by another check. Its JSON comes with {@link addAccepted}, alone or with others. */
+  addResult(eventId: string): void {
+    this.results.push({ index: this.results.length, eventId, status: 'accepted' });
+  }
+
+  /** @param json of one event, or several with commas between them */
+  addAccepted(json: string, count: number): void {
+    this.#accepted.push(json);
+    this.#count += count;
+  }
 
   add(found: readonly Found[], rules: CheckRules): void {
     for (const item of found) this.results.push(this.#resultOf(item, rules));
@@ -51,12 +74,12 @@ export class CheckedEvents {
     if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
     const event = completed(item.event, rules.account);
     if (isRecord(event) && isUsualEvent(event, rules)) {
-      this.accepted.push(event);
+      this.addAccepted(JSON.stringify(event), 1);
       return { index, eventId: event.eventId, status: 'accepted' };
     }
     const checked = check(event, rules);
     if (checked.ok) {
-      this.accepted.push(event);
+      this.addAccepted(JSON.stringify(event), 1);
       return { index, eventId: checked.value.event.eventId, status: 'accepted' };
     }
     const { reason, message } = checked;

@@ -18,9 +18,11 @@ import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
 import { answerOf, noEventAccepted, queueUnavailable } from './answer.js';
+import type { JobEvents } from './check.js';
 import { encodingOf } from './decoding.js';
 import { formatOf } from './formats.js';
 import { readAndCheck } from './read-and-check.js';
+import { UsualEvents } from './usual-events.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
@@ -29,7 +31,7 @@ export interface EventsRouteDependencies {
   readonly book: PriceBook;
   readonly clock: () => Date;
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
-  readonly store: (events: readonly unknown[], bytes: number) => Promise<void>;
+  readonly store: (events: JobEvents, bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
 }
 
@@ -45,7 +47,8 @@ export const EVENTS_PARAMETERS = {
  * the client sends again, with the same ids: they count once.
  */
 export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandler {
-  const { authenticate, bytes, gate, metrics, store } = dependencies;
+  const { authenticate, book, bytes, clock, gate, metrics, store } = dependencies;
+  const rules = { book, clock, usual: new UsualEvents(book) };
 
   return async (request, response, account) => {
     const caller = await authenticate(request);
@@ -59,12 +62,12 @@ export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandl
     const holding = bytes.open(account);
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
-      const { accepted, results, bytes: size } = await readAndCheck(request, holding, sent, dependencies);
-      if (accepted.length > 0 && !isTrial) {
-        await orUnavailable(store(accepted, size), queueUnavailable);
-      }
+      const { checked, bytes: size } = await readAndCheck(request, holding, sent, rules);
+      const { accepted, results } = checked;
+      if (accepted.count > 0 && !isTrial) await orUnavailable(store(accepted, size), queueUnavailable);
       metrics.checked(results, isTrial);
-      sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
+      const status = isTrial ? 200 : accepted.count > 0 ? 202 : 400;
+      sendAnswer(request, response, holding, status, answerOf(results, accepted.count));
     } finally {
       // Both must be over: a client may go while its events are being written, and they are in memory until they are.
       void answered.then(() => holding.release());
