@@ -59,7 +59,7 @@ export async function readAndCheck(request: IncomingMessage, holding: Holding, s
       if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
       hold(bytes);
       arriving.push(piece);
-      hold(arriving.checked.results.length * RESULT_BYTES);
+      hold(arriving.checked.results.count * RESULT_BYTES);
       // Others are answered in between.
       await nextTurn();
     }

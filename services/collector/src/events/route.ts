@@ -17,11 +17,12 @@ import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
-import { answerOf, noEventAccepted, queueUnavailable } from './answer.js';
+import { noEventAccepted, queueUnavailable } from './answer.js';
 import type { JobEvents } from './check.js';
 import { encodingOf } from './decoding.js';
 import { formatOf } from './formats.js';
 import { readAndCheck } from './read-and-check.js';
+import type { Results } from './results.js';
 import { UsualEvents } from './usual-events.js';
 
 export interface EventsRouteDependencies {
@@ -63,11 +64,11 @@ export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandl
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
       const { checked, bytes: size } = await readAndCheck(request, holding, sent, rules);
-      const { accepted, results } = checked;
+      const { accepted } = checked;
       if (accepted.count > 0 && !isTrial) await orUnavailable(store(accepted, size), queueUnavailable);
-      metrics.checked(results, isTrial);
+      metrics.checked(checked, isTrial);
       const status = isTrial ? 200 : accepted.count > 0 ? 202 : 400;
-      sendAnswer(request, response, holding, status, answerOf(results, accepted.count));
+      sendAnswer(request, response, holding, status, checked.results);
     } finally {
       // Both must be over: a client may go while its events are being written, and they are in memory until they are.
       void answered.then(() => holding.release());
@@ -84,19 +85,22 @@ function parseQuery(rawQuery: string): boolean {
   return validate === 'only';
 }
 
+/** Longer ones are not copied once more. */
+const ONE_PIECE_BYTES = 16 * 1024;
+
 function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
   holding: Holding,
   status: 200 | 202 | 400,
-  answer: ReturnType<typeof answerOf>,
+  results: Results,
 ): void {
   const error = status === 400 ? errorBody(noEventAccepted(), requestIdOf(request)) : undefined;
-  const json = JSON.stringify({ ...error, ...answer });
-  const bytes = Buffer.byteLength(json);
-  holding.become(bytes);
+  const json = results.answer(error);
+  holding.become(json.length);
   response.statusCode = status;
-  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', bytes);
-  // As a text it goes to the system in one piece with the headers.
-  response.end(json);
+  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', json.length);
+  // As a text it goes to the system in one piece with the headers: a character for each byte, and a byte for each character.
+  if (json.length <= ONE_PIECE_BYTES) response.end(json.toString('latin1'), 'latin1');
+  else response.end(json);
 }

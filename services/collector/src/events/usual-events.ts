@@ -6,6 +6,7 @@ import { isName, type PriceBook } from '@meterline/catalog';
 import { EventScanner, FIELD, isNoText } from '@meterline/catalog/bytes';
 import type { CheckedEvents, CheckRules } from './check.js';
 import { MAX_EVENTS } from './limits.js';
+import { ID_LENGTH } from './results.js';
 
 const QUOTE = 0x22;
 const HYPHEN = 0x2d;
@@ -14,7 +15,6 @@ const MOST_ASCII = 256;
 /** Stands in a text for bytes that are no UTF-8. */
 const NOT_UTF8 = '\ufffd';
 const NOTHING = Buffer.alloc(0);
-const ID_LENGTH = 36;
 const HYPHENS = [8, 13, 18, 23];
 /** By byte. Ids in the queue are in lower case. */
 const IS_DIGIT = new Uint8Array(256);
@@ -64,6 +64,7 @@ export class UsualEvents extends EventScanner<Buffer> {
 
   /**
    * Takes events up to the first that is unusual or wrong, is one too many, or has no separator behind it: it may not have ended.
+   * @param data nobody writes to it any more: parts of it are kept
    * @param from where the first one begins
    * @param isEnd whether nothing follows the data: the last event may be closed instead
    */
@@ -75,15 +76,15 @@ export class UsualEvents extends EventScanner<Buffer> {
     let run = from;
     let inRun = 0;
     let lastEnd = from;
-    const endRun = (to: number, more: string) => {
-      checked.addAccepted(data.toString('utf8', run, to) + more, inRun);
+    const endRun = (to: number, ...more: readonly Buffer[]) => {
+      checked.addAccepted(inRun, data.subarray(run, to), ...more);
       run = this.at;
       inRun = 0;
     };
     this.#account = account;
     this.open(data);
     this.at = from;
-    while (checked.results.length < MAX_EVENTS && !taken.isAll) {
+    while (checked.results.count < MAX_EVENTS && !taken.isAll) {
       const fields = this.readEvent(now);
       const id = this.from[FIELD.eventId] ?? 0;
       if (fields === 0 || !isUuid(data, id)) break;
@@ -94,13 +95,14 @@ export class UsualEvents extends EventScanner<Buffer> {
       taken.end = this.at;
       taken.events += 1;
       taken.fields += size(fields);
-      checked.addResult(data.toString('latin1', id, id + ID_LENGTH));
+      checked.results.addAccepted(data, id);
       inRun += 1;
-      if ((fields & (1 << FIELD.accountId)) === 0) endRun(ends - 1, `,"accountId":${JSON.stringify(account)}}`);
-      else if (shape === LINES) endRun(ends, '');
+      if ((fields & (1 << FIELD.accountId)) === 0)
+        endRun(ends - 1, Buffer.from(`,"accountId":${JSON.stringify(account)}}`));
+      else if (shape === LINES) endRun(ends);
       lastEnd = ends;
     }
-    if (inRun > 0) endRun(lastEnd, '');
+    if (inRun > 0) endRun(lastEnd);
     this.close();
     return taken;
   }

@@ -8,11 +8,13 @@ import { inTime } from '@meterline/service';
 import type { Telemetry } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { JobEvents } from '../events/check.js';
-import { JsonText, TextQueue } from './text-queue.js';
+import { JsonBytes, JsonQueue } from './json-queue.js';
 
 const CONNECT_WITHIN_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
+const BEFORE_EVENTS = Buffer.from('{"events":[');
+const AFTER_EVENTS = Buffer.from(']}');
 /** Of the time for a write: replicas that are late are an answer, and no reason to connect again. */
 const WAIT_SHARE = 0.75;
 
@@ -45,7 +47,7 @@ export interface EventQueueOptions {
 
 export class EventQueue {
   readonly #redis: RedisClient;
-  readonly #queue: TextQueue;
+  readonly #queue: JsonQueue;
   readonly #replicas: number;
   readonly #writeMs: number;
   #server: (() => Redis) | undefined;
@@ -54,7 +56,7 @@ export class EventQueue {
     this.#redis = redis;
     this.#replicas = replicas;
     this.#writeMs = writeMs;
-    this.#queue = new TextQueue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
+    this.#queue = new JsonQueue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
     // The same errors reject what is being written, and the connection's outage is logged where it is watched.
     this.#queue.on('error', () => undefined);
   }
@@ -87,7 +89,7 @@ export class EventQueue {
 
   async #added(events: JobEvents): Promise<void> {
     const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
-    const data = new JsonText(`{"events":[${events.json}]}`);
+    const data = new JsonBytes(Buffer.concat([BEFORE_EVENTS, ...events.parts, AFTER_EVENTS]));
     const add = () => this.#queue.add(JOB_NAME, data);
     await replicated(add, () => this.server, { replicas: this.#replicas, withinMs });
   }

@@ -3,7 +3,7 @@ import type { JobEvents } from '../events/check.js';
 import { Gathering } from './gathering.js';
 
 function jobOf(events: readonly string[]): JobEvents {
-  return { json: events.map((event) => JSON.stringify(event)).join(), count: events.length };
+  return { parts: [Buffer.from(events.map((event) => JSON.stringify(event)).join())], count: events.length };
 }
 
 /** A store whose writes end when the test says so. */
@@ -21,7 +21,7 @@ function open(options: { holdMs?: number; maxEvents?: number; maxBytes?: number 
   });
   const written = () =>
     writes.map(({ events }) => {
-      const values: unknown[] = JSON.parse(`[${events.json}]`);
+      const values: unknown[] = JSON.parse(`[${Buffer.concat(events.parts)}]`);
       expect(values.length).toBe(events.count);
       return values;
     });

@@ -6,6 +6,8 @@
 import { context, trace } from '@opentelemetry/api';
 import type { JobEvents } from '../events/check.js';
 
+const COMMA = Buffer.from(',');
+
 export interface GatheringOptions {
   /** Makes events durable. */
   readonly write: (events: JobEvents) => Promise<void>;
@@ -81,8 +83,8 @@ export class Gathering {
     const [first, ...others] = traced;
     const span = first && trace.getSpanContext(first.context);
     if (span) for (const other of others) trace.getSpan(other.context)?.addLink({ context: span });
-    const json = requests.map(({ events }) => events.json).join();
-    const events = { json, count: requests.reduce((sum, request) => sum + request.events.count, 0) };
+    const parts = requests.flatMap(({ events }, index) => (index === 0 ? events.parts : [COMMA, ...events.parts]));
+    const events = { parts, count: requests.reduce((sum, request) => sum + request.events.count, 0) };
     return context.with(first?.context ?? context.active(), () => this.#options.write(events));
   }
 }
