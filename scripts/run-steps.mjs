@@ -25,6 +25,7 @@ export const JEST = [
  * packages/local-stack, and the emitter, its package and its accounts by its own tests and the packed client.
  */
 export const LONG_FILES = [
+  'packages/warehouse/src/rollups/interleavings-of-three.test.ts',
   'test/browser/appearance.test.ts',
   'test/browser/events.test.ts',
   'test/browser/explorer-details.test.ts',
