@@ -25,6 +25,7 @@ const { failed, duration } = await runSteps([
       'test/shards/shards.test.ts',
       'operations/src/retention.test.ts',
       'schema/move-events.test.ts',
+      'collector/src/events/arriving-body.test.ts',
       'ingest/src/job-scanner.test.ts',
       ...LONG_FILES,
     ],
