@@ -12,7 +12,7 @@ import { killServices, startCollector, startIngest, startQuery } from '../servic
 import { createTestDatabase, databaseVariables, type TestDatabase } from '../stack.js';
 import { stored, until, usageEvent } from './pipeline.js';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 let cluster: RedisCluster;
 let database: TestDatabase;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayedError, WaitingError } from 'bullmq';
-import { Stage, until } from './many-jobs-stage.js';
+import { Stage, until } from '../../../test/queue-stage.js';
 
 let stage: Stage;
 beforeEach(() => {
