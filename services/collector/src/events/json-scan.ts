@@ -14,13 +14,22 @@ const [BRACKET, BRACE] = OPENING;
 const [BRACKET_END, BRACE_END] = CLOSING;
 
 export class JsonScan {
-  #depth = 0;
-  #values = 0;
+  #depth: number;
+  #values: number;
   #isInString = false;
   /** The place of the last comma between two elements in what was scanned last; -1: there is none. */
   lastComma = -1;
   /** The place where the array ends; -1: it has not ended yet. */
   end = -1;
+
+  /**
+   * @param depth 1: the text begins within an array
+   * @param values how many came before
+   */
+  constructor(depth: 0 | 1, values: number) {
+    this.#depth = depth;
+    this.#values = values;
+  }
 
   /**
    * Goes on with a text, which may begin with some of what it was given before.
