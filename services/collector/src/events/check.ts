@@ -1,4 +1,4 @@
-/** What becomes of each event of a request. Pure. */
+/** What becomes of each event of a request. An event that was parsed gets in place what is missing. */
 import {
   type Checked,
   type EpochMs,

@@ -30,7 +30,6 @@ interface Shard {
 export class QueueShards {
   readonly #shards: readonly Shard[];
   readonly #turns: ShardTurns;
-
   readonly #writeMs: number;
 
   private constructor(shards: readonly Shard[], writeMs: number) {
@@ -55,18 +54,11 @@ export class QueueShards {
    * @throws the last error, when none has taken it in the time for a write
    */
   async add(events: JobEvents): Promise<void> {
-    const startedAt = performance.now();
-    for (let attempt = 1; ; attempt += 1) {
-      const turn = this.#turns.next(performance.now());
-      try {
-        await this.#add(turn, events);
-        this.#turns.took(turn);
-        return;
-      } catch (error) {
-        this.#turns.failed(turn, performance.now());
-        if (attempt >= this.#shards.length || performance.now() - startedAt >= this.#writeMs) throw error;
-      }
-    }
+    await this.#turns.write(
+      (turn) => this.#add(turn, events),
+      this.#writeMs,
+      () => performance.now(),
+    );
   }
 
   async #add(turn: number, events: JobEvents): Promise<void> {
