@@ -20,14 +20,15 @@
  *
  * Losing a stamp costs a computation, because a text that is gone never comes back. It must not come back with an older state of
  * Redis either, after a restart or on a replica that takes over. A process notices both: its connection is closed, or the
- * server does not know the script, which has a text of its own in each process. Each begins an era, and stamps of two eras
- * differ. The renewal that a server has lost was made before the server took over, and so before the era and every answer of it.
+ * server does not know the script, which has a text of its own in each process and each era: a server that was left and takes over
+ * once more does not know it either. Each begins an era, and stamps of two eras differ. The renewal that a server has lost was made before the server took over, and so before the era and every answer of it.
  * Reading is also a write: a server that was cut off from its replicas refuses it, if `min-replicas-to-write` says so.
  * Source of the protocol, and what it does not cover: docs/decisions/0038.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { prefixIn, type RedisClient } from './redis.js';
+import { runScript, type Script, scriptOf } from './script.js';
 
 export interface Stamps {
   /** Stays as long as nothing has changed in hours that are sealed, or being sealed. */
@@ -59,9 +60,8 @@ const stampPair = z.tuple([z.string(), z.string()]);
 export class AnswerStamps {
   readonly #redis: RedisClient;
   readonly #prefix: string;
-  /** No other process has sent this script. */
-  readonly #script = `-- ${randomUUID()}${READ}`;
-  readonly #hash = createHash('sha1').update(this.#script).digest('hex');
+  /** Only this process has sent this script, and only in this era. */
+  #script = newScript();
   #era = 0;
 
   constructor(redis: RedisClient, prefix: string) {
@@ -69,9 +69,7 @@ export class AnswerStamps {
     this.#prefix = prefixIn(redis, prefix);
     // Of a Redis Cluster also when one of its nodes comes or goes: another may have the stamps then.
     for (const change of ['close', '-node', '+node']) {
-      redis.on(change, () => {
-        this.#era += 1;
-      });
+      redis.on(change, () => this.#beginEra());
     }
   }
 
@@ -98,14 +96,19 @@ export class AnswerStamps {
     }
   }
 
-  async #run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await this.#redis.evalsha(this.#hash, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      this.#era += 1;
-      return this.#redis.eval(this.#script, keys.length, ...keys, ...args);
-    }
+  #run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const sent = this.#script;
+    return runScript(this.#redis, sent, keys, args, () => {
+      // Of several requests that the new server did not know the script of, the first has begun the era.
+      if (this.#script === sent) this.#beginEra();
+      return this.#script;
+    });
+  }
+
+  /** With a script that no server knows, not even one that has been asked in an era before. */
+  #beginEra(): void {
+    this.#era += 1;
+    this.#script = newScript();
   }
 
   #keys(account: string): string[] {
@@ -119,4 +122,8 @@ export class AnswerStamps {
   #any(account: string): string {
     return `${this.#prefix}:stamps:any:${account}`;
   }
+}
+
+function newScript(): Script {
+  return scriptOf(`-- ${randomUUID()}${READ}`);
 }
