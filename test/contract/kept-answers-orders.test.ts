@@ -3,20 +3,25 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
 import { sealNext } from '@meterline/warehouse';
 import { Actor, pausing } from '../interleaving.js';
+import { execute } from '../stack.js';
 import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
 /** Orders with more changes between the actors are left out: of a question and a writer alone, none is. */
-const CHANGES = { ofTwo: IS_SHORT ? 2 : 20, ofThree: 3 };
+const CHANGES = { ofTwo: IS_SHORT ? 2 : 20, ofFalling: IS_SHORT ? 2 : 3, ofThree: 3 };
 /** With two changes a question, a writer and a sealer would only run one after the other. */
 const long = IS_SHORT ? it.skip : it;
 /** How many orders each test plays, in the short form and in all. */
-const ORDERS = IS_SHORT ? { sealed: 9, open: 8, sealing: 73 } : { sealed: 141, open: 70, sealing: 73 };
+const ORDERS = IS_SHORT
+  ? { sealed: 9, open: 8, falling: 10, sealing: 73 }
+  : { sealed: 141, open: 70, falling: 45, sealing: 73 };
 const TIMEOUT_MS = 1_800_000;
 
 const SEALED_DAY = Date.UTC(2022, 0, 1);
 /** The days that are sealed in an order begin here. */
 const FIRST_SEALING = Date.UTC(2022, 1, 1);
+/** After what is sealed before, and before what is sealed after it. */
+const FALLING_DAY = Date.UTC(2022, 0, 15);
 const OPEN_DAY = Date.UTC(2025, 0, 1);
 
 let stage: Stage;
@@ -61,6 +66,23 @@ describe('in every order, an answer has what was acknowledged before it was aske
         return { account, day: OPEN_DAY, actors, figure: 'totalUsage', allowed: afterWriter };
       });
       expect(played).toBe(ORDERS.open);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'beside watermarks that fall while no worker runs, and the first writer after it',
+    async () => {
+      const accountOf = await stage.accounts(() => FALLING_DAY);
+      const played = await stage.play(1, CHANGES.ofFalling, async (order) => {
+        await stage.sealUntil(FALLING_DAY + MS_PER_DAY);
+        const account = accountOf(order);
+        const actors = [
+          stage.firstWriter(account, FALLING_DAY + 1, () => execute(stage.warehouse, 'TRUNCATE TABLE rollup_seals')),
+        ];
+        return { account, day: FALLING_DAY, actors, figure: 'totalUsage', allowed: afterWriter };
+      });
+      expect(played).toBe(ORDERS.falling);
     },
     TIMEOUT_MS,
   );

@@ -1,13 +1,14 @@
 /**
  * Stamps: random texts in Redis by which a query process knows that an answer it has kept is still the answer. Each account has
  * two. `sealed` changes when the account's events change in hours that are sealed, or being sealed; `any` changes when any of
- * its events do. "Changes" means that the key is removed: the next reader makes a new one.
+ * its events do. Both change for every account when a worker begins. "Changes" means that a key is removed: the next reader makes
+ * a new one.
  *
  * - A **reader** reads the stamps, and only then asks ClickHouse. It keeps the answer with the stamp that it had read: `sealed` if the
  *   whole window lies below a `sealedUntil` that it knew before it asked, else `any`. A request takes a kept answer only if
  *   the stamp that this very request has read is the same.
  * - A **writer** stores events, then reads `sealingUntil`, then marks hours below it as stale, then renews `any` of the accounts,
- *   and `sealed` of those with such hours. Only then are its events acknowledged.
+ *   and `sealed` of those with such hours. Before its first, the stamps of all. Only then are its events acknowledged.
  *
  * Why a kept answer holds every event that was acknowledged before it was asked for. Take such an event and such a request.
  *
@@ -17,6 +18,11 @@
  * - The writer has not. Then the stamp is `sealed`, and the writer had read a `sealingUntil` not above the event's hour. So the
  *   event was stored before a sealer could publish one above it, which that sealer did before it took its snapshot, and before it
  *   published the `sealedUntil` that the answer was computed with: the event is in the cells.
+ *
+ * The second case needs watermarks that only rise. They fall when an operator seals again from the start, or restores an older
+ * backup, which is done while no worker runs. So the event's writer has begun after it, and has renewed the stamps of all before
+ * its first acknowledgement. The request has read a stamp that was made after that, and so had the request that the answer was
+ * computed for; it was computed with watermarks of after the fall, since which they have only risen.
  *
  * Losing a stamp costs a computation, because a text that is gone never comes back. It must not come back with an older state of
  * Redis either, after a restart or on a replica that takes over. A process notices both: its connection is closed, or the
@@ -55,7 +61,7 @@ for i, key in ipairs(KEYS) do
 end
 return stamps`;
 
-const stampPair = z.tuple([z.string(), z.string()]);
+const stampTexts = z.tuple([z.string(), z.string(), z.string()]);
 
 export class AnswerStamps {
   readonly #redis: RedisClient;
@@ -76,9 +82,11 @@ export class AnswerStamps {
   /** The account's stamps of this moment; undefined if Redis does not say: then nothing that is kept may answer. Never rejects. */
   async read(account: string): Promise<Stamps | undefined> {
     try {
-      const [sealed, any] = stampPair.parse(await this.#run(this.#keys(account), [randomUUID(), KEPT_MS]));
+      const keys = [this.#all, this.#sealed(account), this.#any(account)];
+      const [all, sealed, any] = stampTexts.parse(await this.#run(keys, [randomUUID(), KEPT_MS]));
       // Of the era in which the reply has come: nothing was computed since.
-      return { sealed: `${this.#era}:${sealed}`, any: `${this.#era}:${any}` };
+      const begun = `${this.#era}:${all}`;
+      return { sealed: `${begun}:${sealed}`, any: `${begun}:${any}` };
     } catch {
       return undefined;
     }
@@ -96,6 +104,11 @@ export class AnswerStamps {
     }
   }
 
+  /** The stamps of every account: for a writer before its first acknowledgement. Works when Redis is full. */
+  async renewAll(): Promise<void> {
+    await this.#redis.del(this.#all);
+  }
+
   #run(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     const sent = this.#script;
     return runScript(this.#redis, sent, keys, args, () => {
@@ -111,8 +124,9 @@ export class AnswerStamps {
     this.#script = newScript();
   }
 
-  #keys(account: string): string[] {
-    return [this.#sealed(account), this.#any(account)];
+  /** Part of the stamps of every account. */
+  get #all(): string {
+    return `${this.#prefix}:stamps:all`;
   }
 
   #sealed(account: string): string {

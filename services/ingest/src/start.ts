@@ -210,7 +210,8 @@ async function checkRedis(url: string): Promise<boolean> {
     const server = await redis.info('server').catch((error: unknown) => {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
     });
-    await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
+    // What was restored while no worker ran shows at once. Each store does so too, before it acknowledges.
+    await new AnswerStamps(redis, REDIS_PREFIX).renewAll().catch((error: unknown) => {
       // A node of a Redis Cluster that is away is waited for when there is something to renew.
       if (redisFailureKind(error) !== 'refused') return;
       throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);
