@@ -151,12 +151,23 @@ export class ManyJobsWorker extends RawDataWorker {
     this.lockManager.trackJob(job.id, job.token, Date.now());
     this.#inWork += 1;
     this.#unfinished += 1;
-    const isBegun = this.#options.shortWay.begin(job, (isStored) => {
-      if (isStored) this.#onStored(job);
-      // Its data may be let go meanwhile.
-      else void this.#process(this.plainJob({ ...job, data: undefined }), job);
-    });
-    if (!isBegun) void this.#process(this.plainJob(job), job);
+    // Its data is not held while it waits; if it is needed once more, it is read by itself.
+    const rest = { ...job, data: undefined };
+    const end = (isStored: boolean) => {
+      if (isStored) this.#onStored(rest);
+      else void this.#process(this.plainJob(rest), rest);
+    };
+    if (!this.#beginsShort(job, end)) void this.#process(this.plainJob(job), rest);
+  }
+
+  /** What is wrong with a job is found on the other way, too, and fails it there. */
+  #beginsShort(job: PlainJob, end: (isStored: boolean) => void): boolean {
+    try {
+      return this.#options.shortWay.begin(job, end);
+    } catch (error) {
+      this.emit('error', asError(error));
+      return false;
+    }
   }
 
   /** A job that BullMQ has taken. */

@@ -123,12 +123,15 @@ for at = 5, #ARGV, 2 do
   others[2 * n - 1], others[2 * n] = jobs[n] .. ':dependencies', jobs[n] .. ':unsuccessful'
 end
 
--- Children were added to one of these jobs, or one was removed.
-if call('EXISTS', unpack(others)) > 0 or call('EXISTS', unpack(jobs)) < #jobs then return ids end
+-- Nobody removed one of these jobs, or added children to it.
+local areAll = call('EXISTS', unpack(jobs)) == #jobs and call('EXISTS', unpack(others)) == 0
+local function isAsTaken(n)
+  return areAll or call('EXISTS', jobs[n]) == 1 and call('EXISTS', others[2 * n - 1], others[2 * n]) == 0
+end
 
 local done, removed = {}, {}
 for n, lock in ipairs(call('MGET', unpack(locks))) do
-  if lock == tokens[n] and call('LREM', active, -1, ids[n]) == 1 then
+  if lock == tokens[n] and isAsTaken(n) and call('LREM', active, -1, ids[n]) == 1 then
     done[#done + 1] = ids[n]
     removed[#removed + 1] = locks[n]
   else

@@ -40,23 +40,24 @@ export class PlainJobs {
   readonly #options: PlainJobsOptions;
   readonly #take: RunScript;
   readonly #acknowledge: RunScript;
-  /** Of the next command. The one after a command whose answer was lost has its token, and is given its jobs. */
-  #token: string;
+  /** What was asked and not answered: Redis may have given jobs. Who asks the same again is given them. */
+  #asked: { readonly token: string; readonly most: number } | undefined;
 
   constructor(options: PlainJobsOptions) {
     this.#options = options;
     this.#take = options.connection.script('takePlainJobs', TAKE);
     this.#acknowledge = options.connection.script('acknowledgePlainJobs', ACKNOWLEDGE);
-    this.#token = options.newToken();
   }
 
   /** @throws when Redis does not answer, or with an error */
   async take(most: number): Promise<Taken> {
     const { keyOf, newToken, lockMs } = this.#options;
-    const token = this.#token;
+    this.#asked ??= { token: newToken(), most };
+    const { token } = this.#asked;
     const keys = ['wait', 'active', 'events', 'delayed', 'meta', 'marker'].map(keyOf);
-    const [others, ...fields] = listOf(await this.#take(keys, [keyOf(''), Date.now(), token, lockMs, most]));
-    this.#token = newToken();
+    const args = [keyOf(''), Date.now(), token, lockMs, this.#asked.most];
+    const [others, ...fields] = listOf(await this.#take(keys, args));
+    this.#asked = undefined;
     const jobs: PlainJob[] = [];
     for (let at = 0; at < fields.length; at += ANSWERS) {
       const [id, timestamp, bytes, data] = [fields[at], fields[at + 1], Number(fields[at + 2]), fields[at + 3]];
