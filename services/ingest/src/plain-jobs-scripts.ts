@@ -115,18 +115,25 @@ local active, stalled, events, meta, completed, wait, prioritized = unpack(KEYS)
 local prefix, now, most, kept = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local call = redis.call
 local ids, tokens, jobs, locks, others, left = {}, {}, {}, {}, {}, {}
+
+-- What BullMQ may keep of a job beside its fields, for which there was a reason: children, or lines of a log.
+local function addOthers(keys, job)
+  local n = #keys
+  keys[n + 1], keys[n + 2], keys[n + 3] = job .. ':dependencies', job .. ':unsuccessful', job .. ':processed'
+  keys[n + 4], keys[n + 5] = job .. ':failed', job .. ':logs'
+end
+
 for at = 5, #ARGV, 2 do
   local n = #ids + 1
   ids[n], tokens[n] = ARGV[at], ARGV[at + 1]
   jobs[n] = prefix .. ids[n]
   locks[n] = jobs[n] .. ':lock'
-  others[2 * n - 1], others[2 * n] = jobs[n] .. ':dependencies', jobs[n] .. ':unsuccessful'
+  addOthers(others, jobs[n])
 end
 
--- Nobody removed one of these jobs, or added children to it.
 local areAll = call('EXISTS', unpack(jobs)) == #jobs and call('EXISTS', unpack(others)) == 0
 local function isAsTaken(n)
-  return areAll or call('EXISTS', jobs[n]) == 1 and call('EXISTS', others[2 * n - 1], others[2 * n]) == 0
+  return areAll or call('EXISTS', jobs[n]) == 1 and call('EXISTS', unpack(others, 5 * n - 4, 5 * n)) == 0
 end
 
 local done, removed = {}, {}
@@ -148,17 +155,13 @@ if not longest then
 end
 call('XTRIM', events, 'MAXLEN', '~', longest)
 
-local function remove(job)
-  local n = #removed
-  removed[n + 1], removed[n + 2], removed[n + 3], removed[n + 4] = job, job .. ':logs', job .. ':processed', job .. ':failed'
-end
 for n, id in ipairs(done) do
   local job = prefix .. id
   if n > #done - kept then
     call('HSET', job, 'atm', 1, 'returnvalue', 'null', 'finishedOn', now)
     call('ZADD', completed, now, id)
   else
-    remove(job)
+    removed[#removed + 1] = job
   end
   call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', 'null', 'prev', 'active')
 end
@@ -167,9 +170,8 @@ end
 for _, id in ipairs(call('ZREVRANGE', completed, most, most + ${MOST_REMOVED - 1})) do
   local job = prefix .. id
   if call('HEXISTS', job, 'parentKey') == 0 then
-    remove(job)
-    removed[#removed + 1] = job .. ':dependencies'
-    removed[#removed + 1] = job .. ':unsuccessful'
+    removed[#removed + 1] = job
+    addOthers(removed, job)
     call('ZREM', completed, id)
   end
 end

@@ -215,6 +215,7 @@ describe('acknowledging', () => {
     ['is gone', (id) => redis.del(key(id))],
     ['has children', (id) => redis.sadd(key(`${id}:dependencies`), 'a child')],
     ['has children that failed', (id) => redis.zadd(key(`${id}:unsuccessful`), 1, 'a child')],
+    ['has lines of a log', (id) => redis.rpush(key(`${id}:logs`), 'a line')],
     ['is not in work', (id) => redis.lrem(key('active'), 1, id)],
   ])('leaves a job alone that %s', async (_, change) => {
     await add(3);

@@ -3,7 +3,7 @@ import { ACKNOWLEDGE, TAKE } from './plain-jobs-scripts.js';
 import type { QueueConnection, RunScript } from './queue-connection.js';
 import { KEPT_COMPLETED_JOBS } from './raw-data-worker.js';
 
-/** Redis answers nobody during a script; so many jobs take one or two milliseconds. */
+/** Redis answers nobody during a script; so many jobs take two to four milliseconds. */
 export const MOST_AT_ONCE = 256;
 /** Of each job. */
 const ANSWERS = 4;
