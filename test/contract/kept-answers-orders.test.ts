@@ -1,23 +1,12 @@
-/** A question, whose answer is kept, and a writer, in every order of their steps, with a sealer too. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+/** A question, whose answer is kept, and a writer, in every order of their steps. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
-import { sealNext } from '@meterline/warehouse';
-import { Actor, pausing } from '../interleaving.js';
 import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
-/** Orders with more changes between the actors are left out: of a question and a writer alone, none is. */
-const CHANGES = { ofTwo: IS_SHORT ? 2 : 20, ofThree: 3 };
-/** With two changes a question, a writer and a sealer would only run one after the other. */
-const long = IS_SHORT ? it.skip : it;
-/** How many orders each test plays, in the short form and in all. */
-const ORDERS = IS_SHORT ? { sealed: 9, open: 8, sealing: 73 } : { sealed: 141, open: 70, sealing: 73 };
+/** The short form leaves out orders with more changes from one actor to the other; the long one none. */
+const CHANGES = IS_SHORT ? 2 : 20;
 const TIMEOUT_MS = 1_800_000;
-
-const SEALED_DAY = Date.UTC(2022, 0, 1);
-/** The days that are sealed in an order begin here. */
-const FIRST_SEALING = Date.UTC(2022, 1, 1);
-const OPEN_DAY = Date.UTC(2025, 0, 1);
 
 let stage: Stage;
 beforeAll(async () => {
@@ -25,59 +14,24 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** The second event is the writer's. */
-const afterWriter: Allowed = ([hasEnded]) => (hasEnded ? ['2'] : ['1', '2']);
+/** `played`: how many orders. */
+const HOURS = [
+  { hour: 'a sealed hour', day: Date.UTC(2022, 0, 1), isSealed: true, played: IS_SHORT ? 9 : 141 },
+  { hour: 'an hour that is not sealed', day: Date.UTC(2025, 0, 1), isSealed: false, played: IS_SHORT ? 8 : 70 },
+];
 
-function sealer(until: number): Actor {
-  return new Actor(async (pause) => {
-    const paused = pausing(stage.warehouse, pause, ['run']);
-    while (await sealNext(paused, until));
-  });
-}
-
-describe('in every order, an answer has what was acknowledged before it was asked for', () => {
-  it(
-    'beside a writer of a sealed hour',
-    async () => {
-      const accountOf = await stage.accounts(() => SEALED_DAY);
-      await stage.sealUntil(SEALED_DAY + MS_PER_DAY);
-      const played = await stage.play(1, CHANGES.ofTwo, (order) => {
-        const account = accountOf(order);
-        const actors = [stage.writer(account, SEALED_DAY + 1)];
-        return { account, day: SEALED_DAY, actors, figure: 'totalUsage', allowed: afterWriter };
-      });
-      expect(played).toBe(ORDERS.sealed);
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'beside a writer of an hour that is not sealed',
-    async () => {
-      const accountOf = await stage.accounts(() => OPEN_DAY);
-      const played = await stage.play(1, CHANGES.ofTwo, (order) => {
-        const account = accountOf(order);
-        const actors = [stage.writer(account, OPEN_DAY + 1)];
-        return { account, day: OPEN_DAY, actors, figure: 'totalUsage', allowed: afterWriter };
-      });
-      expect(played).toBe(ORDERS.open);
-    },
-    TIMEOUT_MS,
-  );
-
-  long(
-    'beside a writer of an hour that is just being sealed, and its sealer',
-    async () => {
-      const dayOf = (order: number) => FIRST_SEALING + order * MS_PER_DAY;
-      const accountOf = await stage.accounts(dayOf);
-      await stage.sealUntil(FIRST_SEALING);
-      const played = await stage.play(2, CHANGES.ofThree, (order) => {
-        const [account, day] = [accountOf(order), dayOf(order)];
-        const actors = [stage.writer(account, day + 1), sealer(day + MS_PER_DAY)];
-        return { account, day, actors, figure: 'totalUsage', allowed: afterWriter };
-      });
-      expect(played).toBe(ORDERS.sealing);
-    },
-    TIMEOUT_MS,
-  );
-});
+it.each(HOURS)(
+  'in every order, an answer has what was acknowledged before it was asked for, beside a writer of $hour',
+  async ({ day, isSealed, played }) => {
+    const accountOf = await stage.accounts(() => day);
+    if (isSealed) await stage.sealUntil(day + MS_PER_DAY);
+    /** The second event is the writer's. */
+    const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['2'] : ['1', '2']);
+    const orders = await stage.play(1, CHANGES, (order) => {
+      const account = accountOf(order);
+      return { account, day, actors: [stage.writer(account, day + 1)], figure: 'totalUsage', allowed };
+    });
+    expect(orders).toBe(played);
+  },
+  TIMEOUT_MS,
+);

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { FlowProducer, type Job, type JobsOptions, Queue } from 'bullmq';
 import { Queue as QueueOfBullMQ5 } from 'bullmq-5';
+import { Stage, until, url } from '../../../test/queue-stage.js';
 import { uniquePrefix } from '../../../test/stack.js';
-import { Stage, until, url } from './many-jobs-stage.js';
 import type { JobData } from './raw-data-worker.js';
 
 let stage: Stage;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { Stage, until } from './many-jobs-stage.js';
+import { Stage, until } from '../../../test/queue-stage.js';
 import type { PlainJob } from './plain-jobs.js';
 import type { JobData } from './raw-data-worker.js';
 

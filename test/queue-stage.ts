@@ -2,11 +2,11 @@
 import { QUEUE_NAME } from '@meterline/catalog';
 import { type Job, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { testRedisUrl, uniquePrefix } from '../../../test/stack.js';
-import { ManyJobsWorker, type ShortWay } from './many-jobs-worker.js';
-import type { PlainJob } from './plain-jobs.js';
-import { QueueConnection } from './queue-connection.js';
-import { type JobData, RawDataWorker } from './raw-data-worker.js';
+import { ManyJobsWorker, type ShortWay } from '../services/ingest/src/many-jobs-worker.js';
+import type { PlainJob } from '../services/ingest/src/plain-jobs.js';
+import { QueueConnection } from '../services/ingest/src/queue-connection.js';
+import { type JobData, RawDataWorker } from '../services/ingest/src/raw-data-worker.js';
+import { testRedisUrl, uniquePrefix } from './stack.js';
 
 export const url = testRedisUrl();
 
