@@ -4,6 +4,7 @@
  */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import { type HttpProcess, NO_LIMITS, type ServiceEnvironment } from '../services.js';
+import { select } from '../stack.js';
 import type { Bench, BenchContext } from './bench.js';
 import { CORPUS, largeCorpus } from './dashboard.js';
 import { type Figure, median, percentile, type Reach } from './figure.js';
@@ -34,6 +35,8 @@ interface Round {
   readonly times: readonly number[];
   readonly errors: number;
   readonly seconds: number;
+  /** Events that the worker stored meanwhile. */
+  readonly stored: number;
   /** Processor time for each answer, in milliseconds, by process; that of servers has what the events took. */
   readonly spent: ReadonlyMap<string, number>;
 }
@@ -60,7 +63,7 @@ async function compare(
   context: BenchContext,
   computing: HttpProcess,
   keeping: HttpProcess,
-  ingested: number,
+  offered: number,
 ): Promise<Figure[]> {
   const clients = await Clients.open(context);
   const [without, kept, sealed]: [Round[], Round[], Round[]] = [[], [], []];
@@ -75,20 +78,23 @@ async function compare(
     clients.close();
   }
   return [
-    ...figures('each computed', without, ingested),
-    ...figures('answers kept', kept, ingested, GOALS.mix),
-    ...figures('answers kept, sealed hours alone', sealed, ingested, GOALS.sealed),
+    ...figures('each computed', without, offered),
+    ...figures('answers kept', kept, offered, GOALS.mix),
+    ...figures('answers kept, sealed hours alone', sealed, offered, GOALS.sealed),
   ];
 }
 
 /** @param goal answers a second; undefined: there is none */
-function figures(of: string, rounds: readonly Round[], ingested: number, goal?: number): Figure[] {
+function figures(of: string, rounds: readonly Round[], offered: number, goal?: number): Figure[] {
   const p50s = rounds.map(({ times }) => median(times));
   const p99s = rounds.map(({ times }) => percentile(times, 0.99));
   const rates = rounds.map(({ times, seconds }) => times.length / seconds);
   const errors = rounds.reduce((sum, round) => sum + round.errors, 0);
-  // What the producer is told to send; how much of it comes through is not counted.
-  const beside = [{ what: 'offered to ingest meanwhile', value: ingested, unit: 'events/s' }] as const;
+  const stored = rounds.map(({ stored, seconds }) => stored / seconds);
+  const beside = [
+    { what: 'stored meanwhile', value: median(stored), unit: 'events/s' },
+    { what: 'offered', value: offered, unit: 'events/s' },
+  ] as const;
   const what = (name: string) => `${CLIENTS} clients, ${of}: ${name}`;
   const [rate, p99] = [median(rates), median(p99s)];
   const ofRate: Reach | undefined = goal ? { text: `≥ ${goal} requests/s`, met: rate >= goal } : undefined;
@@ -139,6 +145,7 @@ class Clients {
     signal.throwIfAborted();
     const pids = Object.entries({ 'the query service': pid, ...site.serverPids, 'the clients': process.pid });
     const before = new Map(pids.map(([name, of]) => [name, processorMs(of) ?? 0]));
+    const storedBefore = await this.#stored();
     const started = performance.now();
     const times: number[] = [];
     let errors = 0;
@@ -156,7 +163,15 @@ class Clients {
     const spent = new Map(
       pids.map(([name, of]) => [name, ((processorMs(of) ?? 0) - (before.get(name) ?? 0)) / times.length]),
     );
-    return { times, errors, seconds: (performance.now() - started) / 1000, spent };
+    const seconds = (performance.now() - started) / 1000;
+    return { times, errors, seconds, stored: (await this.#stored()) - storedBefore, spent };
+  }
+
+  /** How many events there are. */
+  async #stored(): Promise<number> {
+    const warehouse = await this.#context.site.warehouse(CORPUS);
+    const [row] = await select<{ events: number }>(warehouse, 'SELECT toUInt32(count()) AS events FROM usage_events');
+    return row?.events ?? 0;
   }
 
   close(): void {

@@ -1,11 +1,11 @@
-/** A question, whose answer is kept, and what repairs, re-prices or erases, in every order of their steps. */
+/** A question, whose answer is kept, and what seals, repairs, re-prices or erases, in orders of their steps. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisClient } from '@meterline/access';
 import { DEFAULT_PRICE_BOOK, MS_PER_DAY } from '@meterline/catalog';
 import { eraseAccount, findAccount } from '@meterline/operations/erasure';
 import { CostChanges, reprice } from '@meterline/operations/repricing';
-import { oneServer, registerPriceBook, repairNext } from '@meterline/warehouse';
+import { oneServer, registerPriceBook, repairNext, sealNext } from '@meterline/warehouse';
 import { Actor, pausing } from '../interleaving.js';
 import { storeEvents } from '../late-events.js';
 import { pricedEvent } from '../priced-event.js';
@@ -14,11 +14,13 @@ import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 /** Orders with more changes between the actors are left out. */
 const CHANGES = 3;
 /** How many orders each test plays. */
-const ORDERS = { repairing: 65, repricing: 51, erasing: 26 };
+const ORDERS = { sealing: 73, repairing: 65, repricing: 51, erasing: 26 };
 const TIMEOUT_MS = 1_800_000;
 
 /** Sealed one after the other, each with its accounts. */
 const DAYS = { repairing: Date.UTC(2022, 0, 1), repricing: Date.UTC(2022, 1, 1), erasing: Date.UTC(2022, 2, 1) };
+/** The days that are sealed in an order begin here. */
+const FIRST_SEALING = Date.UTC(2022, 3, 1);
 
 let stage: Stage;
 beforeAll(async () => {
@@ -29,6 +31,13 @@ afterAll(() => stage.close());
 function repairer(id: string): Actor {
   return new Actor(async (pause) => {
     await repairNext(pausing(stage.warehouse, pause, ['run']), id);
+  });
+}
+
+function sealer(until: number): Actor {
+  return new Actor(async (pause) => {
+    const paused = pausing(stage.warehouse, pause, ['run']);
+    while (await sealNext(paused, until));
   });
 }
 
@@ -107,6 +116,23 @@ describe('in every order, an answer has what was acknowledged before it was aske
         return { account, day, actors: [eraser], figure: 'totalUsage', allowed };
       });
       expect(played).toBe(ORDERS.erasing);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'beside a writer of an hour that is just being sealed, and its sealer',
+    async () => {
+      const dayOf = (order: number) => FIRST_SEALING + order * MS_PER_DAY;
+      const accountOf = await stage.accounts(dayOf);
+      await stage.sealUntil(FIRST_SEALING);
+      const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['2'] : ['1', '2']);
+      const played = await stage.play(2, CHANGES, (order) => {
+        const [account, day] = [accountOf(order), dayOf(order)];
+        const actors = [stage.writer(account, day + 1), sealer(day + MS_PER_DAY)];
+        return { account, day, actors, figure: 'totalUsage', allowed };
+      });
+      expect(played).toBe(ORDERS.sealing);
     },
     TIMEOUT_MS,
   );

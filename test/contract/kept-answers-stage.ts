@@ -17,6 +17,7 @@ import { EventStore } from '../../services/ingest/src/event-store.js';
 import { Pricer } from '../../services/ingest/src/intake.js';
 import { createIngestMetrics } from '../../services/ingest/src/metrics.js';
 import { Actor, pausing, playOrders } from '../interleaving.js';
+import { openWriters, repairAll } from '../late-events.js';
 import { pricedEvent } from '../priced-event.js';
 import { createTestDatabase, testRedisUrl } from '../stack.js';
 import { bearer, metricsBody, metricsPath, startApi, type TestApi } from './fixture.js';
@@ -67,7 +68,7 @@ export async function openStage(): Promise<Stage> {
   // Those that operations renew.
   const stamps = new AnswerStamps(redis, REDIS_PREFIX);
   const outcomes: string[] = [];
-  const answers = new KeptAnswers(1_000_000, (outcome) => outcomes.push(outcome));
+  const answers = new WatchedAnswers(1_000_000, (outcome) => outcomes.push(outcome));
   const clock = movingClock();
   const cells = createCellsReader(warehouse, clock);
   let pauseQuestion: (name: string) => Promise<void> = async () => undefined;
@@ -130,13 +131,16 @@ export async function openStage(): Promise<Stage> {
       const changesNothing = actor && move.statement.startsWith('read_') && !actor.hasEnded;
       if (!move.isNew || changesNothing) continue;
       if (actor) await ask(second, 'the second process');
-      // It may wait for the question that is stopped.
+      // It may wait for the question that is stopped. On a busy machine it would come after later steps without this.
+      const waits = answers.joined();
       const asked = ask(same, 'the same process');
-      if (question.hasEnded) await asked;
-      else waiting.push(asked);
+      waiting.push(asked);
+      await Promise.race([asked, waits]);
     }
     await Promise.all(waiting);
     await Promise.all([ask(same, 'the same process, in the end'), ask(second, 'the second process, in the end')]);
+    // After a minute marks are due for everybody, and repairing them would be steps of a later order.
+    for (const id of await openWriters(warehouse)) await repairAll(warehouse, id);
   }
 
   return {
@@ -185,6 +189,22 @@ export async function openStage(): Promise<Stage> {
       await database.drop();
     },
   };
+}
+
+class WatchedAnswers extends KeptAnswers {
+  #tellJoined: () => void = () => undefined;
+
+  /** Resolves when the next request waits for the answer of another. */
+  joined(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tellJoined = resolve;
+    });
+  }
+
+  override join(...asked: Parameters<KeptAnswers['join']>): ReturnType<KeptAnswers['join']> {
+    this.#tellJoined();
+    return super.join(...asked);
+  }
 }
 
 /** Of two questions each reads the watermarks of its own moment. */

@@ -17,19 +17,20 @@ export interface DimensionDefinition {
 
 const measured = <R extends ResourceType, U extends Unit>(resourceType: R, unit: U) =>
   ({ resourceType, unit }) as const;
+const gbSeconds = <R extends ResourceType>(resourceType: R) => measured(resourceType, 'gbs');
 
 export const DIMENSIONS = {
-  sandbox_compute_runtime_gbs: measured('sandbox', 'gbs'),
-  sandbox_image_storage_gbs: measured('sandbox', 'gbs'),
-  sandbox_snapshot_storage_gbs: measured('sandbox', 'gbs'),
-  agent_compute_runtime_gbs: measured('agent', 'gbs'),
-  agent_image_storage_gbs: measured('agent', 'gbs'),
+  sandbox_compute_runtime_gbs: gbSeconds('sandbox'),
+  sandbox_image_storage_gbs: gbSeconds('sandbox'),
+  sandbox_snapshot_storage_gbs: gbSeconds('sandbox'),
+  agent_compute_runtime_gbs: gbSeconds('agent'),
+  agent_image_storage_gbs: gbSeconds('agent'),
   agent_async_requests_count: measured('agent', 'count'),
-  job_compute_runtime_gbs: measured('job', 'gbs'),
-  job_image_storage_gbs: measured('job', 'gbs'),
-  mcp_server_compute_runtime_gbs: measured('mcp_server', 'gbs'),
-  mcp_server_image_storage_gbs: measured('mcp_server', 'gbs'),
-  volume_storage_gbs: measured('volume', 'gbs'),
+  job_compute_runtime_gbs: gbSeconds('job'),
+  job_image_storage_gbs: gbSeconds('job'),
+  mcp_server_compute_runtime_gbs: gbSeconds('mcp_server'),
+  mcp_server_image_storage_gbs: gbSeconds('mcp_server'),
+  volume_storage_gbs: gbSeconds('volume'),
   custom_domain_active_time_hours: measured('custom_domain', 'hours'),
 } as const satisfies Record<string, DimensionDefinition>;
 

@@ -4,6 +4,7 @@ import { openBacklog } from './backlog.js';
 import type { Counters, Tally } from './counters.js';
 import { EmitterError, wordsOf } from './errors.js';
 import { checkEvent, type EventToRecord, jsonOf } from './event-text.js';
+import { onSignal } from './on-signal.js';
 import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
 import { type Report, refusal, reporter } from './problem.js';
 import { startSender } from './sender.js';
@@ -13,6 +14,7 @@ import { checkWorkload, openTimers, type RunningTimer, type Workload } from './t
 import type { Transport } from './transport.js';
 
 const HTTP = /^https?:/i;
+const FLUSH_WITHIN_MS = 10_000;
 const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 export interface Emitter {
@@ -51,7 +53,10 @@ export interface Emitter {
    */
   close(within?: Within): Promise<boolean>;
 
-  /** Closes at a signal of the process, and then lets it end as it would without this; unless others listen for the signal too. */
+  /**
+   * Closes at a signal of the process, and then lets it end as it would without this. Where the program listens for the signal,
+   * too, it has to end the process itself. Of several emitters the last to close lets it end.
+   */
   closeOn(signal: NodeJS.Signals, within?: Within): void;
 
   readonly counters: Counters;
@@ -109,7 +114,9 @@ function startEmitter(
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
   let isDropping = false;
+  /** To callers; sums and timers may still find room until it has ended. */
   let isClosed = false;
+  let hasEnded = false;
   let closing: Promise<boolean> | undefined;
 
   /** @returns undefined for what is refused, which is counted and reported */
@@ -131,9 +138,8 @@ function startEmitter(
   }
 
   /** @returns false when there is no room */
-  function keep(text: string): boolean {
-    if (isClosed) return false;
-    const place = backlog.add(text);
+  function keep(event: UsageEventInput): boolean {
+    const place = backlog.add(jsonOf(event));
     if (place === 'full') return false;
     tally.recorded += 1;
     if (place === 'spool') tally.spooled += 1;
@@ -142,10 +148,17 @@ function startEmitter(
     return true;
   }
 
-  /** @returns false when there is no room; what is refused is done with */
+  /** @returns false when there is no room now; what is refused, or dropped at the end, is done with */
   function offer(event: EventToRecord): boolean {
     const sent = acceptedEvent(event);
-    return sent === undefined || keep(jsonOf(sent));
+    if (!sent || keep(sent)) return true;
+    if (hasEnded) drop();
+    return hasEnded;
+  }
+
+  function offerRest(): void {
+    timers.reportAll();
+    sums.reportAll();
   }
 
   function drop(): undefined {
@@ -157,30 +170,38 @@ function startEmitter(
     isDropping = true;
   }
 
-  async function end(timeoutMs: number | undefined): Promise<boolean> {
-    timers.stopAll();
-    sums.reportAll();
+  async function end(timeoutMs: number): Promise<boolean> {
     isClosed = true;
-    const isSent = await sender.flush(timeoutMs);
+    timers.stopAll();
+    offerRest();
+    const until = performance.now() + timeoutMs;
+    let recorded: number;
+    let isSent: boolean;
+    // What has found no room may find it when all that had is sent.
+    do {
+      isSent = await sender.flush(until - performance.now());
+      ({ recorded } = tally);
+      offerRest();
+    } while (isSent && tally.recorded > recorded);
+    hasEnded = true;
+    const { dropped } = tally;
+    offerRest();
     sender.stop();
     backlog.close();
     await spool?.close();
     for (const finish of endings) finish();
-    return isSent;
+    return isSent && tally.dropped === dropped;
   }
 
   const emitter: Emitter = {
     record: (event) => {
       const sent = acceptedEvent(event);
-      return sent && (keep(jsonOf(sent)) ? sent.eventId : drop());
+      return sent && (!isClosed && keep(sent) ? sent.eventId : drop());
     },
     recordWhenRoom: async (event) => {
       const sent = acceptedEvent(event);
-      while (sent && !keep(jsonOf(sent))) {
-        if (isClosed) return drop();
-        await sender.changed();
-      }
-      return sent?.eventId;
+      while (sent && !isClosed && !keep(sent)) await sender.changed();
+      return sent && (isClosed ? drop() : sent.eventId);
     },
     add: (usage) => {
       const checked = accepted(usage, checkUsage);
@@ -192,18 +213,13 @@ function startEmitter(
       if (checked) drop();
       return NO_TIMER;
     },
-    flush: ({ timeoutMs } = {}) => sender.flush(timeoutMs),
-    close: ({ timeoutMs } = {}) => {
+    flush: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => sender.flush(timeoutMs),
+    close: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => {
       closing ??= end(timeoutMs);
       return closing;
     },
     closeOn: (signal, within) => {
-      const onSignal = async () => {
-        await emitter.close(within);
-        if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-      };
-      process.once(signal, onSignal);
-      endings.push(() => process.off(signal, onSignal));
+      if (!hasEnded) endings.push(onSignal(signal, () => emitter.close(within)));
     },
     get counters() {
       return counters();

@@ -18,15 +18,14 @@ export type EventToRecord = Omit<UsageEventInput, 'eventId' | 'timestamp'> &
  * @param event is valid: only its names can have characters that JSON escapes, and no control characters or lone surrogates
  */
 export function jsonOf(event: UsageEventInput): string {
-  const { eventId, accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension } = event;
-  const { usage, timestamp, revision, void: voided } = event;
-  let text = `{"eventId":"${eventId}","accountId":${quoted(accountId)},"workspace":${quoted(workspace)}`;
-  text += `,"resourceType":"${resourceType}","resourceName":${quoted(resourceName)}`;
+  const { resourceUuid, revision, usage } = event;
+  let text = `{"eventId":"${event.eventId}","accountId":${quoted(event.accountId)},"workspace":${quoted(event.workspace)}`;
+  text += `,"resourceType":"${event.resourceType}","resourceName":${quoted(event.resourceName)}`;
   if (resourceUuid) text += `,"resourceUuid":${quoted(resourceUuid)}`;
-  text += `,"billingDimension":"${billingDimension}","usage":${typeof usage === 'string' ? `"${usage}"` : usage}`;
-  text += `,"timestamp":"${timestamp}"`;
+  text += `,"billingDimension":"${event.billingDimension}","usage":${typeof usage === 'string' ? `"${usage}"` : usage}`;
+  text += `,"timestamp":"${event.timestamp}"`;
   if (revision) text += `,"revision":${revision}`;
-  return voided ? `${text},"void":true}` : `${text}}`;
+  return event.void ? `${text},"void":true}` : `${text}}`;
 }
 
 const ESCAPED = /["\\]/;

@@ -21,7 +21,7 @@ export function reporter(listener: Report = warner()): Report {
     try {
       listener(problem);
     } catch (error) {
-      process.emitWarning(`onProblem has thrown: ${String(error)}`, WARNING_TYPE);
+      process.emitWarning(`onProblem has thrown: ${error}`, WARNING_TYPE);
     }
   };
 }

@@ -1,9 +1,10 @@
-/** The addresses that are left to ioredis mean there what they mean everywhere else in Meterline. */
-
-import { describe, expect, it } from '@jest/globals';
+/** The addresses that are left to ioredis mean there what they mean everywhere else in Meterline; and the end of a transport. */
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseRedisUrl, redisClientOptions, redisUrlFault } from '@meterline/catalog/events';
 import { Redis } from 'ioredis';
-import { isPlain } from './queue-transport.js';
+import { isPlain, openQueueTransport } from './queue-transport.js';
 
 const PLAIN = [
   'redis://127.0.0.1:6379',
@@ -56,3 +57,26 @@ describe('an address of one server', () => {
 function essence({ options: { db, host, password, port, tls, username } }: Redis) {
   return { db, host, port, password: password || undefined, username: username || undefined, hasTls: Boolean(tls) };
 }
+
+describe('a transport that is closed', () => {
+  const sockets: Socket[] = [];
+  let server: Server;
+  let url: string;
+  beforeEach(async () => {
+    server = createServer((socket) => sockets.push(socket));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    url = typeof address === 'object' ? `redis://127.0.0.1:${address?.port}` : '';
+  });
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await once(server.close(), 'close');
+  });
+
+  it.each([1, 2])('connects to none of %d queues for what is sent later', async (shards) => {
+    const transport = await openQueueTransport(url, { shards });
+    transport.close();
+    await expect(transport.send(['{}'], '')).rejects.toThrow('closed');
+    expect(sockets).toHaveLength(0);
+  });
+});

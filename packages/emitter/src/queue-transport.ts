@@ -133,6 +133,7 @@ class ShardConnection {
   readonly #place: Place;
   #queue: Promise<OpenQueue> | undefined;
   #connecting: Promise<unknown> | undefined;
+  #isClosed = false;
 
   constructor(QueueOfPeer: QueueClass, redis: Client, place: Place) {
     this.#Queue = QueueOfPeer;
@@ -154,6 +155,7 @@ class ShardConnection {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#redis.disconnect();
   }
 
@@ -165,6 +167,8 @@ class ShardConnection {
   /** Rejects with the reason, or when it takes too long. */
   async #connected(): Promise<void> {
     if (this.#redis.status === 'ready') return;
+    // A new connection would keep the process alive.
+    if (this.#isClosed) throw new NoAnswer('closed');
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });

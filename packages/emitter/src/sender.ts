@@ -13,7 +13,6 @@ import { type Report, refusal } from './problem.js';
 import { newSignal } from './signal.js';
 import type { Refusal, Transport } from './transport.js';
 
-const FLUSH_WITHIN_MS = 10_000;
 /** While nobody answers, and while the events of an account are not taken. */
 const LONGEST_AWAY_MS = 2_000;
 const LONGEST_HELD_MS = 60_000;
@@ -32,8 +31,8 @@ export interface SenderLimits {
 export interface Sender {
   /** An event was added. Nothing is sent before the caller is done: `record` has no time for it. */
   added(): void;
-  /** Sends what there is now. @param timeoutMs without it 10 s @returns whether all of it was sent within the time */
-  flush(timeoutMs?: number): Promise<boolean>;
+  /** Sends what there is now. @returns whether all of it was sent within the time */
+  flush(timeoutMs: number): Promise<boolean>;
   /** Resolves when there may be more room than now, and at the stop. */
   changed(): Promise<void>;
   /** Breaks off what is being sent. */
@@ -190,7 +189,7 @@ export function startSender(
         news.notify();
       });
     },
-    flush: async (timeoutMs = FLUSH_WITHIN_MS) => {
+    flush: async (timeoutMs) => {
       const target = backlog.added;
       let isLate = false;
       const late = setTimeout(() => {

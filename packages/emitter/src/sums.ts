@@ -82,7 +82,8 @@ export function openSums(windowMs: number, offer: Offer): Sums {
   };
 }
 
-function keyOf({ accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp }: UsageEvent): string {
-  const hour = Math.floor(timestamp / MS_PER_HOUR);
-  return [accountId, workspace, resourceName, resourceUuid, billingDimension, hour].join(SEPARATOR);
+function keyOf(read: UsageEvent): string {
+  const hour = Math.floor(read.timestamp / MS_PER_HOUR);
+  const names = [read.accountId, read.workspace, read.resourceName, read.resourceUuid, read.billingDimension];
+  return [...names, hour].join(SEPARATOR);
 }

@@ -73,6 +73,7 @@ export interface Clock {
 export interface Timers {
   start(workload: CheckedWorkload): RunningTimer;
   reportAll(): void;
+  /** Those that run measure no more, and report once again. */
   stopAll(): void;
 }
 
@@ -106,8 +107,6 @@ export function openTimers(intervalMs: number, clock: Clock, offer: Offer): Time
     reportAll,
     stopAll: () => {
       for (const timer of timers) timer.stop();
-      reportAll();
-      clearInterval(interval);
     },
   };
 }

@@ -27,6 +27,16 @@ it('an answer is held however much there is: its events are durable already', ()
   expect(bytes.total).toBe(0);
 });
 
+it('what is taken after the release is not counted: nobody would give it back', () => {
+  const bytes = new BytesUnderWay(1_000);
+  const holding = bytes.open('a');
+  holding.take(100);
+  holding.release();
+  holding.take(100);
+  holding.become(50);
+  expect(bytes.total).toBe(0);
+});
+
 it('what a body becomes is held if there is room for it', () => {
   const bytes = new BytesUnderWay(400);
   const holding = bytes.open('a');

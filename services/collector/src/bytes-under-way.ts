@@ -44,10 +44,11 @@ export class BytesUnderWay {
   }
 }
 
-/** What one request holds. */
+/** What one request holds. Once it is released it holds nothing: what came later would be counted for ever. */
 export class Holding {
   readonly #add: (bytes: number, isRefusable: boolean) => void;
   #held = 0;
+  #isReleased = false;
 
   constructor(add: (bytes: number, isRefusable: boolean) => void) {
     this.#add = add;
@@ -55,6 +56,7 @@ export class Holding {
 
   /** @throws ApiError `server_busy`, `too_much_under_way` */
   take(bytes: number): void {
+    if (this.#isReleased) return;
     this.#add(bytes, true);
     this.#held += bytes;
   }
@@ -72,6 +74,7 @@ export class Holding {
 
   /** Holds this many bytes from now on, whatever the bounds say: it is too late to refuse. */
   become(bytes: number): void {
+    if (this.#isReleased) return;
     this.#add(bytes - this.#held, false);
     this.#held = bytes;
   }
@@ -79,6 +82,7 @@ export class Holding {
   /** May be called twice. */
   release(): void {
     this.become(0);
+    this.#isReleased = true;
   }
 }
 

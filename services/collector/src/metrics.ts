@@ -1,14 +1,14 @@
 /** What is measured of events. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BytesUnderWay } from './bytes-under-way.js';
-import type { Result } from './events/check.js';
+import type { CheckedEvents } from './events/check.js';
 
 const WRITE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const SIZE_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
 
 export interface EventMetrics {
   /** Events were answered. @param isTrial whether none of them was to be kept */
-  checked(results: readonly Result[], isTrial: boolean): void;
+  checked(events: CheckedEvents, isTrial: boolean): void;
   /** A job with so many events is being written. @returns to be called at its end */
   write(events: number): (outcome: 'ok' | 'failed') => void;
 }
@@ -39,14 +39,10 @@ export function createEventMetrics(registry: Registry): EventMetrics {
     registers: [registry],
   });
   return {
-    checked: (results, isTrial) => {
+    checked: (events, isTrial) => {
       if (isTrial) return;
-      let kept = 0;
-      for (const result of results) {
-        if (result.status === 'accepted') kept += 1;
-        else refused.inc({ reason: result.reason });
-      }
-      accepted.inc(kept);
+      for (const [reason, count] of events.results.refused) refused.inc({ reason }, count);
+      accepted.inc(events.accepted.count);
     },
     write: (events) => {
       const end = writes.startTimer();

@@ -24,6 +24,7 @@ import type { Logger } from 'pino';
 import { createApp } from './app.js';
 import { BytesUnderWay } from './bytes-under-way.js';
 import type { Env } from './env.js';
+import type { JobEvents } from './events/check.js';
 import { prepareDecoding } from './events/decoding.js';
 import { MAX_BODY_BYTES, MAX_EVENTS } from './events/limits.js';
 import { bytesGauge, createEventMetrics } from './metrics.js';
@@ -68,8 +69,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     queues = shards;
 
     const metrics = createEventMetrics(registry);
-    const write = async (events: readonly unknown[]) => {
-      const end = metrics.write(events.length);
+    const write = async (events: JobEvents) => {
+      const end = metrics.write(events.count);
       try {
         await shards.add(events);
         end('ok');

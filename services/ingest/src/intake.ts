@@ -44,7 +44,7 @@ export class Pricer {
 
   constructor(book: PriceBook) {
     this.#book = book;
-    this.#scanner = new JobScanner(book);
+    this.#scanner = new JobScanner(book, this.#names);
   }
 
   /**

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { FlowProducer, type Job, type JobsOptions, Queue } from 'bullmq';
 import { Queue as QueueOfBullMQ5 } from 'bullmq-5';
+import { Stage, until, url } from '../../../test/queue-stage.js';
 import { uniquePrefix } from '../../../test/stack.js';
-import { Stage, until, url } from './many-jobs-stage.js';
 import type { JobData } from './raw-data-worker.js';
 
 let stage: Stage;
@@ -80,6 +80,8 @@ describe('jobs of every kind', () => {
     const children = await stage.redis.hgetall(`${own}:${QUEUE_NAME}:parent:processed`);
     await adding.obliterate({ force: true });
     await Promise.all([adding.close(), flows.close()]);
+    // A parent comes when the last of its children is acknowledged, which may be later when many are acknowledged together.
+    taken.splice(taken.indexOf('parent'), 1);
     return JSON.parse(JSON.stringify({ taken, data, errors, keys, jobs, children }).replaceAll(own, 'prefix'));
   }
 

@@ -31,7 +31,7 @@ export class NameBytes {
    * @param hash of all bytes from the first on, and up to the last
    * @returns 0, the number of the empty text, for what is no name or no UTF-8, and for a name without a place
    */
-  numberOf(data: Buffer, from: number, to: number, hash: number): number {
+  numberOf(data: Uint8Array, from: number, to: number, hash: number): number {
     const first = hash ^ (hash >>> 15);
     for (let probe = 0; probe < MOST_PROBES; probe += 1) {
       const slot = (first + probe) & (SLOTS - 1);
@@ -42,18 +42,19 @@ export class NameBytes {
     return 0;
   }
 
-  #add(bytes: Buffer, slot: number): number {
-    const text = bytes.toString();
+  #add(bytes: Uint8Array, slot: number): number {
+    const kept = Buffer.from(bytes);
+    const text = kept.toString();
     // Several sequences of bytes that are no UTF-8 would be one text.
     if (text.includes(NOT_UTF8) || !isName(text)) return 0;
     const number = this.names.numberOf(text);
-    this.#bytes[number] = Buffer.from(bytes);
+    this.#bytes[number] = kept;
     this.#slots[slot] = number;
     return number;
   }
 }
 
-function isSame(known: Buffer | undefined, data: Buffer, from: number, to: number): boolean {
+function isSame(known: Buffer | undefined, data: Uint8Array, from: number, to: number): boolean {
   if (known?.length !== to - from) return false;
   for (let at = from; at < to; at += 1) if (known[at - from] !== data[at]) return false;
   return true;

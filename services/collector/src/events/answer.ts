@@ -1,17 +1,5 @@
-/** The answer to a request: what became of each event. */
+/** The errors that a request for events may be answered with, beside those of its body. */
 import { ApiError, unavailable } from '@meterline/api';
-import type { Result } from './check.js';
-
-export interface EventsAnswer {
-  readonly accepted: number;
-  readonly refused: number;
-  readonly results: readonly Result[];
-}
-
-export function answerOf(results: readonly Result[]): EventsAnswer {
-  const accepted = results.filter(({ status }) => status === 'accepted').length;
-  return { accepted, refused: results.length - accepted, results };
-}
 
 /** No event of the request can be accepted. The body has the results as well. */
 export function noEventAccepted(): ApiError {

@@ -133,6 +133,15 @@ describe('events that arrive in pieces', () => {
     }
   });
 
+  it('have the values of every line, also after one whose string does not end', () => {
+    const values = `[${'[],'.repeat(125_000)}[]]`;
+    for (const open of ['"', '"\\', '{"a":"\\"'])
+      expect(inPieces(Buffer.from(`${open}\n${values}\n`), 'ndjson', [1, 2, 3, 9, 100_000])).toEqual({
+        code: 'body_too_large',
+        message: expect.stringMatching(/^The JSON of a body may have 250000 values in all/),
+      });
+  });
+
   it('end with the first one that is too many, and with the first fault', () => {
     const events = arrivingEvents('[', 'json', ACCOUNT, {});
     events.push(`[${'0,'.repeat(4_000)}`);

@@ -20,19 +20,31 @@ export interface ArrivingEvents {
   end(): readonly Found[];
 }
 
+/** What comes before the text, of which nothing is to be found again. */
+export interface Begun {
+  readonly events: number;
+  /** As {@link JsonScan} counts them. */
+  readonly values: number;
+}
+
+const NOTHING: Begun = { events: 0, values: 0 };
+
 const FIRST_CHARACTER = /[^ \t\r\n]/;
 
 /**
  * @param start the first piece of the text, which is still to be pushed
  * @param headers of a CloudEvent in binary mode
+ * @param begun of lines, or of an array of events: if there are any, the text begins after the comma behind the last one
  */
 export function arrivingEvents(
   start: string,
   format: Format,
   account: string,
   headers: IncomingHttpHeaders,
+  begun = NOTHING,
 ): ArrivingEvents {
-  if (format === 'ndjson') return new ArrivingLines();
+  if (format === 'ndjson') return new ArrivingLines(begun);
+  if (begun.events > 0) return new ArrivingElements(asFound, begun);
   const isArray = start.charAt(start.search(FIRST_CHARACTER)) === '[';
   if (isArray && format === 'json') return new ArrivingElements(asFound);
   if (isArray && format === 'cloudEventBatch') return new ArrivingElements((item) => openCloudEvent(item, account));
@@ -40,10 +52,15 @@ export function arrivingEvents(
 }
 
 class ArrivingLines implements ArrivingEvents {
-  readonly #scan = new JsonScan();
+  readonly #scan: JsonScan;
   /** The line that has not ended yet. */
   #rest = '';
-  #events = 0;
+  #events: number;
+
+  constructor({ events, values }: Begun) {
+    this.#scan = new JsonScan(0, values);
+    this.#events = events;
+  }
 
   push(text: string): readonly Found[] {
     const known = this.#rest + text;
@@ -71,15 +88,19 @@ class ArrivingLines implements ArrivingEvents {
 /** The elements of an array. Those that end in one piece are parsed together, which takes half the time of one by one. */
 class ArrivingElements implements ArrivingEvents {
   readonly #open: (element: unknown) => Found;
-  readonly #scan = new JsonScan();
+  readonly #scan: JsonScan;
   /** From the last comma between two elements on. */
-  #rest = '';
-  #isBegun = false;
-  #events = 0;
+  #rest: string;
+  #isBegun: boolean;
+  #events: number;
   #isOver = false;
 
-  constructor(open: (element: unknown) => Found) {
+  constructor(open: (element: unknown) => Found, { events, values } = NOTHING) {
     this.#open = open;
+    this.#isBegun = events > 0;
+    this.#rest = this.#isBegun ? ',' : '';
+    this.#scan = new JsonScan(this.#isBegun ? 1 : 0, values);
+    this.#events = events;
   }
 
   push(text: string): readonly Found[] {

@@ -65,8 +65,9 @@ export class BodyReader {
     while (!this.#isOver) yield await this.next();
   }
 
-  /** What is still to come is read and dropped, so that the client gets its answer. */
+  /** What is still to come is read and dropped, so that the client gets its answer, and the next one of the connection. */
   drop(): void {
+    if (this.#isOver) return;
     this.#request.off('data', this.#onData).resume();
   }
 

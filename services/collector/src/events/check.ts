@@ -7,27 +7,21 @@ import {
   isUuid,
   type PriceBook,
   parsePricedEvent,
-  type RejectionReason,
   rejected,
 } from '@meterline/catalog';
 import { eventIdOf } from './event-ids.js';
 import type { Found } from './formats.js';
+import { CLOUD_EVENT_REASON, Results } from './results.js';
 import { isUsualEvent } from './usual-event.js';
 
-/** The worker's reasons, and one for what never reaches it. */
-export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
-export type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+/** Events in JSON, as the data of a job has them. */
+export interface JobEvents {
+  /** One after the other these are the events, with commas between them. */
+  readonly parts: readonly Buffer[];
+  readonly count: number;
+}
 
-export type Result =
-  | { readonly index: number; readonly eventId: string; readonly status: 'accepted' }
-  | {
-      readonly index: number;
-      /** As far as it is known. */
-      readonly eventId?: string;
-      readonly status: 'refused';
-      readonly reason: Reason;
-      readonly message: string;
-    };
+const COMMA = Buffer.from(',');
 
 export interface CheckRules {
   /** In the path of the request. */
@@ -38,30 +32,41 @@ export interface CheckRules {
 
 /** Checks each event as the ingest worker will. A refused one never spoils its neighbours. */
 export class CheckedEvents {
-  readonly results: Result[] = [];
-  /** As they go into a job: each with its account, and with a UUID. */
-  readonly accepted: unknown[] = [];
+  readonly results = new Results();
+  readonly #accepted: Buffer[] = [];
+  #count = 0;
 
-  add(found: readonly Found[], rules: CheckRules): void {
-    for (const item of found) this.results.push(this.#resultOf(item, rules));
+  /** Each with its account, and with a UUID. */
+  get accepted(): JobEvents {
+    return { parts: this.#accepted, count: this.#count };
   }
 
-  #resultOf(item: Found, rules: CheckRules): Result {
-    const index = this.results.length;
-    if (!item.ok) return { index, status: 'refused', reason: CLOUD_EVENT_REASON, message: item.message };
-    const event = completed(item.event, rules.account);
-    if (isRecord(event) && isUsualEvent(event, rules)) {
-      this.accepted.push(event);
-      return { index, eventId: event.eventId, status: 'accepted' };
+  /** @param parts in JSON, one event after the other or several with commas between them; they are kept, not copied */
+  addAccepted(count: number, ...parts: readonly Buffer[]): void {
+    if (this.#count > 0) this.#accepted.push(COMMA);
+    this.#accepted.push(...parts);
+    this.#count += count;
+  }
+
+  add(found: readonly Found[], rules: CheckRules): void {
+    for (const item of found) {
+      if (item.ok) this.#addEvent(completed(item.event, rules.account), rules);
+      else this.results.addRefused({ reason: CLOUD_EVENT_REASON, message: item.message });
     }
-    const checked = check(event, rules);
-    if (checked.ok) {
-      this.accepted.push(event);
-      return { index, eventId: checked.value.event.eventId, status: 'accepted' };
+  }
+
+  #addEvent(event: unknown, rules: CheckRules): void {
+    const isUsual = isRecord(event) && isUsualEvent(event, rules);
+    const checked = isUsual ? undefined : check(event, rules);
+    if (checked?.ok === false) {
+      const { reason, message } = checked;
+      const eventId = knownId(event);
+      this.results.addRefused({ ...(eventId !== undefined && { eventId }), reason, message });
+      return;
     }
-    const { reason, message } = checked;
-    const eventId = knownId(event);
-    return { index, ...(eventId !== undefined && { eventId }), status: 'refused', reason, message };
+    this.addAccepted(1, Buffer.from(JSON.stringify(event)));
+    const eventId = isUsual ? event.eventId : checked?.value.event.eventId;
+    this.results.addAccepted(Buffer.from(eventId ?? ''), 0);
   }
 }
 

@@ -130,7 +130,12 @@ export function textOf(body: Buffer, decoder = utf8): string {
 /** The same piece by piece. TextDecoder's own `stream` takes five times as long, and makes texts of twice the size. */
 export class TextPieces {
   #rest = Buffer.alloc(0);
-  #isBegun = false;
+  #isBegun: boolean;
+
+  /** @param isBegun whether a part of the text came before */
+  constructor(isBegun = false) {
+    this.#isBegun = isBegun;
+  }
 
   /** @throws ApiError `invalid_body` */
   push(piece: Buffer): string {

@@ -2,7 +2,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJson, tooManyValues } from '@meterline/catalog';
 import { envelopeOf, isBinaryCloudEvent, type Opened, openCloudEvent } from './cloud-events.js';
-import { bodyTooLarge, MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './limits.js';
+import {
+  MAX_EVENTS,
+  malformedBody,
+  moreValuesThanAJob,
+  noEvents,
+  notJson,
+  tooManyEvents,
+  unsupported,
+} from './limits.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -51,7 +59,7 @@ export type Found = Opened;
  */
 export function readEvents(text: string, format: Format, account: string, headers: IncomingHttpHeaders): Found[] {
   // Counted before it is parsed: 5 MB of brackets would become hundreds of megabytes.
-  if (tooManyValues(text)) throw bodyTooLarge();
+  if (tooManyValues(text)) throw moreValuesThanAJob();
   switch (format) {
     case 'json':
       return eventsOf(parsed(text)).map(asFound);

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PriceBook } from '@meterline/catalog';
 import type { Holding } from '../bytes-under-way.js';
-import { type ArrivingEvents, arrivingEvents } from './arriving-events.js';
+import { ArrivingBody, checkWhole } from './arriving-body.js';
 import { BodyReader, PIECE_BYTES } from './body.js';
-import { CheckedEvents } from './check.js';
-import { decodeBody, decodedPieces, type Encoding, piecesOf, TextPieces, textOf } from './decoding.js';
-import { type Format, type Found, readEvents } from './formats.js';
+import { decodeBody, decodedPieces, type Encoding, piecesOf } from './decoding.js';
+import type { Format } from './formats.js';
 import { bodyTooLarge, MAX_BODY_BYTES } from './limits.js';
+import type { UsualEvents } from './usual-events.js';
 
 /** What a request says of its body. */
 export interface Sent {
@@ -20,6 +20,7 @@ export interface Sent {
 export interface ReadRules {
   readonly book: PriceBook;
   readonly clock: () => Date;
+  readonly usual: UsualEvents;
 }
 
 /** What the result of an event takes in memory: a refused event may be three bytes. */
@@ -30,25 +31,22 @@ const RESULT_BYTES = 256;
  * @returns the events, and the length of their text
  * @throws ApiError for a body that is none, as docs/decisions/0027 says, or that there is no room for; ClientGone
  */
-export async function readAndCheck(request: IncomingMessage, holding: Holding, sent: Sent, { book, clock }: ReadRules) {
+export async function readAndCheck(request: IncomingMessage, holding: Holding, sent: Sent, rules: ReadRules) {
   const { account, encoding, format } = sent;
-  const { headers } = request;
+  const { book, clock, usual } = rules;
+  const check = () => ({ account, book, now: clock().getTime() });
+  const bodyRules = { format, headers: request.headers, usual, check };
   // zstd's decoder knows no pieces.
   const body = new BodyReader(request, holding, encoding === 'zstd' ? MAX_BODY_BYTES + 1 : PIECE_BYTES);
-  const checked = new CheckedEvents();
-  const check = (found: readonly Found[]) => checked.add(found, { account, book, now: clock().getTime() });
-
   try {
     const first = await body.next();
     const whole = body.isOver ? decodeBody(first, encoding) : undefined;
     // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
     if (whole) holding.resize(whole.length);
     if (whole && whole.length <= PIECE_BYTES) {
-      check(readEvents(textOf(whole), format, account, headers));
-      return { ...checked, bytes: whole.length };
+      return { checked: checkWhole(whole, bodyRules), bytes: whole.length };
     }
-    const texts = new TextPieces();
-    let events: ArrivingEvents | undefined;
+    const arriving = new ArrivingBody(bodyRules);
     let bytes = 0;
     let held = whole?.length ?? 0;
     const hold = (needed: number) => {
@@ -60,20 +58,17 @@ export async function readAndCheck(request: IncomingMessage, holding: Holding, s
       bytes += piece.length;
       if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
       hold(bytes);
-      const text = texts.push(piece);
-      events ??= arrivingEvents(text, format, account, headers);
-      check(events.push(text));
-      hold(checked.results.length * RESULT_BYTES);
+      arriving.push(piece);
+      hold(arriving.checked.results.count * RESULT_BYTES);
       // Others are answered in between.
       await nextTurn();
     }
-    texts.end();
-    check(events?.end() ?? []);
+    arriving.end();
     holding.resize(held);
-    return { ...checked, bytes };
-  } catch (error) {
+    return { checked: arriving.checked, bytes };
+  } finally {
+    // Of a good body, too, something may still come: gunzip ends at zeros after its stream.
     body.drop();
-    throw error;
   }
 }
 

@@ -17,10 +17,13 @@ import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
-import { answerOf, noEventAccepted, queueUnavailable } from './answer.js';
+import { noEventAccepted, queueUnavailable } from './answer.js';
+import type { JobEvents } from './check.js';
 import { encodingOf } from './decoding.js';
 import { formatOf } from './formats.js';
 import { readAndCheck } from './read-and-check.js';
+import type { Results } from './results.js';
+import { UsualEvents } from './usual-events.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
@@ -29,7 +32,7 @@ export interface EventsRouteDependencies {
   readonly book: PriceBook;
   readonly clock: () => Date;
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
-  readonly store: (events: readonly unknown[], bytes: number) => Promise<void>;
+  readonly store: (events: JobEvents, bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
 }
 
@@ -45,7 +48,8 @@ export const EVENTS_PARAMETERS = {
  * the client sends again, with the same ids: they count once.
  */
 export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandler {
-  const { authenticate, bytes, gate, metrics, store } = dependencies;
+  const { authenticate, book, bytes, clock, gate, metrics, store } = dependencies;
+  const rules = { book, clock, usual: new UsualEvents(book) };
 
   return async (request, response, account) => {
     const caller = await authenticate(request);
@@ -59,12 +63,12 @@ export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandl
     const holding = bytes.open(account);
     const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
     try {
-      const { accepted, results, bytes: size } = await readAndCheck(request, holding, sent, dependencies);
-      if (accepted.length > 0 && !isTrial) {
-        await orUnavailable(store(accepted, size), queueUnavailable);
-      }
-      metrics.checked(results, isTrial);
-      sendAnswer(request, response, holding, isTrial ? 200 : accepted.length > 0 ? 202 : 400, answerOf(results));
+      const { checked, bytes: size } = await readAndCheck(request, holding, sent, rules);
+      const { accepted } = checked;
+      if (accepted.count > 0 && !isTrial) await orUnavailable(store(accepted, size), queueUnavailable);
+      metrics.checked(checked, isTrial);
+      const status = isTrial ? 200 : accepted.count > 0 ? 202 : 400;
+      sendAnswer(request, response, holding, status, checked.results);
     } finally {
       // Both must be over: a client may go while its events are being written, and they are in memory until they are.
       void answered.then(() => holding.release());
@@ -81,19 +85,22 @@ function parseQuery(rawQuery: string): boolean {
   return validate === 'only';
 }
 
+/** Longer ones are not copied once more. */
+const ONE_PIECE_BYTES = 16 * 1024;
+
 function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
   holding: Holding,
   status: 200 | 202 | 400,
-  answer: ReturnType<typeof answerOf>,
+  results: Results,
 ): void {
   const error = status === 400 ? errorBody(noEventAccepted(), requestIdOf(request)) : undefined;
-  const json = JSON.stringify({ ...error, ...answer });
-  const bytes = Buffer.byteLength(json);
-  holding.become(bytes);
+  const json = results.answer(error);
+  holding.become(json.length);
   response.statusCode = status;
-  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', bytes);
-  // As a text it goes to the system in one piece with the headers.
-  response.end(json);
+  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', json.length);
+  // As a text it goes to the system in one piece with the headers: a character for each byte, and a byte for each character.
+  if (json.length <= ONE_PIECE_BYTES) response.end(json.toString('latin1'), 'latin1');
+  else response.end(json);
 }

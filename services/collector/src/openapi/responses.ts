@@ -52,7 +52,7 @@ export const RESPONSES = {
     },
   ),
   TooLarge: errorResponse(
-    'The body (`body_too_large`) or the number of its events (`too_many_events`) is over its limit.',
+    'The body is over a limit: its bytes or the values in its JSON (`body_too_large`), or its events (`too_many_events`).',
     {},
     {
       code: 413,

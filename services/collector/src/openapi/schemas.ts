@@ -9,8 +9,8 @@ import {
 } from '@meterline/catalog';
 import { errorAnswerSchema } from '@meterline/catalog/api';
 import { z } from 'zod';
-import { CLOUD_EVENT_REASON } from '../events/check.js';
 import { MAX_EVENTS } from '../events/limits.js';
+import { CLOUD_EVENT_REASON } from '../events/results.js';
 
 const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
 

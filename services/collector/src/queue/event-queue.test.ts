@@ -9,6 +9,7 @@ import { type RunningRedis, startRedis } from '@meterline/local-stack';
 import { createQueueConnection, EventQueue } from './event-queue.js';
 
 const WRITE_MS = 300;
+const jobOf = (event: object) => ({ parts: [Buffer.from(JSON.stringify(event))], count: 1 });
 
 let dataDir: string;
 let server: RunningRedis;
@@ -32,16 +33,18 @@ afterAll(async () => {
 it('ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
   process.kill(server.pid, 'SIGSTOP');
   try {
-    await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);
+    await expect(queue.add(jobOf({ large: 'x'.repeat(1_000_000) }))).rejects.toThrow(
+      `did not answer within ${WRITE_MS} ms`,
+    );
     // The connection, with what was not sent on it, is gone.
-    await expect(queue.add([{}])).rejects.toThrow();
+    await expect(queue.add(jobOf({}))).rejects.toThrow();
   } finally {
     process.kill(server.pid, 'SIGCONT');
   }
   for (let isWritten = false; !isWritten; ) {
     // Without a connection a write fails within the same turn.
     await delay(20);
-    isWritten = await queue.add([{}]).then(
+    isWritten = await queue.add(jobOf({})).then(
       () => true,
       () => false,
     );

@@ -5,12 +5,16 @@
 import { createRedisClient, leaveConnection, type RedisClient } from '@meterline/access';
 import { NotReplicated, QUEUE_NAME, replicated, serverFinder } from '@meterline/catalog';
 import { inTime } from '@meterline/service';
-import { Queue, type Telemetry } from 'bullmq';
+import type { Telemetry } from 'bullmq';
 import type { Redis } from 'ioredis';
+import type { JobEvents } from '../events/check.js';
+import { JsonBytes, JsonQueue } from './json-queue.js';
 
 const CONNECT_WITHIN_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
+const BEFORE_EVENTS = Buffer.from('{"events":[');
+const AFTER_EVENTS = Buffer.from(']}');
 /** Of the time for a write: replicas that are late are an answer, and no reason to connect again. */
 const WAIT_SHARE = 0.75;
 
@@ -43,7 +47,7 @@ export interface EventQueueOptions {
 
 export class EventQueue {
   readonly #redis: RedisClient;
-  readonly #queue: Queue;
+  readonly #queue: JsonQueue;
   readonly #replicas: number;
   readonly #writeMs: number;
   #server: (() => Redis) | undefined;
@@ -52,7 +56,7 @@ export class EventQueue {
     this.#redis = redis;
     this.#replicas = replicas;
     this.#writeMs = writeMs;
-    this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
+    this.#queue = new JsonQueue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
     // The same errors reject what is being written, and the connection's outage is logged where it is watched.
     this.#queue.on('error', () => undefined);
   }
@@ -73,7 +77,7 @@ export class EventQueue {
    * Redis, see durability.ts.
    * @throws when Redis refuses, is away, or does not answer in time; the job may be in the queue all the same
    */
-  async add(events: readonly unknown[]): Promise<void> {
+  async add(events: JobEvents): Promise<void> {
     try {
       await inTime('Redis', this.#added(events), this.#writeMs);
     } catch (error) {
@@ -83,9 +87,10 @@ export class EventQueue {
     }
   }
 
-  async #added(events: readonly unknown[]): Promise<void> {
+  async #added(events: JobEvents): Promise<void> {
     const withinMs = Math.ceil(this.#writeMs * WAIT_SHARE);
-    const add = () => this.#queue.add(JOB_NAME, { events });
+    const data = new JsonBytes(Buffer.concat([BEFORE_EVENTS, ...events.parts, AFTER_EVENTS]));
+    const add = () => this.#queue.add(JOB_NAME, data);
     await replicated(add, () => this.server, { replicas: this.#replicas, withinMs });
   }
 }

@@ -4,10 +4,13 @@
  * write is over, or for as long as they may be held, whichever is sooner. Each learns of its own write's outcome.
  */
 import { context, trace } from '@opentelemetry/api';
+import type { JobEvents } from '../events/check.js';
+
+const COMMA = Buffer.from(',');
 
 export interface GatheringOptions {
   /** Makes events durable. */
-  readonly write: (events: readonly unknown[]) => Promise<void>;
+  readonly write: (events: JobEvents) => Promise<void>;
   readonly holdMs: number;
   /** Of one write. A request that has more alone is written alone. */
   readonly maxEvents: number;
@@ -15,7 +18,7 @@ export interface GatheringOptions {
 }
 
 interface Waiting {
-  readonly events: readonly unknown[];
+  readonly events: JobEvents;
   readonly context: ReturnType<typeof context.active>;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -38,12 +41,12 @@ export class Gathering {
    * @param bytes of their text, about
    * @throws the error of the write
    */
-  add(events: readonly unknown[], bytes: number): Promise<void> {
+  add(events: JobEvents, bytes: number): Promise<void> {
     const { holdMs, maxBytes, maxEvents } = this.#options;
-    if (this.#events + events.length > maxEvents || this.#bytes + bytes > maxBytes) this.#flush();
+    if (this.#events + events.count > maxEvents || this.#bytes + bytes > maxBytes) this.#flush();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ events, context: context.active(), resolve, reject });
-      this.#events += events.length;
+      this.#events += events.count;
       this.#bytes += bytes;
       if (this.#writing === 0 || holdMs === 0 || this.#events >= maxEvents) this.#flush();
       else this.#timer ??= setTimeout(() => this.#flush(), holdMs).unref();
@@ -80,8 +83,8 @@ export class Gathering {
     const [first, ...others] = traced;
     const span = first && trace.getSpanContext(first.context);
     if (span) for (const other of others) trace.getSpan(other.context)?.addLink({ context: span });
-    const [only] = requests;
-    const events = only && requests.length === 1 ? only.events : requests.flatMap((request) => request.events);
+    const parts = requests.flatMap(({ events }, index) => (index === 0 ? events.parts : [COMMA, ...events.parts]));
+    const events = { parts, count: requests.reduce((sum, request) => sum + request.events.count, 0) };
     return context.with(first?.context ?? context.active(), () => this.#options.write(events));
   }
 }

@@ -6,6 +6,7 @@ import { parseRedisUrl, queuePrefixOf, ShardTurns } from '@meterline/catalog';
 import { connectRedis, StartError } from '@meterline/service';
 import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
+import type { JobEvents } from '../events/check.js';
 import { Durability, UNREPLICATED } from './durability.js';
 import { createQueueConnection, EventQueue, isAnswer } from './event-queue.js';
 
@@ -53,7 +54,7 @@ export class QueueShards {
    * Writes a job to the queue whose turn it is, or if that fails to the next one: in two of them the same events are harmless.
    * @throws the last error, when none has taken it in the time for a write
    */
-  async add(events: readonly unknown[]): Promise<void> {
+  async add(events: JobEvents): Promise<void> {
     const startedAt = performance.now();
     for (let attempt = 1; ; attempt += 1) {
       const turn = this.#turns.next(performance.now());
@@ -68,7 +69,7 @@ export class QueueShards {
     }
   }
 
-  async #add(turn: number, events: readonly unknown[]): Promise<void> {
+  async #add(turn: number, events: JobEvents): Promise<void> {
     const shard = this.#shards[turn];
     if (!shard) throw new Error(`there is no queue ${turn}`);
     await shard.durability.require();

@@ -1,5 +1,6 @@
 /** Timestamps by their bytes. All of one day are computed from its start, which `parseTimestamp` finds once. */
-import { type EpochMs, parseTimestamp } from '@meterline/catalog';
+import { type EpochMs, parseTimestamp } from '../timestamp.js';
+import { asciiText } from './ascii.js';
 
 const POINT = 0x2e;
 const ZERO = 0x30;
@@ -10,25 +11,24 @@ const Z = 0x5a;
 const SECONDS_LENGTH = 20;
 export const MILLISECONDS_LENGTH = 24;
 const DAY_LENGTH = 11;
+const LONGEST = '2025-10-01T00:00:00.123456789+00:00'.length;
 
 export class TimestampBytes {
   /** The day of the latest timestamp, as it is written, and its start. */
-  #day: Buffer = Buffer.from('none yet');
+  #day = new TextEncoder().encode('none yet');
   #dayStart: EpochMs = 0;
 
   /** @returns what {@link parseTimestamp} does for the text from `from` up to `to` */
-  parse(data: Buffer, from: number, to: number): EpochMs | undefined {
+  parse(data: Uint8Array, from: number, to: number): EpochMs | undefined {
     const length = to - from;
     const hasFraction = length === MILLISECONDS_LENGTH && data[from + 19] === POINT;
     const isPlain = (length === SECONDS_LENGTH || hasFraction) && data[from + length - 1] === Z;
     if (!isPlain || data[from + 13] !== COLON || data[from + 16] !== COLON)
-      // What is no ASCII is no part of a timestamp.
-      return parseTimestamp(data.toString('latin1', from, to));
+      return length > LONGEST ? undefined : parseTimestamp(asciiText(data, from, to));
     if (!this.#isKnownDay(data, from)) {
-      const day = data.subarray(from, from + DAY_LENGTH);
-      const start = parseTimestamp(`${day.toString('latin1')}00:00:00Z`);
+      const start = parseTimestamp(`${asciiText(data, from, from + DAY_LENGTH)}00:00:00Z`);
       if (start === undefined) return undefined;
-      this.#day = Buffer.from(day);
+      this.#day = Uint8Array.from(data.subarray(from, from + DAY_LENGTH));
       this.#dayStart = start;
     }
     const hour = twoDigits(data, from + 11);
@@ -41,7 +41,7 @@ export class TimestampBytes {
     return this.#dayStart + ((hour * 60 + minute) * 60 + second) * 1000 + hundredths * 10 + rest;
   }
 
-  #isKnownDay(data: Buffer, from: number): boolean {
+  #isKnownDay(data: Uint8Array, from: number): boolean {
     const day = this.#day;
     for (let at = 0; at < day.length; at += 1) if (data[from + at] !== day[at]) return false;
     return true;
@@ -49,7 +49,7 @@ export class TimestampBytes {
 }
 
 /** NaN when one of them is no digit. */
-function twoDigits(data: Buffer, at: number): number {
+function twoDigits(data: Uint8Array, at: number): number {
   const tens = (data[at] ?? 0) - ZERO;
   const units = (data[at + 1] ?? 0) - ZERO;
   return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : Number.NaN;

@@ -9,11 +9,14 @@ export class WordText {
   readonly #words: Int32Array;
 
   constructor(text: string) {
-    const bytes = Buffer.from(text);
-    this.length = bytes.length;
-    const count = Math.ceil(bytes.length / WORD_BYTES);
+    const { buffer, byteOffset, byteLength } = new TextEncoder().encode(text);
+    const bytes = new DataView(buffer, byteOffset, byteLength);
+    this.length = byteLength;
+    const count = Math.ceil(this.length / WORD_BYTES);
     const last = this.length - WORD_BYTES;
-    this.#words = Int32Array.from({ length: count }, (_, word) => bytes.readInt32LE(Math.min(word * WORD_BYTES, last)));
+    this.#words = Int32Array.from({ length: count }, (_, word) =>
+      bytes.getInt32(Math.min(word * WORD_BYTES, last), true),
+    );
   }
 
   isAt(data: DataView, at: number): boolean {
