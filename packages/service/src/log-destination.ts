@@ -12,7 +12,7 @@ import { inTime } from './waiting.js';
 const MAX_WAITING_BYTES = 1024 * 1024;
 const RETRY_MS = 1_000;
 /**
- * A line that comes sooner than this after a write waits for others: a write of its own takes a thread and a call of the system, a fifth of
+ * A line that comes sooner than this after a write waits for others: a write of its own takes a thread and a call of the system, a tenth of
  * what a short request costs.
  */
 const GATHER_MS = 10;
