@@ -1,4 +1,5 @@
 /** All services on a Redis Cluster, with two queues and a third one that only a producer knows. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { createRedisClient } from '@meterline/access';
 import { SharedLimits } from '@meterline/api';
@@ -11,7 +12,7 @@ import { killServices, startCollector, startIngest, startQuery } from '../servic
 import { createTestDatabase, databaseVariables, type TestDatabase } from '../stack.js';
 import { stored, until, usageEvent } from './pipeline.js';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 let cluster: RedisCluster;
 let database: TestDatabase;
@@ -58,6 +59,23 @@ it('counts requests and leases statements for all processes together', async () 
   expect(await second?.enter(party, { counts: false, leases: true })).toMatchObject({ lease: 'busy' });
   expect((await second?.enter(party, { counts: true, leases: false }))?.account.waitMs).toBeGreaterThan(0);
   for (const redis of [one, other]) redis.disconnect();
+});
+
+it('waits with a command for a master that is away', async () => {
+  const redis = createRedisClient(cluster.url, { maxRetriesPerRequest: null });
+  redis.on('error', () => undefined);
+  try {
+    const away = await cluster.masterOf('key');
+    await redis.set('key', 'before');
+    await away.kill();
+    const written = redis.set('key', 'after').catch((error: unknown) => error);
+    // ioredis by itself asks 16 times, for about two seconds.
+    await delay(5_000);
+    await cluster.restart(away);
+    expect(await written).toBe('OK');
+  } finally {
+    redis.disconnect();
+  }
 });
 
 async function createKey(role: string, account = 'acme'): Promise<string> {

@@ -6,7 +6,7 @@ import { killServices, startCollector, startIngest } from '../services.js';
 import { createTestDatabase, databaseVariables, type TestDatabase, uniquePrefix } from '../stack.js';
 import { stored, until, usageEvent } from './pipeline.js';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 let redis: WatchedRedis;
 let database: TestDatabase;

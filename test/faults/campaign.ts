@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import type { Fault } from './fault.js';
 import { type FinishedRound, playRound, type RoundOptions, type RoundResult } from './round.js';
 import { SeededRandom } from './seeded-random.js';
-import { Site } from './site.js';
+import { Site, type SiteOptions } from './site.js';
 import { isClean } from './verdict.js';
 
 const ROUND_WITHIN_MS = 15 * 60_000;
@@ -13,6 +13,8 @@ export interface CampaignOptions {
   readonly seed: number;
   readonly faults: readonly Fault[];
   readonly lanes: number;
+  /** Whether Redis is a Cluster where the fault does not say. */
+  readonly onCluster: boolean;
   readonly brief: boolean;
   /** Called with each result when its round ends. */
   readonly onResult: (result: RoundResult) => void;
@@ -31,15 +33,25 @@ function planRounds({ rounds, seed, faults, brief }: CampaignOptions): RoundOpti
   return new SeededRandom(seed).shuffled(plan);
 }
 
+function siteFor({ needsSmallDisk, redis }: Fault, { onCluster }: CampaignOptions): SiteOptions {
+  return { onSmallDisk: needsSmallDisk === true, redis: redis ?? (onCluster ? 'cluster' : 'server') };
+}
+
 /** @throws the abort's reason, after every process has ended and every file is removed */
 export async function runCampaign(options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
-  const plan = planRounds(options);
-  const onSmallDisks = plan.filter(({ fault }) => fault.needsSmallDisk);
-  const others = plan.filter(({ fault }) => !fault.needsSmallDisk);
-  const lanes = [
-    ...Array.from({ length: Math.min(options.lanes, others.length) }, () => runLane(others, options, signal)),
-    ...(onSmallDisks.length > 0 ? [runLane(onSmallDisks, options, signal)] : []),
-  ];
+  const plans = new Map<string, { readonly site: SiteOptions; readonly plan: RoundOptions[] }>();
+  for (const round of planRounds(options)) {
+    const site = siteFor(round.fault, options);
+    const key = JSON.stringify(site);
+    const { plan } = plans.get(key) ?? { plan: [] as RoundOptions[] };
+    plan.push(round);
+    plans.set(key, { site, plan });
+  }
+  const lanes = [...plans.values()].flatMap(({ site, plan }) => {
+    // A small disk is one lane's.
+    const most = site.onSmallDisk ? 1 : Math.min(options.lanes, plan.length);
+    return Array.from({ length: most }, () => runLane(site, plan, options, signal));
+  });
   const ended = await Promise.allSettled(lanes);
   return ended.flatMap((lane) => {
     if (lane.status === 'rejected') throw lane.reason;
@@ -48,11 +60,16 @@ export async function runCampaign(options: CampaignOptions, signal: AbortSignal)
 }
 
 /** Runs rounds from the plan until none is left. A site is replaced when its round broke off. */
-async function runLane(plan: RoundOptions[], options: CampaignOptions, signal: AbortSignal): Promise<RoundResult[]> {
+async function runLane(
+  siteOptions: SiteOptions,
+  plan: RoundOptions[],
+  options: CampaignOptions,
+  signal: AbortSignal,
+): Promise<RoundResult[]> {
   const results: RoundResult[] = [];
   while (plan.length > 0) {
     signal.throwIfAborted();
-    const site = await Site.open({ onSmallDisk: plan[0]?.fault.needsSmallDisk === true });
+    const site = await Site.open(siteOptions);
     try {
       await site.startQuery();
       results.push(...(await runOnSite(site, plan, options, signal)));

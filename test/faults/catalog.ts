@@ -1,5 +1,6 @@
 import { clickhouseCuts, clickhouseHangs, clickhouseKilled, clickhouseSwallows } from './clickhouse-faults.js';
 import { clocksOff } from './clock-faults.js';
+import { masterFrozen, masterKilled, masterReplaced, workerAndMaster } from './cluster-faults.js';
 import { diskFull } from './disk-fault.js';
 import type { Fault } from './fault.js';
 import { twoAtOnce } from './pair-fault.js';
@@ -29,14 +30,23 @@ const ALL_FAULTS: readonly Fault[] = [
   queryKilled,
   everythingTerminated,
   twoAtOnce,
+  masterKilled,
+  masterFrozen,
+  workerAndMaster,
+  masterReplaced,
 ];
 
 const canMount = canMountSmallDisk();
 
-/** Those that this machine allows: some need the right to mount a file system. */
-export const FAULTS: readonly Fault[] = ALL_FAULTS.filter(({ needsSmallDisk }) => canMount || !needsSmallDisk);
+const POSSIBLE = ALL_FAULTS.filter(({ needsSmallDisk }) => canMount || !needsSmallDisk);
+
+/** Those that this machine allows where Redis is one server: some need the right to mount a file system. */
+export const FAULTS: readonly Fault[] = POSSIBLE.filter(({ redis = 'server' }) => redis === 'server');
+
+/** Those where Redis is a Cluster. */
+export const CLUSTER_FAULTS: readonly Fault[] = POSSIBLE.filter(({ redis }) => redis !== 'server');
 
 /** The names of the others. */
-export const SKIPPED_FAULTS: readonly string[] = ALL_FAULTS.filter((fault) => !FAULTS.includes(fault)).map(
+export const SKIPPED_FAULTS: readonly string[] = ALL_FAULTS.filter((fault) => !POSSIBLE.includes(fault)).map(
   ({ name }) => name,
 );

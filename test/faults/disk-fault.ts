@@ -19,6 +19,7 @@ export const diskFull: Fault = {
   workers: 2,
   proxied: 'nothing',
   weight: 5,
+  redis: 'server',
   needsSmallDisk: true,
   strike: async ({ site, random, brief, signal, complain }) => {
     await fillDisk(site.directory, FREE_SPACE.endsBelow + random.integer(1, 100) * MEBIBYTE);

@@ -1,4 +1,5 @@
 import type { Asker } from './accepted-events.js';
+import type { RedisForm } from './round-queues.js';
 import type { SeededRandom } from './seeded-random.js';
 import type { Proxied, Site } from './site.js';
 import type { UsageStream } from './stream.js';
@@ -30,6 +31,8 @@ export interface Fault {
   readonly weight: number;
   /** Whether the site's data must lie on a small disk of its own, which can be filled. */
   readonly needsSmallDisk?: true;
+  /** The form of Redis that it strikes; undefined: none, so that every form will do. */
+  readonly redis?: RedisForm;
   /** Resolves when the fault is over and everything that it stopped runs again. */
   readonly strike: (scene: Scene) => Promise<void>;
 }

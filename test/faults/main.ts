@@ -1,12 +1,13 @@
 /**
- * Injects faults, round after round: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--lanes 4]`.
+ * Injects faults, round after round: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--lanes 4]
+ * [--redis cluster]`. On a Redis Cluster there are two queues, and other faults.
  *
  * Exits with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --json adds the table as one line of JSON.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
-import { FAULTS, SKIPPED_FAULTS } from './catalog.js';
+import { CLUSTER_FAULTS, FAULTS, SKIPPED_FAULTS } from './catalog.js';
 import { formatResult, formatTable, hasPassed, summarise } from './report.js';
 import type { RoundResult } from './round.js';
 
@@ -18,22 +19,26 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     only: { type: 'string' },
     lanes: { type: 'string', default: '4' },
+    redis: { type: 'string', default: 'server' },
     brief: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
 const only = options.only?.split(',');
-const faults = FAULTS.filter(({ name }) => only === undefined || only.includes(name));
+const onCluster = options.redis === 'cluster';
+const known = onCluster ? CLUSTER_FAULTS : FAULTS;
+const faults = known.filter(({ name }) => only === undefined || only.includes(name));
 const [rounds, seed, lanes] = [Number(options.rounds), Number(options.seed), Number(options.lanes)];
 
 if (
+  !/^(server|cluster)$/.test(options.redis) ||
   faults.length === 0 ||
   (only && faults.length < only.length) ||
   ![rounds, seed, lanes].every(Number.isSafeInteger) ||
   lanes < 1
 ) {
   console.error(
-    `usage: npm run test:faults -- [--rounds N] [--seed S] [--lanes N] [--only ${FAULTS.map(({ name }) => name).join('|')}]`,
+    `usage: npm run test:faults -- [--redis cluster] [--rounds N] [--seed S] [--lanes N] [--only ${known.map(({ name }) => name).join('|')}]`,
   );
   process.exit(2);
 }
@@ -54,7 +59,7 @@ for (const name of SKIPPED_FAULTS) console.log(`– ${name}: skipped, because th
 try {
   const { brief } = options;
   const onResult = (result: RoundResult) => console.log(formatResult(result, brief));
-  const results = await runCampaign({ rounds, seed, faults, lanes, brief, onResult }, stop.signal);
+  const results = await runCampaign({ rounds, seed, faults, lanes, onCluster, brief, onResult }, stop.signal);
   const summaries = summarise(faults, results);
   console.log(`\n${formatTable(summaries)}`);
   // Printed again, because a round that was right at first and is wrong now appears only here.

@@ -25,6 +25,7 @@ export const twoAtOnce: Fault = {
   workers: 2,
   proxied: 'both',
   weight: 22,
+  redis: 'server',
   strike: async (scene) => {
     const pair = scene.random.pick(PAIRS);
     const struck = await Promise.allSettled(pair.map(({ strike }) => strike(scene)));

@@ -12,6 +12,7 @@ export const redisKilled: Fault = {
   workers: 2,
   proxied: 'nothing',
   weight: 14,
+  redis: 'server',
   strike: async ({ site, random, signal }) => {
     for (let times = random.integer(1, 2); times > 0; times -= 1) {
       await site.redis.kill();
@@ -28,6 +29,7 @@ export const redisUnreachable: Fault = {
   workers: 2,
   proxied: 'redis',
   weight: 6,
+  redis: 'server',
   strike: async (scene) => {
     const { random, brief, signal } = scene;
     const isAway = random.pick([frozen, hanging, refused]);
@@ -46,6 +48,7 @@ export const redisFull: Fault = {
   workers: 2,
   proxied: 'nothing',
   weight: 6,
+  redis: 'server',
   strike: async ({ site, random, brief, signal, complain }) => {
     const redis = new Redis(site.redisUrl);
     const [, before = '0'] = z.array(z.string()).parse(await redis.config('GET', 'maxmemory'));

@@ -1,14 +1,14 @@
 /** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
-import { END_OF_TIME, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
+import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditCells } from '@meterline/operations/audit';
 import { createWarehouse, oneServer } from '@meterline/warehouse';
-import { Queue } from 'bullmq';
 import { openWriters, repairAll } from '../late-events.js';
 import type { ServiceEnvironment } from '../services.js';
 import { type Asker, compareAccepted } from './accepted-events.js';
 import type { Fault } from './fault.js';
 import { Producer } from './producer.js';
 import { compareRefused } from './refused-events.js';
+import { placesOf, RoundQueues } from './round-queues.js';
 import { SeededRandom } from './seeded-random.js';
 import type { Site } from './site.js';
 import { buildStream, firstHour, STREAM_HOURS } from './stream.js';
@@ -52,28 +52,25 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
   const newMonth = site.nextMonth();
   const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000), newMonth);
   const environment = site.environment(fault.proxied);
+  const places = await placesOf(accountId, site.cluster);
   const sizes = {
-    QUEUE_PREFIX: accountId,
+    QUEUE_PREFIX: places.prefix,
+    QUEUE_SHARDS: String(places.prefixes.length),
     INGEST_BATCH_ROWS: String(random.pick([50, 200, 1_000])),
     INGEST_FLUSH_MS: String(random.pick([5, 50, 300])),
     INGEST_CONCURRENCY: String(random.pick([10, 50, 500, 2_000])),
     INGEST_TAKE: random.pick(['many', 'many', 'one']),
   };
   const workers = new WorkerPool(() => ({ ...environment.worker, ...sizes, ...sealing(random, newMonth) }));
-  const producer = new Producer(environment.redisUrl, accountId, stream.jobs);
-  const queue = new Queue(QUEUE_NAME, {
-    prefix: accountId,
-    connection: { url: site.redisUrl, maxRetriesPerRequest: null },
-  });
-  // Errors are expected while the fault stops Redis.
-  queue.on('error', () => undefined);
+  const producer = new Producer(environment.redisUrl, places, stream.jobs);
+  const queues = new RoundQueues(site.redisUrl, places);
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
 
   try {
     const key = await site.createKey(accountId);
     await workers.start(fault.workers);
-    const isBusy = async () => (await queue.getActiveCount()) > 0;
+    const isBusy = () => queues.isBusy();
     const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
     const strike = async (stopped: AbortSignal) => {
       await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
@@ -84,9 +81,9 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     };
     const spreadMs = random.integer(1_000, 4_000);
     const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), strike]);
-    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(queue)) === 0);
+    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await queues.openJobs()) === 0);
     const recoveryMs = Date.now() - overAt;
-    const stuck = await openJobs(queue);
+    const stuck = await queues.openJobs();
     for (const code of await workers.stop()) if (code !== 0) complain(`a worker ended with ${code}`);
 
     const attempts = (job: number) => producer.attempts(job);
@@ -110,9 +107,10 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
   } finally {
     site.clickhouseLink.treat({ kind: 'pass' });
     site.redisLink.treat({ kind: 'pass' });
-    // All of them, whichever fails: a connection that stays open tries again for ever, and the process never ends.
-    const ends = await Promise.allSettled([workers.kill(workers.running), producer.disconnect(), queue.disconnect()]);
-    for (const end of ends) if (end.status === 'rejected') console.error(`${fault.name}, seed ${seed}:`, end.reason);
+    // A connection that stays open tries again for ever, and the process never ends.
+    producer.disconnect();
+    queues.disconnect();
+    await workers.kill(workers.running);
   }
 }
 
@@ -142,12 +140,6 @@ async function auditRepaired(site: Site, accountId: string): Promise<string[]> {
 function sealing(random: SeededRandom, newMonth: number): ServiceEnvironment {
   const until = firstHour(newMonth) + random.integer(0, STREAM_HOURS) * MS_PER_HOUR;
   return { SEAL_EVERY_MS: '300', SEAL_DELAY_MS: String(Date.now() - until) };
-}
-
-/** Counts the jobs that are not completed; a failed job is stuck until an operator handles it. */
-async function openJobs(queue: Queue): Promise<number> {
-  const { completed: _, ...open } = await queue.getJobCounts();
-  return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
 }
 
 /** Runs both. When one fails, stops the other, waits for it, and then rejects with the failure. */

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+import { AccountDirectory, ApiKeyStore, createRedisClient, prefixIn, REDIS_PREFIX } from '@meterline/access';
 import type { KeyRole } from '@meterline/catalog';
 import {
   type LocalStack,
@@ -13,9 +13,11 @@ import {
   startRedis,
 } from '@meterline/local-stack';
 import { Redis } from 'ioredis';
+import { type RedisCluster, startRedisCluster } from '../redis-topology.js';
 import { type HttpProcess, type ServiceEnvironment, startQuery } from '../services.js';
 import { databaseVariables } from '../stack.js';
 import { RestartableServer } from './restartable-server.js';
+import type { RedisForm } from './round-queues.js';
 import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
 import { TcpProxy } from './tcp-proxy.js';
 
@@ -27,31 +29,55 @@ const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
+const MASTERS = 3;
+
+export interface SiteOptions {
+  readonly onSmallDisk: boolean;
+  /** In a Cluster are the rounds' queues and keys; the one server that starts as well is idle then. */
+  readonly redis?: RedisForm;
+}
+
 export class Site {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
+  /** Undefined where Redis is one server. */
+  readonly cluster: RedisCluster | undefined;
+  readonly #form: RedisForm;
   readonly #stack: LocalStack;
   #query: HttpProcess | undefined;
   #rounds = 0;
 
-  private constructor(stack: LocalStack, clickhouseLink: TcpProxy, redisLink: TcpProxy) {
+  private constructor(
+    stack: LocalStack,
+    links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy },
+    form: RedisForm,
+    cluster: RedisCluster | undefined,
+  ) {
     const { directory: dataDir } = stack;
     this.#stack = stack;
     this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
     this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
-    this.clickhouseLink = clickhouseLink;
-    this.redisLink = redisLink;
+    this.clickhouseLink = links.clickhouse;
+    this.redisLink = links.redis;
+    this.#form = form;
+    this.cluster = cluster;
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk }: { onSmallDisk: boolean }): Promise<Site> {
+  static async open({ onSmallDisk, redis = 'server' }: SiteOptions): Promise<Site> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
       if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
       const stack = await startLocalStack({ dataDir });
-      return new Site(stack, await TcpProxy.open(stack.clickhouse.httpPort), await TcpProxy.open(stack.redis.port));
+      const links = {
+        clickhouse: await TcpProxy.open(stack.clickhouse.httpPort),
+        redis: await TcpProxy.open(stack.redis.port),
+      };
+      const cluster =
+        redis === 'server' ? undefined : await startRedisCluster(MASTERS, { replicas: redis === 'replicated' });
+      return new Site(stack, links, redis, cluster);
     } catch (error) {
       unmountSmallDisk(dataDir);
       await rm(dataDir, { recursive: true });
@@ -65,7 +91,8 @@ export class Site {
   }
 
   get redisUrl(): string {
-    return this.redis.running.url;
+    if (!this.cluster) return this.redis.running.url;
+    return this.#form === 'replicated' ? `${this.cluster.url}?replicas=1` : this.cluster.url;
   }
 
   /** Each round gets a later month, because the hours that earlier rounds sealed stay sealed. */
@@ -137,9 +164,10 @@ export class Site {
 
   /** The text of a key for the account. */
   async createKey(account: string, role: KeyRole = 'admin'): Promise<string> {
-    const redis = new Redis(this.redisUrl);
+    const redis = createRedisClient(this.redisUrl, {});
     try {
-      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+      const prefix = prefixIn(redis, REDIS_PREFIX);
+      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, prefix), prefix);
       return (await keys.create({ account, role, clientId: 'fault-tests' }, new Date())).key;
     } finally {
       redis.disconnect();
@@ -150,7 +178,7 @@ export class Site {
   async close(): Promise<void> {
     await this.#query?.kill();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
-    await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
+    await Promise.all([this.clickhouse.kill(), this.redis.kill(), this.cluster?.close()]);
     unmountSmallDisk(this.directory);
     await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
   }

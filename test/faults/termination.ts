@@ -8,6 +8,7 @@ export const everythingTerminated: Fault = {
   workers: 2,
   proxied: 'nothing',
   weight: 10,
+  redis: 'server',
   strike: async ({ site, workers, random, signal, complain }) => {
     const services = Promise.all([workers.stop(), site.query.stop()]);
     const stopServers = () => Promise.all([site.clickhouse.stop(), site.redis.stop()]);

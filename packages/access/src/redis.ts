@@ -1,6 +1,6 @@
 /** Meterline's Redis: its keys, connections to it, and what its errors mean. */
 import { hashTagged, parseRedisUrl, type RedisBehaviour, redisClientOptions } from '@meterline/catalog';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, Redis, type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
 
 /** The prefix of Meterline's own keys; BullMQ's begin with `bull`. */
 export const REDIS_PREFIX = 'meterline';
@@ -11,7 +11,33 @@ export type RedisClient = Redis | Cluster;
 /** @param url an address as `redis-address.ts` of packages/catalog has it @throws Error when it is none */
 export function createRedisClient(url: string, behaviour: RedisBehaviour): RedisClient {
   const { nodes, options } = redisClientOptions(parseRedisUrl(url), behaviour);
-  return nodes ? new Cluster(nodes, options) : new Redis(options);
+  if (nodes) return new Cluster(nodes, { ...options, ...patienceOf(behaviour) });
+  return new Redis('sentinels' in options ? { ...options, Connector: Asking } : options);
+}
+
+/**
+ * A command that is to wait for Redis, however long, does so in a Cluster too: there it goes from node to node meanwhile, and ioredis
+ * would give up after the 16th, which took two seconds while a master was away. BullMQ then took jobs for failed that had been done.
+ */
+function patienceOf({ maxRetriesPerRequest }: RedisBehaviour): { readonly maxRedirections?: number } {
+  return maxRetriesPerRequest === null ? { maxRedirections: Number.POSITIVE_INFINITY } : {};
+}
+
+/**
+ * Asks Sentinels where the master is. From its first connection on, ioredis also hears when they replace the master, and then leaves the
+ * connection. But when it heard so while it was asking again, because the old master had died, it gave up for good. Who asks need
+ * not be told, so nobody listens meanwhile.
+ */
+class Asking extends SentinelConnector {
+  constructor(options: unknown) {
+    // Those that it was made with, and ioredis' defaults.
+    super(options as SentinelConnectionOptions);
+  }
+
+  override connect(...args: Parameters<SentinelConnector['connect']>): ReturnType<SentinelConnector['connect']> {
+    this.disconnect();
+    return super.connect(...args);
+  }
 }
 
 /** The prefix as it is where the keys are: in a Redis Cluster all keys under one prefix are on one node. */

@@ -29,11 +29,12 @@ const cells = fc.tuple(sealed, someHours).map(([until, staleHours]) => ({ ...unt
 const LENGTH = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
 /** The parts of hours that a segment answers for, as "from to". */
-function coveredBy({ source, from, to, only, except }: Segment): string[] {
+function coveredBy({ source, from, to, only, except, days }: Segment): string[] {
   const parts: string[] = [];
   for (let hour = Math.floor(from / MS_PER_HOUR) * MS_PER_HOUR; hour < to; hour += MS_PER_HOUR) {
     const bucket = source === 'daily' ? Math.floor(hour / MS_PER_DAY) * MS_PER_DAY : hour;
-    const isLeftOut = except?.includes(bucket) || (only && !only.includes(bucket));
+    const isOfOtherDay = days && !days.includes(bucket - (bucket % MS_PER_DAY));
+    const isLeftOut = except?.includes(bucket) || (only && !only.includes(bucket)) || isOfOtherDay;
     if (!isLeftOut) parts.push(`${Math.max(from, hour)} ${Math.min(to, hour + MS_PER_HOUR)}`);
   }
   return parts;
@@ -85,7 +86,7 @@ describe('planSegments', () => {
   });
 
   it('lists few enough hours for a parameter, and beyond that reads all between the first stale hour and the last', () => {
-    const asked = { startTime: START, endTime: START + 2_000 * MS_PER_DAY };
+    const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
     const staleDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);
     const planned = (count: number) =>
       planSegments(asked, 'monthly', {
@@ -93,14 +94,14 @@ describe('planSegments', () => {
         daily: asked.endTime,
         staleHours: staleDays(count),
       });
-    const listed = Math.max(...planned(400).map(({ only, except }) => (only ?? except ?? []).length));
-    expect(listed).toBe(400 * 23);
-    const end = START + 407 * MS_PER_DAY + MS_PER_HOUR;
-    expect(planned(401)).toEqual([
+    const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
+    expect(Math.max(...lists.map(({ length }) => length))).toBe(5_000);
+    const end = START + 5_007 * MS_PER_DAY + MS_PER_HOUR;
+    expect(planned(5_001)).toEqual([
       { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
       { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
-      { source: 'hourly', from: end, to: START + 408 * MS_PER_DAY },
-      { source: 'daily', from: START + 408 * MS_PER_DAY, to: asked.endTime },
+      { source: 'hourly', from: end, to: START + 5_008 * MS_PER_DAY },
+      { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: asked.endTime },
     ]);
   });
 

@@ -17,7 +17,7 @@ import type { ReadableCells } from '../rollups/watermarks.js';
 
 /**
  * Part of a window, from <= time < to, and what answers for it: the events themselves or the cells of a grain. Those of
- * some buckets alone, or of all but some, where these are given by their starts.
+ * some buckets alone, or of all but some, and hours of some days alone, where these are given by their starts.
  */
 export interface Segment {
   readonly source: 'events' | Grain;
@@ -25,13 +25,14 @@ export interface Segment {
   readonly to: EpochMs;
   readonly only?: readonly EpochMs[];
   readonly except?: readonly EpochMs[];
+  readonly days?: readonly EpochMs[];
 }
 
 /**
- * With more stale hours than this in a window everything from the first to the last is read from the events. The names of
- * the hours of their days are one parameter, which may have 128 KB: 12 bytes for each of 24 hours of so many days.
+ * With more stale hours than this in a window everything from the first to the last is read from the events. They are one
+ * parameter, which may have 128 KB: 12 bytes for each.
  */
-const MOST_STALE_HOURS = 400;
+const MOST_STALE_HOURS = 5_000;
 
 /**
  * Events for the parts of hours at the window's edges, for what is not sealed and for stale hours, whole days where the
@@ -61,18 +62,16 @@ function staleHoursIn(segments: readonly Segment[], staleHours: readonly EpochMs
 
 /** Stale hours are left out of hours' cells, and their days out of days' cells; then the rest of these days is added. */
 function withoutStaleHours(segments: readonly Segment[], stale: readonly EpochMs[]): Segment[] {
-  const isStale = new Set(stale);
-  const others: EpochMs[] = [];
+  const ofDays: EpochMs[] = [];
   const reduced = segments.map((segment): Segment => {
     const { source, from, to } = segment;
     const hours = stale.filter((hour) => hour >= from && hour < to);
     if (source === 'events' || hours.length === 0) return segment;
     if (source === 'hourly') return { ...segment, except: hours };
-    const days = [...new Set(hours.map((hour) => bucketOf(hour, 'daily')))];
-    others.push(...days.flatMap(hoursOfDay).filter((hour) => !isStale.has(hour)));
-    return { ...segment, except: days };
+    ofDays.push(...hours);
+    return { ...segment, except: daysOf(hours) };
   });
-  const listed = [listedHours('hourly', others), listedHours('events', stale)];
+  const listed = [restOfDays(ofDays), staleSegment(stale)];
   return [...reduced.filter(hasBuckets), ...listed.filter((segment) => segment !== undefined)];
 }
 
@@ -81,15 +80,30 @@ function hasBuckets({ source, from, to, except }: Segment): boolean {
   return source === 'events' || except === undefined || except.length < (to - from) / GRAIN_MS[source];
 }
 
-function hoursOfDay(day: EpochMs): EpochMs[] {
-  return Array.from({ length: MS_PER_DAY / MS_PER_HOUR }, (_, hour) => day + hour * MS_PER_HOUR);
+/** @param hours ascending */
+function daysOf(hours: readonly EpochMs[]): EpochMs[] {
+  return [...new Set(hours.map((hour) => bucketOf(hour, 'daily')))];
+}
+
+/** The other hours of their days. These are named by their days: 24 times as many names would take longer to read than the days. */
+function restOfDays(hours: readonly EpochMs[]): Segment | undefined {
+  const counts = new Map<EpochMs, number>();
+  for (const hour of hours) {
+    const day = bucketOf(hour, 'daily');
+    counts.set(day, (counts.get(day) ?? 0) + 1);
+  }
+  const days = [...counts].filter(([, count]) => count < MS_PER_DAY / MS_PER_HOUR).map(([day]) => day);
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const [from, to] = [first, last + MS_PER_DAY];
+  return { source: 'hourly', from, to, days, except: hours.filter((hour) => hour >= from && hour < to) };
 }
 
 /** @param hours ascending */
-function listedHours(source: Segment['source'], hours: readonly EpochMs[]): Segment | undefined {
+function staleSegment(hours: readonly EpochMs[]): Segment | undefined {
   const [first, last] = [hours[0], hours.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  return { source, from: first, to: last + MS_PER_HOUR, only: hours };
+  return { source: 'events', from: first, to: last + MS_PER_HOUR, only: hours };
 }
 
 /** As if no hour were stale. The segments ascend, touch each other and cover the window exactly. */
@@ -188,10 +202,11 @@ export function eventsOfSpan(span: TimeSpan, index: number): string[] {
 }
 
 /** @param column a DateTime at the start of an hour or day, of a segment that begins and ends with one */
-export function bucketsCondition(column: string, { only, except }: TimeSpan, index: number): string[] {
+export function bucketsCondition(column: string, { only, except, days }: TimeSpan, index: number): string[] {
   return [
     `${column} >= {from_${index}: UInt32}`,
     `${column} < {to_${index}: UInt32}`,
+    ...(days ? [`toStartOfDay(${column}) IN {days_${index}: Array(UInt32)}`] : []),
     ...(only ? [`${column} IN {only_${index}: Array(UInt32)}`] : []),
     ...(except ? [`${column} NOT IN {except_${index}: Array(UInt32)}`] : []),
   ];
@@ -225,12 +240,13 @@ export function withEvents({ startTime, endTime }: Window): Window {
  */
 function timeParameters(span: TimeSpan, index: number): Record<string, number | readonly number[]> {
   const unit = isOfWholeHours(span) ? 1000 : 1;
-  const { only, except } = span;
+  const { only, except, days } = span;
   return {
     [`from_${index}`]: span.from / unit,
     [`to_${index}`]: span.to / unit,
     ...(only && { [`only_${index}`]: only.map((start) => start / 1000) }),
     ...(except && { [`except_${index}`]: except.map((start) => start / 1000) }),
+    ...(days && { [`days_${index}`]: days.map((start) => start / 1000) }),
   };
 }
 

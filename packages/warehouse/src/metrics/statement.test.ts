@@ -118,7 +118,6 @@ describe('the metrics statement', () => {
       resolution: 'daily',
       cells: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), staleHours: stale },
     });
-    const hoursOfDay = Array.from({ length: 24 }, (_, hour) => seconds(2025, 9, 2, hour));
     expect(statement).toEqual({
       name: 'read_metrics',
       query: golden('stale-hours'),
@@ -131,8 +130,9 @@ describe('the metrics statement', () => {
         to_1: seconds(2025, 9, 4),
         except_1: [seconds(2025, 9, 2)],
         from_2: seconds(2025, 9, 2),
-        to_2: seconds(2025, 9, 2, 23),
-        only_2: hoursOfDay.filter((_, hour) => hour !== 3 && hour !== 23),
+        to_2: seconds(2025, 9, 3),
+        days_2: [seconds(2025, 9, 2)],
+        except_2: [seconds(2025, 9, 2, 3), seconds(2025, 9, 2, 23)],
         from_3: seconds(2025, 8, 30, 5),
         to_3: seconds(2025, 9, 3),
         only_3: stale.map((hour) => hour / 1000),

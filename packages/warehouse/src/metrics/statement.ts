@@ -203,14 +203,19 @@ FROM
 
 /** Added up here already: of events there are many to a group and bucket. */
 function eventsSelect(segment: TimeSpan, index: number, question: EntriesQuestion): string {
-  const { from, bucket, cost, usage, block } = eventEntries(segment, index, question);
+  return sumsSelect(eventEntries(segment, index, question), question);
+}
+
+/** Also of hours of days, where the answer has days or more: some twenty to a bucket, and `sumMap` takes longer for each. */
+function cellsSelect(grain: Grain, span: TimeSpan, index: number, question: EntriesQuestion): string {
+  const entries = cellEntries(grain, span, index, question);
+  return span.days ? sumsSelect(entries, question) : entriesSelect(entries, question);
+}
+
+function sumsSelect({ from, bucket, cost, usage, block }: Entries, question: EntriesQuestion): string {
   const sums = { bucket, cost: `sum(${cost})`, usage: `sum(${usage})`, block: `max(${block})` };
   const keys = [...question.columns, 'entry_bucket'].join(', ');
   return `${entriesSelect({ ...sums, from }, question)}\n  GROUP BY ${keys}`;
-}
-
-function cellsSelect(grain: Grain, span: TimeSpan, index: number, question: EntriesQuestion): string {
-  return entriesSelect(cellEntries(grain, span, index, question), question);
 }
 
 /** Part of a UNION: the columns of all its parts have the same names. */

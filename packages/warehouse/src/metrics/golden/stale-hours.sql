@@ -45,9 +45,9 @@ FROM
   SELECT
     workspace,
     toInt32(intDiv(toUInt32(usage_hourly.bucket) - {axis_start: Int64}, 86400)) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
-    toUInt64(0) AS entry_block
+    sum(cell_cost) AS entry_cost,
+    sum(cell_usage) AS entry_usage,
+    max(toUInt64(0)) AS entry_block
   FROM usage_hourly FINAL
   ARRAY JOIN
     summary.workspace AS workspace,
@@ -56,7 +56,9 @@ FROM
   WHERE account_id = {account_id: String}
     AND usage_hourly.bucket >= {from_2: UInt32}
     AND usage_hourly.bucket < {to_2: UInt32}
-    AND usage_hourly.bucket IN {only_2: Array(UInt32)}
+    AND toStartOfDay(usage_hourly.bucket) IN {days_2: Array(UInt32)}
+    AND usage_hourly.bucket NOT IN {except_2: Array(UInt32)}
+  GROUP BY workspace, entry_bucket
   UNION ALL
   SELECT
     workspace,
