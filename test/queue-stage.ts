@@ -2,7 +2,8 @@
 import { QUEUE_NAME } from '@meterline/catalog';
 import { type Job, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { ManyJobsWorker } from '../services/ingest/src/many-jobs-worker.js';
+import { ManyJobsWorker, type ShortWay } from '../services/ingest/src/many-jobs-worker.js';
+import type { PlainJob } from '../services/ingest/src/plain-jobs.js';
 import { QueueConnection } from '../services/ingest/src/queue-connection.js';
 import { type JobData, RawDataWorker } from '../services/ingest/src/raw-data-worker.js';
 import { testRedisUrl, uniquePrefix } from './stack.js';
@@ -24,6 +25,8 @@ export interface Opened {
 interface Options {
   readonly prefix?: string;
   readonly takesMany?: boolean;
+  /** Of plain jobs, instead of the other. */
+  readonly shortWork?: (job: PlainJob) => Promise<void>;
   readonly concurrency?: number;
   readonly lockDuration?: number;
   readonly onUnknownScripts?: () => void;
@@ -39,7 +42,13 @@ export class Stage {
   readonly #opened = new Set<Opened>();
 
   open(work: Work = async () => undefined, options: Options = {}): Opened {
-    const { takesMany = true, concurrency = 500, lockDuration = 15_000, onUnknownScripts = () => undefined } = options;
+    const {
+      shortWork,
+      takesMany = true,
+      concurrency = 500,
+      lockDuration = 15_000,
+      onUnknownScripts = () => undefined,
+    } = options;
     const connection = new QueueConnection({ url, knowsScriptFlags: true, readsUsageJobs: true });
     if (options.changeScripts) changeScripts(connection);
     let scripts = 0;
@@ -59,11 +68,23 @@ export class Stage {
       runRetryDelay: 100,
       autorun: false,
     };
-    const worker = takesMany
-      ? new ManyJobsWorker(QUEUE_NAME, work, settings, { connection, onUnknownScripts })
-      : new RawDataWorker(QUEUE_NAME, work, settings);
     const taken: string[] = [];
     const errors: Error[] = [];
+    const shortWay: ShortWay = {
+      taken: (jobs) => taken.push(...jobs.map(({ id }) => id)),
+      begin: (job, end) => {
+        if (!shortWork) return false;
+        shortWork(job).then(
+          () => end(true),
+          () => end(false),
+        );
+        return true;
+      },
+      acknowledged: (jobs) => this.done.push(...jobs.map(({ id }) => id)),
+    };
+    const worker = takesMany
+      ? new ManyJobsWorker(QUEUE_NAME, work, settings, { connection, shortWay, onUnknownScripts })
+      : new RawDataWorker(QUEUE_NAME, work, settings);
     worker.on('active', ({ id = '' }) => taken.push(id));
     worker.on('completed', ({ id = '' }) => this.done.push(id));
     worker.on('error', (error) => errors.push(error));

@@ -32,18 +32,23 @@ export interface BatcherOptions {
   readonly store: (batch: readonly Intake[]) => Promise<void>;
 }
 
+/** Told once what became of rows: they are durable, or not, with the error of the store. */
+export interface Ending {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** A job's rows that go into one insert, all of them or those of one month. */
 export interface Slice {
   readonly intake: Intake;
   /** The month that its rows lie in; undefined when they lie in few. */
-  readonly month?: number;
+  readonly month?: number | undefined;
 }
 
 interface Waiting extends Slice {
   /** Slices of a job take turns with those of others: lower ones go first. */
   readonly turn: number;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+  readonly ending: Ending;
 }
 
 export class Batcher {
@@ -77,19 +82,34 @@ export class Batcher {
    */
   addAll(slices: readonly Slice[]): Promise<void>[] {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
-    const promises = slices.map((slice, index) => this.#enqueue(slice, this.#turn + index));
+    const promises = slices.map(
+      (slice, index) =>
+        new Promise<void>((resolve, reject) => this.#enqueue(slice, this.#turn + index, { resolve, reject })),
+    );
     // Without a limit of months every job is one slice, and they are in order.
     if (this.#options.maxMonths !== undefined) this.#pending.sort((a, b) => a.turn - b.turn);
-    if (slices.length > 0 && !this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
-    this.#flush();
+    if (slices.length > 0) this.#onAdded();
     return promises;
   }
 
-  #enqueue(slice: Slice, turn: number): Promise<void> {
-    this.#pendingRows += rowsOf(slice.intake);
-    return new Promise((resolve, reject) => {
-      this.#pending.push({ ...slice, turn, resolve, reject });
-    });
+  /**
+   * Adds a job that is one slice, where months have no limit.
+   * @throws when the batcher has stopped
+   */
+  add(slice: Slice, ending: Ending): void {
+    if (this.#hasStopped) throw new Error('the batcher has stopped');
+    this.#enqueue(slice, this.#turn, ending);
+    this.#onAdded();
+  }
+
+  #enqueue({ intake, month }: Slice, turn: number, ending: Ending): void {
+    this.#pendingRows += rowsOf(intake);
+    this.#pending.push({ intake, month, turn, ending });
+  }
+
+  #onAdded(): void {
+    if (!this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
+    this.#flush();
   }
 
   /** From now on nothing waits for the rows of others: a worker that stops takes no more jobs. */
@@ -159,7 +179,7 @@ export class Batcher {
     const started = performance.now();
     try {
       await this.#options.store(intakesOf(batch));
-      for (const { resolve } of batch) resolve();
+      for (const { ending } of batch) ending.resolve();
     } catch {
       await this.#storeOneByOne(batch);
     }
@@ -176,7 +196,8 @@ export class Batcher {
   /** After a defect each intake is stored alone, so that only the job at fault fails. */
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
-      await this.#options.store(intakesOf([waiting])).then(waiting.resolve, waiting.reject);
+      const { resolve, reject } = waiting.ending;
+      await this.#options.store(intakesOf([waiting])).then(resolve, reject);
     }
   }
 }

@@ -1,7 +1,10 @@
-/** Lua that stands before BullMQ's scripts: what they read of a job, and what they ask again for each of many jobs. */
+/** Lua that stands before BullMQ's scripts: what they read of a job. */
 
-/** Data of up to this many bytes comes with its job: some thousand events. */
-export const INLINE_BYTES = 256 * 1024;
+/**
+ * Data of up to this many bytes comes with its job: some fifty events. Through a script it is copied four times, in a command of its own
+ * once; below, a command of its own costs more.
+ */
+export const INLINE_BYTES = 16 * 1024;
 
 /**
  * Stands before each of BullMQ's scripts, and takes the place of `redis.call` in it. HGETALL is how they read a job that is
@@ -11,8 +14,6 @@ export const INLINE_BYTES = 256 * 1024;
 export const JOB_READER = `
 local redis = (function(redis)
   local unreadable = {}
-  -- Of data, by this script.
-  local bytesRead = 0
 
   local function note(key, field)
     unreadable[key] = unreadable[key] or {}
@@ -75,10 +76,7 @@ local redis = (function(redis)
     if values[2] or values[3] then dropUnreadableParent(key, values[2], values[3]) end
     -- A schedule would send the same event for ever, which counts once.
     if values[4] then note(key, 'rjk') end
-    if isInline and values[5] then
-      add('data', values[5])
-      bytesRead = bytesRead + bytes
-    end
+    if isInline and values[5] then add('data', values[5]) end
     local fault = unreadable[key]
     add('progress', fault and cjson.encode({ bytes = bytes, unreadable = fault }) or '{"bytes":' .. bytes .. '}')
     return fields
@@ -99,51 +97,6 @@ local redis = (function(redis)
     if answer then return answer(...) end
     return redis.call(command, ...)
   end
-  local added = { call = call, answers = answers, plainCall = redis.call, bytesRead = function() return bytesRead end }
-  return setmetatable(added, { __index = redis })
+  return setmetatable({ call = call }, { __index = redis })
 end)(redis)
-`;
-
-/**
- * Stands after {@link JOB_READER} where many calls of a script go together that is known. Nobody else writes while a script runs, so
- * what these scripts ask or do for each job alike is asked or done once: how the queue is set (paused, limits), whether a
- * delayed job is due, the mark that there is work, and the length of the stream of events.
- */
-export const KNOWN_ANSWERS = `
-do
-  local answers, call = redis.answers, redis.plainCall
-  local settings, lengths, marked, due, trimmed = {}, {}, {}, {}, {}
-
-  answers.HMGET = function(key, first, ...)
-    if first ~= 'paused' or select('#', ...) ~= 3 then return call('HMGET', key, first, ...) end
-    settings[key] = settings[key] or call('HMGET', key, first, ...)
-    return settings[key]
-  end
-
-  answers.HGET = function(key, field)
-    if field ~= 'opts.maxLenEvents' then return call('HGET', key, field) end
-    lengths[key] = lengths[key] or call('HGET', key, field)
-    return lengths[key]
-  end
-
-  answers.ZRANGEBYSCORE = function(key, ...)
-    due[key] = due[key] or call('ZRANGEBYSCORE', key, ...)
-    local found = due[key]
-    if #found > 0 then due[key] = nil end
-    return found
-  end
-
-  answers.ZADD = function(key, score, member, ...)
-    if score ~= 0 or member ~= '0' then return call('ZADD', key, score, member, ...) end
-    local answer = marked[key] and 0 or call('ZADD', key, score, member, ...)
-    marked[key] = true
-    return answer
-  end
-
-  answers.XTRIM = function(key, ...)
-    local answer = trimmed[key] and 0 or call('XTRIM', key, ...)
-    trimmed[key] = true
-    return answer
-  end
-end
 `;

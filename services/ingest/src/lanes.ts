@@ -7,7 +7,7 @@
  * its slices are; each goes through all steps of `store()`.
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
+import { Batcher, type BatcherOptions, type Ending, type Slice } from './batcher.js';
 import type { Intake } from './intake.js';
 
 /** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0018. */
@@ -61,6 +61,17 @@ export class Lanes {
   async add({ current, late }: Split): Promise<void> {
     const outcomes = await Promise.allSettled([...this.#current.addAll(current), ...this.#late.addAll(late)]);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  /**
+   * The short way of a job without refused events.
+   * @returns false, and takes nothing, when an event is late
+   * @throws when the lanes have stopped
+   */
+  addCurrent(intake: Intake, now: EpochMs, ending: Ending): boolean {
+    if (intake.accepted.earliest < currentSince(now, this.#sealDelayMs)) return false;
+    this.#current.add({ intake }, ending);
+    return true;
   }
 
   flushNow(): void {

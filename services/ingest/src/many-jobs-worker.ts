@@ -1,43 +1,60 @@
 /**
  * BullMQ's worker with a loop of our own, which takes and acknowledges many jobs with one command.
  *
- * Everything that happens to a job in Redis stays BullMQ's own: its scripts, which the connection runs many at a time
- * (script-batch.ts), and through them delayed, prioritised, limited and paused jobs, parents, duplicates, stalled jobs, locks and
- * events. BullMQ also waits for jobs (`getNextJob`), renews locks, and ends every job that was not simply stored: deferred, given back,
- * or failed (`processJob`). What is left to this loop is how many jobs to ask for, to begin each at once, and to acknowledge it.
+ * Plain jobs are taken and acknowledged by two scripts of our own (plain-jobs.ts). Everything else is done by BullMQ: it takes and
+ * ends all other jobs, waits for jobs (`getNextJob`), renews locks and finds those that are lost, and ends every job that was not simply
+ * stored: deferred, given back, or failed (`processJob`). A plain job begins the short way (`ShortWay`), without an object of BullMQ and
+ * a promise of its own; if it cannot take it, it takes the way of all jobs, from the beginning.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isNotConnectionError, type Job, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
+import { isNotConnectionError, type Job, type Processor, type WorkerOptions } from 'bullmq';
+import { MOST_AT_ONCE, type PlainJob, PlainJobs } from './plain-jobs.js';
 import { isConnectionError, type QueueConnection } from './queue-connection.js';
 import { type JobData, KEPT_COMPLETED_JOBS, RawDataWorker } from './raw-data-worker.js';
 
-/** So that an answer stays small, and Redis answers others in between. */
-const MOST_TAKEN = 256;
 /** An empty queue answers at once only while something in it changes. */
 const LONG_ENOUGH_MS = 5;
 
+/** What becomes of plain jobs. */
+export interface ShortWay {
+  taken(jobs: readonly PlainJob[]): void;
+  /**
+   * @param end to be told once, later: the job is durable, or has to take the way of all jobs
+   * @returns false when it takes that way at once
+   */
+  begin(job: PlainJob, end: (isStored: boolean) => void): boolean;
+  acknowledged(jobs: readonly PlainJob[]): void;
+}
+
 export interface ManyJobsOptions {
   readonly connection: QueueConnection;
+  readonly shortWay: ShortWay;
   /** Told when the scripts of this BullMQ are unknown, so that BullMQ's own loop runs. */
   readonly onUnknownScripts: () => void;
 }
 
 export class ManyJobsWorker extends RawDataWorker {
   readonly #options: ManyJobsOptions;
+  readonly #plain: PlainJobs;
   /** Taken and not stored yet. */
   #inWork = 0;
   /** Not acknowledged yet. */
   #unfinished = 0;
+  /** Stored in this turn of the event loop. */
+  #stored: PlainJob[] = [];
   #onFinished: () => void = () => undefined;
   #tokens = 0;
-  /** In this turn of the event loop. */
-  #stored = 0;
-  #countStored: Promise<number> | undefined;
   readonly #faults = new WeakMap<Job, unknown>();
 
   constructor(name: string, process: Processor<JobData, void>, options: WorkerOptions, many: ManyJobsOptions) {
     super(name, process, options);
     this.#options = many;
+    this.#plain = new PlainJobs({
+      connection: many.connection,
+      keyOf: (key) => this.toKey(key),
+      newToken: () => this.#newToken(),
+      lockMs: this.opts.lockDuration ?? 0,
+    });
   }
 
   /** As BullMQ's, with another loop. */
@@ -63,14 +80,9 @@ export class ManyJobsWorker extends RawDataWorker {
   async #takeJobs(): Promise<void> {
     let hasMore = false;
     while (!this.closing && !this.paused) {
-      const room = Math.min(this.concurrency - this.#inWork, MOST_TAKEN);
-      if (room <= 0) {
-        await this.#someFinished();
-        continue;
-      }
-      const jobs = await this.#retried(() => (hasMore ? this.#takeMany(room) : this.#waitForOne()));
-      hasMore = jobs.length > 0;
-      for (const job of jobs) void this.#work(job);
+      const room = Math.min(this.concurrency - this.#inWork, MOST_AT_ONCE);
+      if (room <= 0) await this.#someFinished();
+      else hasMore = await this.#retried(() => (hasMore ? this.#takeMany(room) : this.#waitForOne()));
     }
     while (this.#unfinished > 0) await this.#someFinished();
   }
@@ -83,35 +95,37 @@ export class ManyJobsWorker extends RawDataWorker {
     await nextTurn();
   }
 
-  /** BullMQ waits while the queue is empty, and heeds delays and limits. */
-  async #waitForOne(): Promise<Job<JobData, void>[]> {
+  /** BullMQ waits while the queue is empty, and heeds delays and limits. @returns whether there was one */
+  async #waitForOne(): Promise<boolean> {
     const started = performance.now();
     const job: Job<JobData, void> | undefined = await this.getNextJob(this.#newToken());
-    if (job) return [job];
-    if (performance.now() - started < LONG_ENOUGH_MS) await this.delay(LONG_ENOUGH_MS);
-    return [];
+    if (job) this.#work(job);
+    else if (performance.now() - started < LONG_ENOUGH_MS) await this.delay(LONG_ENOUGH_MS);
+    return job !== undefined;
   }
 
-  /** Fewer than that when there are no more, or when they are large. What one command has taken is not lost to another that failed. */
-  async #takeMany(count: number): Promise<Job<JobData, void>[]> {
+  /** @returns whether there were any */
+  async #takeMany(room: number): Promise<boolean> {
+    const { jobs, others } = await this.#plain.take(room);
+    if (jobs.length > 0) this.#options.shortWay.taken(jobs);
+    for (const job of jobs) this.#begin(job);
+    return jobs.length > 0 || this.#takeOthers(Math.min(others, room));
+  }
+
+  /** What one command has taken is not lost to another that failed. @returns whether there were any */
+  async #takeOthers(count: number): Promise<boolean> {
     const token = this.#newToken();
-    const take = () => this.backend.moveToActive(token, this.opts.name);
+    const take = () => this.moveToActive(token, this.opts.name);
     const answers = await Promise.allSettled(Array.from({ length: count }, take));
-    return answers.flatMap((answer) => {
-      if (answer.status === 'rejected') {
-        this.emit('error', asError(answer.reason));
-        return [];
+    let found = false;
+    for (const answer of answers) {
+      if (answer.status === 'rejected') this.emit('error', asError(answer.reason));
+      else if (answer.value) {
+        this.#work(answer.value);
+        found = true;
       }
-      const [json, id] = answer.value;
-      return json ? [this.#taken(json, id, token)] : [];
-    });
-  }
-
-  #taken(json: JobJson, id: string, token: string): Job<JobData, void> {
-    const job = this.createJob(json, id);
-    job.token = token;
-    this.emit('active', job, 'waiting');
-    return job;
+    }
+    return found;
   }
 
   #newToken(): string {
@@ -120,7 +134,7 @@ export class ManyJobsWorker extends RawDataWorker {
   }
 
   /** As BullMQ does it: an error is told, and it goes on. */
-  async #retried(take: () => Promise<Job<JobData, void>[]>): Promise<Job<JobData, void>[]> {
+  async #retried(take: () => Promise<boolean>): Promise<boolean> {
     try {
       return await take();
     } catch (error) {
@@ -128,39 +142,63 @@ export class ManyJobsWorker extends RawDataWorker {
         this.emit('error', asError(error));
         await this.delay(this.opts.runRetryDelay);
       }
-      return [];
+      // The command may have taken jobs: the next one asks for them.
+      return true;
     }
   }
 
-  async #work(job: Job<JobData, void>): Promise<void> {
-    const { id = '', token = '' } = job;
+  #begin(job: PlainJob): void {
+    this.lockManager.trackJob(job.id, job.token, Date.now());
     this.#inWork += 1;
     this.#unfinished += 1;
-    let isInWork = true;
-    try {
-      if (await this.#process(job, id, token)) {
-        // Its place is free: the command that fills it comes after the one that acknowledges it.
-        this.#inWork -= 1;
-        isInWork = false;
-        await this.#acknowledge(job, id, token);
-      }
-    } catch (error) {
-      this.emit('error', asError(error));
-    }
-    this.#unfinished -= 1;
-    if (isInWork) this.#inWork -= 1;
-    this.#onFinished();
+    // Its data is not held while it waits; if it is needed once more, it is read by itself.
+    const rest = { ...job, data: undefined };
+    const end = (isStored: boolean) => {
+      if (isStored) this.#onStored(rest);
+      else void this.#process(this.plainJob(rest), rest);
+    };
+    if (!this.#beginsShort(job, end)) void this.#process(this.plainJob(job), rest);
   }
 
-  /** @returns whether the job is stored; otherwise BullMQ has ended it */
-  async #process(job: Job<JobData, void>, id: string, token: string): Promise<boolean> {
-    this.lockManager.trackJob(id, token, job.processedOn ?? Date.now());
+  /** What is wrong with a job is found on the other way, too, and fails it there. */
+  #beginsShort(job: PlainJob, end: (isStored: boolean) => void): boolean {
+    try {
+      return this.#options.shortWay.begin(job, end);
+    } catch (error) {
+      this.emit('error', asError(error));
+      return false;
+    }
+  }
+
+  /** A job that BullMQ has taken. */
+  #work(job: Job<JobData, void>): void {
+    this.lockManager.trackJob(job.id ?? '', job.token ?? '', job.processedOn ?? Date.now());
+    this.#inWork += 1;
+    this.#unfinished += 1;
+    void this.#process(job);
+  }
+
+  /** The way of all jobs. */
+  async #process(job: Job<JobData, void>, plain?: PlainJob): Promise<void> {
+    const isStored = await this.#isStored(job);
+    if (isStored && plain) {
+      this.#onStored(plain);
+      return;
+    }
+    this.#inWork -= 1;
+    if (isStored) await this.#acknowledgeAlone(job);
+    this.#onAcknowledged(1);
+  }
+
+  /** Otherwise BullMQ has ended it. */
+  async #isStored(job: Job<JobData, void>): Promise<boolean> {
+    const { token = '' } = job;
     try {
       await this.processFn(job, token);
       return true;
-    } catch (error) {
-      this.#faults.set(job, error);
-      await this.processJob(job, token, () => false);
+    } catch (fault) {
+      this.#faults.set(job, fault);
+      await this.processJob(job, token, () => false).catch((error: unknown) => this.emit('error', asError(error)));
       return false;
     }
   }
@@ -171,36 +209,64 @@ export class ManyJobsWorker extends RawDataWorker {
     return super.callProcessJob(job, token);
   }
 
-  async #acknowledge(job: Job<JobData, void>, id: string, token: string): Promise<void> {
+  /** Its place is free: the command that fills it comes after the one that acknowledges it, together with those stored with it. */
+  #onStored(job: PlainJob): void {
+    this.#inWork -= 1;
+    this.#stored.push(job);
+    if (this.#stored.length === 1) setImmediate(() => this.#acknowledgeStored());
+    this.#onFinished();
+  }
+
+  #onAcknowledged(jobs: number): void {
+    this.#unfinished -= jobs;
+    this.#onFinished();
+  }
+
+  /** Of hundreds that are stored at once, a few stay readable; the others need not be kept until they would be removed. */
+  #acknowledgeStored(): void {
+    const jobs = this.#stored;
+    this.#stored = [];
+    for (let from = 0; from < jobs.length; from += MOST_AT_ONCE) {
+      const some = jobs.slice(from, from + MOST_AT_ONCE);
+      void this.#acknowledge(some, Math.max(0, KEPT_COMPLETED_JOBS - (jobs.length - from - some.length)));
+    }
+  }
+
+  async #acknowledge(jobs: readonly PlainJob[], kept: number): Promise<void> {
+    for (const { id } of jobs) this.lockManager.untrackJob(id);
+    let left = jobs;
+    try {
+      left = await this.#untilConnected(() => this.#plain.acknowledge(jobs, kept));
+      this.#options.shortWay.acknowledged(left.length === 0 ? jobs : jobs.filter((job) => !left.includes(job)));
+    } catch (error) {
+      this.emit('error', asError(error));
+    }
+    for (const job of left) await this.#acknowledgeAlone(this.plainJob(job));
+    this.#onAcknowledged(jobs.length);
+  }
+
+  async #acknowledgeAlone(job: Job<JobData, void>): Promise<void> {
+    const { id = '', token = '', opts } = job;
     this.lockManager.untrackJob(id);
-    const removal = (await this.#isAmongTheLast()) ? job.opts.removeOnComplete : { count: 0 };
+    const { removeOnComplete: removal = false } = opts;
+    try {
+      await this.#untilConnected(() => this.backend.moveToCompleted(job, undefined, removal, token, false));
+      this.emit('completed', job, undefined, 'active');
+    } catch (error) {
+      this.emit('error', asError(error));
+    }
+  }
+
+  async #untilConnected<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        await this.backend.moveToCompleted(job, undefined, removal ?? false, token, false);
-        this.emit('completed', job, undefined, 'active');
-        return;
+        return await work();
       } catch (error) {
         const isAway = error instanceof Error && (!isNotConnectionError(error) || isConnectionError(error));
         if (!isAway || this.closed) throw error;
         await this.delay(this.opts.runRetryDelay);
       }
     }
-  }
-
-  /** Of hundreds that are stored at once, a few stay readable; the others need not be kept until they would be removed. */
-  async #isAmongTheLast(): Promise<boolean> {
-    this.#stored += 1;
-    const place = this.#stored;
-    this.#countStored ??= this.#storedInThisTurn();
-    return place > (await this.#countStored) - KEPT_COMPLETED_JOBS;
-  }
-
-  async #storedInThisTurn(): Promise<number> {
-    await nextTurn();
-    const count = this.#stored;
-    this.#stored = 0;
-    this.#countStored = undefined;
-    return count;
   }
 }
 

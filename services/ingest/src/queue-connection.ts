@@ -9,8 +9,7 @@ import { createHash } from 'node:crypto';
 import { createRedisClient, type RedisClient } from '@meterline/access';
 import { isNotConnectionError } from 'bullmq';
 import { z } from 'zod';
-import { INLINE_BYTES, JOB_READER, KNOWN_ANSWERS } from './job-reader.js';
-import { batchScript, type RunScript, type ScriptArgument, ScriptBatch } from './script-batch.js';
+import { JOB_READER } from './job-reader.js';
 
 /** BullMQ's own: waits longer and longer, 20 s at most. */
 const retryStrategy = (times: number) => Math.max(Math.min(Math.exp(times), 20_000), 1_000);
@@ -18,25 +17,14 @@ const retryStrategy = (times: number) => Math.max(Math.min(Math.exp(times), 20_0
 /** Redis refuses a script at its first write when it is full, unless the script says this in its first line. From Redis 7. */
 const RUNS_WHEN_FULL = '#!lua flags=allow-oom\n';
 
-/**
- * BullMQ's scripts of which many calls go together: the one that takes a job, and the one that acknowledges a job and may take
- * the next one. Their names go on with BullMQ's version. When one call takes nothing, further ones would not either; and an answer must
- * stay small enough to be held, so it ends with the job that makes it large, and the others stay in the queue.
- */
-const TOGETHER: Readonly<Record<string, string>> = {
-  moveToActive: `type(result) ~= 'table' or type(result[1]) ~= 'table' or redis.bytesRead() > ${INLINE_BYTES * 4}`,
-  moveToFinished: 'false',
-};
-
-/** These scripts as our own loop has been tried with them (docs/decisions/0041): the SHA-1 of their text. */
-const KNOWN_SCRIPTS: ReadonlySet<string> = new Set([
+/** BullMQ's scripts whose work our own share with them (plain-jobs.ts), as they were tried together: the SHA-1 of their text. */
+const KNOWN_SCRIPTS: Readonly<Record<string, string>> = {
   // BullMQ 6.7.0
-  'd96ca626f1ea141b44a856b312fc636d99aa9ea9',
-  '69666e69dd5621df59067a03de685e55a486560d',
-]);
-
-/** The field of a job. */
-const DATA = Buffer.from('data');
+  moveToActive: 'd96ca626f1ea141b44a856b312fc636d99aa9ea9',
+  moveToFinished: '69666e69dd5621df59067a03de685e55a486560d',
+  moveStalledJobsToWait: '1e9bb7deb6219644a634d32c430ce15ed39a377e',
+  extendLocks: 'c35baf769e5dc3d9194b2bceca04ab59f7c510f7',
+};
 
 /** Large, because Redis copies all data for each piece of it: 0.1 s for 25 MB. */
 const PIECE_BYTES = 32 * 1024 * 1024;
@@ -50,7 +38,7 @@ const noteSchema = z.object({ bytes: z.number(), unreadable: z.array(z.string())
 
 /** What the connection says of a job beside its fields. */
 export interface JobNote {
-  /** Of the job's data; more than {@link INLINE_BYTES}: the data is not with the job. */
+  /** Of the job's data; more than `INLINE_BYTES`: the data is not with the job. */
   readonly bytes: number;
   /** The fields that were left out because BullMQ could not have read them. */
   readonly unreadable: readonly string[];
@@ -69,49 +57,47 @@ export interface QueueConnectionOptions {
   readonly readsUsageJobs: boolean;
 }
 
+export type RunScript = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
+
 export class QueueConnection {
   /** For BullMQ. */
   readonly redis: RedisClient;
   readonly #flags: string;
   readonly #known = new Set<string>();
+  readonly #define: (name: string, lua: string) => void;
 
   constructor({ url, knowsScriptFlags, readsUsageJobs }: QueueConnectionOptions) {
     this.redis = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy });
     this.#flags = knowsScriptFlags ? RUNS_WHEN_FULL : '';
-    this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''), readsUsageJobs);
+    this.#define = this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''));
   }
 
-  /** Whether BullMQ's scripts are those that many jobs may be taken with. True or false when they are defined. */
+  /** Whether BullMQ's scripts are those that ours were tried with. True or false when they are defined. */
   get knowsScripts(): boolean {
-    return this.#known.size === Object.keys(TOGETHER).length;
+    return this.#known.size === Object.keys(KNOWN_SCRIPTS).length;
   }
 
   /** BullMQ defines its scripts with `defineCommand`. */
-  #prepareScripts(preamble: string, readsUsageJobs: boolean): void {
+  #prepareScripts(preamble: string): (name: string, lua: string) => void {
     const define = this.redis.defineCommand.bind(this.redis);
     this.redis.defineCommand = (name, definition) => {
       define(name, { ...definition, lua: preamble + definition.lua });
-      const { lua, numberOfKeys: keys } = definition;
       const [script = ''] = name.split(':');
-      const isLast = TOGETHER[script];
-      if (!readsUsageJobs || isLast === undefined || keys === undefined) return;
-      const isKnown = KNOWN_SCRIPTS.has(createHash('sha1').update(lua).digest('hex'));
-      if (isKnown) this.#known.add(script);
-      const together = `${name}:together`;
-      define(together, { lua: preamble + (isKnown ? KNOWN_ANSWERS : '') + batchScript(lua, isLast) });
-      const runBuffer = this.#script(`${together}Buffer`);
-      const runMany = async (args: readonly ScriptArgument[]) => textsIn(await runBuffer(args));
-      const batch = new ScriptBatch({ runOne: this.#script(name), runMany, keys, endsEarly: isLast !== 'false' });
-      // What BullMQ calls from now on.
-      Object.assign(this.redis, { [name]: (args: ScriptArgument[]) => batch.run(args) });
+      const hash = createHash('sha1').update(definition.lua).digest('hex');
+      if (KNOWN_SCRIPTS[script] === hash) this.#known.add(script);
     };
+    return (name, lua) => define(name, { lua: this.#flags + lua });
   }
 
-  /** A script that was defined, as ioredis made it: it takes its arguments as an array, too. */
-  #script(name: string): RunScript {
-    const run: unknown = Reflect.get(this.redis, name);
+  /**
+   * A script of ours, which runs while Redis is full, too.
+   * @returns runs it, and gives texts as bytes
+   */
+  script(name: string, lua: string): RunScript {
+    this.#define(name, lua);
+    const run: unknown = Reflect.get(this.redis, `${name}Buffer`);
     if (typeof run !== 'function') throw new Error(`the script ${name} is not defined`);
-    return (args) => run.call(this.redis, [...args]);
+    return (keys, args) => run.call(this.redis, keys.length, ...keys, ...args);
   }
 
   /**
@@ -128,19 +114,6 @@ export class QueueConnection {
       yield piece;
     }
   }
-}
-
-/**
- * A reply of bytes with texts instead, but for the data of jobs: hundreds of those come together, and the garbage collector would
- * copy them while they wait for their turn. A job's fields are a list of names and values.
- */
-function textsIn(reply: unknown): unknown {
-  if (reply instanceof Buffer) return reply.toString();
-  if (!Array.isArray(reply)) return reply;
-  return reply.map((item: unknown, at) => {
-    const name: unknown = at % 2 === 1 ? reply[at - 1] : undefined;
-    return name instanceof Buffer && DATA.equals(name) ? item : textsIn(item);
-  });
 }
 
 /** @param info the section `server` of INFO; Valkey says there which Redis it is compatible with */

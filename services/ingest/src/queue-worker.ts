@@ -2,7 +2,7 @@
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { Processor, Telemetry, WorkerOptions } from 'bullmq';
 import type { Logger } from 'pino';
-import { ManyJobsWorker } from './many-jobs-worker.js';
+import { ManyJobsWorker, type ShortWay } from './many-jobs-worker.js';
 import type { QueueConnection } from './queue-connection.js';
 import { type JobData, RawDataWorker } from './raw-data-worker.js';
 
@@ -18,11 +18,12 @@ export interface QueueWorkerOptions {
   readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
   readonly process: Processor<JobData, void>;
+  readonly shortWay: ShortWay;
 }
 
 /** It takes no jobs before it is run. */
 export function openQueueWorker(options: QueueWorkerOptions): RawDataWorker {
-  const { connection, prefix, concurrency, takesMany, telemetry, log, process } = options;
+  const { connection, prefix, concurrency, takesMany, telemetry, log, process, shortWay } = options;
   const settings: WorkerOptions = {
     connection: connection.redis,
     prefix,
@@ -42,5 +43,5 @@ export function openQueueWorker(options: QueueWorkerOptions): RawDataWorker {
       { event: 'queue_library_unknown' },
       'jobs are taken one by one: many at a time was not tried with this release of BullMQ',
     );
-  return new ManyJobsWorker(QUEUE_NAME, process, settings, { connection, onUnknownScripts });
+  return new ManyJobsWorker(QUEUE_NAME, process, settings, { connection, shortWay, onUnknownScripts });
 }

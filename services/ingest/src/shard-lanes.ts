@@ -4,6 +4,7 @@
  */
 import type { EpochMs } from '@meterline/catalog';
 import type { RejectedEvent } from '@meterline/warehouse';
+import type { Ending } from './batcher.js';
 import type { Intake } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 
@@ -56,6 +57,11 @@ export class ShardLanes {
   async add(parts: readonly ShardPart[]): Promise<void> {
     const outcomes = await Promise.allSettled(parts.map((part) => this.#lanesOf(part.shard).add(part)));
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  /** As {@link Lanes.addCurrent}, on one server. @returns false, and takes nothing, when there are several */
+  addCurrent(intake: Intake, now: EpochMs, ending: Ending): boolean {
+    return this.count === 1 && this.#lanesOf(0).addCurrent(intake, now, ending);
   }
 
   /** @throws RangeError for a shard that there is not: nothing of it may count as stored */
