@@ -46,6 +46,7 @@ export const LONG_FILES = [
   'test/e2e/redis-failures.test.ts',
   'test/e2e/redis-outage.test.ts',
   'test/e2e/sealing.test.ts',
+  'test/e2e/silent-redis.test.ts',
   'test/e2e/start-up.test.ts',
   'test/emitter/accounts.test.ts',
   'test/generated-clients/generated-clients.test.ts',

@@ -9,8 +9,8 @@ import { findFreePort } from '@meterline/local-stack';
 import type { Queue } from 'bullmq';
 import type { Bench } from './bench.js';
 import { atLeast, type Figure, median, percentile } from './figure.js';
-import { HttpClient } from './http-client.js';
 import { measure, measureInTurn } from './measure.js';
+import { postAll, postOf } from './posting.js';
 import { ProcessorTimes } from './processor-times.js';
 import type { Site } from './site.js';
 import { liveEvent } from './usage-queue.js';
@@ -130,19 +130,17 @@ async function requestRate(
   { eventsPerRequest, requests }: Case,
   { url, key, queue, latencies, spent }: Target,
 ): Promise<number> {
-  const client = new HttpClient(AT_ONCE);
+  const address = `${url}/v0/accounts/${ACCOUNT}/events`;
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const bodies = Array.from({ length: requests }, () => Buffer.from(JSON.stringify(eventsOf(eventsPerRequest))));
+  const posts = Array.from({ length: requests }, () =>
+    postOf(address, headers, JSON.stringify(eventsOf(eventsPerRequest))),
+  );
   const stop = spent?.start(requests);
   const started = performance.now();
-  await eachAtOnce(requests, async (index) => {
-    const { status, ms, text } = await client.send(`${url}/v0/accounts/${ACCOUNT}/events`, headers, bodies[index]);
-    if (status !== 202) throw new Error(`answered with ${status}: ${text.slice(0, 300)}`);
-    latencies?.push(ms);
-  });
+  const took = await postAll(address, posts, { clients: AT_ONCE, wanted: 202 });
   const seconds = (performance.now() - started) / 1000;
   stop?.();
-  client.close();
+  latencies?.push(...took);
   await emptied(queue);
   return (requests * eventsPerRequest) / seconds;
 }

@@ -188,12 +188,30 @@ describe('statements at once', () => {
     const key = await one.key('acme');
     const [first, second] = [ask(one, key), ask(one, key)];
     await gate.begun(1);
-    while (one.dependencies.admission.slots.waiting < 1) await delay(5);
+    while (one.dependencies.admission.waiting < 1) await delay(5);
     expect(refusalOf(await ask(one, key))).toEqual([429, 'too_many_statements']);
     gate.letGo();
     await gate.begun(1);
     gate.letGo();
     expect([(await first).status, (await second).status]).toEqual([200, 200]);
+    await stop();
+  });
+
+  it('are 429 at once where too many wait for statements of another process', async () => {
+    const gate = gated(database.warehouse);
+    const { one, other, stop } = await startApis(2, { account: 1, caller: 1, maxWaitingOfAccount: 2 }, gate.warehouse);
+    const key = await one.key('acme');
+    const first = ask(one, key);
+    await gate.begun(1);
+    const waiting = [ask(other, key), ask(other, key)];
+    while (other.dependencies.admission.waiting < 2) await delay(5);
+    expect(refusalOf(await ask(other, key))).toEqual([429, 'too_many_statements']);
+    gate.letGo();
+    for (const _ of waiting) {
+      await gate.begun(1);
+      gate.letGo();
+    }
+    expect((await Promise.all([first, ...waiting])).map(({ status }) => status)).toEqual([200, 200, 200]);
     await stop();
   });
 

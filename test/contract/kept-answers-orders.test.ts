@@ -1,6 +1,7 @@
 /** A question, whose answer is kept, and a writer, in every order of their steps. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
+import { execute } from '../stack.js';
 import { type Allowed, openStage, type Stage } from './kept-answers-stage.js';
 
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
@@ -20,18 +21,36 @@ const HOURS = [
   { hour: 'an hour that is not sealed', day: Date.UTC(2025, 0, 1), isSealed: false, played: IS_SHORT ? 8 : 70 },
 ];
 
+/** The second event is the writer's. */
+const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['2'] : ['1', '2']);
+
 it.each(HOURS)(
   'in every order, an answer has what was acknowledged before it was asked for, beside a writer of $hour',
   async ({ day, isSealed, played }) => {
     const accountOf = await stage.accounts(() => day);
     if (isSealed) await stage.sealUntil(day + MS_PER_DAY);
-    /** The second event is the writer's. */
-    const allowed: Allowed = ([hasEnded]) => (hasEnded ? ['2'] : ['1', '2']);
     const orders = await stage.play(1, CHANGES, (order) => {
       const account = accountOf(order);
       return { account, day, actors: [stage.writer(account, day + 1)], figure: 'totalUsage', allowed };
     });
     expect(orders).toBe(played);
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  'so has it beside watermarks that fall while no worker runs, and the first writer after it',
+  async () => {
+    // After the hour that is sealed above: all before it is sealed once more, in each order.
+    const day = Date.UTC(2022, 0, 15);
+    const accountOf = await stage.accounts(() => day);
+    const orders = await stage.play(1, IS_SHORT ? 2 : 3, async (order) => {
+      await stage.sealUntil(day + MS_PER_DAY);
+      const account = accountOf(order);
+      const fall = () => execute(stage.warehouse, 'TRUNCATE TABLE rollup_seals');
+      return { account, day, actors: [stage.firstWriter(account, day + 1, fall)], figure: 'totalUsage', allowed };
+    });
+    expect(orders).toBe(IS_SHORT ? 10 : 45);
   },
   TIMEOUT_MS,
 );

@@ -54,6 +54,8 @@ export interface Stage {
   accounts(dayOf: (order: number) => number): Promise<(order: number) => string>;
   /** The worker's own steps, with a job of one event of one GB-second. */
   writer(account: string, timestamp: number, id?: string): Actor;
+  /** The same of a worker that has just begun, after something that was done while none ran. */
+  firstWriter(account: string, timestamp: number, before: () => Promise<void>): Actor;
   sealUntil(until: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -71,7 +73,7 @@ export async function openStage(): Promise<Stage> {
   const cells = createCellsReader(warehouse, clock);
   let pauseQuestion: (name: string) => Promise<void> = async () => undefined;
   // The first two are one process: they keep and share the same answers.
-  const same = await startApi({ warehouse, clock, stamps, answers });
+  const same = await startApi({ warehouse, clock, readCells: cells, stamps, answers });
   const { accounts, keys } = same.dependencies;
   const stopping = await startApi({
     ...{ accounts, answers, clock, keys },
@@ -88,7 +90,8 @@ export async function openStage(): Promise<Stage> {
     },
   });
   const itsStamps = new AnswerStamps(redis, REDIS_PREFIX);
-  const second = await startApi({ ...{ accounts, clock, keys, warehouse }, stamps: itsStamps });
+  const itsCells = createCellsReader(warehouse, clock);
+  const second = await startApi({ ...{ accounts, clock, keys, warehouse }, readCells: itsCells, stamps: itsStamps });
 
   async function playScene(
     { account, actors, allowed, day, figure }: Scene,
@@ -165,7 +168,18 @@ export async function openStage(): Promise<Stage> {
       );
       return account;
     },
-    writer: (account, timestamp, id = randomUUID()) => writer({ warehouse, stamps, id }, account, timestamp),
+    writer: (account, timestamp, id = randomUUID()) =>
+      new Actor((pause) => store({ warehouse, stamps, id, pause }, account, timestamp)),
+    firstWriter: (account, timestamp, before) =>
+      new Actor(async (pause) => {
+        await pause('before');
+        await before();
+        const renewAll = async () => {
+          await pause('renew_all');
+          await stamps.renewAll();
+        };
+        await store({ warehouse, stamps, id: randomUUID(), pause, renewAll }, account, timestamp);
+      }),
     sealUntil: async (until) => {
       while (await sealNext(warehouse, until));
     },
@@ -202,11 +216,18 @@ function movingClock(): () => Date {
   };
 }
 
-function writer(
-  { warehouse, stamps, id }: Pick<Stage, 'warehouse' | 'stamps'> & { id: string },
+interface Writing extends Pick<Stage, 'warehouse' | 'stamps'> {
+  readonly id: string;
+  readonly pause: (name: string) => Promise<void>;
+  /** Not of a worker that has stored something before: else no other renewal would count. */
+  readonly renewAll?: () => Promise<void>;
+}
+
+async function store(
+  { warehouse, stamps, id, pause, renewAll = async () => undefined }: Writing,
   account: string,
   timestamp: number,
-): Actor {
+): Promise<void> {
   const event = {
     ...{
       eventId: randomUUID(),
@@ -219,21 +240,20 @@ function writer(
   };
   const queued = { id: randomUUID(), receivedAt: NOW, data: JSON.stringify(event) };
   const intake = new Pricer(DEFAULT_PRICE_BOOK).priceJob(queued, NOW, 0);
-  return new Actor(async (pause) => {
-    const store = new EventStore({
-      warehouse: pausing(warehouse, pause),
-      writer: id,
-      stamps: {
-        renew: async (changed, sealed) => {
-          await pause('renew_stamps');
-          await stamps.renew(changed, sealed);
-        },
+  const eventStore = new EventStore({
+    warehouse: pausing(warehouse, pause),
+    writer: id,
+    stamps: {
+      renewAll,
+      renew: async (changed, sealed) => {
+        await pause('renew_stamps');
+        await stamps.renew(changed, sealed);
       },
-      log: pino({ enabled: false }),
-      signal: new AbortController().signal,
-      metrics: createIngestMetrics(new Registry()),
-      tracer: noTracing().tracer,
-    });
-    await store.store([intake]);
+    },
+    log: pino({ enabled: false }),
+    signal: new AbortController().signal,
+    metrics: createIngestMetrics(new Registry()),
+    tracer: noTracing().tracer,
   });
+  await eventStore.store([intake]);
 }

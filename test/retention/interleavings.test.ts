@@ -85,7 +85,7 @@ function worker(job: string, timestamp: number): Actor {
       warehouse: pausing(warehouse, pause),
       shard: undefined,
       writer: WRITER,
-      stamps: { renew: renewStamps },
+      stamps: { renew: renewStamps, renewAll: async () => undefined },
       log: pino({ enabled: false }),
       signal: new AbortController().signal,
       metrics: createIngestMetrics(new Registry()),

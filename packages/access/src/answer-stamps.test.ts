@@ -1,5 +1,7 @@
 /** Stamps on a Redis that forgets its scripts, and is put back to an older state: not the one that all tests share. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -100,6 +102,30 @@ describe('stamps', () => {
     expect(same(again, await read(stamps))).toEqual({ sealed: true, any: true });
   });
 
+  it('do not come back with a server that takes over once more behind the same connection', async () => {
+    const replica = await startRedis({ dataDir: join(dataDir, 'replica') });
+    const balancer = await openBalancer(server.url);
+    const [through, its] = [new Redis(balancer.url), new Redis(replica.url)];
+    const keys = ['sealed', 'any'].map((kind) => `${prefix}:stamps:${kind}:acme`);
+    try {
+      const asked = new AnswerStamps(through, prefix);
+      await read(asked);
+      balancer.leadTo(replica.url);
+      const kept = await read(asked);
+      // As its replica it was sent these stamps, and not what renewed them; and it knew the process when it was the master.
+      for (const key of keys) await redis.set(key, `${await its.get(key)}`);
+      balancer.leadTo(server.url);
+      expect(same(kept, await read(asked))).toEqual({ sealed: false, any: false });
+      const again = await read(asked);
+      expect(same(again, await read(asked))).toEqual({ sealed: true, any: true });
+    } finally {
+      through.disconnect();
+      its.disconnect();
+      balancer.close();
+      await replica.kill();
+    }
+  });
+
   it('are forgotten when nobody asks for an hour', async () => {
     await read(stamps);
     for (const kind of ['sealed', 'any']) {
@@ -122,3 +148,40 @@ describe('stamps', () => {
     expect(await stamps.read('acme')).toBeUndefined();
   });
 });
+
+/** Keeps the connections of clients, whichever server it leads them to. */
+async function openBalancer(firstUrl: string) {
+  // The client knows the password of neither server; the answer to AUTH is not for it.
+  const connectTo = (url: string, answer: (bytes: Buffer) => void) => {
+    const { port, password } = new URL(url);
+    const upstream = connect(Number(port), '127.0.0.1');
+    upstream.write(`AUTH ${password}\r\n`);
+    upstream.once('data', (bytes) => {
+      answer(bytes.subarray('+OK\r\n'.length));
+      upstream.on('data', answer);
+    });
+    return upstream;
+  };
+  let leadTo = (_url: string) => undefined as void;
+  const listener = createServer((client) => {
+    const servers = new Map<string, Socket>();
+    const lead = (url: string) => {
+      const upstream = servers.get(url) ?? connectTo(url, (bytes) => client.write(bytes));
+      servers.set(url, upstream);
+      client.removeAllListeners('data').on('data', (bytes) => upstream.write(bytes));
+    };
+    lead(firstUrl);
+    leadTo = lead;
+    client.on('close', () => {
+      for (const upstream of servers.values()) upstream.destroy();
+    });
+  });
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  const address = listener.address();
+  if (address === null || typeof address === 'string') throw new Error('A TCP server has no TCP address');
+  return {
+    url: `redis://127.0.0.1:${address.port}`,
+    leadTo: (url: string) => leadTo(url),
+    close: () => listener.close(),
+  };
+}

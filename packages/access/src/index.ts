@@ -22,3 +22,4 @@ export {
   redisFailureKind,
   serversOf,
 } from './redis.js';
+export { runScript, type Script, scriptOf } from './script.js';

@@ -85,6 +85,16 @@ describe('what ioredis is given', () => {
     });
   });
 
+  it('for each form: a connection whose other end is silent is left', () => {
+    const silence = (url: string) => {
+      const { nodes, options } = redisClientOptions(parseRedisUrl(url), {});
+      return nodes ? options.redisOptions.socketTimeout : options.socketTimeout;
+    };
+    expect(['redis://r', 'redis+sentinel://s/main', 'redis+cluster://n'].map(silence)).toEqual([
+      15_000, 15_000, 15_000,
+    ]);
+  });
+
   it('for a Cluster: its nodes, and what each connection is to do', () => {
     const { nodes, options } = redisClientOptions(parseRedisUrl('redis+cluster://ann:a@n1,n2:5'), {
       lazyConnect: true,

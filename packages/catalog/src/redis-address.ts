@@ -185,8 +185,8 @@ export interface RedisBehaviour {
 }
 
 /**
- * A master that hangs keeps its connections open, and commands to it would wait for ever after a replica has taken its place.
- * Longer than workers ask for the next job, which is 10 s at most.
+ * A server that hangs, or whose network does, keeps its connections open, and commands to it would wait for ever, even when it is
+ * back or a replica has taken its place. Longer than workers ask for the next job, which is 10 s at most.
  */
 const SILENCE_MS = 15_000;
 
@@ -196,12 +196,11 @@ export function redisClientOptions(address: RedisAddress, behaviour: RedisBehavi
   const nodes = address.nodes.map((node) => ({ ...node }));
   const tls = hasTls ? { ...(servername !== undefined && { servername }) } : undefined;
   const connectTimeout = address.connectTimeout ?? behaviour.connectTimeout;
-  const common = { ...behaviour, connectTimeout, username, password, family, tls };
+  const common = { socketTimeout: SILENCE_MS, ...behaviour, connectTimeout, username, password, family, tls };
   if (form === 'server') return { nodes: undefined, options: { ...common, ...nodes[0], db } };
 
-  const watched = { socketTimeout: SILENCE_MS, ...common };
   if (form === 'cluster') {
-    const { retryStrategy, lazyConnect, enableOfflineQueue, ...redisOptions } = watched;
+    const { retryStrategy, lazyConnect, enableOfflineQueue, ...redisOptions } = common;
     // Certificates are for names, not for the addresses that ioredis would make of them.
     const dnsLookup = hasTls ? keepName : undefined;
     const options = { redisOptions, lazyConnect, enableOfflineQueue, clusterRetryStrategy: retryStrategy, dnsLookup };
@@ -221,7 +220,7 @@ export function redisClientOptions(address: RedisAddress, behaviour: RedisBehavi
     failoverDetector: true,
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
-  return { nodes: undefined, options: { ...watched, ...sentinels, db } };
+  return { nodes: undefined, options: { ...common, ...sentinels, db } };
 }
 
 function keepName(name: string, callback: (error: null, address: string) => void): void {

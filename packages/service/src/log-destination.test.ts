@@ -18,6 +18,17 @@ afterEach(() => rm(folder, { recursive: true }));
 const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(980) })}\n`;
 const numberOf = (text: string): number => JSON.parse(text).number;
 
+it('lines that come together are all written, in their order, whether another one follows or the end', async () => {
+  const file = join(folder, 'log');
+  const destination = new LogDestination(openSync(file, 'a'), () => undefined);
+  const written = () => readFileSync(file, 'utf8').split('\n').slice(0, -1).map(numberOf);
+  for (let number = 0; number < 30; number += 1) destination.write(line(number));
+  while (written().length < 30) await sleep(1);
+  for (let number = 30; number < 33; number += 1) destination.write(line(number));
+  await destination.end(10_000);
+  expect(written()).toEqual(Array.from({ length: 33 }, (_, number) => number));
+});
+
 it('a full disk costs no line that fits into what may wait, and has them when it has room again', async () => {
   const fd = openFull();
   const destination = new LogDestination(fd, () => undefined);

@@ -29,6 +29,7 @@ export interface TracingSettings {
 }
 
 export interface Tracing {
+  readonly isOn: boolean;
   /** Spans of a tracer that is off cost next to nothing and go nowhere. */
   readonly tracer: Tracer;
   /** For BullMQ's queues and workers; undefined when tracing is off, so that jobs stay as they are. */
@@ -50,11 +51,11 @@ export async function startTracing(
   const { startSdk } = await import('./tracing-sdk.js');
   const sdk = startSdk(settings, onFailure);
   const tracer = trace.getTracer(TRACER);
-  return { tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
+  return { isOn: true, tracer, queueTelemetry: queueTelemetry(tracer), close: () => sdk.close() };
 }
 
 export function noTracing(): Tracing {
-  return { tracer: trace.getTracer(TRACER), queueTelemetry: undefined, close: async () => undefined };
+  return { isOn: false, tracer: trace.getTracer(TRACER), queueTelemetry: undefined, close: async () => undefined };
 }
 
 const text = z

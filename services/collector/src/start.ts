@@ -108,7 +108,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
       pageFolder: await builtPage(PAGE_FOLDER, log),
-      watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
+      watchers: [requestMetrics(registry), ...(tracing.isOn ? [requestSpans(tracing.tracer)] : [])],
     });
     const admin = await openAdminPort(env, registry, log);
     const server = await listen(app, env, log);

@@ -43,7 +43,8 @@ function openStore(
 ): EventStore {
   const metrics = createIngestMetrics(new Registry());
   const tracer = noTracing().tracer;
-  return new EventStore({ warehouse, writer: WRITER, stamps: { renew }, log, signal, metrics, tracer });
+  const stamps = { renew, renewAll: () => Promise.resolve() };
+  return new EventStore({ warehouse, writer: WRITER, stamps, log, signal, metrics, tracer });
 }
 
 /** A job with one event for each usage; a negative usage is refused at intake. */

@@ -36,7 +36,7 @@ export interface EventStoreOptions {
   /** The one of several that it stores in, from 1 on; undefined: one server. */
   readonly shard?: number | undefined;
   readonly warehouse: Warehouse;
-  readonly stamps: Pick<AnswerStamps, 'renew'>;
+  readonly stamps: Pick<AnswerStamps, 'renew' | 'renewAll'>;
   /** By which this process marks stale hours, a UUID. */
   readonly writer: string;
   readonly log: Logger;
@@ -50,6 +50,8 @@ export class EventStore {
   readonly #options: EventStoreOptions;
   readonly #outage: Outage;
   readonly #stampsOutage: Outage;
+  /** Whether it has renewed the stamps of all accounts: watermarks may have fallen while no worker ran. */
+  #hasRenewedAll = false;
 
   constructor(options: EventStoreOptions) {
     this.#options = options;
@@ -101,7 +103,8 @@ export class EventStore {
       const stale = await this.#markStaleHours(accepted);
 
       // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
-      //    step 6 leaves answers to be computed once more. It must be after step 4: see AnswerStamps in packages/access.
+      //    step 6 leaves answers to be computed once more. It must be after step 4, and the first time those of every account
+      //    are: see AnswerStamps in packages/access.
       await this.#renewStamps(parts, stale);
 
       // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
@@ -211,7 +214,12 @@ export class EventStore {
     const { signal, stamps } = this.#options;
     const changed = accountsOf(parts.map(({ accepted }) => accepted));
     const sealed = stale.map(({ accountId }) => accountId);
-    await retryUntilDone(() => stamps.renew(changed, sealed), {
+    const renew = async () => {
+      if (!this.#hasRenewedAll) await stamps.renewAll();
+      this.#hasRenewedAll = true;
+      await stamps.renew(changed, sealed);
+    };
+    await retryUntilDone(renew, {
       backoff: BACKOFF,
       signal,
       isWorthwhile: () => true,

@@ -71,6 +71,10 @@ export function createIngestMetrics(registry: Registry) {
       'meterline_repair_failures_total',
       'Steps of repairing cells that failed; their hours are read from the events until a later one succeeds.',
     ),
+    cellsTooLarge: counter(
+      'meterline_cells_too_large_total',
+      'Cells that sealing or repairing left because they need more than INGEST_STATEMENT_MB or 15 minutes.',
+    ),
     repairDuration: new Histogram({
       name: 'meterline_repair_duration_seconds',
       help: 'How long one step of repairing cells took.',

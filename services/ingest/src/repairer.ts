@@ -8,12 +8,17 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Outage } from '@meterline/service';
-import { GRAINS, REPAIR_LIMITS, readOpenMarks, repairNext, type Warehouse } from '@meterline/warehouse';
+import { type Cell, GRAINS, REPAIR_LIMITS, readOpenMarks, repairNext, type Warehouse } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
 import { serverName, shardLabel } from './shard-name.js';
 import { StateMachine } from './state.js';
+import { tellTooLarge } from './too-large.js';
 
+/** How long an account is left alone, one of whose cells is too large: each attempt takes as much as the limits allow. */
+const LEFT_ALONE_MS = 3_600_000;
+/** Beyond that many the one that has been left alone for longest is tried again. */
+const MAX_LEFT_ALONE = 100;
 /** A step that takes less is not worth a line in the log. */
 const SLOW_STEP_MS = 1_000;
 
@@ -41,6 +46,8 @@ export class Repairer {
   });
   /** How many marked hours the next step takes: fewer after a failure, so that what cannot be repaired holds up little else. */
   #hours = REPAIR_LIMITS.hours;
+  /** Accounts with a cell that is too large, in the order in which they were found, and until when they are left alone. */
+  readonly #leftAlone = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RepairerOptions) {
@@ -94,17 +101,34 @@ export class Repairer {
     this.#outage.failed(error);
   }
 
+  #leaveAlone(tooLarge: readonly Cell[]): void {
+    tellTooLarge(this.#options, tooLarge);
+    for (const { accountId } of tooLarge) {
+      this.#leftAlone.delete(accountId);
+      this.#leftAlone.set(accountId, performance.now() + LEFT_ALONE_MS);
+    }
+    for (const account of [...this.#leftAlone.keys()].slice(0, -MAX_LEFT_ALONE)) this.#leftAlone.delete(account);
+  }
+
+  #accountsLeftAlone(): readonly string[] {
+    for (const [account, until] of this.#leftAlone) if (until < performance.now()) this.#leftAlone.delete(account);
+    return [...this.#leftAlone.keys()];
+  }
+
   /** @returns whether there may be more to repair */
   async #repairStep(signal: AbortSignal): Promise<boolean> {
     const { writer, shard, metrics, log } = this.#options;
     const warehouse = this.#options.warehouse.within({ signal });
-    const { hours, oldestSeconds, due } = await readOpenMarks(warehouse, writer);
+    const leftAlone = this.#accountsLeftAlone();
+    const { hours, oldestSeconds, due } = await readOpenMarks(warehouse, writer, leftAlone);
     const labels = shardLabel(shard);
     metrics.staleHours.labels(labels).set(hours);
     metrics.oldestMark.labels(labels).set(oldestSeconds);
     if (due === 0) return false;
     const startedAt = performance.now();
-    const repaired = await repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: this.#hours });
+    const limits = { ...REPAIR_LIMITS, hours: this.#hours };
+    const { tooLarge, ...repaired } = await repairNext(warehouse, writer, limits, leftAlone);
+    this.#leaveAlone(tooLarge);
     const took = performance.now() - startedAt;
     metrics.repairDuration.observe(took / 1000);
     for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, repaired[grain]);

@@ -15,6 +15,7 @@ import type { IngestMetrics } from './metrics.js';
 import type { QueueConnection } from './queue-connection.js';
 import { serverName, shardLabel } from './shard-name.js';
 import { StateMachine } from './state.js';
+import { tellTooLarge } from './too-large.js';
 
 const SEALING_QUEUE = 'meterline-sealing';
 const SCHEDULER = 'seal';
@@ -147,13 +148,14 @@ export class Sealer {
     const startedAt = performance.now();
     const step = await sealNext(warehouse.within({ signal }), Date.now() - delayMs);
     if (!step) return false;
-    const { grain, from, to } = step;
+    const { grain, from, to, tooLarge } = step;
     const seconds = (performance.now() - startedAt) / 1000;
     metrics.sealDuration.observe({ grain }, seconds);
     log.info(
       { event: 'sealed', shard, grain, from: formatTimestamp(from), to: formatTimestamp(to), seconds },
       'cells are ready to be read',
     );
+    tellTooLarge(this.#options, tooLarge);
     this.#outage.recovered();
     return true;
   }

@@ -44,7 +44,7 @@ const INSERT_TIMEOUT_MS = 60_000;
 /** Nobody waits for a step of sealing or repairing. One that is given up would start again from the beginning, and never end. */
 const RECOMPUTING_TIMEOUT_MS = 900_000;
 /** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
-const EXECUTION_MARGIN_MS = 5_000;
+const ENDS_BEFORE_CALLER_MS = 5_000;
 /** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
 
@@ -59,7 +59,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const queueOptions = { url: env.REDIS_URL, knowsScriptFlags: await checkRedis(env.REDIS_URL) };
   await prepareClickHouse(storage, log);
   const open = (requestTimeoutMs: number) =>
-    openShards({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - EXECUTION_MARGIN_MS });
+    openShards({ ...storage, requestTimeoutMs, maxExecutionMs: requestTimeoutMs - ENDS_BEFORE_CALLER_MS });
   const shards = await asStartError(open(INSERT_TIMEOUT_MS), 'a shard of ClickHouse does not answer');
   await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
 
@@ -100,7 +100,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const oversized = new Budget(() => 1);
   const workers = new UsageWorkers({
     shards: env.QUEUE_SHARDS,
-    find: () => findShards(connection.redis, env.QUEUE_PREFIX),
+    // Not by the connection of a queue: commands of that wait for a node that is away.
+    find: () => findShards(stampsConnection, env.QUEUE_PREFIX),
     open: (shard, share) =>
       new UsageWorker({
         connection: shard === 0 ? connection : connect(),
@@ -210,7 +211,8 @@ async function checkRedis(url: string): Promise<boolean> {
     const server = await redis.info('server').catch((error: unknown) => {
       throw startError('Redis does not tell its version; its user needs the command INFO', error);
     });
-    await new AnswerStamps(redis, REDIS_PREFIX).renew([''], ['']).catch((error: unknown) => {
+    // What was restored while no worker ran shows at once. Each store does so too, before it acknowledges.
+    await new AnswerStamps(redis, REDIS_PREFIX).renewAll().catch((error: unknown) => {
       // A node of a Redis Cluster that is away is waited for when there is something to renew.
       if (redisFailureKind(error) !== 'refused') return;
       throw startError(`Redis does not let the worker renew stamps; its user needs ~${REDIS_PREFIX}:stamps:*`, error);

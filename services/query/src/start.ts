@@ -66,7 +66,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const shared = new SharedLimits(redis, REDIS_PREFIX, limits);
     const observeRefusal = refusalCounter(registry);
     const admission = new Admission({ limits, shared, warehouse, observeRefusal });
-    slotGauges(registry, admission.slots);
+    slotGauges(registry, admission);
     const app = createApp({
       warehouse,
       readCells:

@@ -6,8 +6,8 @@
  * Requests per second with a burst follow the generic cell rate algorithm: a bucket that is filled steadily is one number,
  * the time at which it will be full again. Source: ITU-T I.371, annex A.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { prefixIn, type RedisClient } from '@meterline/access';
+import { randomUUID } from 'node:crypto';
+import { prefixIn, type RedisClient, runScript, scriptOf } from '@meterline/access';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { oncePerTurn } from '../once-per-turn.js';
@@ -103,18 +103,8 @@ for i, key in ipairs(KEYS) do
   redis.call('PEXPIRE', key, ARGV[1])
 end`;
 
-/** A script, and the hash by which Redis remembers it. */
-interface Script {
-  readonly text: string;
-  readonly hash: string;
-}
-
 const ENTER_SCRIPT = scriptOf(ENTER);
 const RENEW_SCRIPT = scriptOf(RENEW);
-
-function scriptOf(text: string): Script {
-  return { text, hash: createHash('sha1').update(text).digest('hex') };
-}
 
 const answer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number(), z.number()]);
 
@@ -162,7 +152,7 @@ export class SharedLimits {
 
   async #ask(party: Party, requests: number, leaseId: string) {
     const { accountRate, callerRate, account = 0, caller = 0 } = this.#limits;
-    const reply = await this.#run(ENTER_SCRIPT, this.#keys(party), [
+    const reply = await runScript(this.#redis, ENTER_SCRIPT, this.#keys(party), [
       ...[microseconds(accountRate), accountRate.burst, microseconds(callerRate), callerRate.burst],
       ...[requests, leaseId, account, caller, LEASE_MS],
     ]);
@@ -194,7 +184,8 @@ export class SharedLimits {
         .map((key) => ({ id, key })),
     );
     const ids = leases.map(({ id }) => id);
-    this.#run(
+    runScript(
+      this.#redis,
       RENEW_SCRIPT,
       leases.map(({ key }) => key),
       [LEASE_MS, ...ids],
@@ -206,16 +197,6 @@ export class SharedLimits {
     // Service accounts of two accounts may have the same name.
     const one = `${this.#prefix}:limits:caller:${JSON.stringify([account, caller])}`;
     return [`${whole}:rate`, `${one}:rate`, `${whole}:statements`, `${one}:statements`];
-  }
-
-  /** Redis remembers a script by its hash until it restarts. */
-  async #run({ text, hash }: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await this.#redis.evalsha(hash, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return this.#redis.eval(text, keys.length, ...keys, ...args);
-    }
   }
 }
 

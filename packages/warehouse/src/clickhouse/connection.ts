@@ -38,8 +38,8 @@ export function createWarehouse(options: WarehouseOptions): Warehouse {
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 10;
-/** By so much the server gives up later than its caller, who then has an error of its own. */
-const EXECUTION_MARGIN_MS = 5_000;
+/** By so much the server gives up later than its caller, who then has an error of its own; unless `maxExecutionMs` says otherwise. */
+const OUTLASTS_CALLER_MS = 5_000;
 const OK = 200;
 /**
  * Parameters that take more characters of the URL than this are sent as fields of a form. Servers and proxies limit a
@@ -92,7 +92,7 @@ class Connection implements Warehouse {
   constructor(options: WarehouseOptions) {
     const { url, user, password, database, application, observe, cluster } = options;
     const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS, maxMemoryBytes } = options;
-    const { maxExecutionMs = requestTimeoutMs + EXECUTION_MARGIN_MS } = options;
+    const { maxExecutionMs = requestTimeoutMs + OUTLASTS_CALLER_MS } = options;
     this.#hosts = openHosts(url, requestTimeoutMs, maxConnections);
     this.#headers = {
       authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,

@@ -43,22 +43,20 @@ export interface RetentionBounds {
 const BOUNDS = ['closed', 'dropping', 'dropped'] as const;
 type Bound = (typeof BOUNDS)[number];
 
-const BOUNDS_STATEMENT: Statement = {
-  name: 'read_retention_bounds',
-  query: `
+/** @param shard through the table that leads to all shards, which alone has the column; undefined: all rows */
+function boundsStatement(shard: number | undefined): Statement {
+  return {
+    name: 'read_retention_bounds',
+    query: `
 SELECT
   bound,
   toUnixTimestamp(if(bound = 'closed', argMax(before, set_at), max(before))) AS second
 FROM retention_bounds
+WHERE ${shard === undefined ? 'true' : 'shard = {shard: UInt32}'}
 GROUP BY bound`,
-  query_params: {},
-  isShort: true,
-};
-
-/** The same through the table that leads to all shards. */
-function ofShard(shard: number): Statement {
-  const query = BOUNDS_STATEMENT.query.replace('\nGROUP', '\nWHERE shard = {shard: UInt32}\nGROUP');
-  return { ...BOUNDS_STATEMENT, query, query_params: { shard } };
+    query_params: shard === undefined ? {} : { shard },
+    isShort: true,
+  };
 }
 
 const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });
@@ -68,7 +66,7 @@ const boundRow = z.object({ bound: z.enum(BOUNDS), second: z.number() });
  * @param shard its number, for a warehouse of all shards of a cluster; undefined for one server or a shard's own warehouse
  */
 export async function readRetentionBounds(warehouse: Warehouse, shard?: number): Promise<RetentionBounds> {
-  const rows = await warehouse.read(shard === undefined ? BOUNDS_STATEMENT : ofShard(shard), boundRow);
+  const rows = await warehouse.read(boundsStatement(shard), boundRow);
   const of = (bound: Bound) => (rows.find((row) => row.bound === bound)?.second ?? 0) * 1000;
   const droppedBefore = of('dropped');
   const droppingBefore = Math.max(of('dropping'), droppedBefore);

@@ -1,25 +1,30 @@
 /**
- * Marks of stale hours: a writer that has stored events into hours that are sealed marks them, and acknowledges. Questions
- * answer marked hours from the events, until a repairer has recomputed their cells.
+ * Marks of stale hours: a writer that has stored events into hours that are sealed marks them, and acknowledges. A sealer marks
+ * those of cells that are too large for the server's limits. Questions answer marked hours from the events, until a repairer
+ * has recomputed their cells.
  *
  * Why an answer holds every event that was acknowledged when it was asked for, and each once:
  *
- * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes cells, publishes `sealedUntil`.
+ * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes cells, marks the hours of those that it could not
+ *   write (of a day: its first hour), publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
- * - A question reads its account's marks, not before it was asked, and a `sealedUntil` of any moment before it reads cells.
- *   Which hours are marked is part of its text, so no hour is read from both sources or from neither.
+ * - A question knows a `sealedUntil`, of any moment, and *then* reads its account's marks, not before it was asked. Which hours are
+ *   marked is part of its text, so no hour is read from both sources or from neither.
  * - A repairer reads marks, writes the hours' cells, then reads the days' `sealingUntil`, writes the days' cells below it, and
  *   then removes exactly the marks that it has read.
  *
  * Take an event that was acknowledged before the question, whose hour the question reads from its cell: the hour is below
  * `sealedUntil` and has no mark. Either its writer had read a `sealingUntil` not above the hour. Then the event was stored before
- * any sealer of the hour took its snapshot, and the cell was written before `sealedUntil` was published. Or the writer had marked
- * the hour, and the mark is gone: a repairer has read it, so its snapshot, taken later, holds the event, and the cell was
- * written before the mark was removed. Any row that replaces the cell has a higher version: a later snapshot.
+ * any sealer of the hour took its snapshot, and before `sealedUntil` was published the cell was written, or the hour marked: then
+ * the question, which knew `sealedUntil` before it read marks, would have found that mark, unless it is gone. Or the writer had
+ * marked the hour, and the mark is gone. Of a mark that is gone: a repairer has read it, so its snapshot, taken later, holds the
+ * event, and the cell was written before the mark was removed. Any row that replaces the cell has a higher version: a later snapshot.
  *
  * A day is read from its cell only if none of its hours is marked. Then the hour's cell with the event was written either
  * before the snapshot of the sealer of the day, and is in it, or after that sealer had published the days' `sealingUntil`; then
- * the repairer has read that, and has written the day before it removed the mark.
+ * the repairer has read that, and has written the day before it removed the mark. If that sealer has marked the day's first hour
+ * instead of writing the day, the same holds of the repairer that has removed this mark: it has read marks, and the hours' cells,
+ * after the sealer had published the days' `sealingUntil`.
  *
  * Nobody's death or delay does harm. An event whose writer died before its mark was durable is not acknowledged, and
  * its redelivery marks again. A mark whose repairer died is repaired by another. A key that is removed is never set on
@@ -70,6 +75,17 @@ async function insertMarks(warehouse: Warehouse, writer: string, stale: readonly
     sign: 1,
   }));
   await insertRows(warehouse, TABLE, rows, 'mark_stale_hours');
+}
+
+/**
+ * Marks cells that were not computed, before `sealedUntil` is raised above them: of a day its first hour, which is enough for the
+ * day not to be read. Nobody in particular repairs them, so anybody does, a minute later.
+ */
+export async function markCells(warehouse: Warehouse, cells: readonly Cell[]): Promise<void> {
+  const hours = new Map<string, EpochMs[]>();
+  for (const { accountId, bucket } of cells) hours.set(accountId, [...(hours.get(accountId) ?? []), bucket]);
+  const stale = Array.from(hours, ([accountId, ofAccount]) => ({ accountId, hours: ofAccount }));
+  if (stale.length > 0) await insertMarks(warehouse, randomUUID(), stale);
 }
 
 /** To be called when the cells of all their hours, and of these hours' days, are durable. */
@@ -134,20 +150,26 @@ FROM
 
 /** After so long anybody repairs a mark: its writer has died, or cannot keep up. */
 const ORPHANED_SECONDS = 60;
-const IS_DUE = `(any(writer) = {writer: UUID} OR min(marked_at) < now() - ${ORPHANED_SECONDS})`;
+const IS_DUE = `(any(writer) = {writer: UUID} OR min(marked_at) < now() - ${ORPHANED_SECONDS})
+    AND NOT has({left_alone: Array(String)}, account_id)`;
 
 export interface OpenMarks {
   /** Hours that are marked, once for each mark. */
   readonly hours: number;
   /** The age of the oldest mark, 0 when there is none. */
   readonly oldestSeconds: number;
-  /** Marks that this writer repairs: its own, and those of others that are old. */
+  /** Marks that this writer repairs: its own, and those of others that are old; not those of accounts that it leaves alone. */
   readonly due: number;
 }
 
 const openMarksRow = z.object({ open_hours: z.coerce.number(), oldest: z.number(), due_marks: z.coerce.number() });
 
-export async function readOpenMarks(warehouse: Warehouse, writer: string): Promise<OpenMarks> {
+/** @param leftAlone accounts whose marks are not due */
+export async function readOpenMarks(
+  warehouse: Warehouse,
+  writer: string,
+  leftAlone: readonly string[] = [],
+): Promise<OpenMarks> {
   const [row] = await warehouse.read(
     {
       name: 'read_open_marks',
@@ -163,7 +185,7 @@ FROM
   GROUP BY account_id, mark_id
   HAVING ${IS_OPEN}
 )`,
-      query_params: { writer },
+      query_params: { writer, left_alone: leftAlone },
     },
     openMarksRow,
   );
@@ -177,8 +199,15 @@ const markRow = z.object({ account_id: z.string(), mark_id: z.string(), mark_hou
  * Marks that this writer repairs, of about so many hours, and at least one if there is any. An account's marks come together.
  * Accounts come in another order each time: one whose repair fails does not hold up the others for ever, and processes
  * that repair the marks of a dead one begin with different ones.
+ *
+ * @param leftAlone accounts whose marks are not due
  */
-export async function readDueMarks(warehouse: Warehouse, writer: string, hours: number): Promise<Mark[]> {
+export async function readDueMarks(
+  warehouse: Warehouse,
+  writer: string,
+  hours: number,
+  leftAlone: readonly string[],
+): Promise<Mark[]> {
   const statement = {
     name: 'read_due_marks',
     query: `
@@ -195,7 +224,7 @@ FROM
   HAVING ${IS_OPEN} AND ${IS_DUE}
 )
 WHERE hours_until - length(mark_hours) < {hours: UInt32}`,
-    query_params: { writer, hours, order: Math.floor(Math.random() * 2 ** 32) },
+    query_params: { writer, hours, left_alone: leftAlone, order: Math.floor(Math.random() * 2 ** 32) },
   };
   const rows = await warehouse.read(statement, markRow);
   return rows.map(({ account_id: accountId, mark_id: markId, mark_hours }) => ({

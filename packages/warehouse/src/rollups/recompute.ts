@@ -102,6 +102,12 @@ GROUP BY account_id, bucket`,
  */
 export const CELL_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
+/**
+ * A statement of fewer rows that meets a limit of the server is not at fault: with the longest names that many take a few
+ * megabytes.
+ */
+export const LARGE_CELL_ROWS = 1_000;
+
 /** Resolves when the recomputed cells are durable. */
 export async function recomputeCells(
   warehouse: Warehouse,

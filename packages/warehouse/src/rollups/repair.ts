@@ -1,9 +1,10 @@
 /** Recomputes the cells of marked hours, and removes the marks. Why this is exact: marks.ts. Source: DESIGN section 5. */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
+import { isStatementLimit } from '../clickhouse/errors.js';
 import { type AccountHours, bucketOf, type Cell, type Grain } from './cells.js';
 import { readDueMarks, removeMarks } from './marks.js';
-import { recomputeCells } from './recompute.js';
+import { LARGE_CELL_ROWS, recomputeCells } from './recompute.js';
 import { readCellRows } from './sizes.js';
 import { readWatermarks } from './watermarks.js';
 
@@ -26,29 +27,42 @@ export interface RepairLimits {
 export const REPAIR_LIMITS: RepairLimits = { hours: 10_000, statementRows: 500_000 };
 
 /** How many marks were removed, and how many cells of each grain were recomputed. */
-export type Repaired = Readonly<Record<Grain | 'marks', number>>;
+export interface Repaired extends Readonly<Record<Grain | 'marks', number>> {
+  /** What the server's limits do not let be recomputed: marks of it stay. */
+  readonly tooLarge: readonly Cell[];
+}
 
 /**
- * Repairs one bounded step of the marks that this writer repairs. No marks are left of that kind when none were removed. A
- * failure leaves the marks, and cells that are recomputed once more.
+ * Repairs one bounded step of the marks that this writer repairs. When none were removed, those that are left are of cells that
+ * are too large. A failure leaves the marks, and cells that are recomputed once more.
  *
  * @param writer as at {@link markStaleHours}
+ * @param leftAlone accounts whose marks stay
  */
 export async function repairNext(
   warehouse: Warehouse,
   writer: string,
   { hours, statementRows }: RepairLimits = REPAIR_LIMITS,
+  leftAlone: readonly string[] = [],
 ): Promise<Repaired> {
-  const marks = await readDueMarks(warehouse, writer, hours);
-  if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0 };
+  const marks = await readDueMarks(warehouse, writer, hours, leftAlone);
+  if (marks.length === 0) return { marks: 0, hourly: 0, daily: 0, tooLarge: [] };
   const cells = cellsOf(marks, 'hourly');
-  await recompute(warehouse, 'hourly', cells, statementRows);
+  const largeHours = await recompute(warehouse, 'hourly', cells, statementRows);
   // Read after the hours are durable: a sealer that publishes a later watermark finds them.
   const { daily } = await readWatermarks(warehouse);
   const days = cellsOf(marks, 'daily').filter(({ bucket }) => bucket < daily.sealingUntil);
-  await recompute(warehouse, 'daily', days, statementRows);
-  await removeMarks(warehouse, marks);
-  return { marks: marks.length, hourly: cells.length, daily: days.length };
+  const largeDays = await recompute(warehouse, 'daily', days, statementRows);
+  const [hourCells, dayCells] = [new Set(largeHours.map(keyOf)), new Set(largeDays.map(keyOf))];
+  const isDone = (accountId: string) => (hour: EpochMs) =>
+    !hourCells.has(keyOf({ accountId, bucket: hour })) &&
+    !dayCells.has(keyOf({ accountId, bucket: bucketOf(hour, 'daily') }));
+  const done = marks.filter((mark) => mark.hours.every(isDone(mark.accountId)));
+  if (done.length > 0) await removeMarks(warehouse, done);
+  return {
+    ...{ marks: done.length, hourly: cells.length - hourCells.size, daily: days.length - dayCells.size },
+    tooLarge: [...largeHours, ...largeDays],
+  };
 }
 
 async function recompute(
@@ -56,12 +70,29 @@ async function recompute(
   grain: Grain,
   cells: readonly Cell[],
   statementRows: number,
-): Promise<void> {
+): Promise<Cell[]> {
+  const tooLarge: Cell[] = [];
   for (const named of inParts(cells, nameBytes, MAX_NAME_BYTES)) {
     // A part has at least one cell, however many rows that has.
     const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
-    for (const part of parts) await recomputeCells(warehouse, grain, { cells: part });
+    for (const part of parts) tooLarge.push(...(await recomputePart(warehouse, grain, part)));
   }
+  return tooLarge;
+}
+
+/** As a sealer computes a slice: see sealing.ts. @returns the cells that are too large for the server's limits */
+async function recomputePart(warehouse: Warehouse, grain: Grain, part: readonly Cell[]): Promise<readonly Cell[]> {
+  try {
+    await recomputeCells(warehouse, grain, { cells: part });
+    return [];
+  } catch (error) {
+    if (!isStatementLimit(error)) throw error;
+    const sizes = await readCellRows(warehouse, grain, part);
+    if (sizes.reduce((sum, { rows }) => sum + rows, 0) < LARGE_CELL_ROWS) throw error;
+  }
+  if (part.length === 1) return part;
+  const [left, right] = [part.slice(0, part.length >> 1), part.slice(part.length >> 1)];
+  return [...(await recomputePart(warehouse, grain, left)), ...(await recomputePart(warehouse, grain, right))];
 }
 
 /** @returns how many rows a cell is computed from */

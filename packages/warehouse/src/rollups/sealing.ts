@@ -4,9 +4,11 @@
  */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { bucketOf, type Grain } from './cells.js';
-import { recomputeCells } from './recompute.js';
-import { readSlices, readStepEnd } from './sizes.js';
+import { isStatementLimit } from '../clickhouse/errors.js';
+import { bucketOf, type Cell, type Grain } from './cells.js';
+import { markCells } from './marks.js';
+import { LARGE_CELL_ROWS, recomputeCells } from './recompute.js';
+import { readSlices, readStepEnd, type SizedSlice } from './sizes.js';
 import { raiseWatermarks, readWatermarks } from './watermarks.js';
 
 /** Rows are events of hours, and groups of hours' cells. */
@@ -15,18 +17,23 @@ export interface SealingLimits {
   readonly stepRows: Readonly<Record<Grain, number>>;
   /** About how many of them one statement reads. It takes a few hundred bytes of the server's memory for each. */
   readonly statementRows: number;
+  /** A statement of so many rows that meets a limit of the server is at fault; with fewer it is the server, which may recover. */
+  readonly largeRows: number;
 }
 
 const LIMITS: SealingLimits = {
   stepRows: { hourly: 4_000_000, daily: 4_000_000 },
   statementRows: 250_000,
+  largeRows: LARGE_CELL_ROWS,
 };
 
-/** One step: every cell with from <= bucket < to was computed, and may be read. */
+/** One step: every cell with from <= bucket < to was computed, and may be read, but for those that are marked. */
 export interface SealedStep {
   readonly grain: Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
+  /** What the server's limits do not let be computed: marked, and so answered from hours or events. */
+  readonly tooLarge: readonly Cell[];
 }
 
 /**
@@ -62,7 +69,40 @@ async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: St
   await raiseWatermarks(warehouse, grain, { sealingUntil: to });
   const slices = await readSlices(warehouse, grain, { from, to, sliceRows: limits.statementRows });
   // One at a time: two take two fifths of a worker's rate on two cores, one a twentieth. See docs/decisions/0030.
-  for (const slice of slices) await recomputeCells(warehouse, grain, slice);
+  const tooLarge: Cell[] = [];
+  for (const slice of slices)
+    tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
+  // Before the second watermark, which lets questions read what is not there: see marks.ts.
+  await markCells(warehouse, tooLarge);
   await raiseWatermarks(warehouse, grain, { sealedUntil: to });
-  return { grain, from, to };
+  return { grain, from, to, tooLarge };
+}
+
+/** Into how many parts a slice that is too large for a statement is divided. */
+const DIVIDED_BY = 8;
+
+/**
+ * Computes the cells of a slice. One that meets a limit of the server is divided until the cells at fault stand alone: a
+ * single one must not keep those of all other accounts from being sealed.
+ * @returns the cells at fault
+ */
+async function sealSlice(
+  warehouse: Warehouse,
+  how: { readonly grain: Grain; readonly largeRows: number },
+  slice: SizedSlice,
+): Promise<Cell[]> {
+  const { grain, largeRows } = how;
+  try {
+    await recomputeCells(warehouse, grain, slice);
+    return [];
+  } catch (error) {
+    if (!isStatementLimit(error) || slice.rows < largeRows) throw error;
+  }
+  const { first, last, rows } = slice;
+  if (first[0] === last[0] && first[1] === last[1]) return [{ accountId: first[0], bucket: first[1] }];
+  const tooLarge: Cell[] = [];
+  for (const part of await readSlices(warehouse, grain, { ...slice, sliceRows: Math.ceil(rows / DIVIDED_BY) })) {
+    tooLarge.push(...(await sealSlice(warehouse, how, part)));
+  }
+  return tooLarge;
 }

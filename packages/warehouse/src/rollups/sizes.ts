@@ -3,7 +3,7 @@ import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { type Cell, GRAIN_MS, type Grain } from './cells.js';
-import { type Slice, SOURCES, selectCells, selectHours } from './sources.js';
+import { type CellKey, type Slice, SOURCES, selectCells, selectHours } from './sources.js';
 
 /** A cell and how many rows it is computed from, unmerged duplicates included. */
 export interface CellRows extends Cell {
@@ -75,19 +75,36 @@ const sliceRow = z.object({
   first_bucket: z.number(),
   last_account: z.string(),
   last_bucket: z.number(),
+  rows_in_slice: z.coerce.number(),
 });
 
+/** A slice and how many rows it is computed from, unmerged duplicates included. */
+export interface SizedSlice extends Slice {
+  readonly rows: number;
+}
+
+interface Part {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+  /** Of a slice, to be divided. */
+  readonly first?: CellKey;
+  readonly last?: CellKey;
+  readonly sliceRows: number;
+}
+
 /**
- * All cells of a step, in slices of about so many rows each: fewer than that many, and one cell more. A cell is never
- * divided, however many rows it has. Groups are never more than rows, so this bounds a statement's memory, too.
+ * All cells of a step, or of a slice, in slices of about so many rows each: fewer than twice as many. A cell is never
+ * divided: one with so many rows or more is a slice of its own. Groups are never more than rows, so this bounds a statement's
+ * memory, too.
  */
 export async function readSlices(
   warehouse: Warehouse,
   grain: Grain,
-  { from, to, sliceRows }: { readonly from: EpochMs; readonly to: EpochMs; readonly sliceRows: number },
-): Promise<Slice[]> {
+  { from, to, first, last, sliceRows }: Part,
+): Promise<SizedSlice[]> {
   const { table, bucket, rows } = SOURCES[grain];
-  const { condition, query_params } = selectHours(grain, from, to);
+  const { condition, query_params } =
+    first && last ? selectCells(grain, { from, to, first, last }) : selectHours(grain, from, to);
   const statement = {
     name: 'read_sealing_slices',
     query: `
@@ -97,7 +114,8 @@ SELECT
   first_cell.1 AS first_account,
   toUnixTimestamp(first_cell.2) AS first_bucket,
   last_cell.1 AS last_account,
-  toUnixTimestamp(last_cell.2) AS last_bucket
+  toUnixTimestamp(last_cell.2) AS last_bucket,
+  sum(cell_rows) AS rows_in_slice
 FROM
 (
   SELECT
@@ -109,15 +127,16 @@ FROM
   WHERE ${condition}
   GROUP BY account_id, cell_bucket
 )
-GROUP BY slice
-ORDER BY slice`,
+GROUP BY slice, cell_rows >= {slice_rows: UInt64}
+ORDER BY first_cell`,
     query_params: { ...query_params, slice_rows: sliceRows },
   };
   const slices = await warehouse.read(statement, sliceRow);
-  return slices.map(({ first_account, first_bucket, last_account, last_bucket }) => ({
+  return slices.map(({ first_account, first_bucket, last_account, last_bucket, rows_in_slice }) => ({
     from,
     to,
     first: [first_account, first_bucket * 1000],
     last: [last_account, last_bucket * 1000],
+    rows: rows_in_slice,
   }));
 }

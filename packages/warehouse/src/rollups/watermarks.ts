@@ -24,23 +24,21 @@ export interface ReadableCells extends SealedUntil {
 
 export const NO_CELLS: ReadableCells = { hourly: 0, daily: 0, staleHours: [] };
 
-const WATERMARKS_STATEMENT: Statement = {
-  name: 'read_rollup_seals',
-  query: `
+/** @param shard through the table that leads to all shards, which alone has the column; undefined: all rows */
+function watermarksStatement(shard: number | undefined): Statement {
+  return {
+    name: 'read_rollup_seals',
+    query: `
 SELECT
   grain,
   toUnixTimestamp(max(sealing_until)) AS sealing_until,
   toUnixTimestamp(max(sealed_until)) AS sealed_until
 FROM rollup_seals
+WHERE ${shard === undefined ? 'true' : 'shard = {shard: UInt32}'}
 GROUP BY grain`,
-  query_params: {},
-  isShort: true,
-};
-
-/** The same through the table that leads to all shards. */
-function ofShard(shard: number): Statement {
-  const query = WATERMARKS_STATEMENT.query.replace('\nGROUP', '\nWHERE shard = {shard: UInt32}\nGROUP');
-  return { ...WATERMARKS_STATEMENT, query, query_params: { shard } };
+    query_params: shard === undefined ? {} : { shard },
+    isShort: true,
+  };
 }
 
 const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(), sealed_until: z.number() });
@@ -50,8 +48,7 @@ const watermarksRow = z.object({ grain: z.enum(GRAINS), sealing_until: z.number(
  * @param shard its number, for a warehouse of all shards of a cluster; undefined for one server or a shard's own warehouse
  */
 export async function readWatermarks(warehouse: Warehouse, shard?: number): Promise<Watermarks> {
-  const statement = shard === undefined ? WATERMARKS_STATEMENT : ofShard(shard);
-  const rows = await warehouse.read(statement, watermarksRow);
+  const rows = await warehouse.read(watermarksStatement(shard), watermarksRow);
   const ofGrain = (grain: Grain): GrainWatermarks => {
     const row = rows.find((candidate) => candidate.grain === grain);
     return { sealingUntil: (row?.sealing_until ?? 0) * 1000, sealedUntil: (row?.sealed_until ?? 0) * 1000 };

@@ -66,6 +66,9 @@ export class Admission {
   readonly #gate: RateGate;
   readonly #busy = new BusyAccounts();
   readonly #pauses = new Map<string, Promise<void>>();
+  /** How many requests wait, of each account: for a slot of this process, or for a statement that another process has. */
+  readonly #waitingOf = new Map<string, number>();
+  #waiting = 0;
   /** When Redis last said that all statements of an account were taken. */
   readonly #busyElsewhereAt = new LRUCache<string, number>({ max: MAX_CALLERS });
 
@@ -101,18 +104,38 @@ export class Admission {
     return visit;
   }
 
+  /** How many requests of this process wait for their turn. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   /** Waits until this process has a slot and all processes together have a statement left for the party. */
   async take(party: Party, signal: AbortSignal): Promise<readonly [Release, Lease | undefined]> {
+    this.#countWaiting(party, 1);
+    try {
+      return await this.#take(party, signal);
+    } finally {
+      this.#countWaiting(party, -1);
+    }
+  }
+
+  async #take(party: Party, signal: AbortSignal): Promise<readonly [Release, Lease | undefined]> {
     for (;;) {
       await this.#pauses.get(party.account);
       const release = await this.slots.take(party, signal);
+      // Another request of the account has learnt meanwhile that all its statements are taken: Redis is asked by one of them.
+      if (this.#pauses.has(party.account)) {
+        release();
+        continue;
+      }
       const { lease } = await this.#gate.ask(party, { counts: false, leases: true }).catch((error: unknown) => {
         release();
         throw error;
       });
       if (lease !== 'busy') return [release, lease];
-      release();
+      // Before the slot goes to the next one that waits.
       this.#pause(party.account);
+      release();
     }
   }
 
@@ -130,7 +153,14 @@ export class Admission {
 
   mayWait({ account }: Party): boolean {
     const { maxWaiting, maxWaitingOfAccount } = this.#options.limits;
-    return this.slots.waiting < maxWaiting && this.slots.waitingOf(account) < maxWaitingOfAccount;
+    return this.#waiting < maxWaiting && (this.#waitingOf.get(account) ?? 0) < maxWaitingOfAccount;
+  }
+
+  #countWaiting({ account }: Party, change: 1 | -1): void {
+    const waiting = (this.#waitingOf.get(account) ?? 0) + change;
+    this.#waiting += change;
+    if (waiting === 0) this.#waitingOf.delete(account);
+    else this.#waitingOf.set(account, waiting);
   }
 
   get maxWaitMs(): number {

@@ -1,14 +1,14 @@
 /** How many statements run and wait. */
 import { Gauge, type Registry } from 'prom-client';
-import type { FairSlots } from './fair-slots.js';
+import type { Admission } from './admission.js';
 
-export function slotGauges(registry: Registry, slots: FairSlots): void {
+export function slotGauges(registry: Registry, admission: Admission): void {
   new Gauge({
     name: 'meterline_statement_slots_in_use',
     help: 'Requests of this process whose statements may run now.',
     registers: [registry],
     collect() {
-      this.set(slots.inUse);
+      this.set(admission.slots.inUse);
     },
   });
   new Gauge({
@@ -16,7 +16,7 @@ export function slotGauges(registry: Registry, slots: FairSlots): void {
     help: 'Requests of this process that wait for their turn.',
     registers: [registry],
     collect() {
-      this.set(slots.waiting);
+      this.set(admission.waiting);
     },
   });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { ClientGone } from '@meterline/api';
 import { answerOf, plainBody } from './answer-body.js';
 import { KeptAnswers, type Outcome } from './kept-answers.js';
 
@@ -106,12 +107,16 @@ describe('kept answers', () => {
     expect(answers.isUnderWay('question', STAMPS)).toBe(false);
   });
 
-  it('that fail are not kept, and those who waited are told so', async () => {
+  it('that fail are not kept, and fail for those who waited, unless a client has gone', async () => {
     const answers = new KeptAnswers(1_000_000);
     const failing = answers.compute('question', STAMPS, () => Promise.reject(new Error('away')));
     const other = answers.join('question', STAMPS);
     await expect(failing).rejects.toThrow('away');
-    expect(await other).toBeUndefined();
+    await expect(other).rejects.toThrow('away');
+    const left = answers.compute('question', STAMPS, () => Promise.reject(new ClientGone()));
+    const waiting = answers.join('question', STAMPS);
+    await expect(left).rejects.toThrow(ClientGone);
+    expect(await waiting).toBeUndefined();
     expect([answers.has('question'), answers.isUnderWay('question', STAMPS)]).toEqual([false, false]);
   });
 });

@@ -4,6 +4,7 @@
  * in packages/access.
  */
 import type { Stamps } from '@meterline/access';
+import { ClientGone } from '@meterline/api';
 import { LRUCache } from 'lru-cache';
 import { type Answer, compressedAnswer, isWorthCompressing } from './answer-body.js';
 
@@ -65,11 +66,21 @@ export class KeptAnswers {
     return kept.answer;
   }
 
-  /** An answer that others wait for already; undefined if there is none, or it fails. */
+  /**
+   * An answer that others wait for already; undefined if there is none, or if it was given up because its client has gone.
+   * @throws what it has failed with otherwise: it would fail so again
+   */
   async join(question: string, stamps: Stamps): Promise<Answer | undefined> {
-    const computed = await this.#underWay.get(keyOf(question, stamps))?.catch(() => undefined);
-    if (computed) this.#observe('shared');
-    return computed?.answer;
+    const underWay = this.#underWay.get(keyOf(question, stamps));
+    if (!underWay) return undefined;
+    try {
+      const { answer } = await underWay;
+      this.#observe('shared');
+      return answer;
+    } catch (error) {
+      if (error instanceof ClientGone) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -78,8 +89,12 @@ export class KeptAnswers {
    */
   async compressed(question: string, answer: Answer): Promise<Answer> {
     if (!isWorthCompressing(answer)) return answer;
-    const compressing = this.#compressing.get(answer) ?? this.#compress(question, answer);
+    const underWay = this.#compressing.get(answer);
+    if (underWay) return underWay;
+    const compressing = this.#compress(question, answer);
     this.#compressing.set(answer, compressing);
+    // The next one to ask tries again.
+    compressing.catch(() => this.#compressing.delete(answer));
     return compressing;
   }
 

@@ -154,8 +154,8 @@ export function createEventsReader(shards = 1): ReadCells {
 }
 
 /**
- * Before each question reads the hours of its account that are stale, in a statement of its own; and the watermarks of its
- * shard, which it keeps for a moment. In which order does not matter.
+ * Before each question reads the watermarks of its shard, which it keeps for a moment, and *then*, in a statement of its own, the
+ * hours of its account that are stale: a sealer marks what it could not compute before it raises a watermark. See marks.ts.
  * @param shards how many there are
  */
 export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
@@ -164,7 +164,8 @@ export function createCellsReader(warehouse: Warehouse, clock: () => Date, shard
   );
   return async (asker, accountId, window) => {
     const readSealed = seals[shardIndex(accountId, shards)];
-    const [sealed, staleHours] = await Promise.all([readSealed?.(), readStaleHours(asker, accountId, window)]);
+    const sealed = await readSealed?.();
+    const staleHours = await readStaleHours(asker, accountId, window);
     return sealed
       ? withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours })
       : withoutEventsBefore(0, NO_CELLS);

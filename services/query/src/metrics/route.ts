@@ -51,7 +51,7 @@ export function metricsRoute(dependencies: MetricsRouteDependencies): AccountHan
     const { party, role, version } = member;
     const text = rawQuery(request);
     const question = JSON.stringify([account, role, version, text]);
-    // The stamps are read before ClickHouse is asked, and with the same write to Redis.
+    // The stamps are read before ClickHouse is asked; of a request that takes no statement with the write that counts it.
     const [visit, read] = await Promise.all([
       admission.enter(party, response, !answers.has(question)),
       answers.isOn ? readStamps(account).outcome : undefined,
@@ -78,16 +78,15 @@ async function sendAnswer(
   const isCompressed = !isKnown && takesGzip(request.headers);
   if (!isKnown) unsent.hold(request, response, party, answer.length);
   const sent = isCompressed ? await answers.compressed(question, answer) : answer;
-  // Kept by clients too, and asked about with If-None-Match each time.
+  const body = isKnown || isCompressed ? sent.body : await plainBody(sent);
+  // Only now, because an error has none of them. Kept by clients too, and asked about with If-None-Match each time.
   response.setHeader('ETag', answer.etag).setHeader('Cache-Control', 'private, no-cache');
   if (isKnown) {
     response.statusCode = 304;
     response.end();
-  } else if (isCompressed && sent.isCompressed) {
-    response.setHeader('Content-Encoding', 'gzip');
-    sendJson(response, sent.body);
   } else {
-    sendJson(response, await plainBody(sent));
+    if (isCompressed && sent.isCompressed) response.setHeader('Content-Encoding', 'gzip');
+    sendJson(response, body);
   }
 }
 
@@ -133,14 +132,17 @@ async function computeAnswer(
     return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
   };
   if (!stamps) return (await compute()).answer;
-  // What is under way has had its turn, so a request that waits for it needs none.
-  if (!answers.isUnderWay(question, stamps)) await visit.turn();
-  if (answers.isUnderWay(question, stamps)) {
+  for (;;) {
+    // What is under way has had its turn, so a request that waits for it needs none.
+    if (!answers.isUnderWay(question, stamps)) await visit.turn();
+    if (!answers.isUnderWay(question, stamps)) {
+      return answers.find(question, stamps) ?? answers.compute(question, stamps, compute);
+    }
     visit.leave();
     const answer = await answers.join(question, stamps);
     if (answer) return answer;
+    // Its client has gone. The first of those that have waited to get a turn computes it for all.
   }
-  return answers.find(question, stamps) ?? answers.compute(question, stamps, compute);
 }
 
 /** A caller who may see the account. */
