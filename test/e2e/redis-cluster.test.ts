@@ -62,7 +62,7 @@ it('counts requests and leases statements for all processes together', async () 
 });
 
 it('waits with a command for a master that is away', async () => {
-  const redis = createRedisClient(cluster.url, { maxRetriesPerRequest: null });
+  const redis = createRedisClient(cluster.url, { maxRetriesPerRequest: null, waitsForNodes: true });
   redis.on('error', () => undefined);
   try {
     const away = await cluster.masterOf('key');

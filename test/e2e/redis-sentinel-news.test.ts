@@ -30,7 +30,7 @@ it('that of a service, and that of an emitter', async () => {
   const [master, replica] = redis.servers;
   const service = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
   service.on('error', () => undefined);
-  const emitter = await openEmitter({ url, batchEvents: 1 });
+  const emitter = await openEmitter({ url, batchEvents: 1, onProblem: () => undefined });
   const sentinel = new Redis({ port: proxy.port });
   const listener = new Redis({ port: proxy.port });
   try {

@@ -34,7 +34,7 @@ export class RoundQueues {
   readonly #queues: readonly Queue[];
 
   constructor(redisUrl: string, { prefixes }: QueuePlaces) {
-    this.#redis = createRedisClient(redisUrl, { maxRetriesPerRequest: null });
+    this.#redis = createRedisClient(redisUrl, { maxRetriesPerRequest: null, waitsForNodes: true });
     // Errors are expected while the fault stops Redis.
     this.#redis.on('error', () => undefined);
     this.#queues = prefixes.map((prefix) => new Queue(QUEUE_NAME, { connection: this.#redis, prefix }));

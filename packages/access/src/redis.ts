@@ -8,19 +8,27 @@ export const REDIS_PREFIX = 'meterline';
 /** A connection to one server, which Sentinels may watch, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** @param url an address as `redis-address.ts` of packages/catalog has it @throws Error when it is none */
-export function createRedisClient(url: string, behaviour: RedisBehaviour): RedisClient {
-  const { nodes, options } = redisClientOptions(parseRedisUrl(url), behaviour);
-  if (nodes) return new Cluster(nodes, { ...options, ...patienceOf(behaviour) });
-  return new Redis('sentinels' in options ? { ...options, Connector: Asking } : options);
+export interface ClientBehaviour extends RedisBehaviour {
+  /**
+   * Whether a command waits while the node of a Redis Cluster is away that it is for, however long. ioredis by itself gives up after it
+   * has gone from node to node 16 times, in two seconds, whatever `maxRetriesPerRequest` says.
+   */
+  readonly waitsForNodes?: boolean;
 }
 
-/**
- * A command that is to wait for Redis, however long, does so in a Cluster too: there it goes from node to node meanwhile, and ioredis
- * would give up after the 16th, which took two seconds while a master was away. BullMQ then took jobs for failed that had been done.
- */
-function patienceOf({ maxRetriesPerRequest }: RedisBehaviour): { readonly maxRedirections?: number } {
-  return maxRetriesPerRequest === null ? { maxRedirections: Number.POSITIVE_INFINITY } : {};
+/** Every command that waits comes back after so long, and a worker may have thousands. */
+const NODE_RETRY_MS = 500;
+const WAITING = {
+  maxRedirections: Number.POSITIVE_INFINITY,
+  retryDelayOnFailover: NODE_RETRY_MS,
+  retryDelayOnClusterDown: NODE_RETRY_MS,
+};
+
+/** @param url an address as `redis-address.ts` of packages/catalog has it @throws Error when it is none */
+export function createRedisClient(url: string, { waitsForNodes = false, ...behaviour }: ClientBehaviour): RedisClient {
+  const { nodes, options } = redisClientOptions(parseRedisUrl(url), behaviour);
+  if (nodes) return new Cluster(nodes, waitsForNodes ? { ...options, ...WAITING } : options);
+  return new Redis('sentinels' in options ? { ...options, Connector: Asking } : options);
 }
 
 /**

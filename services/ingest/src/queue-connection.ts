@@ -67,7 +67,8 @@ export class QueueConnection {
   readonly #define: (name: string, lua: string) => void;
 
   constructor({ url, knowsScriptFlags, readsUsageJobs }: QueueConnectionOptions) {
-    this.redis = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy });
+    // BullMQ takes a job for failed that was done and could not be acknowledged.
+    this.redis = createRedisClient(url, { maxRetriesPerRequest: null, retryStrategy, waitsForNodes: readsUsageJobs });
     this.#flags = knowsScriptFlags ? RUNS_WHEN_FULL : '';
     this.#define = this.#prepareScripts(this.#flags + (readsUsageJobs ? JOB_READER : ''));
   }

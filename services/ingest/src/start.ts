@@ -100,7 +100,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const oversized = new Budget(() => 1);
   const workers = new UsageWorkers({
     shards: env.QUEUE_SHARDS,
-    find: () => findShards(connection.redis, env.QUEUE_PREFIX),
+    // Not by the connection of a queue: commands of that wait for a node that is away.
+    find: () => findShards(stampsConnection, env.QUEUE_PREFIX),
     open: (shard, share) =>
       new UsageWorker({
         connection: shard === 0 ? connection : connect(),

@@ -35,6 +35,7 @@ const LONGEST_DEFERRAL_MS = 15_000;
 const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
 const PROBE_EVERY_MS = 500;
+const ANSWER_WITHIN_MS = 2_000;
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -84,6 +85,7 @@ export class UsageWorker {
   readonly #lateJobs: Budget;
   readonly #closing = new AbortController();
   #isProbing = false;
+  #isAsking = false;
   /** Jobs with rows for each shard; empty on one server. */
   readonly #shardJobs: readonly Budget[];
   #lastProgressAt = Date.now();
@@ -113,6 +115,8 @@ export class UsageWorker {
     const settings = { connection, prefix, concurrency, takesMany, telemetry, log };
     this.#worker = openQueueWorker({ ...settings, process, shortWay });
     this.#worker.on('error', (error) => this.#onWorkerError(error));
+    // Of a Redis Cluster, any of them; what is sent to it waits and reports nothing.
+    connection.redis.on('node error', (error: Error) => void this.#onNodeError(error));
     this.#worker.on('active', (job) => this.#onJobsTaken([readNote(job.progress)]));
     this.#worker.on('drained', () => this.#places.foundNoMore());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
@@ -157,6 +161,22 @@ export class UsageWorker {
     } else {
       this.#logQueueError(error);
     }
+  }
+
+  /** An outage if the queue does not answer either. */
+  async #onNodeError(error: Error): Promise<void> {
+    if (this.#isAsking || this.#redisOutage.isOn) return;
+    this.#isAsking = true;
+    const late = delay(ANSWER_WITHIN_MS, 'late', { signal: this.#closing.signal });
+    const answer = this.#options.connection.redis.exists(this.#worker.toKey('meta'));
+    const isAway = await Promise.race([answer, late]).then(
+      (first) => first === 'late',
+      () => false,
+    );
+    this.#isAsking = false;
+    if (!isAway) return;
+    this.#redisOutage.failed(error);
+    void this.#noticeReturn();
   }
 
   /** While the queue is empty, no job shows that Redis is back. */
