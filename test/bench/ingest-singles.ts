@@ -7,7 +7,8 @@ import { ProcessorTimes } from './processor-times.js';
 import { drainRate } from './usage-queue.js';
 
 const DATABASE = 'ingest_singles';
-const JOBS = 16_000;
+/** Some seconds of work: the last insert of a run waits for others that do not come. */
+const JOBS = 40_000;
 /** With more, BullMQ's own loop is slower: it fills all places before it begins a job. */
 const IDLE_CONCURRENCY = 500;
 const IDLE_PREFIX = 'bench-idle';
