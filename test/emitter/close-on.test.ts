@@ -40,19 +40,20 @@ async function start(names: readonly string[], isBusy = false): Promise<ChildPro
   return child;
 }
 
-/** @returns how much each of its emitters has sent @throws when it has ended */
-async function ask(child: ChildProcess): Promise<unknown> {
-  const ended = once(child, 'exit').then(([, signal]) =>
-    Promise.reject(new Error(`the program has ended (${signal})`)),
-  );
-  const [answer] = await Promise.race([sent(child), ended]);
-  return answer;
+/** @returns how much each of its emitters has sent, as it says next @throws when it ends without */
+async function told(child: ChildProcess): Promise<unknown> {
+  const hasEnded = new Error('the program has ended');
+  if (!child.connected) throw hasEnded;
+  // All that it has said comes before it.
+  const ended = once(child, 'disconnect').then(() => Promise.reject(hasEnded));
+  const [sent] = await Promise.race([once(child, 'message'), ended]);
+  return sent;
 }
 
-async function sent(child: ChildProcess): Promise<unknown[]> {
-  const message = once(child, 'message');
+async function ask(child: ChildProcess): Promise<unknown> {
+  const answer = told(child);
   child.send('how much?', () => undefined);
-  return message;
+  return answer;
 }
 
 it.concurrent('the signal ends a program that does nothing else at it, once all is sent, however often it comes', async () => {
@@ -83,10 +84,13 @@ it.concurrent('of two emitters the slower one sends all it has, and then the sig
   const end = once(child, 'exit');
   child.kill('SIGTERM');
   const answers = await Promise.all([quick, slow]);
+  const quickClosed = told(child);
   answers[0]();
-  for (let sent: unknown; JSON.stringify(sent) !== '[1,0]'; ) sent = await ask(child);
-  // It has closed by the next answer.
+  expect(await quickClosed).toEqual([1, 0]);
+  // If that had let the signal end the program, it would be gone.
   expect(await ask(child)).toEqual([1, 0]);
+  const slowClosed = told(child);
   answers[1]();
+  expect(await slowClosed).toEqual([1, 1]);
   expect(await end).toEqual([null, 'SIGTERM']);
 });

@@ -30,6 +30,9 @@ for (const url of urls) {
     });
   }
 }
+const tell = () => void process.send?.(meters.map(({ counters }) => counters.sent));
 // It answers every message with how much each emitter has sent.
-process.on('message', () => process.send?.(meters.map(({ counters }) => counters.sent)));
+process.on('message', tell);
+// An emitter that has closed listens no more. Only then does it let the signal end the program.
+if (!isBusy) process.on('removeListener', (event) => event === 'SIGTERM' && tell());
 process.send?.('ready');

@@ -78,7 +78,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     if (!spool?.takes(bytes + 1)) return undefined;
     if (!tail?.file || tail.bytes + bytes > SEGMENT_BYTES) {
       const file = spool.create();
-      if (file === undefined) return undefined;
+      if (!file) return undefined;
       const fits = usedBytes + SEGMENT_BYTES <= memoryBytes;
       begin(emptySegment(file, fits ? [] : undefined));
     }
@@ -110,7 +110,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
   function seal(): void {
     const sealed = tail;
     tail = undefined;
-    if (sealed === undefined) return;
+    if (!sealed) return;
     if (sealed.file) spool?.seal(sealed.file);
     if (sealed.sent === sealed.size) finish(sealed);
   }
@@ -178,7 +178,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     add: (text) => {
       const bytes = Buffer.byteLength(text);
       const segment = spooled(text, bytes) ?? remembered(bytes);
-      if (segment === undefined) return 'full';
+      if (!segment) return 'full';
       segment.size += 1;
       segment.bytes += bytes;
       added += 1;
@@ -188,7 +188,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
     take: async (limits) => {
       for (;;) {
         const [head] = segments;
-        if (head === undefined) return undefined;
+        if (!head) return undefined;
         if (head.taken < head.size) {
           const texts = head.texts ?? (await load(head));
           if (texts.length > 0) return cut(head, texts, limits);

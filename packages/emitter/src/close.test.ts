@@ -1,4 +1,4 @@
-/** What sums and timers still have when the emitter closes, and there is no room for it. */
+/** What finds no room before the emitter closes: of sums and timers, and events that wait for it. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -6,7 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { UsageEventInput } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
-import { type Emitter, openEmitter, type Problem, type UsageToSum } from './index.js';
+import {
+  type Emitter,
+  type EmitterOptions,
+  openEmitter,
+  type Problem,
+  type UsageToSum,
+  type Workload,
+} from './index.js';
 
 const REQUESTS: UsageToSum = {
   accountId: 'acme',
@@ -16,6 +23,13 @@ const REQUESTS: UsageToSum = {
   billingDimension: 'agent_async_requests_count',
   usage: 1,
 };
+const { usage: _, ...OF_AGENT } = REQUESTS;
+const SANDBOX: Workload = {
+  ...OF_AGENT,
+  resourceType: 'sandbox',
+  billingDimension: 'sandbox_compute_runtime_gbs',
+  gb: 4,
+};
 /** There is room for two events. */
 const MEMORY = { memoryBytes: 600 };
 const SUMS = 9;
@@ -23,13 +37,17 @@ const SUMS = 9;
 let server: Server;
 let url: string;
 let received: UsageEventInput[];
+/** What lets the server answer a request that it has read; undefined when it answers at once. */
+let held: (() => void)[] | undefined;
 let problems: Problem[];
 beforeEach(async () => {
   received = [];
+  held = undefined;
   problems = [];
   server = createServer(async (request, response) => {
     const events = (await json(request)) as UsageEventInput[];
     received.push(...events);
+    if (held) await new Promise<void>((resolve) => held?.push(resolve));
     const results = events.map((_, index) => ({ index, status: 'accepted' }));
     response.writeHead(202).end(JSON.stringify({ accepted: events.length, refused: 0, results }));
   });
@@ -39,18 +57,23 @@ beforeEach(async () => {
 });
 afterEach(() => void server.close());
 
-async function openWith(options: { url: string; memoryBytes: number }): Promise<Emitter> {
+async function openWith(options: Partial<EmitterOptions> & { url: string }): Promise<Emitter> {
   const onProblem = (problem: Problem) => problems.push(problem);
   return openEmitter({ ...options, apiKey: 'key', onProblem });
 }
 
-/** Fills its memory, and then adds sums and runs a timer. @returns how many events are recorded */
-async function fill(meter: Emitter): Promise<number> {
+/** @returns how many events are recorded, before the one that is dropped */
+function fillMemory(meter: Emitter): number {
   let recorded = 0;
   while (meter.record({ ...REQUESTS, resourceName: `${recorded}` }) !== undefined) recorded += 1;
+  return recorded;
+}
+
+/** Fills its memory, and then adds sums and runs a timer. @returns how many events are recorded */
+async function fill(meter: Emitter): Promise<number> {
+  const recorded = fillMemory(meter);
   for (let n = 0; n < SUMS; n += 1) meter.add({ ...REQUESTS, resourceName: `sum-${n}` });
-  const { usage: _, ...sandbox } = REQUESTS;
-  meter.start({ ...sandbox, resourceType: 'sandbox', billingDimension: 'sandbox_compute_runtime_gbs', gb: 4 });
+  meter.start(SANDBOX);
   // Of no time it has nothing to report.
   await sleep(5);
   return recorded;
@@ -81,4 +104,56 @@ it('they are dropped at once when there can be no room', async () => {
   expect(await meter.close({ timeoutMs: 60_000 })).toBe(false);
   expect(meter.counters).toMatchObject({ recorded: 0, dropped: 1 });
   expect(problems).toMatchObject([{ code: 'dropped', message: 'usage events are dropped: the emitter is closed' }]);
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(1);
+}
+
+it.each<[string, Partial<EmitterOptions>, (meter: Emitter) => (() => void) | undefined]>([
+  ['a sum whose window ends', { sumMs: 20 }, (meter) => void meter.add(REQUESTS)],
+  ['a timer whose interval ends', { timerMs: 20 }, (meter) => void meter.start(SANDBOX)],
+  ['a timer that its program stops', {}, (meter) => meter.start(SANDBOX).stop],
+])('%s while what there was is being sent: it is sent after that', async (_, options, use) => {
+  const answers: (() => void)[] = [];
+  held = answers;
+  const meter = await openWith({ url, ...MEMORY, ...options, batchEvents: 1, inFlight: 1 });
+  const recorded = fillMemory(meter);
+  const stop = use(meter);
+  await sleep(5);
+  const closing = meter.close();
+  // All but the last are sent, which makes room.
+  for (let sent = 1; sent < recorded; sent += 1) {
+    await until(() => answers.length > 0);
+    answers.shift()?.();
+    await until(() => meter.counters.sent === sent);
+  }
+  await until(() => answers.length > 0);
+  stop?.();
+  await until(() => meter.counters.recorded > recorded);
+  held = undefined;
+  answers.shift()?.();
+  expect(await closing).toBe(true);
+  expect(received).toHaveLength(recorded + 1);
+  expect(meter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
+});
+
+it('events that wait for room find it, and are sent; new ones are not taken', async () => {
+  const meter = await openWith({ url, ...MEMORY });
+  const recorded = fillMemory(meter);
+  const { dropped } = meter.counters;
+  const waiting = [1, 2, 3].map(() => meter.recordWhenRoom(REQUESTS));
+  const closing = meter.close();
+  expect(await meter.recordWhenRoom(REQUESTS)).toBeUndefined();
+  expect(await closing).toBe(true);
+  expect(received.slice(recorded).map(({ eventId }) => eventId)).toEqual(await Promise.all(waiting));
+  expect(meter.counters).toMatchObject({ sent: recorded + 3, dropped: dropped + 1, unsent: 0 });
+});
+
+it('an event that waits for room that there cannot be is dropped, and the emitter is not said to have sent it', async () => {
+  const meter = await openWith({ url, memoryBytes: 1 });
+  const waiting = meter.recordWhenRoom(REQUESTS);
+  expect(await meter.close({ timeoutMs: 60_000 })).toBe(false);
+  expect(await waiting).toBeUndefined();
+  expect(meter.counters).toMatchObject({ recorded: 0, dropped: 1 });
 });

@@ -25,7 +25,10 @@ export interface Emitter {
    */
   record(event: EventToRecord): string | undefined;
 
-  /** The same, but waits for room instead of dropping the event. Its id and time are those of the call. Never rejects. */
+  /**
+   * The same, but waits for room instead of dropping the event, and goes on waiting during a close until that has ended. Its id and
+   * time are those of the call. Never rejects.
+   */
   recordWhenRoom(event: EventToRecord): Promise<string | undefined>;
 
   /**
@@ -114,9 +117,11 @@ function startEmitter(
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
   let isDropping = false;
-  /** To callers; sums and timers may still find room until it has ended. */
+  /** To new calls; sums, timers and events that wait may still find room until it has ended. */
   let isClosed = false;
   let hasEnded = false;
+  /** Whether some of those have found none. */
+  let isLost = false;
   let closing: Promise<boolean> | undefined;
 
   /** @returns undefined for what is refused, which is counted and reported */
@@ -133,8 +138,10 @@ function startEmitter(
     return undefined;
   }
 
-  function acceptedEvent(event: EventToRecord): UsageEventInput | undefined {
-    return accepted(event, checkEvent)?.sent;
+  /** The same for a new call. When the emitter is closed, what is accepted is dropped. */
+  function taken<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
+    const value = accepted(input, check);
+    return value && isClosed ? drop() : value;
   }
 
   /** @returns false when there is no room */
@@ -150,9 +157,9 @@ function startEmitter(
 
   /** @returns false when there is no room now; what is refused, or dropped at the end, is done with */
   function offer(event: EventToRecord): boolean {
-    const sent = acceptedEvent(event);
+    const sent = accepted(event, checkEvent)?.sent;
     if (!sent || keep(sent)) return true;
-    if (hasEnded) drop();
+    if (hasEnded) lose();
     return hasEnded;
   }
 
@@ -170,6 +177,11 @@ function startEmitter(
     isDropping = true;
   }
 
+  function lose(): undefined {
+    isLost = true;
+    return drop();
+  }
+
   async function end(timeoutMs: number): Promise<boolean> {
     isClosed = true;
     timers.stopAll();
@@ -177,41 +189,39 @@ function startEmitter(
     const until = performance.now() + timeoutMs;
     let recorded: number;
     let isSent: boolean;
-    // What has found no room may find it when all that had is sent.
+    // What has found no room may find it when all that had is sent, or meanwhile; then it is sent the next time.
     do {
-      isSent = await sender.flush(until - performance.now());
       ({ recorded } = tally);
+      isSent = await sender.flush(until - performance.now());
       offerRest();
     } while (isSent && tally.recorded > recorded);
     hasEnded = true;
-    const { dropped } = tally;
     offerRest();
+    // Wakes the events that wait for room. They are lost before this goes on.
     sender.stop();
     backlog.close();
     await spool?.close();
     for (const finish of endings) finish();
-    return isSent && tally.dropped === dropped;
+    return isSent && !isLost;
   }
 
   const emitter: Emitter = {
     record: (event) => {
-      const sent = acceptedEvent(event);
-      return sent && (!isClosed && keep(sent) ? sent.eventId : drop());
+      const sent = taken(event, checkEvent)?.sent;
+      return sent && (keep(sent) ? sent.eventId : drop());
     },
     recordWhenRoom: async (event) => {
-      const sent = acceptedEvent(event);
-      while (sent && !isClosed && !keep(sent)) await sender.changed();
-      return sent && (isClosed ? drop() : sent.eventId);
+      const sent = taken(event, checkEvent)?.sent;
+      while (sent && !hasEnded && !keep(sent)) await sender.changed();
+      return sent && (hasEnded ? lose() : sent.eventId);
     },
     add: (usage) => {
-      const checked = accepted(usage, checkUsage);
-      if (checked && (isClosed || !sums.add(checked))) drop();
+      const checked = taken(usage, checkUsage);
+      if (checked && !sums.add(checked)) drop();
     },
     start: (workload) => {
-      const checked = accepted(workload, checkWorkload);
-      if (checked && !isClosed) return timers.start(checked);
-      if (checked) drop();
-      return NO_TIMER;
+      const checked = taken(workload, checkWorkload);
+      return checked ? timers.start(checked) : NO_TIMER;
     },
     flush: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => sender.flush(timeoutMs),
     close: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => {

@@ -59,6 +59,8 @@ export function startSender(
   let sending = 0;
   /** Of all parcels. */
   let bytes = 0;
+  /** The number of the first event that is in no parcel yet; the backlog counts it as taken a little earlier. */
+  let divided = 0;
   /** Events with a lower number are to be sent now, in batches of any size. */
   let due = backlog.added;
   let timer: NodeJS.Timeout | undefined;
@@ -103,6 +105,7 @@ export function startSender(
       bytes += parcel.bytes;
       ready.push(parcel);
     }
+    divided = backlog.taken;
     // A flush looks again: unreadable events count as sent.
     news.notify();
     return batch !== undefined;
@@ -176,7 +179,7 @@ export function startSender(
   /** The number of an event before which all are sent. */
   function sentUpTo(): number {
     const [oldest] = parcels;
-    return oldest?.first ?? backlog.taken;
+    return oldest?.first ?? divided;
   }
 
   void run();
