@@ -68,8 +68,8 @@ interface Deferral {
 }
 
 /**
- * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
- * its concurrency, which follows the size of the jobs that arrive (`JobPlaces`). Those that were under way before it had
+ * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: no more jobs are
+ * fetched than its concurrency, which follows the size of the jobs that arrive (`JobPlaces`). Those that were under way before it had
  * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
  * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
  */
@@ -137,7 +137,7 @@ export class UsageWorker {
     this.#options.connection.redis.disconnect();
   }
 
-  /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
+  /** BullMQ tells it of each job that it has fetched, before it decides whether to fetch another. */
   #onJobsTaken(jobs: readonly Pick<PlainJob, 'bytes'>[]): void {
     this.#outage.recovered();
     this.#lastProgressAt = Date.now();
@@ -148,17 +148,23 @@ export class UsageWorker {
 
   /** The short way of a job that is as producers write it, on one server, and not late: its rows go into the next insert. */
   #begin({ id, timestamp, data }: PlainJob, end: (isStored: boolean) => void): boolean {
-    if (!data) return false;
-    const { lanes, pricer, shard } = this.#options;
+    const { givesUp, lanes, log, pricer, shard } = this.#options;
+    if (!data || lanes.count > 1) return false;
     const queued = { id: jobIdIn(shard, id), receivedAt: receivedAt({ timestamp }) };
     const now = Date.now();
     const intake = pricer.priceUsualJob(queued, data, now, this.#options.closedBefore());
-    const ended = (isStored: boolean) => {
-      this.#places.ended();
-      this.#lastProgressAt = Date.now();
-      end(isStored);
+    const ending = {
+      resolve: () => {
+        this.#places.ended();
+        this.#lastProgressAt = Date.now();
+        end(true);
+      },
+      reject: (err: unknown) => {
+        if (!givesUp.aborted) log.error({ event: 'job_not_stored', jobId: id, err }, 'A job is stored once more');
+        this.#places.ended();
+        end(false);
+      },
     };
-    const ending = { resolve: () => ended(true), reject: () => ended(false) };
     if (!intake || !lanes.addCurrent(intake, now, ending)) return false;
     this.#places.begun();
     this.#worker.concurrency = this.#places.now;
