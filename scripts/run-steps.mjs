@@ -1,6 +1,7 @@
 /** Runs Node programs one after the other, for the scripts that run tests. */
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -60,6 +61,23 @@ export const LONG_FILES = [
   'test/trace/full-trace.test.ts',
 ];
 
+/** Test files with a short form, which `npm test` runs, and a long one, which `npm run test:full` runs. */
+export const SHORTENED_FILES = [
+  'packages/operations/src/retention.test.ts',
+  'packages/warehouse/src/rollups/interleavings.test.ts',
+  'packages/warehouse/src/rollups/large-cells.test.ts',
+  'packages/warehouse/src/schema/move-events.test.ts',
+  'services/collector/src/events/arriving-body.test.ts',
+  'services/ingest/src/job-scanner.test.ts',
+  'test/collector/kill.test.ts',
+  'test/contract/kept-answers-orders.test.ts',
+  'test/contract/large-cells-orders.test.ts',
+  'test/contract/stored-pages.test.ts',
+  'test/e2e/clickhouse-users.test.ts',
+  'test/oracle/oracle.test.ts',
+  'test/shards/shards.test.ts',
+];
+
 /** What runs once more on two ClickHouse servers, as one cluster: `npm test` has what answers, test/shards the rest in short. */
 export const SHORT_ON_SHARDS = { files: ['test/oracle/oracle.test.ts', 'test/contract/paging.test.ts'], cases: 10 };
 export const LONG_ON_SHARDS = {
@@ -90,7 +108,7 @@ export function onShards({ files, cases, timeZone }) {
 
 /**
  * Runs the steps in order, up to the first that fails; its exit code becomes this process's. Steps in a list run at the same time,
- * and what one of them prints is shown when it ends.
+ * and each line of theirs begins with the step's name.
  *
  * @typedef {{ name: string, args: string[], env?: Record<string, string> }} Step `args`: of Node; `env`: added to this process's
  * @param {(Step | Step[])[]} steps
@@ -112,12 +130,8 @@ export async function runSteps(steps) {
 
 async function runStep({ name, args, env }, isAlone) {
   const started = Date.now();
-  const printed = [];
-  const code = await runNode(args, {
-    env: { ...process.env, ...env },
-    onOutput: isAlone ? undefined : (bytes) => printed.push(bytes),
-  });
-  process.stdout.write(Buffer.concat(printed));
+  const onLine = isAlone ? undefined : (line) => console.log(`${name} | ${line}`);
+  const code = await runNode(args, { env: { ...process.env, ...env }, onLine });
   console.log(`${code === 0 ? '✓' : '✗'} ${name} (${secondsSince(started)})`);
   return { name, code };
 }
@@ -128,14 +142,15 @@ export function ignoreInterrupts() {
 }
 
 /** @returns the exit code; 130, as for Ctrl-C, if a signal ended the process */
-export function runNode(args, { env, executable = process.execPath, onOutput }) {
+export function runNode(args, { env, executable = process.execPath, onLine }) {
   return new Promise((resolve, reject) => {
-    const output = onOutput ? 'pipe' : 'inherit';
+    const output = onLine ? 'pipe' : 'inherit';
     const child = spawn(executable, args, { cwd: ROOT, env, stdio: ['inherit', output, output] });
-    for (const stream of onOutput ? [child.stdout, child.stderr] : []) stream.on('data', onOutput);
+    for (const input of onLine ? [child.stdout, child.stderr] : []) createInterface({ input }).on('line', onLine);
     const forward = () => child.kill('SIGTERM');
     process.once('SIGTERM', forward);
-    child.once('error', reject).once('close', (code) => {
+    // Not its `close`: a process of its own that it left behind would keep its output open.
+    child.once('error', reject).once('exit', (code) => {
       process.off('SIGTERM', forward);
       resolve(code ?? 130);
     });

@@ -1,13 +1,13 @@
 /**
- * Tests more than `npm test` and takes longer, about a quarter of an hour on two cores: the files that `npm test` leaves out
+ * Tests more than `npm test` and takes longer, about 20 minutes on two cores: the files that `npm test` leaves out
  * (outages and crashes step by step, the guides, and more), every order of contradicting payloads, the orders of
  * sealers, writers, repairers, questions and kept answers, and of workers and a drop of old months, 150 cases of the oracle, paging through 25,000 groups, the work of each user of ClickHouse, the
- * long form of the tests on two shards, a longer round of every fault, faults on a Redis Cluster, 6,000 fuzzed requests and events (`npm run test:attack` sends
+ * long form of the tests on two shards, a round of every fault, of servers and of producers, faults on a Redis Cluster, 6,000 fuzzed requests and events (`npm run test:attack` sends
  * 40,000), and every other attack.
  *
  * Usage: `npm run test:full`.
  */
-import { JEST, LONG_FILES, LONG_ON_SHARDS, onShards, runSteps } from './run-steps.mjs';
+import { JEST, LONG_FILES, LONG_ON_SHARDS, onShards, runSteps, SHORTENED_FILES } from './run-steps.mjs';
 
 /** What several Redis servers may change; `npm run test:faults -- --redis cluster` has all that can happen there. */
 const ON_CLUSTER = ['--only', 'worker-frozen,master-killed,master-frozen,worker-and-master,master-replaced'];
@@ -16,21 +16,7 @@ const TIME_ZONE = process.env.TZ || 'America/New_York';
 const { failed, duration } = await runSteps([
   {
     name: 'the long tests',
-    args: [
-      ...JEST,
-      'test/oracle/oracle.test.ts',
-      'rollups/interleavings.test.ts',
-      'test/contract/kept-answers-orders.test.ts',
-      'test/contract/stored-pages.test.ts',
-      'test/collector/kill.test.ts',
-      'test/e2e/clickhouse-users.test.ts',
-      'test/shards/shards.test.ts',
-      'operations/src/retention.test.ts',
-      'schema/move-events.test.ts',
-      'collector/src/events/arriving-body.test.ts',
-      'ingest/src/job-scanner.test.ts',
-      ...LONG_FILES,
-    ],
+    args: [...JEST, ...SHORTENED_FILES, ...LONG_FILES],
     env: {
       ORACLE_CASES: '150',
       METERLINE_TEST_GROUPS: '25000',

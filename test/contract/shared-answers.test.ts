@@ -1,13 +1,16 @@
 /** Questions that wait for the answer to another, when that one comes to nothing. */
 import { EventEmitter, once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Stamps } from '@meterline/access';
-import { KeptAnswers } from '@meterline/query';
+import { createRedis, SharedLimits } from '@meterline/api';
+import { Admission, KeptAnswers } from '@meterline/query';
 import { createWarehouse, type Scope, type Warehouse } from '@meterline/warehouse';
-import { createTestDatabase, type TestDatabase } from '../stack.js';
-import { bearer, DAY, event, metricsBody, metricsPath, startApi, type TestApi } from './fixture.js';
+import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from '../stack.js';
+import { bearer, DAY, event, metricsBody, metricsPath, NO_LIMITS, startApi, type TestApi } from './fixture.js';
 
-const QUESTIONS = 12;
+/** More than may wait for a turn. */
+const QUESTIONS = 150;
+const LIMITS = { ...NO_LIMITS, maxWaitingOfAccount: 100 };
 
 class WatchedAnswers extends KeptAnswers {
   readonly events = new EventEmitter();
@@ -26,6 +29,10 @@ class BrokenAnswers extends KeptAnswers {
     return { body: Buffer.from('no gzip'), isCompressed: true, length: 7, etag: 'W/"broken"' };
   }
 }
+
+const redis = createRedis(testRedisUrl());
+beforeAll(() => redis.connect());
+afterAll(() => redis.disconnect());
 
 let database: TestDatabase;
 let warehouse: Warehouse;
@@ -71,7 +78,10 @@ describe('an answer that others wait for', () => {
     const answers = new WatchedAnswers(1_000_000);
     const held = new EventEmitter();
     const isHeld = once(held, 'held');
-    api = await startApi({ warehouse: holdingTheFirst(warehouse, () => held.emit('held')), answers });
+    const holding = holdingTheFirst(warehouse, () => held.emit('held'));
+    const shared = new SharedLimits(redis, uniquePrefix(), LIMITS);
+    const admission = new Admission({ limits: LIMITS, shared, warehouse: holding });
+    api = await startApi({ warehouse: holding, answers, admission });
     await api.seed([event({ accountId: 'acme' })]);
     const key = await api.key('acme');
     const client = new AbortController();

@@ -162,7 +162,7 @@ async function openBalancer(firstUrl: string) {
     });
     return upstream;
   };
-  let leadTo = (_url: string) => undefined as void;
+  let leadTo: (url: string) => void = () => undefined;
   const listener = createServer((client) => {
     const servers = new Map<string, Socket>();
     const lead = (url: string) => {

@@ -177,12 +177,12 @@ export class Batcher {
   async #store(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight += 1;
     const started = performance.now();
-    try {
-      await this.#options.store(intakesOf(batch));
-      for (const { ending } of batch) ending.resolve();
-    } catch {
-      await this.#storeOneByOne(batch);
-    }
+    const isStored = await this.#options.store(intakesOf(batch)).then(
+      () => true,
+      () => false,
+    );
+    if (isStored) for (const { ending } of batch) ending.resolve();
+    else await this.#storeOneByOne(batch);
     this.#inFlight -= 1;
     const { flushMs } = this.#options;
     const taken = performance.now() - started;

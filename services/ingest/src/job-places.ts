@@ -2,8 +2,9 @@
  * How many jobs a worker may have in work at once.
  *
  * It follows the size of the jobs that arrive, so that memory stays bounded whatever that is. And it begins low after the queue
- * was empty: BullMQ begins none of the jobs that it takes, one after the other, before it has as many as there are places;
- * nor are their locks renewed until then. With 350 places, on a busy machine, locks were lost before their jobs were begun.
+ * was empty, for the sake of BullMQ's own loop: that begins none of the jobs that it takes, one after the other, before it has as many as
+ * there are places; nor are their locks renewed until then. With 350 places, on a busy machine, locks were lost before their jobs were
+ * begun.
  */
 import { tooManyBytes } from '@meterline/catalog';
 

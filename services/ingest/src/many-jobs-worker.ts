@@ -241,7 +241,7 @@ export class ManyJobsWorker extends RawDataWorker {
     } catch (error) {
       this.emit('error', asError(error));
     }
-    for (const job of left) await this.#acknowledgeAlone(this.plainJob(job));
+    await Promise.all(left.map((job) => this.#acknowledgeAlone(this.plainJob(job))));
     this.#onAcknowledged(jobs.length);
   }
 

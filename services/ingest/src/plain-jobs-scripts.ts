@@ -7,6 +7,8 @@ import { INLINE_BYTES } from './job-reader.js';
 
 /** Larger jobs are BullMQ's. */
 const LARGEST_BYTES = 256 * 1024;
+/** In bytes, of a field other than the data. */
+const LONGEST_FIELD = 4096;
 /** So many jobs in a row are left to BullMQ at once. */
 const MOST_LEFT = 16;
 /** So many completed jobs are removed by a script. */
@@ -52,7 +54,8 @@ for _, setting in ipairs(call('HMGET', meta, 'paused', 'concurrency', 'max', 'du
 end
 if #call('ZRANGEBYSCORE', delayed, 0, (now + 1) * 0x1000 - 1, 'LIMIT', 0, 1) > 0 then return answer end
 
--- Those of most jobs are the same.
+local others = { 'name', 'opts', 'timestamp', 'delay', 'priority' }
+-- The options of most jobs are the same.
 local readable = {}
 local function isReadable(options)
   if readable[options] == nil then
@@ -62,16 +65,19 @@ local function isReadable(options)
   return readable[options]
 end
 
--- Plain: it has the fields that every job has from the first on, and no other, so that nothing ever happened to it.
+-- Plain: it has the fields that every job has from the first on, and no other, so that nothing ever happened to it; and none is long.
 local function addPlain(id)
   local key = prefix .. id
   local bytes = redis.pcall('HSTRLEN', key, 'data')
   if type(bytes) ~= 'number' or bytes == 0 or bytes > ${LARGEST_BYTES} or call('HLEN', key) ~= 6 then return false end
-  local data = bytes <= ${INLINE_BYTES} and 'data' or 'name'
-  local fields = call('HMGET', key, 'timestamp', 'opts', 'name', 'delay', 'priority', data)
-  for n = 1, 5 do if not fields[n] then return false end end
+  for _, field in ipairs(others) do
+    local length = call('HSTRLEN', key, field)
+    if length == 0 or length > ${LONGEST_FIELD} then return false end
+  end
+  local isInline = bytes <= ${INLINE_BYTES}
+  local fields = call('HMGET', key, 'timestamp', 'opts', isInline and 'data' or 'priority')
   if not isReadable(fields[2]) then return false end
-  add(id, fields[1], bytes, data == 'data' and fields[6])
+  add(id, fields[1], bytes, isInline and fields[3])
   return true
 end
 
@@ -131,9 +137,10 @@ for at = 5, #ARGV, 2 do
   addOthers(others, jobs[n])
 end
 
-local areAll = call('EXISTS', unpack(jobs)) == #jobs and call('EXISTS', unpack(others)) == 0
+local noneHasOthers = call('EXISTS', unpack(others)) == 0
+-- With the six fields of a plain job and the two of TAKE. Another one may be the parent that it got meanwhile.
 local function isAsTaken(n)
-  return areAll or call('EXISTS', jobs[n]) == 1 and call('EXISTS', unpack(others, 5 * n - 4, 5 * n)) == 0
+  return call('HLEN', jobs[n]) == 8 and (noneHasOthers or call('EXISTS', unpack(others, 5 * n - 4, 5 * n)) == 0)
 end
 
 local done, removed = {}, {}

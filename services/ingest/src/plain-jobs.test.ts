@@ -183,6 +183,8 @@ describe('taking', () => {
     ['has a schedule', { rjk: 'every' }],
     ['is large', { data: 'x'.repeat(256 * 1024 + 1) }],
     ['has no data', { data: '' }],
+    ['has a long name', { name: 'x'.repeat(5_000) }],
+    ['has a long time', { timestamp: '1'.repeat(5_000) }],
   ])('leaves a job to BullMQ that %s, and what comes after it for later', async (_, fields) => {
     await add(4);
     await redis.hset(key('job-001'), fields);
@@ -213,6 +215,7 @@ describe('acknowledging', () => {
     ['has another lock', (id) => redis.set(key(`${id}:lock`), 'another')],
     ['has no lock', (id) => redis.del(key(`${id}:lock`))],
     ['is gone', (id) => redis.del(key(id))],
+    ['has got a parent', (id) => redis.hset(key(id), { parentKey: 'elsewhere:parent', parent: '{}' })],
     ['has children', (id) => redis.sadd(key(`${id}:dependencies`), 'a child')],
     ['has children that failed', (id) => redis.zadd(key(`${id}:unsuccessful`), 1, 'a child')],
     ['has lines of a log', (id) => redis.rpush(key(`${id}:logs`), 'a line')],

@@ -7,7 +7,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EpochMs, jobIdIn, tooManyBytes, tooManyValues } from '@meterline/catalog';
-import { Outage, onceAMinute } from '@meterline/service';
 import type { PayloadPart } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
 import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
@@ -20,7 +19,8 @@ import type { ShortWay } from './many-jobs-worker.js';
 import type { IngestMetrics } from './metrics.js';
 import { keepOversized } from './oversized.js';
 import type { PlainJob } from './plain-jobs.js';
-import { isConnectionError, type QueueConnection, readNote } from './queue-connection.js';
+import { type QueueConnection, readNote } from './queue-connection.js';
+import { QueueOutage } from './queue-outage.js';
 import { openQueueWorker } from './queue-worker.js';
 import { bytesOf, type JobData, type RawDataWorker, receivedAt } from './raw-data-worker.js';
 import type { ShardLanes, ShardPart } from './shard-lanes.js';
@@ -34,8 +34,6 @@ const LONGEST_DEFERRAL_MS = 15_000;
 /** Of a job whose shard is away. Any number of them may wait so, and each costs Redis something when it comes round. */
 const LONGEST_AWAY_MS = 120_000;
 const TOLERATED_CLOCK_MS = 10_000;
-const PROBE_EVERY_MS = 500;
-const ANSWER_WITHIN_MS = 2_000;
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -70,8 +68,8 @@ interface Deferral {
 }
 
 /**
- * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: BullMQ fetches no more jobs than
- * its concurrency, which follows the size of the jobs that arrive (`JobPlaces`). Those that were under way before it had
+ * Memory stays bounded whatever the size of jobs and however long ClickHouse is away: no more jobs are
+ * fetched than its concurrency, which follows the size of the jobs that arrive (`JobPlaces`). Those that were under way before it had
  * followed come without their data if that is large; it is fetched when there is room. A job that is too large to be read
  * passes through a piece at a time, one such job at a time; others of that kind go back into the queue meanwhile.
  */
@@ -79,13 +77,9 @@ export class UsageWorker {
   readonly #options: UsageWorkerOptions;
   readonly #worker: RawDataWorker;
   readonly #places: JobPlaces;
-  readonly #redisOutage: Outage;
-  readonly #logQueueError: (err: Error) => void;
+  readonly #outage: QueueOutage;
   readonly #largeBytes: Budget;
   readonly #lateJobs: Budget;
-  readonly #closing = new AbortController();
-  #isProbing = false;
-  #isAsking = false;
   /** Jobs with rows for each shard; empty on one server. */
   readonly #shardJobs: readonly Budget[];
   #lastProgressAt = Date.now();
@@ -99,11 +93,6 @@ export class UsageWorker {
     const { count: shards } = options.lanes;
     const ofOneShard = () => Math.ceil(this.#places.most * SHARD_SHARE);
     this.#shardJobs = Array.from({ length: shards > 1 ? shards : 0 }, () => new Budget(ofOneShard));
-    this.#redisOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until it does');
-    // The same error may come with every attempt to take a job.
-    this.#logQueueError = onceAMinute((err) => {
-      options.log.error({ event: 'queue_error', err }, 'The queue answered with an error');
-    });
     const { connection, prefix, takesMany, telemetry, log } = options;
     const process = (job: Job<JobData, void>, token: string | undefined) => this.#process(job, token);
     const concurrency = this.#places.now;
@@ -114,9 +103,7 @@ export class UsageWorker {
     };
     const settings = { connection, prefix, concurrency, takesMany, telemetry, log };
     this.#worker = openQueueWorker({ ...settings, process, shortWay });
-    this.#worker.on('error', (error) => this.#onWorkerError(error));
-    // Of a Redis Cluster, any of them; what is sent to it waits and reports nothing.
-    connection.redis.on('node error', (error: Error) => void this.#onNodeError(error));
+    this.#outage = new QueueOutage(this.#worker, connection, log);
     this.#worker.on('active', (job) => this.#onJobsTaken([readNote(job.progress)]));
     this.#worker.on('drained', () => this.#places.foundNoMore());
     this.#worker.on('completed', () => options.metrics.jobsFinished.inc({ result: 'acknowledged' }));
@@ -133,7 +120,7 @@ export class UsageWorker {
 
   /** Whether Redis is away and the worker waits for its return. */
   get isWaiting(): boolean {
-    return this.#redisOutage.isOn;
+    return this.#outage.isOn;
   }
 
   run(): void {
@@ -146,57 +133,13 @@ export class UsageWorker {
   /** Takes no more jobs and resolves when every one in work is acknowledged or back in the queue. */
   async close(): Promise<void> {
     await this.#worker.close();
-    this.#closing.abort();
+    this.#outage.close();
     this.#options.connection.redis.disconnect();
   }
 
-  /** BullMQ reports many things as errors. Only those of the connection mean an outage. */
-  #onWorkerError(error: Error & { readonly code?: unknown }): void {
-    if (isConnectionError(error)) {
-      this.#redisOutage.failed(error);
-      void this.#noticeReturn();
-    } else if (typeof error.code === 'number') {
-      // A refusal by BullMQ's scripts. The usual one is a lost lock: another worker has the job then.
-      this.#options.log.debug({ event: 'queue_refusal', err: error }, 'The queue refused a call');
-    } else {
-      this.#logQueueError(error);
-    }
-  }
-
-  /** An outage if the queue does not answer either. */
-  async #onNodeError(error: Error): Promise<void> {
-    if (this.#isAsking || this.#redisOutage.isOn) return;
-    this.#isAsking = true;
-    const late = delay(ANSWER_WITHIN_MS, 'late', { signal: this.#closing.signal });
-    const answer = this.#options.connection.redis.exists(this.#worker.toKey('meta'));
-    const isAway = await Promise.race([answer, late]).then(
-      (first) => first === 'late',
-      () => false,
-    );
-    this.#isAsking = false;
-    if (!isAway) return;
-    this.#redisOutage.failed(error);
-    void this.#noticeReturn();
-  }
-
-  /** While the queue is empty, no job shows that Redis is back. */
-  async #noticeReturn(): Promise<void> {
-    if (this.#isProbing) return;
-    this.#isProbing = true;
-    while (this.#redisOutage.isOn && !this.#closing.signal.aborted) {
-      try {
-        await this.#options.connection.redis.exists(this.#worker.toKey('meta'));
-        this.#redisOutage.recovered();
-      } catch {
-        await delay(PROBE_EVERY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
-      }
-    }
-    this.#isProbing = false;
-  }
-
-  /** BullMQ emits `active` as soon as it has fetched a job, before it decides whether to fetch another. */
+  /** BullMQ tells it of each job that it has fetched, before it decides whether to fetch another. */
   #onJobsTaken(jobs: readonly Pick<PlainJob, 'bytes'>[]): void {
-    this.#redisOutage.recovered();
+    this.#outage.recovered();
     this.#lastProgressAt = Date.now();
     this.#options.metrics.jobsTaken.inc(jobs.length);
     for (const { bytes } of jobs) this.#places.taken(bytes);
@@ -205,17 +148,23 @@ export class UsageWorker {
 
   /** The short way of a job that is as producers write it, on one server, and not late: its rows go into the next insert. */
   #begin({ id, timestamp, data }: PlainJob, end: (isStored: boolean) => void): boolean {
-    if (!data) return false;
-    const { lanes, pricer, shard } = this.#options;
+    const { givesUp, lanes, log, pricer, shard } = this.#options;
+    if (!data || lanes.count > 1) return false;
     const queued = { id: jobIdIn(shard, id), receivedAt: receivedAt({ timestamp }) };
     const now = Date.now();
     const intake = pricer.priceUsualJob(queued, data, now, this.#options.closedBefore());
-    const ended = (isStored: boolean) => {
-      this.#places.ended();
-      this.#lastProgressAt = Date.now();
-      end(isStored);
+    const ending = {
+      resolve: () => {
+        this.#places.ended();
+        this.#lastProgressAt = Date.now();
+        end(true);
+      },
+      reject: (err: unknown) => {
+        if (!givesUp.aborted) log.error({ event: 'job_not_stored', jobId: id, err }, 'A job is stored once more');
+        this.#places.ended();
+        end(false);
+      },
     };
-    const ending = { resolve: () => ended(true), reject: () => ended(false) };
     if (!intake || !lanes.addCurrent(intake, now, ending)) return false;
     this.#places.begun();
     this.#worker.concurrency = this.#places.now;

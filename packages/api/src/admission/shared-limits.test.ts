@@ -77,14 +77,19 @@ describe('requests', () => {
 });
 
 describe('statements at once', () => {
-  const lease = async (process: SharedLimits, party = A) => (await process.enter(party, LEASE)).lease;
+  const lease = async (process: SharedLimits, party = A) => {
+    const { lease, full } = await process.enter(party, LEASE);
+    return lease ?? full;
+  };
 
   it('of a caller, and of all callers of an account, are bounded over all processes', async () => {
     const [one, other] = [openProcess(), openProcess()];
     const held = [await lease(one), await lease(other)];
-    expect(await lease(one)).toBe('busy');
+    expect(await lease(one)).toBe('caller');
     expect(await lease(other, COLLEAGUE)).toMatchObject({ party: COLLEAGUE });
-    expect(await lease(one, COLLEAGUE)).toBe('busy');
+    expect(await lease(one, COLLEAGUE)).toBe('account');
+    // Of both: nobody of the account would get one.
+    expect(await lease(one)).toBe('account');
     expect(await lease(one, NAMESAKE)).toMatchObject({ party: NAMESAKE });
     const [first] = held;
     if (typeof first !== 'object') throw new Error('no lease');
@@ -95,7 +100,7 @@ describe('statements at once', () => {
   it('are not leased to a request that is refused', async () => {
     const limits = openProcess();
     for (let index = 0; index < 2; index += 1) await limits.enter(A, COUNT);
-    expect((await limits.enter(A, { counts: true, leases: true })).lease).toBeUndefined();
+    expect(await limits.enter(A, { counts: true, leases: true })).toMatchObject({ lease: undefined, full: undefined });
     expect(await redis.keys(`${prefix}*statements`)).toEqual([]);
   });
 
@@ -103,7 +108,7 @@ describe('statements at once', () => {
     const [killed, other] = [openProcess(), openProcess()];
     await lease(killed);
     await lease(killed);
-    expect(await lease(other)).toBe('busy');
+    expect(await lease(other)).toBe('caller');
     // A process that was killed renews nothing. Its leases get the age that they would have then.
     connections[0]?.disconnect();
     for (const key of await redis.keys(`${prefix}*statements`)) {

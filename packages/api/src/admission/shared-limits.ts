@@ -38,8 +38,10 @@ export interface PartyLimits {
 export interface SharedAnswer {
   readonly account: RateState;
   readonly caller: RateState;
-  /** Undefined: no lease was asked for, or the request was refused. */
-  readonly lease: Lease | 'busy' | undefined;
+  /** Undefined: none was asked for, the request was refused, or there are no more: then `full` says of whom. */
+  readonly lease: Lease | undefined;
+  /** Who has as many statements under way as it may have, so that there was no lease. */
+  readonly full?: 'account' | 'caller' | undefined;
 }
 
 export interface Lease {
@@ -54,6 +56,7 @@ export const LEASE_MS = 10_000;
  * request of the account and its burst, the same of the caller, how many requests to count, the lease's id or an empty text, the
  * most leases of account and caller, milliseconds of a lease. As many of the requests are counted as there is room for; those that
  * are refused are counted nowhere. Returns how long these wait, what is left after the others, the lease, and how many were counted.
+ * The lease: 0 when none was asked for, 1 when there is one, -1 when the account has no more, -2 when the caller has no more.
  * A thousandth makes up for what is lost in doubles.
  */
 const ENTER = `
@@ -86,13 +89,16 @@ if counted < wanted or ARGV[6] == '' then return {waits[1], waits[2], left[1], l
 local ms = math.floor(now / 1000)
 for i = 3, 4 do
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', ms)
-  if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[i + 4]) then return {0, 0, left[1], left[2], -1, counted} end
+  if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[i + 4]) then return {0, 0, left[1], left[2], 2 - i, counted} end
 end
 for i = 3, 4 do
   redis.call('ZADD', KEYS[i], ms + ARGV[9], ARGV[6])
   redis.call('PEXPIRE', KEYS[i], ARGV[9])
 end
 return {0, 0, left[1], left[2], 1, counted}`;
+
+const ACCOUNT_IS_FULL = -1;
+const CALLER_IS_FULL = -2;
 
 /** KEYS: leases; ARGV: milliseconds of a lease, then the id of each key's lease. */
 const RENEW = `
@@ -131,7 +137,9 @@ export class SharedLimits {
     if (counts && !leases) return this.#count(party);
     const id = leases ? randomUUID() : '';
     const { account, caller, leased } = await this.#ask(party, counts ? 1 : 0, id);
-    return { account, caller, lease: leased === 0 ? undefined : leased < 0 ? 'busy' : this.#hold({ id, party }) };
+    if (leased > 0) return { account, caller, lease: this.#hold({ id, party }) };
+    const full = leased === ACCOUNT_IS_FULL ? 'account' : leased === CALLER_IS_FULL ? 'caller' : undefined;
+    return { account, caller, lease: undefined, full };
   }
 
   /** Ends a lease. Nobody waits for it, and one that Redis does not hear of ends by itself. */

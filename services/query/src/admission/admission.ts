@@ -4,9 +4,12 @@
  * together, and why: docs/decisions/0014.
  */
 import type { ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurnOfLoop } from 'node:timers/promises';
 import {
-  type ApiError,
+  ApiError,
+  accountKey,
+  ClientGone,
+  callerKey,
   goneSignal,
   isRefused,
   type Lease,
@@ -52,11 +55,18 @@ export interface Visit {
    * @throws ApiError `too_many_statements`, `overloaded`; ClientGone
    */
   turn(): Promise<Warehouse>;
+  /**
+   * As {@link turn}, but requests of one caller that have the same aim wait as one.
+   * @param aim what they would do with their turn: what one of them does is done for all
+   * @returns whether it is this request that has the turn; if not, another has had it meanwhile, or has given up
+   * @throws as `turn`
+   */
+  turnFor(aim: string): Promise<boolean>;
   /** When no statement is under way any more. Must be called, and may be called twice. */
   leave(): void;
 }
 
-/** When all statements of an account run in other processes, they are asked again so much later. */
+/** When all statements of an account or a caller run in other processes, Redis is asked again so much later. */
 const RETRY_LEASE_MS = 75;
 const MAX_CALLERS = 10_000;
 
@@ -65,11 +75,14 @@ export class Admission {
   readonly #options: AdmissionOptions;
   readonly #gate: RateGate;
   readonly #busy = new BusyAccounts();
+  /** Of accounts, and of callers: by their keys. */
   readonly #pauses = new Map<string, Promise<void>>();
+  /** Turns that a request waits for on behalf of all that have the same aim, by caller and aim. */
+  readonly sharedTurns = new Map<string, Promise<unknown>>();
   /** How many requests wait, of each account: for a slot of this process, or for a statement that another process has. */
   readonly #waitingOf = new Map<string, number>();
   #waiting = 0;
-  /** When Redis last said that all statements of an account were taken. */
+  /** When Redis last said that all statements of an account or a caller were taken. */
   readonly #busyElsewhereAt = new LRUCache<string, number>({ max: MAX_CALLERS });
 
   constructor(options: AdmissionOptions) {
@@ -98,8 +111,8 @@ export class Admission {
       release?.();
       throw await this.#gate.refusal(party, answer, signal);
     }
-    if (answer.lease === 'busy') this.#pause(party.account);
-    if (release && answer.lease !== 'busy') visit.hold(release, answer.lease);
+    if (answer.full) this.#pause(party, answer.full);
+    if (release && !answer.full) visit.hold(release, answer.lease);
     else release?.();
     return visit;
   }
@@ -121,20 +134,21 @@ export class Admission {
 
   async #take(party: Party, signal: AbortSignal): Promise<readonly [Release, Lease | undefined]> {
     for (;;) {
-      await this.#pauses.get(party.account);
+      await this.#pauseOf(party);
       const release = await this.slots.take(party, signal);
-      // Another request of the account has learnt meanwhile that all its statements are taken: Redis is asked by one of them.
-      if (this.#pauses.has(party.account)) {
+      // Another request has learnt meanwhile that all statements of the account, or of this caller, are taken: one asks Redis for
+      // all of them. A caller that has its share elsewhere must not make the others of its account wait.
+      if (this.#pauseOf(party)) {
         release();
         continue;
       }
-      const { lease } = await this.#gate.ask(party, { counts: false, leases: true }).catch((error: unknown) => {
+      const { lease, full } = await this.#gate.ask(party, { counts: false, leases: true }).catch((error: unknown) => {
         release();
         throw error;
       });
-      if (lease !== 'busy') return [release, lease];
+      if (!full) return [release, lease];
       // Before the slot goes to the next one that waits.
-      this.#pause(party.account);
+      this.#pause(party, full);
       release();
     }
   }
@@ -142,8 +156,9 @@ export class Admission {
   /** @returns why a request that has waited to its end, or may not wait at all, is refused */
   refusal(party: Party, states: RateStates, response: ServerResponse): ApiError {
     const { limits } = this.#options;
-    const busyElsewhereAt = this.#busyElsewhereAt.get(party.account) ?? Number.NEGATIVE_INFINITY;
-    const isItsOwn = this.slots.hasItsShare(party) || performance.now() - busyElsewhereAt < limits.maxWaitMs;
+    const busySince = performance.now() - limits.maxWaitMs;
+    const isBusyElsewhere = keysOf(party).some((key) => (this.#busyElsewhereAt.get(key) ?? busySince) > busySince);
+    const isItsOwn = this.slots.hasItsShare(party) || isBusyElsewhere;
     this.#options.observeRefusal?.(isItsOwn ? 'statements' : 'overload');
     if (!isItsOwn) return overloaded();
     const policy: Policy = limits.caller < limits.account ? 'caller-statements' : 'account-statements';
@@ -177,12 +192,23 @@ export class Admission {
     this.#busy.used(account, ms, performance.now());
   }
 
-  #pause(account: string): void {
-    this.#busyElsewhereAt.set(account, performance.now());
-    if (this.#pauses.has(account)) return;
-    const pause = delay(RETRY_LEASE_MS * (0.5 + Math.random())).then(() => void this.#pauses.delete(account));
-    this.#pauses.set(account, pause);
+  /** A pause that binds the party: of its account, or its own. */
+  #pauseOf(party: Party): Promise<void> | undefined {
+    const [account, caller] = keysOf(party);
+    return this.#pauses.get(account) ?? this.#pauses.get(caller);
   }
+
+  #pause(party: Party, full: 'account' | 'caller'): void {
+    const key = full === 'account' ? accountKey(party) : callerKey(party);
+    this.#busyElsewhereAt.set(key, performance.now());
+    if (this.#pauses.has(key)) return;
+    const pause = delay(RETRY_LEASE_MS * (0.5 + Math.random())).then(() => void this.#pauses.delete(key));
+    this.#pauses.set(key, pause);
+  }
+}
+
+function keysOf(party: Party): readonly [account: string, caller: string] {
+  return [accountKey(party), callerKey(party)];
 }
 
 class CountedVisit implements Visit {
@@ -209,6 +235,38 @@ class CountedVisit implements Visit {
     if (!this.#held) this.hold(...(await this.#wait()));
     this.#gone.throwIfAborted();
     return this.#admission.warehouseFor(this.#party, this.#gone);
+  }
+
+  async turnFor(aim: string): Promise<boolean> {
+    this.#gone.throwIfAborted();
+    const { sharedTurns } = this.#admission;
+    const key = JSON.stringify([callerKey(this.#party), aim]);
+    // One that has its turn waits for nobody: the other may wait for what it has.
+    const other = this.#held ? undefined : sharedTurns.get(key);
+    if (other) {
+      await this.#waitWith(other);
+      return false;
+    }
+    const turn = this.turn();
+    if (!this.#held) sharedTurns.set(key, turn);
+    try {
+      await turn;
+    } finally {
+      if (sharedTurns.get(key) === turn) sharedTurns.delete(key);
+    }
+    return true;
+  }
+
+  async #waitWith(other: Promise<unknown>): Promise<void> {
+    try {
+      await other;
+    } catch (error) {
+      // What is refused to one request of the caller is refused to all: each says so to its own client.
+      if (error instanceof ApiError) throw this.#refusal();
+      if (!(error instanceof ClientGone)) throw error;
+    }
+    // After the one that has the turn has begun with it.
+    await nextTurnOfLoop();
   }
 
   leave(): void {

@@ -29,7 +29,6 @@ export class FairSlots {
   readonly #lanes = new Map<string, Lane>();
   readonly #taken = new Counts();
   #inUse = 0;
-  #waiting = 0;
 
   constructor(limits: SlotLimits) {
     this.#limits = limits;
@@ -37,10 +36,6 @@ export class FairSlots {
 
   get inUse(): number {
     return this.#inUse;
-  }
-
-  get waiting(): number {
-    return this.#waiting;
   }
 
   waitingOf(account: string): number {
@@ -108,7 +103,6 @@ export class FairSlots {
     const lane: Lane = this.#lanes.get(account) ?? new Map();
     this.#lanes.set(account, lane);
     lane.set(caller, [...(lane.get(caller) ?? []), waiter]);
-    this.#waiting += 1;
   }
 
   #leave(waiter: Waiter): void {
@@ -120,7 +114,6 @@ export class FairSlots {
     if (others.length > 0) lane.set(caller, others);
     else lane.delete(caller);
     if (lane.size === 0) this.#lanes.delete(account);
-    this.#waiting -= 1;
   }
 
   #serve(): void {

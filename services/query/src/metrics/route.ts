@@ -132,16 +132,20 @@ async function computeAnswer(
     return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
   };
   if (!stamps) return (await compute()).answer;
+  const aim = JSON.stringify([question, stamps]);
   for (;;) {
     // What is under way has had its turn, so a request that waits for it needs none.
-    if (!answers.isUnderWay(question, stamps)) await visit.turn();
-    if (!answers.isUnderWay(question, stamps)) {
-      return answers.find(question, stamps) ?? answers.compute(question, stamps, compute);
+    const hasTurn = !answers.isUnderWay(question, stamps) && (await visit.turnFor(aim));
+    if (answers.isUnderWay(question, stamps)) {
+      visit.leave();
+      const answer = await answers.join(question, stamps);
+      if (answer) return answer;
+      // Its client has gone. Of each caller one waits for a turn, and the first to get it computes it for all.
+    } else {
+      const kept = answers.find(question, stamps);
+      if (kept) return kept;
+      if (hasTurn) return answers.compute(question, stamps, compute);
     }
-    visit.leave();
-    const answer = await answers.join(question, stamps);
-    if (answer) return answer;
-    // Its client has gone. The first of those that have waited to get a turn computes it for all.
   }
 }
 
