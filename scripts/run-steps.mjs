@@ -19,11 +19,12 @@ export const JEST = [
 
 /**
  * Test files that only `npm run test:full` runs. `npm test` has a short case of each: every kind of process is killed by
- * test/faults, re-pricing, refusals, erasing, auditing and dropping old months are tested in packages/operations, contradicting payloads and sealing by
- * packages/warehouse and the oracle, kept answers beside a writer by test/contract/kept-answers-orders, the page by
- * test/browser/explorer, the events behind a cell by test/contract, several Redis servers by test/e2e/redis-sentinel and the addresses
- * in packages/service, the commands of the guides by test/cli, the drain of a stop by packages/service, `npm start` by
- * packages/local-stack, and the emitter, its package and its accounts by its own tests and the packed client.
+ * test/faults, test/collector and test/emitter, re-pricing, erasing, auditing and dropping old months are tested in packages/operations,
+ * what is refused by test/attack and test/shards, contradicting payloads and sealing by packages/warehouse and the oracle, kept
+ * answers beside a writer by test/contract/kept-answers-orders, the page by test/browser/explorer, the events behind a cell by
+ * test/contract, several Redis servers by test/e2e/redis-sentinel and the addresses in packages/service, the commands of the guides by
+ * test/cli, the drain of a stop by packages/service, `npm start` by packages/local-stack, and the emitter, its package and its
+ * accounts by its own tests and the packed client.
  */
 export const LONG_FILES = [
   'packages/warehouse/src/rollups/interleavings-of-three.test.ts',
@@ -46,6 +47,7 @@ export const LONG_FILES = [
   'test/e2e/redis-cluster.test.ts',
   'test/e2e/redis-failures.test.ts',
   'test/e2e/redis-outage.test.ts',
+  'test/e2e/rejections.test.ts',
   'test/e2e/sealing.test.ts',
   'test/e2e/silent-redis.test.ts',
   'test/e2e/start-up.test.ts',

@@ -23,7 +23,7 @@ let program: ReturnType<typeof start> | undefined;
 /** The program stops and removes everything when its IPC channel closes. */
 function start() {
   const { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES } = process.env;
-  const args = ['--import', 'tsx', 'test/attack/main.ts', '--requests', '250', '--events', '800', '--json', ...ONLY];
+  const args = ['--import', 'tsx', 'test/attack/main.ts', '--requests', '150', '--events', '400', '--json', ...ONLY];
   return spawn(process.execPath, args, {
     cwd: ROOT,
     env: { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES },

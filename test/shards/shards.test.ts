@@ -104,7 +104,7 @@ const event = (account: string, n: number, changes: object = {}) =>
   usageEvent(n, { accountId: account, resourceName: `r${n}`, ...changes });
 
 describe('two shards', () => {
-  it('keep the figures of a month whose events are dropped from both', async () => {
+  long('keep the figures of a month whose events are dropped from both', async () => {
     const accounts = newAccounts();
     const at = { timestamp: '2025-11-05T10:10:00Z' };
     await send(...accounts.flatMap((account) => [event(account, 1, at), event(account, 2, at)]));

@@ -29,7 +29,7 @@ const ACCOUNTS = ['acme', 'globex'];
 /** Each takes as many drops as one has statements; the short form dies at every fifth alone. */
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
 const LAST_RUNS = IS_SHORT ? [true] : [false, true];
-const DEATHS = IS_SHORT ? { apart: 5, atLeast: 4 } : { apart: 1, atLeast: 20 };
+const DEATHS = IS_SHORT ? { apart: 8, atLeast: 2 } : { apart: 1, atLeast: 20 };
 
 let database: TestDatabase;
 let warehouse: Warehouse;

@@ -110,11 +110,11 @@ async function createNext(): Promise<void> {
 /** Of one process alone; it stops nowhere before the last one. */
 const STATEMENTS = 19;
 const STOPS = Array.from({ length: STATEMENTS }, (_, index) => index);
-/** The short form strikes at every third, in turn: there it either dies or is overtaken. */
-const everySixth = (first: number) => STOPS.filter((index) => index % 6 === first);
+/** The short form strikes at every sixth, in turn: there it either dies or is overtaken. */
+const everyTwelfth = (first: number) => STOPS.filter((index) => index % 12 === first);
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
-const CRASHES = IS_SHORT ? everySixth(2) : STOPS;
-const OVERTAKEN = IS_SHORT ? everySixth(5) : STOPS;
+const CRASHES = IS_SHORT ? everyTwelfth(2) : STOPS;
+const OVERTAKEN = IS_SHORT ? everyTwelfth(8) : STOPS;
 
 /** It answers with what there is, or not at all; whether it could store an event. */
 async function earlierReleaseStores(before: readonly unknown[]): Promise<boolean> {
