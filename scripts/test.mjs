@@ -14,7 +14,13 @@ const TIME_ZONE = process.env.TZ || 'America/New_York';
 const named = process.argv.slice(2);
 const short = {
   args: [...JEST, '--testPathIgnorePatterns', '/node_modules/', '/dist/', ...LONG_FILES],
-  env: { ORACLE_CASES: '10', METERLINE_TEST_GROUPS: '1000', METERLINE_TEST_WALKS: '3', METERLINE_TEST_SHORT: '1' },
+  env: {
+    ORACLE_CASES: '10',
+    METERLINE_TEST_GROUPS: '1000',
+    METERLINE_TEST_WALKS: '3',
+    METERLINE_TEST_SHORT: '1',
+    METERLINE_TEST_CHANGES: '2',
+  },
 };
 const tests = named.length > 0 ? { args: [...JEST, ...named], env: {} } : short;
 

@@ -129,6 +129,19 @@ export async function playOrders(
   return played;
 }
 
+/**
+ * Of two actors, orders with more changes from one to the other are left out: `npm test` plays those with 2, `npm run test:full` those with 4,
+ * and a file that is named those with 20, which are all.
+ */
+export const CHANGES_OF_TWO = Number(process.env.METERLINE_TEST_CHANGES ?? '20');
+
+/** @returns how many orders there are with {@link CHANGES_OF_TWO} */
+export function ordersOfTwo(counts: Readonly<Record<2 | 4 | 20, number>>): number {
+  const count = Object.entries(counts).find(([changes]) => Number(changes) === CHANGES_OF_TWO)?.[1];
+  if (count === undefined) throw new Error('METERLINE_TEST_CHANGES must be 2, 4 or 20');
+  return count;
+}
+
 /** The same actor goes on as long as it can. */
 function turnAfter(order: Order, open: readonly number[]): number | undefined {
   return open.find((actor) => actor === order.at(-1)) ?? open[0];

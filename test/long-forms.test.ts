@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const SETTING = /METERLINE_TEST_(SHORT|GROUPS|WALKS)|ORACLE_CASES/;
+const SETTING = /METERLINE_TEST_(SHORT|GROUPS|WALKS)|ORACLE_CASES|ordersOfTwo/;
 /** Its long form is a program of its own. */
 const FAULTS = 'test/faults/faults.test.ts';
 

@@ -3,14 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
 import { createCellsReader } from '@meterline/query';
 import { insertUsageEvents, readMetrics, sealNext, type Warehouse } from '@meterline/warehouse';
-import { Actor, pausing, playOrders } from '../interleaving.js';
+import { Actor, CHANGES_OF_TWO, ordersOfTwo, pausing, playOrders } from '../interleaving.js';
 import { pricedEvent } from '../priced-event.js';
 import { createTestDatabase, type TestDatabase } from '../stack.js';
 
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
-const CHANGES = IS_SHORT ? 2 : 20;
 /** With no hour there is no day to compute. */
-const ORDERS = IS_SHORT ? { hour: 9, day: 10 } : { hour: 84, day: 120 };
+const ORDERS = {
+  hour: ordersOfTwo({ 2: 9, 4: 54, 20: 84 }),
+  day: ordersOfTwo({ 2: 10, 4: 70, 20: 120 }),
+};
 const TIMEOUT_MS = 600_000;
 
 let database: TestDatabase;
@@ -78,7 +80,7 @@ describe('an answer holds what is acknowledged', () => {
       );
       while (await sealNext(warehouse, firstDay));
       let order = 0;
-      const played = await playOrders(2, CHANGES, async (next, turns) => {
+      const played = await playOrders(2, CHANGES_OF_TWO, async (next, turns) => {
         const day = days[order] ?? Number.NaN;
         order += 1;
         const actors = [sealer(day + MS_PER_DAY, cannot), question(day)];

@@ -1,6 +1,7 @@
 /** A writer with a sealer or another writer, and a sealer with a repairer, in every order of their statements. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+import { CHANGES_OF_TWO, ordersOfTwo } from '../../../../test/interleaving.js';
 import { storeEvents } from '../../../../test/late-events.js';
 import { pricedEvent } from '../../../../test/priced-event.js';
 import {
@@ -17,19 +18,18 @@ import {
 import { insertUsageEvents } from '../events/usage-events.js';
 
 /**
- * The short form leaves out orders with more than two changes from one actor to the other; the long one none. A repairer that reads
- * the days' watermark too early shows with two: it reads, the sealer seals the day, it writes.
+ * How many orders each test plays. A repairer that reads the days' watermark too early shows with two changes: it reads, the sealer
+ * seals the day, it writes.
  */
-const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
-const CHANGES = IS_SHORT ? 2 : 20;
-/** How many orders each test plays. */
-const ORDERS = IS_SHORT
-  ? { sealerWriter: 8, sealerRepairer: 7, writers: 6 }
-  : { sealerWriter: 78, sealerRepairer: 50, writers: 20 };
+const ORDERS = {
+  sealerWriter: ordersOfTwo({ 2: 8, 4: 48, 20: 78 }),
+  sealerRepairer: ordersOfTwo({ 2: 7, 4: 35, 20: 50 }),
+  writers: ordersOfTwo({ 2: 6, 4: 18, 20: 20 }),
+};
 
 let stage: RollupStage;
 beforeAll(async () => {
-  stage = await RollupStage.open(CHANGES);
+  stage = await RollupStage.open(CHANGES_OF_TWO);
 });
 afterAll(() => stage.close());
 
