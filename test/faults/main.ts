@@ -70,3 +70,5 @@ try {
   if (!stop.signal.aborted) throw error;
   process.exitCode = INTERRUPTED;
 }
+// Everything is ended by now. A Cluster client of ioredis that is disconnected while it asks for slots goes on asking for ever.
+process.exit();
