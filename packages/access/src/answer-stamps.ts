@@ -27,7 +27,8 @@
  * Losing a stamp costs a computation, because a text that is gone never comes back. It must not come back with an older state of
  * Redis either, after a restart or on a replica that takes over. A process notices both: its connection is closed, or the
  * server does not know the script, which has a text of its own in each process and each era: a server that was left and takes over
- * once more does not know it either. Each begins an era, and stamps of two eras differ. The renewal that a server has lost was made before the server took over, and so before the era and every answer of it.
+ * once more does not know it either. Each begins an era, and stamps of two eras differ. The renewal that a server has lost was
+ * made before the server took over, and so before the era and every answer of it.
  * Reading is also a write: a server that was cut off from its replicas refuses it, if `min-replicas-to-write` says so.
  * Source of the protocol, and what it does not cover: docs/decisions/0038.
  */
