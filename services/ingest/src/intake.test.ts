@@ -1,20 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
+import { SANDBOX_EVENT } from '../../../test/sandbox-event.js';
 import { type Intake, Pricer, refusedByStorage } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
 
-const EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: '2',
-  timestamp: '2026-01-01T00:00:00Z',
-};
+const EVENT = { ...SANDBOX_EVENT, usage: '2', timestamp: '2026-01-01T00:00:00Z' };
 
 function takeText(data: string, book = DEFAULT_PRICE_BOOK, closedBefore = 0) {
   return withEvents(new Pricer(book).priceJob({ ...JOB, data }, NOW, closedBefore));

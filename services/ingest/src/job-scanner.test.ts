@@ -4,6 +4,7 @@ import { encodeUsageEvents } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { JobMaker, rawData } from '../../../test/attack/job-cases.js';
 import { SeededRandom } from '../../../test/faults/seeded-random.js';
+import { SANDBOX_EVENT } from '../../../test/sandbox-event.js';
 import { Pricer } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -11,16 +12,7 @@ const JOB = { id: 'j', receivedAt: NOW };
 const RUNS = process.env.METERLINE_TEST_SHORT ? 300 : 1_000;
 /** Nothing is too old. */
 const NEVER_CLOSED = 0;
-const EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: '12.5',
-  timestamp: '2026-01-01T00:00:00.123Z',
-};
+const EVENT = SANDBOX_EVENT;
 const ALL_FIELDS = { ...EVENT, resourceUuid: 'u-1', revision: 7, void: true };
 
 /** With a price that changes, and one that comes late. */

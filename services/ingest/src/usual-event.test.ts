@@ -4,20 +4,12 @@ import { EventRows, encodeUsageEvents, Names } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { JobMaker, rawData } from '../../../test/attack/job-cases.js';
 import { SeededRandom } from '../../../test/faults/seeded-random.js';
+import { SANDBOX_EVENT } from '../../../test/sandbox-event.js';
 import { priceEvent } from './intake.js';
 import { addUsualEvent } from './usual-event.js';
 
 const NOW = Date.UTC(2026, 5, 1);
-const EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: '12.5',
-  timestamp: '2026-01-01T00:00:00.123Z',
-};
+const EVENT = SANDBOX_EVENT;
 
 /** With prices that change, come late, and differ for an account. */
 const BUSY_BOOK = new PriceBook({

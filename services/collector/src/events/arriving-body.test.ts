@@ -5,6 +5,7 @@ import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import fc from 'fast-check';
 import { JobMaker, rawData } from '../../../../test/attack/job-cases.js';
 import { SeededRandom } from '../../../../test/faults/seeded-random.js';
+import { SANDBOX_EVENT } from '../../../../test/sandbox-event.js';
 import { ArrivingBody, type BodyRules, checkWhole } from './arriving-body.js';
 import type { CheckedEvents } from './check.js';
 import type { Format } from './formats.js';
@@ -13,16 +14,7 @@ import { UsualEvents } from './usual-events.js';
 const RUNS = process.env.METERLINE_TEST_SHORT ? 100 : 3_000;
 const NOW = Date.UTC(2026, 5, 1);
 const ACCOUNTS = ['acme', 'ünï', 'a"b'];
-const EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: '12.5',
-  timestamp: '2026-01-01T00:00:00.123Z',
-};
+const EVENT = SANDBOX_EVENT;
 const { accountId: _, ...WITHOUT_ACCOUNT } = EVENT;
 const ALL_FIELDS = { ...EVENT, resourceUuid: 'u-1', revision: 7, void: true, usage: 0.25 };
 

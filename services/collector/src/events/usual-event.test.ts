@@ -3,20 +3,12 @@ import { DEFAULT_PRICE_BOOK, DIMENSIONS, eventsOfJob, parseJson, parsePricedEven
 import fc from 'fast-check';
 import { JobMaker } from '../../../../test/attack/job-cases.js';
 import { SeededRandom } from '../../../../test/faults/seeded-random.js';
+import { SANDBOX_EVENT } from '../../../../test/sandbox-event.js';
 import { isUsualEvent } from './usual-event.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const RULES = { account: 'acme', book: DEFAULT_PRICE_BOOK, now: NOW };
-const EVENT = {
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: 'acme',
-  workspace: 'prod',
-  resourceType: 'sandbox',
-  resourceName: 'builder',
-  billingDimension: 'sandbox_compute_runtime_gbs',
-  usage: 12.5,
-  timestamp: '2026-01-01T00:00:00.123Z',
-};
+const EVENT = { ...SANDBOX_EVENT, usage: 12.5 };
 
 /** @returns whether the event is usual; none is that the worker refuses */
 function isUsual(event: Readonly<Record<string, unknown>>): boolean {
