@@ -1,6 +1,6 @@
 /**
- * Many clients at once, while events arrive at half the worker's maximum rate: the mix of questions without and with kept
- * answers, in turn, and then questions about sealed hours alone, again and again.
+ * Many clients at once, while events come in: the mix of questions without and with kept answers, in turn, and then questions about
+ * sealed hours alone, again and again.
  */
 import { QUEUE_PREFIX } from '@meterline/catalog';
 import { type HttpProcess, NO_LIMITS, type ServiceEnvironment } from '../services.js';
@@ -11,15 +11,15 @@ import { type Figure, median, percentile, type Reach } from './figure.js';
 import { HttpClient } from './http-client.js';
 import { processorMs } from './machine.js';
 import { metricsPath, QUESTIONS } from './questions.js';
-import { drainRate } from './usage-queue.js';
 
 const CLIENTS = 64;
 const ROUNDS = 5;
 const ROUND_MS = 8_000;
 const WARM_UP_MS = 4_000;
-/** The jobs that measure the worker's maximum rate on this data. */
-const PROBE_JOBS = 200;
-const EVENTS_PER_JOB = 500;
+/** Events a second that come in: more would measure the producer, which runs on the same cores. */
+const OFFERED = 19_000;
+/** Of these, how many must be stored meanwhile: those that are in the queue or an insert at the end of a round are stored in the next. */
+const STORED_SHARE = 0.95;
 /** How often each of QUESTIONS occurs in the mix: mostly summaries, sometimes a long list. */
 const MIX = [8, 6, 6, 2, 1, 7] as const;
 /** The same without the current day, which is the last of QUESTIONS. */
@@ -46,25 +46,17 @@ export const load: Bench = {
   async run(context) {
     const { site, options } = context;
     await largeCorpus(site, options.events);
-    const queue = site.queue(QUEUE_PREFIX);
-    return site.withIngest({ CLICKHOUSE_DATABASE: CORPUS }, async () => {
-      await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB);
-      const half = (EVENTS_PER_JOB * (await drainRate(queue, PROBE_JOBS, EVENTS_PER_JOB))) / 2;
-      return site.withScript('./producer.ts', [site.redisUrl, QUEUE_PREFIX, String(Math.round(half))], () =>
+    return site.withIngest({ CLICKHOUSE_DATABASE: CORPUS }, () =>
+      site.withScript('./producer.ts', [site.redisUrl, QUEUE_PREFIX, String(OFFERED)], () =>
         site.withQuery(CORPUS, (computing) =>
-          site.withQuery(CORPUS, (keeping) => compare(context, computing, keeping, half), KEEPING),
+          site.withQuery(CORPUS, (keeping) => compare(context, computing, keeping), KEEPING),
         ),
-      );
-    });
+      ),
+    );
   },
 };
 
-async function compare(
-  context: BenchContext,
-  computing: HttpProcess,
-  keeping: HttpProcess,
-  offered: number,
-): Promise<Figure[]> {
+async function compare(context: BenchContext, computing: HttpProcess, keeping: HttpProcess): Promise<Figure[]> {
   const clients = await Clients.open(context);
   const [without, kept, sealed]: [Round[], Round[], Round[]] = [[], [], []];
   try {
@@ -78,31 +70,34 @@ async function compare(
     clients.close();
   }
   return [
-    ...figures('each computed', without, offered),
-    ...figures('answers kept', kept, offered, GOALS.mix),
-    ...figures('answers kept, sealed hours alone', sealed, offered, GOALS.sealed),
+    ...figures('each computed', without),
+    ...figures('answers kept', kept, GOALS.mix),
+    ...figures('answers kept, sealed hours alone', sealed, GOALS.sealed),
   ];
 }
 
 /** @param goal answers a second; undefined: there is none */
-function figures(of: string, rounds: readonly Round[], offered: number, goal?: number): Figure[] {
+function figures(of: string, rounds: readonly Round[], goal?: number): Figure[] {
   const p50s = rounds.map(({ times }) => median(times));
   const p99s = rounds.map(({ times }) => percentile(times, 0.99));
   const rates = rounds.map(({ times, seconds }) => times.length / seconds);
   const errors = rounds.reduce((sum, round) => sum + round.errors, 0);
   const stored = rounds.map(({ stored, seconds }) => stored / seconds);
-  const beside = [
-    { what: 'stored meanwhile', value: median(stored), unit: 'events/s' },
-    { what: 'offered', value: offered, unit: 'events/s' },
-  ] as const;
   const what = (name: string) => `${CLIENTS} clients, ${of}: ${name}`;
   const [rate, p99] = [median(rates), median(p99s)];
   const ofRate: Reach | undefined = goal ? { text: `≥ ${goal} requests/s`, met: rate >= goal } : undefined;
   const ofP99: Reach = { text: `≤ ${GOALS.p99Ms} ms`, met: p99 <= GOALS.p99Ms };
   return [
     {
-      ...{ bench: 'load', what: what('answers'), value: rate, unit: 'requests/s', runs: rates, beside },
+      ...{ bench: 'load', what: what('answers'), value: rate, unit: 'requests/s', runs: rates },
       ...(ofRate && { reach: ofRate }),
+    },
+    {
+      ...{ bench: 'load', what: what('stored meanwhile'), value: median(stored), unit: 'events/s', runs: stored },
+      beside: [{ what: 'offered', value: OFFERED, unit: 'events/s' }],
+      ...(goal && {
+        reach: { text: `≥ ${OFFERED * STORED_SHARE} events/s`, met: median(stored) >= OFFERED * STORED_SHARE },
+      }),
     },
     { bench: 'load', what: what('p50'), value: median(p50s), unit: 'ms', runs: p50s },
     { bench: 'load', what: what('p99'), value: p99, unit: 'ms', runs: p99s, ...(goal && { reach: ofP99 }) },
