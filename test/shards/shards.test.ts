@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startClickHouse } from '@meterline/local-stack';
 import { drained, enqueueData, until, usageEvent } from '../e2e/pipeline.js';
+import { freeze } from '../freeze.js';
 import { writePriceBook } from '../price-book-file.js';
 import { execute, select } from '../stack.js';
 import { newAccounts, openTwoShards, type TwoShards, USD_PER_GBS, WINDOW } from './two-shards.js';
@@ -191,6 +192,27 @@ describe('two shards', () => {
     const [own, other] = await Promise.all(asked);
     expect(own).toBeGreaterThan(4);
     expect(other).toBe(0);
+  });
+
+  long('lose nobody but the accounts of a shard that hangs', async () => {
+    const [first] = newAccounts();
+    await two.send(event(first, 1), event(first, 2));
+    const [api, key] = [await two.startQuery(), await two.createKey(first)];
+    const status = async (path: string, window: object) => {
+      const url = `${api.url}/v0/accounts/${first}/${path}?${new URLSearchParams({ ...window })}`;
+      return (await fetch(url, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })).status;
+    };
+    const pid = two.stack.shards[1]?.pid ?? 0;
+    await freeze(pid);
+    try {
+      // Each another question, so that none is answered from memory.
+      const windows = [1, 2, 3, 4].map((n) => ({ ...WINDOW, startTime: `2026-01-01T00:00:00.00${n}Z` }));
+      for (const window of windows) expect(await status('metrics', window)).toBe(200);
+      expect(await status('events', WINDOW)).toBe(200);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    expect(await api.stop()).toBe(0);
   });
 
   it('lose nobody but the accounts of a shard that dies, and have all of these when it is back', async () => {

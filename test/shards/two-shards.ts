@@ -31,6 +31,9 @@ export interface TwoShards {
   readonly pipeline: Pipeline;
   /** All ingest and query processes. */
   readonly services: readonly ServiceProcess[];
+  /** Another query process, which has the addresses of both servers. */
+  startQuery(): Promise<HttpProcess>;
+  createKey(account: string): Promise<string>;
   /** As one job, and resolves when it is stored. */
   send(...events: object[]): Promise<void>;
   /** From each query process in turn, all its pages; every answer must be the same. */
@@ -54,16 +57,20 @@ export async function openTwoShards(): Promise<TwoShards> {
   const toEither = { CLICKHOUSE_URL: balancer.url, CURSOR_SECRET: 'x'.repeat(32) };
   const query = { ...envOf('query', 'query'), ...NO_LIMITS, ...toEither };
   const apis = await Promise.all([startQuery(query), startQuery(query)]);
+  const createKey = async (account: string) =>
+    (await keys.create({ account, role: 'admin', clientId: 'shards' }, new Date())).key;
   return {
     stack,
     pipeline,
+    startQuery: () => startQuery({ ...query, CLICKHOUSE_URL: pipeline.env.CLICKHOUSE_URL ?? '' }),
+    createKey,
     services: [...workers, ...apis],
     send: async (...events) => {
       await enqueueData(pipeline.queue, { events });
       await drained(pipeline.queue);
     },
     ask: async (account, window = WINDOW) => {
-      const { key } = await keys.create({ account, role: 'admin', clientId: 'shards' }, new Date());
+      const key = await createKey(account);
       const answers: Answer[] = [];
       // Twice each, so that the balancer leads every statement to either server.
       for (const [turn] of [apis, apis].flat().entries()) {
