@@ -10,6 +10,7 @@ import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 import { ensurePassword } from './secrets.js';
+import { engineLabel } from './shards.js';
 
 const DATABASE = 'meterline';
 const READY_DEADLINE_MS = 30_000;
@@ -58,7 +59,7 @@ export interface ClickHouseOptions {
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
   const { shard } = options;
-  const label = shard ? `clickhouse-shard-${shard.number}` : 'clickhouse';
+  const label = engineLabel(shard?.number);
   if (options.httpPort !== undefined) await requireFreePort(options.httpPort, 'ClickHouse (HTTP)');
 
   return launchOnFreePorts(async (choose) => {

@@ -34,7 +34,10 @@ export interface LocalStack {
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const directory = await DataDirectory.open(options.dataDir ?? (await mkdtemp(join(tmpdir(), 'meterline-'))));
-  const plan = await planShards(options.shards ?? 1);
+  const plan = await planShards(options.shards ?? 1, directory.path).catch(async (error: unknown) => {
+    await directory.close();
+    throw error;
+  });
   await ensurePasswords(directory.path);
   const [shards, [redis]] = await Promise.all([
     Promise.allSettled(plan.map((shard) => startClickHouse({ dataDir: directory, shard }))),

@@ -187,7 +187,7 @@ async function superviseClickHouse(
 ): Promise<ClickHouseLogins> {
   const database = env.CLICKHOUSE_DATABASE;
   const servers: RunningClickHouse[] = [];
-  for (const shard of await planShards(count)) {
+  for (const shard of await planShards(count, dataDir.path)) {
     const name = shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse';
     const launch = (previous?: RunningClickHouse) =>
       startClickHouse({ dataDir, database, shard, httpPort: previous?.httpPort });
