@@ -167,6 +167,20 @@ describe('two shards', () => {
     expect(await two.ask(first)).toMatchObject({ usage: 1 });
   });
 
+  it('are refused when the cluster had other shards before: the rows of accounts are elsewhere then', async () => {
+    const [, second] = newAccounts();
+    const first = two.pipeline.shards.all[0];
+    if (!first) throw new Error('there are two shards');
+    await execute(first, 'INSERT INTO usage_daily (account_id) VALUES ({account: String})', { account: second });
+    const refused = {
+      code: 1,
+      stderr: expect.stringContaining(`usage of account ${second}, which is on another shard`),
+    };
+    expect(await two.operate(['audit'])).toMatchObject(refused);
+    await execute(first, 'ALTER TABLE usage_daily DELETE WHERE account_id = {account: String}', { account: second });
+    expect(await two.operate(['audit'])).toMatchObject({ code: 0 });
+  });
+
   it('give no user less than it needs', async () => {
     for (const service of two.services) expect(service.log()).not.toMatch(/ACCESS_DENIED|NOPERM/);
     expect(await two.pipeline.redis.acl('LOG')).toEqual([]);
