@@ -97,6 +97,18 @@ describe('a statement', () => {
     expect(await select(warehouse, 'SELECT toUInt32(uniqExact(name)) AS names FROM named')).toEqual([{ names: 5_000 }]);
   });
 
+  it('has an address that proxies take, however long its parameters are', async () => {
+    const lengths: number[] = [];
+    const names = Array.from({ length: 5_000 }, (_, index) => `name ${index}`);
+    const answer: RequestListener = (request, response) => {
+      lengths.push(request.url?.length ?? 0);
+      request.resume().on('end', () => response.end('[]'));
+    };
+    await withServer(answer, (own) => select(own, 'SELECT {names: Array(String)} AS names', { names }));
+    expect(lengths).toEqual([expect.any(Number)]);
+    expect(lengths[0]).toBeLessThan(8_192);
+  });
+
   it('runs in the database of the connection, with the settings of every statement', async () => {
     const settings = "SELECT currentDatabase() AS name, getSetting('async_insert') AS async_insert";
     expect(await select(warehouse, settings)).toEqual([{ name: database.options.database, async_insert: false }]);
