@@ -8,7 +8,7 @@ import { basicAuthorization, configXml, FREE_SPACE, type Shard } from './clickho
 import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
-import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
+import { findFreePort, LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 import { ensurePassword } from './secrets.js';
 
 const DATABASE = 'meterline';
@@ -48,6 +48,13 @@ export interface ClickHouseOptions {
   database?: string | undefined;
   /** It is one shard of a cluster; data, configuration and log have names of their own. */
   shard?: Shard | undefined;
+}
+
+/** What each of several embedded engines must know of the others; one that is no shard when there is only one. */
+export async function planShards(count: number): Promise<(Shard | undefined)[]> {
+  if (count === 1) return [undefined];
+  const tcpPorts = await Promise.all(Array.from({ length: count }, () => findFreePort()));
+  return tcpPorts.map((_, index) => ({ number: index + 1, tcpPorts }));
 }
 
 /**

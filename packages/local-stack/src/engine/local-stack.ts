@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensurePasswords, type RunningClickHouse, startClickHouse } from './clickhouse.js';
+import { ensurePasswords, planShards, type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
 import { type RunningRedis, startRedis } from './redis.js';
-import { planShards } from './shards.js';
 
 export interface LocalStackOptions {
   /** Where the data stays. Default: a new temporary directory that `stop` removes. */
