@@ -54,6 +54,7 @@ export const LONG_FILES = [
   'test/emitter/accounts.test.ts',
   'test/generated-clients/generated-clients.test.ts',
   'test/guides/guides.test.ts',
+  'test/guides/programs.test.ts',
   'test/observability/outage-metrics.test.ts',
   'test/observability/tracing.test.ts',
   'test/packages/emitter.test.ts',

@@ -85,6 +85,12 @@ describe('a request', () => {
   });
 });
 
+it('a question is told where to go', async () => {
+  const response = await fetch(`${site.service.url}/v0/accounts/${account}/events`);
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+  expect(await response.text()).toContain('read from the query API');
+});
+
 describe('an id', () => {
   it('that is no UUID becomes the same one each time, another one in another account', async () => {
     const [first] = eventsAnswer.parse((await send([event({ eventId: 'run 1' })])).body).results;

@@ -67,6 +67,25 @@ describe('a format', () => {
     }
   });
 
+  it.each([
+    ['2025-10-02T11:30:00.25+02:30', '2025-10-02T09:00:00.25Z'],
+    ['2025-10-01T23:00:00-10:00', '2025-10-02T09:00:00Z'],
+    ['2025-10-02T09:00:00-00:00', '2025-10-02T09:00:00Z'],
+    ['2025-10-02T09:00:00.123456789Z', '2025-10-02T09:00:00.123456789Z'],
+  ])('of CloudEvents may have a time of %s, which is in UTC in the event', async (time, inUtc) => {
+    const type = 'application/cloudevents+json';
+    expect(await send(JSON.stringify(cloudEvent({ time })), { type })).toMatchObject({ status: 202 });
+    expect(await site.takeJobs()).toMatchObject([[{ timestamp: inUtc }]]);
+  });
+
+  it.each(['2025-02-30T09:00:00+02:00', '2025-10-02T09:00:00+24:00', '2025-10-02T09:00:00+0200', 'noon+01:00'])(
+    'of CloudEvents has no time of %s',
+    async (time) => {
+      const answer = await send(JSON.stringify(cloudEvent({ time })), { type: 'application/cloudevents+json' });
+      expect(eventsAnswer.parse(answer.body).results).toMatchObject([{ reason: 'invalid_timestamp' }]);
+    },
+  );
+
   it('of CloudEvents has a result for an envelope that is none', async () => {
     const batch = [cloudEvent({ specversion: '0.3', data: undefined }), cloudEvent(), 7];
     const { body } = await send(JSON.stringify(batch), { type: 'application/cloudevents-batch+json' });
@@ -173,6 +192,12 @@ const zstd = (content: Buffer, ...options: string[]) =>
   spawnSync('zstd', ['-q', '-c', ...options], { input: content, maxBuffer: 1e9 }).stdout;
 /** A frame in one piece that holds `[]`, for machines without the command. Source: RFC 8878, section 3.1.1. */
 const RAW_ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 0x5b, 0x5d]);
+/** Three events, by `zstd -19`. */
+const COMPRESSED_ZSTD = Buffer.from(
+  'KLUv/QRoTQUAkoohGWDXA6MoFy2is7YCkkqCVlKYZlJjQAIAOC7OE9zWjDt0h4cvzwEXAOL5a9jVivi2I4InwP4p3tyuLzQ9b0k8s30e52rR6JlU3vmW' +
+    'RKYpq0pCltaarxUVPH+KNVs+spnet+16UomjLFFbG/ZHsV7KUqxdu1EA7h4BxBfQcAjesKUEz7++tSYMACdAyRWoO14TjjvtcxUtnlFAGDpN/2d41w4EA0HJA1EWVHA=',
+  'base64',
+);
 /** An empty one of a window of 2 GB. */
 const HUGE_WINDOW = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0, 0]);
 const hasZstd = spawnSync('zstd', ['--version']).error === undefined;
@@ -190,6 +215,7 @@ describe('an encoding', () => {
       status: 400,
       body: { message: expect.stringContaining('no events') },
     });
+    expect(await send(COMPRESSED_ZSTD, { headers })).toMatchObject({ status: 202, body: { accepted: 3 } });
     if (!hasZstd) return;
     const content = Buffer.from(JSON.stringify(Array.from({ length: 1_000 }, () => event())));
     expect(await send(zstd(content), { headers })).toMatchObject({ status: 202, body: { accepted: 1_000 } });

@@ -55,6 +55,11 @@ describe('unknown routes', () => {
   });
 });
 
+it('an event that is sent to this service is told where to go', async () => {
+  const answer = await api.request('/v0/accounts/acme/events', { method: 'POST', body: '{}' });
+  expect(errorOf(answer)).toMatchObject({ code: 405, message: expect.stringContaining('sent to the collector') });
+});
+
 describe('HEAD', () => {
   it.each([
     '/healthz',

@@ -21,6 +21,8 @@ export interface Pipeline {
 
 interface OwnServers {
   readonly redisUrl?: string;
+  /** Of the queue; a user of Redis with few rights knows no other than `bull`. */
+  readonly prefix?: string;
   readonly clickhouse?: RunningClickHouse;
   /** Of one cluster. */
   readonly shards?: readonly RunningClickHouse[];
@@ -29,7 +31,7 @@ interface OwnServers {
 /** Opens a pipeline on the shared servers, or on servers that the test owns and may break. */
 export async function openPipeline(own: OwnServers = {}): Promise<Pipeline> {
   const redisUrl = own.redisUrl ?? testRedisUrl();
-  const prefix = uniquePrefix();
+  const prefix = own.prefix ?? uniquePrefix();
   const database = own.shards
     ? await unsharedCluster(own.shards)
     : own.clickhouse
@@ -61,13 +63,15 @@ function unsharedDatabase({ url, user, password }: RunningClickHouse) {
   return { options, warehouse, shards: oneServer(warehouse), drop: () => warehouse.close() };
 }
 
-/** With its schema. */
+/** With its schema, made by the user that is there for that. */
 async function unsharedCluster(servers: readonly RunningClickHouse[]) {
-  const [{ user, password } = { user: '', password: '' }] = servers;
+  const [first] = servers;
+  if (!first) throw new Error('a cluster has servers');
+  const { user, password, passwords } = first;
   const url = servers.map((server) => server.url).join(',');
   const cluster = { name: CLUSTER, insertQuorum: undefined };
   const options = { url, user, password, cluster, database: 'meterline', application: 'meterline-test' };
-  await migrate(options);
+  await migrate({ ...options, user: 'migrate', password: passwords.migrate });
   const shards = await openShards(options);
   return { options, warehouse: shards.whole, shards, drop: () => shards.close() };
 }

@@ -1,5 +1,6 @@
 /** ClickHouse is killed, or its network fails so that the result of an insert is unknown. */
 import type { Fault, Scene } from './fault.js';
+import { killAndStart } from './strikes.js';
 import type { LinkTreatment } from './tcp-proxy.js';
 import { holdsWithin, pause } from './waiting.js';
 
@@ -14,14 +15,7 @@ export const clickhouseKilled: Fault = {
   workers: 2,
   proxied: 'nothing',
   weight: 14,
-  strike: async ({ site, random, signal }) => {
-    for (let times = random.integer(1, 2); times > 0; times -= 1) {
-      await site.clickhouse.kill();
-      await pause(random.integer(0, 3_000), signal);
-      await site.clickhouse.start();
-      await pause(random.integer(0, 600), signal);
-    }
-  },
+  strike: (scene) => killAndStart(scene, () => scene.site.clickhouse),
 };
 
 export const clickhouseHangs: Fault = {

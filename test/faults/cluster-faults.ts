@@ -2,7 +2,7 @@
 import type { RedisCluster } from '../redis-topology.js';
 import { clickhouseKilled } from './clickhouse-faults.js';
 import type { Fault, Scene } from './fault.js';
-import { pause } from './waiting.js';
+import { awayFor, killAndStart } from './strikes.js';
 import { workerOfTwoKilled } from './worker-faults.js';
 
 export const masterKilled: Fault = {
@@ -12,16 +12,12 @@ export const masterKilled: Fault = {
   proxied: 'nothing',
   weight: 14,
   redis: 'cluster',
-  strike: async (scene) => {
-    const { random, signal } = scene;
-    for (let times = random.integer(1, 2); times > 0; times -= 1) {
-      const cluster = clusterOf(scene);
-      const master = random.pick(cluster.masters);
-      await master.kill();
-      await pause(random.integer(0, 3_000), signal);
-      await cluster.restart(master);
-      await pause(random.integer(0, 600), signal);
-    }
+  strike: (scene) => {
+    const cluster = clusterOf(scene);
+    return killAndStart(scene, () => {
+      const master = scene.random.pick(cluster.masters);
+      return { kill: () => master.kill(), start: () => cluster.restart(master) };
+    });
   },
 };
 
@@ -32,15 +28,10 @@ export const masterFrozen: Fault = {
   proxied: 'nothing',
   weight: 8,
   redis: 'cluster',
-  strike: async (scene) => {
-    const { random, brief, signal } = scene;
-    const master = random.pick(clusterOf(scene).masters);
+  strike: (scene) => {
+    const master = scene.random.pick(clusterOf(scene).masters);
     master.signal('SIGSTOP');
-    try {
-      await pause(brief ? 3_000 : random.pick([3_000, 20_000]), signal);
-    } finally {
-      master.signal('SIGCONT');
-    }
+    return awayFor([3_000, 20_000], scene, () => master.signal('SIGCONT'));
   },
 };
 
@@ -66,17 +57,16 @@ export const masterReplaced: Fault = {
   proxied: 'nothing',
   weight: 14,
   redis: 'replicated',
-  strike: async (scene) => {
-    const { random, signal } = scene;
-    for (let times = random.integer(1, 2); times > 0; times -= 1) {
-      const cluster = clusterOf(scene);
-      const master = random.pick(await cluster.mastersNow());
-      await master.kill();
-      await cluster.replaced(master);
-      await pause(random.integer(0, 2_000), signal);
-      await cluster.restart(master);
-      await pause(random.integer(0, 600), signal);
-    }
+  strike: (scene) => {
+    const cluster = clusterOf(scene);
+    return killAndStart(scene, async () => {
+      const master = scene.random.pick(await cluster.mastersNow());
+      const kill = async () => {
+        await master.kill();
+        await cluster.replaced(master);
+      };
+      return { kill, start: () => cluster.restart(master) };
+    });
   },
 };
 

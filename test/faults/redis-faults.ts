@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Fault, Scene } from './fault.js';
+import { awayFor, killAndStart } from './strikes.js';
 import { holdsWithin, pause } from './waiting.js';
 
 const FULL_WITHIN_MS = 20_000;
@@ -13,14 +14,7 @@ export const redisKilled: Fault = {
   proxied: 'nothing',
   weight: 14,
   redis: 'server',
-  strike: async ({ site, random, signal }) => {
-    for (let times = random.integer(1, 2); times > 0; times -= 1) {
-      await site.redis.kill();
-      await pause(random.integer(0, 3_000), signal);
-      await site.redis.start();
-      await pause(random.integer(0, 600), signal);
-    }
-  },
+  strike: (scene) => killAndStart(scene, () => scene.site.redis),
 };
 
 export const redisUnreachable: Fault = {
@@ -30,15 +24,9 @@ export const redisUnreachable: Fault = {
   proxied: 'redis',
   weight: 6,
   redis: 'server',
-  strike: async (scene) => {
-    const { random, brief, signal } = scene;
-    const isAway = random.pick([frozen, hanging, refused]);
-    const comeBack = isAway(scene);
-    try {
-      await pause(brief ? 3_000 : random.pick([5_000, 20_000, 60_000]), signal);
-    } finally {
-      comeBack();
-    }
+  strike: (scene) => {
+    const isAway = scene.random.pick([frozen, hanging, refused]);
+    return awayFor([5_000, 20_000, 60_000], scene, isAway(scene));
   },
 };
 

@@ -137,7 +137,7 @@ inPython('the program in Python sends its event, where python3 is installed', ()
 
 const inGo = hasGo ? it : it.skip;
 inGo('the program in Go sends its event, where go is installed', () => {
-  expect(outputs.get('emitting')).toMatch(/^accepted, from Go: \{"accepted":1,.* <nil>$/m);
+  expect(outputs.get('emitting')).toMatch(/^answered, from Go: \{"accepted":1,.*\}$/m);
 });
 
 /** The blocks one after another in one shell, which ends at the first that fails. */

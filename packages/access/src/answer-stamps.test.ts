@@ -18,7 +18,7 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'meterline-stamps-'));
   server = await startRedis({ dataDir });
   redis = new Redis(server.url).setMaxListeners(0);
-  other = new Redis(server.url).setMaxListeners(0);
+  other = new Redis(server.url);
 });
 afterAll(async () => {
   redis.disconnect();
@@ -52,6 +52,14 @@ function same(before: Stamps, after: Stamps) {
 }
 
 describe('stamps', () => {
+  it('are renewed without a listener that stays on the connection, which operations use for many renewals', async () => {
+    const listeners = () => other.eventNames().map((name) => [name, other.listenerCount(name)]);
+    const before = listeners();
+    await new AnswerStamps(other, prefix).renewAll();
+    await new AnswerStamps(other, prefix).renew(['acme'], ['acme']);
+    expect(listeners()).toEqual(before);
+  });
+
   it('stay as long as nobody renews them, and differ between accounts', async () => {
     const first = await read(stamps);
     expect(same(first, await read(stamps))).toEqual({ sealed: true, any: true });

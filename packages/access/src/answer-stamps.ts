@@ -70,18 +70,16 @@ export class AnswerStamps {
   /** Only this process has sent this script, and only in this era. */
   #script = newScript();
   #era = 0;
+  #isWatching = false;
 
   constructor(redis: RedisClient, prefix: string) {
     this.#redis = redis;
     this.#prefix = prefixIn(redis, prefix);
-    // Of a Redis Cluster also when one of its nodes comes or goes: another may have the stamps then.
-    for (const change of ['close', '-node', '+node']) {
-      redis.on(change, () => this.#beginEra());
-    }
   }
 
   /** The account's stamps of this moment; undefined if Redis does not say: then nothing that is kept may answer. Never rejects. */
   async read(account: string): Promise<Stamps | undefined> {
+    this.#watch();
     try {
       const keys = [this.#all, this.#sealed(account), this.#any(account)];
       const [all, sealed, any] = stampTexts.parse(await this.#run(keys, [randomUUID(), KEPT_MS]));
@@ -117,6 +115,16 @@ export class AnswerStamps {
       if (this.#script === sent) this.#beginEra();
       return this.#script;
     });
+  }
+
+  /** From the first reading on: a writer has no eras, and leaves nothing behind on a connection that is not its own. */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    // Of a Redis Cluster also when one of its nodes comes or goes: another may have the stamps then.
+    for (const change of ['close', '-node', '+node']) {
+      this.#redis.on(change, () => this.#beginEra());
+    }
   }
 
   /** With a script that no server knows, not even one that has been asked in an era before. */

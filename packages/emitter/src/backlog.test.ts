@@ -1,5 +1,5 @@
-import { appendFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFileSync, closeSync, fstatSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -194,6 +194,31 @@ describe('with a spool', () => {
     expect(problems).toMatchObject([{ code: 'spool', message: expect.stringContaining('cannot be written') }]);
     expect(textsOf(await takeAll(backlog))).toEqual(numbers(3));
   });
+});
+
+/** Of this process, the one that the newest file of the spool is open with. */
+async function descriptorOf(file: string): Promise<number> {
+  const { ino } = await stat(join(directory, file));
+  for (let descriptor = 3; descriptor < 1_024; descriptor += 1) {
+    try {
+      if (fstatSync(descriptor).ino === ino) return descriptor;
+    } catch {
+      // There is none of this number.
+    }
+  }
+  throw new Error(`${file} is not open`);
+}
+
+it('a file that can neither be written nor closed is a problem, and throws nothing', async () => {
+  const backlog = openBacklog(MIB, await openSpool());
+  add(backlog, 1);
+  closeSync(await descriptorOf('000000000001.jsonl'));
+  expect(add(backlog, 1, 20, 1)).toEqual(['memory']);
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining('cannot be written'),
+    expect.stringContaining('cannot be closed'),
+  ]);
+  expect(textsOf(await takeAll(backlog))).toEqual(numbers(2));
 });
 
 describe('the lock of a spool', () => {

@@ -138,6 +138,17 @@ it.each<[string, Partial<EmitterOptions>, (meter: Emitter) => (() => void) | und
   expect(meter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
 });
 
+it('it waits for as long as the collector takes when its time has no end', async () => {
+  const answers: (() => void)[] = [];
+  held = answers;
+  const meter = await openWith({ url });
+  meter.record(REQUESTS);
+  const closing = meter.close({ timeoutMs: Number.POSITIVE_INFINITY });
+  await until(() => answers.length > 0);
+  answers.shift()?.();
+  expect(await closing).toBe(true);
+});
+
 it('events that wait for room find it, and are sent; new ones are not taken', async () => {
   const meter = await openWith({ url, ...MEMORY });
   const recorded = fillMemory(meter);

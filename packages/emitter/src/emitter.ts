@@ -66,7 +66,7 @@ export interface Emitter {
 }
 
 export interface Within {
-  /** Without it 10 s. */
+  /** Without it 10 s. `Infinity` is as long as it takes. */
   readonly timeoutMs?: number;
 }
 
@@ -97,7 +97,7 @@ async function openTransport({ url, queuePrefix, queueShards, apiKey }: CheckedO
   if (HTTP.test(url) && URL.canParse(url)) {
     return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
   }
-  throw new EmitterError('invalid_option', 'url must be an address such as https://… or redis://127.0.0.1:6379');
+  throw new EmitterError('invalid_option', 'url must be an address: https://host or redis://host');
 }
 
 type ExposeMetrics = (counters: () => Counters) => () => void;

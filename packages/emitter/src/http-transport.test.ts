@@ -1,14 +1,13 @@
 /** An emitter and an HTTP server that answers as the collector does, or as what stands in front of it. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { UsageEventInput } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
+import { type Answer, type Received, read, receipt, TOO_EARLY } from '../../../test/emitter/answers.js';
 import { type Emitter, type EmitterOptions, type EventToRecord, openEmitter, type Problem } from './index.js';
 
 const USAGE: EventToRecord = {
@@ -19,21 +18,6 @@ const USAGE: EventToRecord = {
   billingDimension: 'agent_async_requests_count',
   usage: 1,
 };
-
-interface Received {
-  readonly path: string | undefined;
-  readonly key: string | undefined;
-  readonly encoding: string | undefined;
-  readonly events: readonly UsageEventInput[];
-  readonly atMs: number;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** JSON, or a text that is sent as it is. */
-  readonly body: unknown;
-}
 
 let server: Server;
 let url: string;
@@ -61,40 +45,6 @@ afterEach(async () => {
   server.closeAllConnections();
   server.close();
 });
-
-async function read(request: IncomingMessage): Promise<Received> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const { authorization, 'content-encoding': encoding } = request.headers;
-  const body = Buffer.concat(chunks);
-  const events = JSON.parse(String(encoding === 'gzip' ? gunzipSync(body) : body));
-  return { path: request.url, key: authorization, encoding, events, atMs: performance.now() };
-}
-
-/** What the collector answers: the events for which there is a reason are refused. */
-function receipt(
-  events: readonly UsageEventInput[],
-  refuse: (event: UsageEventInput) => boolean = () => false,
-): Answer {
-  const results = events.map((event, index) => {
-    const { eventId } = event;
-    if (!refuse(event)) return { index, eventId, status: 'accepted' };
-    return { index, eventId, status: 'refused', reason: 'no_price', message: 'there is no price …' };
-  });
-  const refused = results.filter(({ status }) => status === 'refused').length;
-  const accepted = events.length - refused;
-  return { status: accepted > 0 ? 202 : 400, body: { accepted, refused, results } };
-}
-
-/** Of one event. */
-const TOO_EARLY: Answer = {
-  status: 400,
-  body: {
-    accepted: 0,
-    refused: 1,
-    results: [{ index: 0, status: 'refused', reason: 'timestamp_in_future', message: 'it is in the future' }],
-  },
-};
 
 async function open(options: Partial<EmitterOptions> = {}): Promise<Emitter> {
   const onProblem = (problem: Problem) => problems.push(problem);

@@ -49,7 +49,8 @@ export interface SpoolOptions {
 }
 
 const MIB = 1024 * 1024;
-const LONGEST_MS = 2 ** 31 - 1;
+/** Of a timer of Node: for a longer time it waits a millisecond. */
+export const LONGEST_MS = 2 ** 31 - 1;
 
 export type CheckedOptions = ReturnType<typeof checkOptions>;
 

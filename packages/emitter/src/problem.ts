@@ -15,11 +15,11 @@ export type Report = (problem: Problem) => void;
 
 const WARNING_TYPE = 'MeterlineWarning';
 
-/** Calls the listener and survives its errors. Without one, warnings say it, each reason for a refusal once. */
+/** Calls the listener and survives its errors, later ones too. Without one, warnings say it, each reason for a refusal once. */
 export function reporter(listener: Report = warner()): Report {
-  return (problem) => {
+  return async (problem) => {
     try {
-      listener(problem);
+      await listener(problem);
     } catch (error) {
       process.emitWarning(`onProblem has thrown: ${error}`, WARNING_TYPE);
     }

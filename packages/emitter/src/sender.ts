@@ -9,6 +9,7 @@ import type { Backlog, Batch } from './backlog.js';
 import type { Tally } from './counters.js';
 import { NotTaken, wordsOf } from './errors.js';
 import { type Gate, newGate, type Parcel } from './gate.js';
+import { LONGEST_MS } from './options.js';
 import { type Report, refusal } from './problem.js';
 import { newSignal } from './signal.js';
 import type { Refusal, Transport } from './transport.js';
@@ -195,10 +196,13 @@ export function startSender(
     flush: async (timeoutMs) => {
       const target = backlog.added;
       let isLate = false;
-      const late = setTimeout(() => {
-        isLate = true;
-        news.notify();
-      }, timeoutMs);
+      const late = setTimeout(
+        () => {
+          isLate = true;
+          news.notify();
+        },
+        Math.min(timeoutMs, LONGEST_MS),
+      );
       sendAll();
       while (sentUpTo() < target && !isLate && !isStopped) await news.wait();
       clearTimeout(late);

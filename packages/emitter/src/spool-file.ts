@@ -71,7 +71,7 @@ export class SpoolFile {
     this.#descriptor = undefined;
     if (descriptor === undefined) return;
     if (forced) fdatasync(descriptor, (error) => this.#close(descriptor, error));
-    else closeSync(descriptor);
+    else this.#close(descriptor, null);
   }
 
   /** All its events are sent, and more will be appended. */
@@ -107,7 +107,11 @@ export class SpoolFile {
 
   #close(descriptor: number, error: Error | null): void {
     this.#forced(error);
-    closeSync(descriptor);
+    try {
+      closeSync(descriptor);
+    } catch (failure) {
+      this.#watcher.failed('cannot be closed', failure);
+    }
   }
 
   #forced(error: Error | null): void {

@@ -51,7 +51,8 @@ export function openSums(windowMs: number, offer: Offer): Sums {
   let window: NodeJS.Timeout | undefined;
 
   function openWindow(): void {
-    window ??= setTimeout(reportAll, windowMs).unref();
+    // It keeps the process alive: a program that ends by itself has reported its sums.
+    window ??= setTimeout(reportAll, windowMs);
   }
 
   function reportAll(): void {

@@ -36,7 +36,9 @@ export function createApp(dependencies: CollectorDependencies): RequestListener 
   // Reads its body itself, once it knows whose it is.
   app.route(EVENTS).post((request, response) => handle(request, response, request.params.accountId));
   app.use(readSmallBodies());
-  app.route(EVENTS).all(methodNotAllowed('POST'));
+  app
+    .route(EVENTS)
+    .all(methodNotAllowed('POST', 'Events are read from the query API, which has an address of its own.'));
   addServiceRoutes(app, { ...dependencies, createDocument: createOpenApiDocument });
   addErrorAnswers(app, dependencies);
   const target = /^\/v0\/accounts\/([A-Za-z0-9._~-]{1,256})\/events$/;

@@ -8,7 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isNotConnectionError, type Job, type Processor, type WorkerOptions } from 'bullmq';
-import { MOST_AT_ONCE, type PlainJob, PlainJobs } from './plain-jobs.js';
+import { MOST_AT_ONCE, type PlainJob, PlainJobs, type Taken } from './plain-jobs.js';
 import { isConnectionError, type QueueConnection } from './queue-connection.js';
 import { type JobData, KEPT_COMPLETED_JOBS, RawDataWorker } from './raw-data-worker.js';
 
@@ -36,6 +36,8 @@ export interface ManyJobsOptions {
 export class ManyJobsWorker extends RawDataWorker {
   readonly #options: ManyJobsOptions;
   readonly #plain: PlainJobs;
+  /** Asked for while the jobs before them begin, so that Redis and this process work at the same time. */
+  #next: Promise<Taken> | undefined;
   /** Taken and not stored yet. */
   #inWork = 0;
   /** Not acknowledged yet. */
@@ -84,6 +86,8 @@ export class ManyJobsWorker extends RawDataWorker {
       if (room <= 0) await this.#someFinished();
       else hasMore = await this.#retried(() => (hasMore ? this.#takeMany(room) : this.#waitForOne()));
     }
+    // Redis may have given them already.
+    if (this.#next) await this.#retried(() => this.#takeMany(0));
     while (this.#unfinished > 0) await this.#someFinished();
   }
 
@@ -106,10 +110,22 @@ export class ManyJobsWorker extends RawDataWorker {
 
   /** @returns whether there were any */
   async #takeMany(room: number): Promise<boolean> {
-    const { jobs, others } = await this.#plain.take(room);
-    if (jobs.length > 0) this.#options.shortWay.taken(jobs);
+    const asked = this.#next ?? this.#plain.take(room);
+    this.#next = undefined;
+    const { jobs, others } = await asked;
+    if (jobs.length === 0) return this.#takeOthers(Math.min(others, room));
+    this.#askForNext(this.concurrency - this.#inWork - jobs.length);
+    this.#options.shortWay.taken(jobs);
     for (const job of jobs) this.#begin(job);
-    return jobs.length > 0 || this.#takeOthers(Math.min(others, room));
+    return true;
+  }
+
+  /** @param room beside the jobs that begin now */
+  #askForNext(room: number): void {
+    if (room <= 0 || this.closing || this.paused) return;
+    this.#next = this.#plain.take(Math.min(room, MOST_AT_ONCE));
+    // An error is told where the answer is used.
+    this.#next.catch(() => undefined);
   }
 
   /** What one command has taken is not lost to another that failed. @returns whether there were any */

@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readWatermarks } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
+import { z } from 'zod';
 import { until } from '../../../test/e2e/pipeline.js';
 import { createTestDatabase, execute, type TestDatabase, testRedisUrl, uniquePrefix } from '../../../test/stack.js';
 import { createIngestMetrics } from './metrics.js';
@@ -24,17 +26,17 @@ afterEach(async () => {
   await database.drop();
 });
 
-function openSealer(): Sealer {
+function openSealer(url = testRedisUrl(), log: Logger = pino({ level: 'silent' })): Sealer {
   return new Sealer({
     shard: undefined,
-    connection: new QueueConnection({ url: testRedisUrl(), knowsScriptFlags: true, readsUsageJobs: false }),
+    connection: new QueueConnection({ url, knowsScriptFlags: true, readsUsageJobs: false }),
     prefix,
     everyMs: 100,
     delayMs: 0,
     rescheduleMs: 200,
     warehouse: database.warehouse,
     metrics: createIngestMetrics(new Registry()),
-    log: pino({ level: 'silent' }),
+    log,
   });
 }
 
@@ -89,4 +91,29 @@ it('refuses to seal twice at once, after it has stopped, and to stop twice', asy
   await sealer.close();
   await expect(sealer.seal()).rejects.toThrow('the sealer cannot go from stopped to sealing');
   await expect(sealer.close()).rejects.toThrow('the sealer cannot go from stopped to stopped');
+});
+
+it('says that Redis refuses its queue, and does not ask again and again', async () => {
+  const user = uniquePrefix();
+  await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~another-queue:*');
+  const url = new URL(testRedisUrl());
+  [url.username, url.password] = [user, 'secret'];
+  const lines: { event: string; err: { message: string } }[] = [];
+  const sealer = openSealer(url.href, pino({ level: 'error' }, { write: (line) => lines.push(JSON.parse(line)) }));
+  const refused = async () => {
+    const entries = z.array(z.array(z.unknown())).parse(await redis.acl('LOG', '100'));
+    const own = entries.filter((entry) => entry[entry.indexOf('username') + 1] === user);
+    return own.reduce((sum, entry) => sum + Number(entry[entry.indexOf('count') + 1]), 0);
+  };
+  try {
+    sealer.run();
+    await until('it has said so', 20_000, async () => lines.length > 0);
+    await delay(500);
+    expect(await refused()).toBeLessThan(20);
+    expect(lines).toEqual([expect.objectContaining({ event: 'sealing_queue_error' })]);
+    expect(lines[0]?.err.message).toContain('NOPERM');
+  } finally {
+    await sealer.close();
+    await redis.acl('DELUSER', user);
+  }
 });

@@ -7,12 +7,13 @@
  */
 import { prefixIn } from '@meterline/access';
 import { formatTimestamp } from '@meterline/catalog';
-import { Outage } from '@meterline/service';
+import { Outage, onceAMinute } from '@meterline/service';
 import { GRAINS, type Grain, readWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
-import { Queue, Worker } from 'bullmq';
+import { Queue, type Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
-import type { QueueConnection } from './queue-connection.js';
+import { isConnectionError, type QueueConnection } from './queue-connection.js';
+import { SealingWorker } from './sealing-worker.js';
 import { serverName, shardLabel } from './shard-name.js';
 import { StateMachine } from './state.js';
 import { tellTooLarge } from './too-large.js';
@@ -49,6 +50,7 @@ export class Sealer {
   readonly #queue: Queue;
   readonly #worker: Worker;
   readonly #outage: Outage;
+  readonly #logQueueError: (err: Error) => void;
   readonly #stopping = new AbortController();
   readonly #state = new StateMachine<'idle' | 'sealing' | 'stopped'>('sealer', 'idle', {
     idle: ['sealing', 'stopped'],
@@ -65,9 +67,10 @@ export class Sealer {
     this.#outage = new Outage(log, serverName(shard), 'hours stay unsealed until it does');
     const queueName = shard === undefined ? SEALING_QUEUE : `${SEALING_QUEUE}-${shard}`;
     this.#queue = new Queue(queueName, { connection, prefix });
-    this.#worker = new Worker(queueName, () => this.seal(), {
+    this.#worker = new SealingWorker(queueName, () => this.seal(), {
       connection,
       prefix,
+      closing: this.#stopping.signal,
       concurrency: 1,
       autorun: false,
       lockDuration: LOCK_MS,
@@ -76,24 +79,37 @@ export class Sealer {
       removeOnComplete: { count: 1 },
       removeOnFail: { count: 1 },
     });
-    // The usage worker's connections report an outage of Redis.
-    this.#queue.on('error', () => undefined);
-    this.#worker.on('error', () => undefined);
+    // The same error may come with every attempt to take a job.
+    this.#logQueueError = onceAMinute((err) => {
+      log.error(
+        { event: 'sealing_queue_error', shard, err },
+        'nothing is sealed: Redis refuses the queue of the sealer',
+      );
+    });
+    const onError = (error: Error) => this.#onQueueError(error);
+    this.#queue.on('error', onError);
+    this.#worker.on('error', onError);
     this.#worker.on('failed', (_job, err) => {
       log.error({ event: 'sealing_failed', err }, 'A sealing job failed: a defect of the sealer');
     });
   }
 
   run(): void {
-    // A failure is tried again. The usage worker's connections report an outage of Redis; a full one refuses this until the
-    // worker has emptied it. It is not waited for: a node of a Redis Cluster that is away holds up no usage event.
-    const reschedule = () => this.#schedule().catch(() => undefined);
+    // A failure is tried again. It is not waited for: a node of a Redis Cluster that is away holds up no usage event.
+    const reschedule = () => this.#schedule().catch((error: Error) => this.#onQueueError(error));
     void reschedule();
     this.#rescheduling = setInterval(reschedule, this.#options.rescheduleMs ?? RESCHEDULE_MS);
     this.#worker.run().catch((error: unknown) => {
       this.#options.log.fatal({ event: 'sealer_stopped', err: error }, 'The sealer has stopped');
       throw error;
     });
+  }
+
+  /** The usage worker's connections report an outage of Redis, and it empties one that is full. */
+  #onQueueError(error: Error & { readonly code?: unknown }): void {
+    // A number: BullMQ's scripts have refused, such as for a lock that was lost.
+    const isExpected = isConnectionError(error) || typeof error.code === 'number' || error.message.startsWith('OOM');
+    if (!isExpected) this.#logQueueError(error);
   }
 
   /**

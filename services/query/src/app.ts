@@ -138,7 +138,7 @@ export function createRoutes(dependencies: QueryDependencies, parts = createPart
   app
     .route('/v0/accounts/:accountId/events')
     .get(eventsRoute({ admission, authenticate, cursors, shards, unsent }))
-    .all(methodNotAllowed(READ));
+    .all(methodNotAllowed(READ, 'Events are sent to the collector, which has an address of its own.'));
   app
     .route('/v0/service_accounts/:clientId/api_keys')
     .get(keyListRoute({ admission, authenticate, cursors, keys }))

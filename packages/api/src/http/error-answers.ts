@@ -25,11 +25,11 @@ export const routeNotFound: RequestHandler = (request) => {
   throw unknownPath(request.path);
 };
 
-export function methodNotAllowed(allowed: string): RequestHandler {
+/** @param elsewhere a sentence that says where it is allowed */
+export function methodNotAllowed(allowed: string, elsewhere = ''): RequestHandler {
   return (request) => {
-    throw new ApiError(405, 'method_not_allowed', `${request.method} is not allowed here; use ${allowed}.`, {
-      headers: { Allow: allowed },
-    });
+    const message = `${request.method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
+    throw new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
   };
 }
 

@@ -8,8 +8,9 @@ import { basicAuthorization, configXml, FREE_SPACE, type Shard } from './clickho
 import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
-import { findFreePort, LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
+import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 import { ensurePassword } from './secrets.js';
+import { engineLabel } from './shards.js';
 
 const DATABASE = 'meterline';
 const READY_DEADLINE_MS = 30_000;
@@ -50,13 +51,6 @@ export interface ClickHouseOptions {
   shard?: Shard | undefined;
 }
 
-/** What each of several embedded engines must know of the others; one that is no shard when there is only one. */
-export async function planShards(count: number): Promise<(Shard | undefined)[]> {
-  if (count === 1) return [undefined];
-  const tcpPorts = await Promise.all(Array.from({ length: count }, () => findFreePort()));
-  return tcpPorts.map((_, index) => ({ number: index + 1, tcpPorts }));
-}
-
 /**
  * Starts the embedded ClickHouse on the loopback address, for its owner and the users of clickhouse/users.xml.
  *
@@ -65,7 +59,7 @@ export async function planShards(count: number): Promise<(Shard | undefined)[]> 
 export async function startClickHouse(options: ClickHouseOptions): Promise<RunningClickHouse> {
   const library = findEngineLibrary();
   const { shard } = options;
-  const label = shard ? `clickhouse-shard-${shard.number}` : 'clickhouse';
+  const label = engineLabel(shard?.number);
   if (options.httpPort !== undefined) await requireFreePort(options.httpPort, 'ClickHouse (HTTP)');
 
   return launchOnFreePorts(async (choose) => {

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensurePasswords, planShards, type RunningClickHouse, startClickHouse } from './clickhouse.js';
+import { ensurePasswords, type RunningClickHouse, startClickHouse } from './clickhouse.js';
 import { DataDirectory } from './data-directory.js';
 import { type RunningRedis, startRedis } from './redis.js';
+import { planShards } from './shards.js';
 
 export interface LocalStackOptions {
   /** Where the data stays. Default: a new temporary directory that `stop` removes. */
@@ -33,7 +34,10 @@ export interface LocalStack {
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const directory = await DataDirectory.open(options.dataDir ?? (await mkdtemp(join(tmpdir(), 'meterline-'))));
-  const plan = await planShards(options.shards ?? 1);
+  const plan = await planShards(options.shards ?? 1, directory.path).catch(async (error: unknown) => {
+    await directory.close();
+    throw error;
+  });
   await ensurePasswords(directory.path);
   const [shards, [redis]] = await Promise.all([
     Promise.allSettled(plan.map((shard) => startClickHouse({ dataDir: directory, shard }))),

@@ -3,12 +3,13 @@ import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
 import { Demo } from '../demo/demo.js';
-import { planShards, type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
+import { type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
 import { CLUSTER } from '../engine/clickhouse-config.js';
 import { DataDirectory } from '../engine/data-directory.js';
 import { findFreePort, LOOPBACK } from '../engine/ports.js';
 import { type RunningRedis, startRedis } from '../engine/redis.js';
 import type { RedisUser } from '../engine/redis-users.js';
+import { planShards } from '../engine/shards.js';
 import { writePrivateFile } from '../private-file.js';
 import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
 import { choosePort, type ServiceOptions, startService } from './services.js';
@@ -202,7 +203,7 @@ async function superviseClickHouse(
 ): Promise<ClickHouseLogins> {
   const database = env.CLICKHOUSE_DATABASE;
   const servers: RunningClickHouse[] = [];
-  for (const shard of await planShards(count)) {
+  for (const shard of await planShards(count, dataDir.path)) {
     const name = shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse';
     const launch = (previous?: RunningClickHouse) =>
       startClickHouse({ dataDir, database, shard, httpPort: previous?.httpPort });

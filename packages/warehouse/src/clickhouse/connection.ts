@@ -9,7 +9,8 @@ import { FormData } from 'undici';
 import { z } from 'zod';
 import { clusterSettings } from '../cluster/cluster.js';
 import { endedByAbort } from './cancelling.js';
-import { exceptionIn, failureOf, isLostConnection, isNoConnection } from './errors.js';
+import { exceptionIn, failureOf, isLostConnection } from './errors.js';
+import { HostTurns } from './host-turns.js';
 import { type Host, openHosts } from './hosts.js';
 import {
   formatParameter,
@@ -82,8 +83,7 @@ interface Request {
 
 class Connection implements Warehouse {
   readonly #hosts: readonly Host[];
-  /** The host whose turn it is. */
-  #next = 0;
+  readonly #turns: HostTurns;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #settings: URLSearchParams;
   readonly #observe: StatementObserver | undefined;
@@ -94,6 +94,7 @@ class Connection implements Warehouse {
     const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS, maxMemoryBytes } = options;
     const { maxExecutionMs = requestTimeoutMs + OUTLASTS_CALLER_MS } = options;
     this.#hosts = openHosts(url, requestTimeoutMs, maxConnections);
+    this.#turns = new HostTurns(this.#hosts);
     this.#headers = {
       authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
       'user-agent': application,
@@ -142,9 +143,8 @@ class Connection implements Warehouse {
 
   async ping(): Promise<boolean> {
     try {
-      const { statusCode, body } = await this.#onAnyHost(({ pings }) =>
-        pings.request({ method: 'GET', path: '/ping' }),
-      );
+      const send = ({ pings }: Host, signal: AbortSignal) => pings.request({ method: 'GET', path: '/ping', signal });
+      const { statusCode, body } = await this.#turns.send(send, true);
       await body.dump();
       return statusCode === OK;
     } catch {
@@ -155,23 +155,6 @@ class Connection implements Warehouse {
   async close(): Promise<void> {
     const pools = this.#hosts.flatMap(({ statements, short, pings }) => [statements, short, pings]);
     await Promise.all(pools.map((pool) => pool.destroy()));
-  }
-
-  /** Hosts take turns. One that cannot be connected to has seen nothing of the request, so it goes to the next one. */
-  async #onAnyHost<T>(send: (host: Host) => Promise<T>): Promise<T> {
-    const first = this.#next;
-    this.#next = (first + 1) % this.#hosts.length;
-    const inTurn = [...this.#hosts.slice(first), ...this.#hosts.slice(0, first)];
-    let failure: unknown;
-    for (const host of inTurn) {
-      try {
-        return await send(host);
-      } catch (error) {
-        if (!isNoConnection(error)) throw error;
-        failure = error;
-      }
-    }
-    throw failure;
   }
 
   async #observed<T>({ signal }: Scope, name: string, work: () => Promise<T>): Promise<T> {
@@ -212,12 +195,16 @@ class Connection implements Warehouse {
   }
 
   async #answer(request: Request): Promise<string> {
-    const { signal } = request;
+    const { signal, isRepeatable } = request;
     const send = () =>
-      this.#onAnyHost((host) => (signal ? this.#sendCancellable(host, request, signal) : this.#send(host, request)));
+      this.#turns.send(
+        (host, left) =>
+          signal ? this.#sendCancellable(host, request, signal, left) : this.#send(host, { ...request, signal: left }),
+        isRepeatable,
+      );
     try {
       return await send().catch((error: unknown) => {
-        if (!request.isRepeatable || signal?.aborted || !isLostConnection(error)) throw error;
+        if (!isRepeatable || signal?.aborted || !isLostConnection(error)) throw error;
         return send();
       });
     } catch (error) {
@@ -225,11 +212,11 @@ class Connection implements Warehouse {
     }
   }
 
-  #sendCancellable(host: Host, request: Request, signal: AbortSignal): Promise<string> {
+  #sendCancellable(host: Host, request: Request, signal: AbortSignal, left: AbortSignal): Promise<string> {
     const queryId = randomUUID();
     const hangUp = new AbortController();
     const path = `${request.path}&query_id=${queryId}`;
-    return endedByAbort(this.#send(host, { ...request, path, signal: hangUp.signal }), {
+    return endedByAbort(this.#send(host, { ...request, path, signal: AbortSignal.any([hangUp.signal, left]) }), {
       signal,
       kill: () => this.#kill(host, queryId),
       hangUp: () => hangUp.abort(),

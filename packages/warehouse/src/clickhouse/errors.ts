@@ -23,9 +23,7 @@ function unanswered(message: string, code: string, cause: Error): Error {
 }
 
 export function isLostConnection(error: unknown): boolean {
-  return (
-    error instanceof errors.SocketError || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
-  );
+  return error instanceof errors.SocketError || systemCodeOf(error) === 'ECONNRESET';
 }
 
 /** Of the system, before a connection stands. */
@@ -41,7 +39,11 @@ const NO_CONNECTION: ReadonlySet<unknown> = new Set([
 export function isNoConnection(error: unknown): boolean {
   if (error instanceof errors.ConnectTimeoutError) return true;
   if (error instanceof AggregateError) return error.errors.every(isNoConnection);
-  return error instanceof Error && 'code' in error && NO_CONNECTION.has(error.code);
+  return NO_CONNECTION.has(systemCodeOf(error));
+}
+
+function systemCodeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 const EXCEPTION_TAG = 'x-clickhouse-exception-tag';

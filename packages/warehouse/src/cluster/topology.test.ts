@@ -48,6 +48,12 @@ describe('a cluster is refused', () => {
       SHARDS,
       'shards of different weight',
     ],
+    [
+      'whose rows are those of another number of shards',
+      [host({ strayAccount: 'acme' })],
+      SHARDS,
+      'usage of account acme',
+    ],
     ['with replicas of tables that are not', [host({ replicas: TWO_REPLICAS })], SHARDS, 'not replicated'],
     ['with a quorum for tables that are not replicated', [host()], quorum(2), 'CLICKHOUSE_INSERT_QUORUM is set'],
     ['with replicated tables and no quorum', [replicated(TWO_REPLICAS, 2)], SHARDS, 'set CLICKHOUSE_INSERT_QUORUM'],

@@ -26,6 +26,8 @@ export interface HostFacts {
   readonly engine: string;
   /** Of its shard, as Keeper has them; 0 for a table that is not replicated. */
   readonly totalReplicas: number;
+  /** An account with cells here that belongs to another shard of so many; undefined: there is none. */
+  readonly strayAccount?: string | undefined;
 }
 
 const REPLICAS: Statement = {
@@ -58,14 +60,32 @@ WHERE database = currentDatabase() AND name = 'usage_events'`,
 
 const engineRow = z.object({ table_engine: z.string(), replicas: z.number() });
 
+/** By the days' cells, which are few next to events. */
+const STRAY_ACCOUNT: Statement = {
+  name: 'read_stray_account',
+  query: `
+SELECT account_id
+FROM usage_daily
+WHERE cityHash64(account_id) % {shards: UInt32} != {index: UInt32}
+LIMIT 1`,
+  query_params: {},
+};
+
+const strayRow = z.object({ account_id: z.string() });
+
 /** @param url of one host, whose schema is up to date */
 async function readHost(options: WarehouseOptions, { name }: Cluster, url: string): Promise<HostFacts> {
   const warehouse = createWarehouse({ ...options, url, database: localDatabase(options.database) });
   try {
     const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replicaRow);
     const [table] = await warehouse.read(ENGINE, engineRow);
+    const own = replicas.find(({ is_local: isLocal }) => isLocal === 1)?.shard_num;
+    const shards = new Set(replicas.map(({ shard_num: shard }) => shard)).size;
+    const place = { shards, index: (own ?? 1) - 1 };
+    const [stray] = own ? await warehouse.read({ ...STRAY_ACCOUNT, query_params: place }, strayRow) : [];
     return {
       url,
+      strayAccount: stray?.account_id,
       replicas: replicas.map((row) => ({
         shard: row.shard_num,
         weight: row.shard_weight,
@@ -91,7 +111,7 @@ export async function readTopology(options: WarehouseOptions, cluster: Cluster):
 /** What must not be, in the words of who can change it; undefined when all is well. */
 export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
   const [first] = hosts;
-  for (const { url, replicas, engine, totalReplicas } of hosts) {
+  for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
     const host = `ClickHouse at ${new URL(url).host}`;
     if (replicas.length === 0) return `${host} has no cluster ${name} in remote_servers; see CLICKHOUSE_CLUSTER`;
     if (membersOf(replicas) !== membersOf(first?.replicas ?? [])) {
@@ -99,6 +119,12 @@ export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }
     }
     if (replicas.some(({ weight }) => weight !== 1)) {
       return `cluster ${name} has shards of different weight on ${host}; rows are found by equal weights of 1`;
+    }
+    if (strayAccount !== undefined) {
+      return (
+        `${host} has usage of account ${strayAccount}, which is on another shard now: cluster ${name} has other shards than when it ` +
+        'was stored; change it back, or move the rows (docs/scaling.md, "Adding a shard")'
+      );
     }
     const fault = replicationFault(engine, totalReplicas, mostReplicas(replicas), insertQuorum);
     if (fault !== undefined) return `${host}: ${fault}`;

@@ -53,10 +53,16 @@ FROM price_books
 WHERE version = {version: UInt16}
 LIMIT 1`;
 
+const HANDSHAKE_MS = 1_000;
+
 /** The registered book of this version; undefined when there is none. */
 export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
-  // Every shard has it, so one that is away is not needed.
-  const settings: ClickHouseSettings = { skip_unavailable_shards: 1 };
+  // Every shard has it, so one that is away, or hangs, is not needed.
+  const settings: ClickHouseSettings = {
+    skip_unavailable_shards: 1,
+    connections_with_failover_max_tries: '1',
+    handshake_timeout_ms: HANDSHAKE_MS,
+  };
   const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version }, settings };
   const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));
   return row && PriceBook.fromCanonicalText(version, row.canonical);

@@ -3,7 +3,7 @@
  * its eventId, and `time` its timestamp. Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { isName } from '@meterline/catalog';
+import { formatTimestamp, isName, parseTimestamp } from '@meterline/catalog';
 import { eventIdOfCloudEvent } from './event-ids.js';
 
 /** What is wrong with an envelope, in words; or the event in it. */
@@ -27,7 +27,7 @@ export function openCloudEvent(envelope: unknown, account: string): Opened {
     event: {
       ...data,
       eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
-      ...(data['timestamp'] === undefined && time !== undefined && { timestamp: time }),
+      ...(data['timestamp'] === undefined && typeof time === 'string' && { timestamp: inUtc(time) }),
     },
   };
 }
@@ -61,6 +61,18 @@ function decoded(value: string): string {
     // A percent sign of its own. decodeURIComponent throws nothing but URIError.
     return value;
   }
+}
+
+const MS_PER_MINUTE = 60_000;
+const WITH_OFFSET = /^(.+)([+-])([01]\d|2[0-3]):([0-5]\d)$/;
+
+/** A time of an envelope may have any offset, a timestamp has none. What is no time stays as it is, and is refused as a timestamp. */
+function inUtc(time: string): string {
+  const [, local = '', sign, hours, minutes] = WITH_OFFSET.exec(time) ?? [];
+  const instant = parseTimestamp(`${local}Z`);
+  if (instant === undefined || parseTimestamp(time) !== undefined) return time;
+  const offset = (Number(hours) * 60 + Number(minutes)) * MS_PER_MINUTE;
+  return formatTimestamp(sign === '-' ? instant + offset : instant - offset);
 }
 
 function isAttribute(value: unknown): value is string {

@@ -53,7 +53,8 @@ export const OPERATIONS: readonly OperationSketch[] = [
     tag: 'Events',
     summary: 'Send events',
     description:
-      'Takes up to 5,000 events in up to 5 MiB, as sent and when decoded; `Content-Encoding` may be `gzip` or `zstd`. A CloudEvent in ' +
+      'Takes up to 5,000 events in up to 5 MiB, as sent and when decoded; `Content-Encoding` may be `gzip` or `zstd`. In JSON they are an ' +
+      'array, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
       'binary mode has its attributes in `ce-` headers and its data as the body.\n\n' +
       'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A refused ' +
       'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the answer is ' +

@@ -36,7 +36,10 @@ const cloudEvent = z.object({
   id: name('With the source it becomes the eventId, unless data has one.'),
   source: name('Who has made the event.'),
   type: name('Any; not looked at.'),
-  time: z.string().optional().meta({ format: 'date-time', description: 'The timestamp, unless data has one.' }),
+  time: z
+    .string()
+    .optional()
+    .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
   data: z.record(z.string(), z.unknown()).meta({ description: 'The members of a UsageEvent.' }),
 });
 
