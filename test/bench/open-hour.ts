@@ -52,7 +52,7 @@ const OTHERS: readonly Form[] = [
 ];
 
 const part = (from: number, to: number) => ({ startTime: HOUR + from * MINUTE, endTime: HOUR + to * MINUTE });
-const QUESTION = { resolution: 'hourly', hasPages: false, isSummary: true } as const;
+const QUESTION = { resolution: 'hourly', hasPages: false } as const;
 const QUESTIONS: readonly Question[] = [
   { ...QUESTION, title: 'total', window: part(0, 60), groupBy: [] },
   { ...QUESTION, title: 'by workspace', window: part(0, 60), groupBy: ['workspace'] },

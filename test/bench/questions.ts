@@ -9,8 +9,6 @@ export interface Question {
   readonly groupBy: readonly GroupByDimension[];
   /** Whether the answer has more groups than a page. */
   readonly hasPages: boolean;
-  /** Whether to compare with a raw event store, than which it should be much faster. */
-  readonly isSummary: boolean;
 }
 
 const TODAY = Math.floor(CORPUS_END / MS_PER_DAY) * MS_PER_DAY;
@@ -26,7 +24,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'daily',
     groupBy: [],
     hasPages: false,
-    isSummary: true,
   },
   {
     title: 'by type, daily, 30 d',
@@ -34,7 +31,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'daily',
     groupBy: ['resource_type'],
     hasPages: false,
-    isSummary: true,
   },
   {
     title: 'by workspace × dimension, daily, 30 d',
@@ -42,7 +38,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'daily',
     groupBy: ['workspace', 'billing_dimension'],
     hasPages: false,
-    isSummary: true,
   },
   {
     title: 'by name, daily, 90 d, first page',
@@ -50,7 +45,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'daily',
     groupBy: ['resource_name'],
     hasPages: true,
-    isSummary: false,
   },
   {
     title: 'by uuid, hourly, 7 d, first page',
@@ -58,7 +52,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'hourly',
     groupBy: ['resource_uuid'],
     hasPages: true,
-    isSummary: false,
   },
   {
     title: 'current day, hourly, 2 h unsealed',
@@ -66,7 +59,6 @@ export const QUESTIONS: readonly Question[] = [
     resolution: 'hourly',
     groupBy: [],
     hasPages: false,
-    isSummary: false,
   },
 ];
 

@@ -102,7 +102,6 @@ async function ask(site: Site, one: Form, two: Form, title: string): Promise<Fig
     resolution: 'hourly',
     groupBy: ['workspace'],
     hasPages: false,
-    isSummary: false,
   };
   const http = new HttpClient();
   // Nothing arrives, so an answer that is kept would stay the answer.

@@ -9,8 +9,7 @@ import { MAX_CLOCK_SKEW_MS } from '../event.js';
 import { MAX_REVISION, type UsageEventField } from '../event-schema.js';
 import type { Price, PriceBook } from '../price-book.js';
 import type { EpochMs } from '../timestamp.js';
-import { asciiText } from './ascii.js';
-import { MILLISECONDS_LENGTH, TimestampBytes } from './timestamp-bytes.js';
+import { asciiText, MILLISECONDS_LENGTH, TimestampBytes } from './timestamp-bytes.js';
 import { MOST_USAGE_CHARACTERS, usualUsage } from './usual-usage.js';
 import { areSame, WordText } from './word-text.js';
 

@@ -1,6 +1,5 @@
 /** Timestamps by their bytes. All of one day are computed from its start, which `parseTimestamp` finds once. */
 import { type EpochMs, parseTimestamp } from '../timestamp.js';
-import { asciiText } from './ascii.js';
 
 const POINT = 0x2e;
 const ZERO = 0x30;
@@ -53,4 +52,11 @@ function twoDigits(data: Uint8Array, at: number): number {
   const tens = (data[at] ?? 0) - ZERO;
   const units = (data[at + 1] ?? 0) - ZERO;
   return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : Number.NaN;
+}
+
+/** The text of bytes that are ASCII if they are what is asked for: any other byte becomes a character that is no part of it. */
+export function asciiText(data: Uint8Array, from: number, to: number): string {
+  let text = '';
+  for (let at = from; at < to; at += 1) text += String.fromCharCode(data[at] ?? 0);
+  return text;
 }

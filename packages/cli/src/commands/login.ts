@@ -5,9 +5,8 @@ import { type CommandContext, CommandError, say, systemErrorCode, usageError } f
 import { openClient, withClientErrors } from '../connections/api.js';
 import { withApiFlags } from '../flags.js';
 import type { ApiFlags } from '../settings/api-settings.js';
-import { canonicalUrl } from '../settings/canonical-url.js';
 import { writeConfigFile } from '../settings/saved-files.js';
-import type { Setting } from '../settings/settings.js';
+import { canonicalUrl, type Setting } from '../settings/settings.js';
 
 export function addCommand(program: Command, context: CommandContext): void {
   const command = program

@@ -1,7 +1,6 @@
 /** Where the API is, which key to show it, and whose usage to ask for. */
-import { canonicalUrl } from './canonical-url.js';
 import type { ConfigFile, LocalStackFile } from './saved-files.js';
-import { type Environment, ofFlag, ofVariable, type Setting, type SettingKind } from './settings.js';
+import { canonicalUrl, type Environment, ofFlag, ofVariable, type Setting, type SettingKind } from './settings.js';
 
 export interface ApiFlags {
   readonly apiUrl?: string;

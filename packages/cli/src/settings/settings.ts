@@ -3,7 +3,6 @@ import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@mete
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
 import { usageError } from '../command.js';
-import { canonicalUrl } from './canonical-url.js';
 import type { LocalStackFile } from './saved-files.js';
 
 /** A variable that is set to nothing counts as not set. */
@@ -259,6 +258,18 @@ function displayHost(address: string): string {
   const url = new URL(address);
   if (url.password) url.password = '***';
   return url.href.replace(/\/$/, '');
+}
+
+/** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
+export function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw usageError(`the address from ${source} must be a URL without credentials, ? and #`);
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
 }
 
 function requireUrl(setting: Setting, faultOf: (address: string) => string | undefined): Setting {

@@ -1,4 +1,4 @@
-/** Starts every part after those that it needs. */
+/** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
@@ -12,7 +12,7 @@ import type { RedisUser } from '../engine/redis-users.js';
 import { planShards } from '../engine/shards.js';
 import { writePrivateFile } from '../private-file.js';
 import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
-import { choosePort, startService } from './services.js';
+import { choosePort, type ServiceOptions, startService } from './services.js';
 import type { Env } from './settings.js';
 import { Supervised } from './supervised.js';
 
@@ -84,9 +84,10 @@ export async function startStack(session: Session, options: StackOptions): Promi
   const collectorPort = await choosePort({ ...COLLECTOR, wanted: env.COLLECTOR_PORT }, say);
   const collectorUrl = `http://${LOOPBACK}:${collectorPort}`;
 
-  const clickhouse = givenClickHouse(env) ?? (await superviseClickHouse(session, directory, options));
-  stop.throwIfAborted();
-  const redis = givenRedis(env) ?? (await superviseRedis(session, directory, env, say));
+  const [clickhouse, redis] = await sideBySide([
+    givenClickHouse(env) ?? superviseClickHouse(session, directory, options),
+    givenRedis(env) ?? superviseRedis(session, directory, env, say),
+  ]);
   stop.throwIfAborted();
 
   const serviceEnv: NodeJS.ProcessEnv = {
@@ -94,15 +95,14 @@ export async function startStack(session: Session, options: StackOptions): Promi
     // A stack on a developer's machine must not be reachable from the network.
     LISTEN_HOST: LOOPBACK,
   };
-  const ingestPort = await findFreePort();
+  // All at once, so that no two are the same.
+  const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
+  const [ingestPort, queryAdminPort, collectorAdminPort] = adminPorts;
   const ingestUrl = `http://${LOOPBACK}:${ingestPort}`;
   const ingestEnv = { ...serviceEnv, ...clickhouse.ingest, REDIS_URL: redis.worker, ADMIN_PORT: String(ingestPort) };
   const ingest = { name: 'ingest', env: ingestEnv, directory, url: ingestUrl, readyPath: '/healthz' } as const;
-  session.add(await Supervised.start('The ingest service', () => startService(ingest), say));
-  stop.throwIfAborted();
 
   const apiUrl = `http://${LOOPBACK}:${port}`;
-  const queryAdminPort = await findFreePort();
   const queryEnv = {
     ...serviceEnv,
     ...clickhouse.query,
@@ -113,10 +113,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
     CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
   };
   const query = { name: 'query', env: queryEnv, directory, url: apiUrl, readyPath: '/readyz' } as const;
-  session.add(await Supervised.start('The query service', () => startService(query), say));
-  stop.throwIfAborted();
 
-  const collectorAdminPort = await findFreePort();
   const collectorEnv = {
     ...serviceEnv,
     REDIS_URL: redis.collector,
@@ -130,7 +127,15 @@ export async function startStack(session: Session, options: StackOptions): Promi
     url: collectorUrl,
     readyPath: '/readyz',
   } as const;
-  session.add(await Supervised.start('The collector', () => startService(collector), say));
+
+  const launch = async (name: string, service: ServiceOptions) => {
+    session.add(await Supervised.start(name, () => startService(service), say));
+  };
+  await sideBySide([
+    launch('The ingest service', ingest),
+    launch('The query service', query),
+    launch('The collector', collector),
+  ]);
   stop.throwIfAborted();
 
   const keys = await ensureKeys(redis.operator, directory.file('keys.json'), new Date());
@@ -154,9 +159,20 @@ export async function startStack(session: Session, options: StackOptions): Promi
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  const adminPorts = [ingestPort, queryAdminPort, collectorAdminPort];
   const metricsUrls = adminPorts.map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
   return { addresses, metricsUrls };
+}
+
+/**
+ * Waits until each has started or failed, also when one fails: what has started is then in the session, which stops it.
+ *
+ * @throws what the first of those that failed threw
+ */
+async function sideBySide<const Starts extends readonly unknown[]>(
+  starts: Starts,
+): Promise<{ -readonly [Index in keyof Starts]: Awaited<Starts[Index]> }> {
+  await Promise.allSettled(starts);
+  return Promise.all(starts);
 }
 
 /** The variables that lead a process to a ClickHouse. */

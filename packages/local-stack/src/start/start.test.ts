@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { DataDirectory } from '../engine/data-directory.js';
 import { findFreePort, isPortFree } from '../engine/ports.js';
 
 jest.setTimeout(300_000);
@@ -51,9 +52,16 @@ async function startStack(): Promise<void> {
   summary = await said(stack, 'Ctrl-C stops everything');
 }
 
-function spawnStart(): ChildProcess {
+function spawnStart(variables: NodeJS.ProcessEnv = {}): ChildProcess {
   const ports = { PORT: String(port), COLLECTOR_PORT: String(collectorPort) };
-  const env = { ...process.env, ...ports, METERLINE_DATA_DIR: dataDir, REDIS_URL: '', CLICKHOUSE_URL: '' };
+  const env = {
+    ...process.env,
+    ...ports,
+    METERLINE_DATA_DIR: dataDir,
+    REDIS_URL: '',
+    CLICKHOUSE_URL: '',
+    ...variables,
+  };
   return spawn(process.execPath, [START, '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -180,6 +188,24 @@ describe('npm start', () => {
     expect(errors).toBe(
       `meterline: ${dataDir} is in use by process ${stack.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
     );
+  });
+
+  it('ends when a part does not start, says why, and leaves nothing running that started beside it', async () => {
+    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+    const directory = join(dataDir, 'failing');
+    const failing = spawnStart({
+      ...{ METERLINE_DATA_DIR: directory, PORT: '', COLLECTOR_PORT: '', QUERY_ACCOUNT_RATE: 'much' },
+      ...{ CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_USER: clickhouseUser, CLICKHOUSE_PASSWORD: clickhousePassword },
+      REDIS_URL: redisUrl,
+    });
+    let fault = '';
+    failing.stderr?.on('data', (chunk: Buffer) => {
+      fault += chunk.toString('utf8');
+    });
+    // While a part runs, the process does not end, and its folder cannot be opened.
+    const [code] = await once(failing, 'close');
+    expect([code, fault]).toEqual([1, expect.stringMatching(/^meterline: .*QUERY_ACCOUNT_RATE.*\n$/)]);
+    await (await DataDirectory.open(directory)).close();
   });
 
   it('brings back a Redis that was killed', async () => {

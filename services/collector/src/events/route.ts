@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type AccountHandler,
+  ApiError,
   type Authenticate,
   applyVersion,
   errorBody,
@@ -12,12 +13,12 @@ import {
   rawQuery,
   requestIdOf,
   requireEmitter,
+  unavailable,
 } from '@meterline/api';
 import type { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
 import type { EventMetrics } from '../metrics.js';
-import { noEventAccepted, queueUnavailable } from './answer.js';
 import type { JobEvents } from './check.js';
 import { encodingOf } from './decoding.js';
 import { formatOf } from './formats.js';
@@ -103,4 +104,17 @@ function sendAnswer(
   // As a text it goes to the system in one piece with the headers: a character for each byte, and a byte for each character.
   if (json.length <= ONE_PIECE_BYTES) response.end(json.toString('latin1'), 'latin1');
   else response.end(json);
+}
+
+/** No event of the request can be accepted. The body has the results as well. */
+function noEventAccepted(): ApiError {
+  const message = 'No event was accepted; results says for each what is wrong with it.';
+  return new ApiError(400, 'no_event_accepted', message);
+}
+
+/** Not accepted, or not known to be. */
+function queueUnavailable(cause: unknown): ApiError {
+  const message =
+    'Events cannot be made durable at the moment; send the same ones again shortly, with the same ids: none counts twice.';
+  return unavailable('queue_unavailable', message, cause);
 }
