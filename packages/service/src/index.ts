@@ -13,6 +13,7 @@ export {
   warehouseOptions,
   wholeNumberVariable,
 } from './environment.js';
+export { collectGarbageLate } from './garbage.js';
 export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
 export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
