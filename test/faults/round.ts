@@ -58,7 +58,7 @@ export async function playRound(site: Site, options: RoundOptions, signal: Abort
     QUEUE_SHARDS: String(places.prefixes.length),
     INGEST_BATCH_ROWS: String(random.pick([50, 200, 1_000])),
     INGEST_FLUSH_MS: String(random.pick([5, 50, 300])),
-    INGEST_CONCURRENCY: String(random.pick([10, 50, 500, 2_000])),
+    INGEST_CONCURRENCY: String(random.pick([10, 50, 500, 6_000])),
     INGEST_TAKE: random.pick(['many', 'many', 'one']),
   };
   const workers = new WorkerPool(() => ({ ...environment.worker, ...sizes, ...sealing(random, newMonth) }));

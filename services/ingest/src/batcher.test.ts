@@ -20,17 +20,24 @@ function intake(id: string, rows = 1): Intake {
 }
 
 /** A store whose inserts end when the test says so. */
-function openBatcher(
-  limits: { maxRows?: number; enoughRows?: number; flushMs?: number; maxIntakes?: number; maxInFlight?: number } = {},
-) {
+function openBatcher({
+  maxIntakes = 100,
+  ...limits
+}: {
+  maxRows?: number;
+  enoughRows?: number;
+  flushMs?: number;
+  maxIntakes?: number;
+  maxInFlight?: number;
+} = {}) {
   const inserts: { ids: string[]; succeed: () => void; fail: (error: Error) => void }[] = [];
   const batcher = new Batcher({
     maxRows: 100,
     flushMs: 50,
     enoughRows: 100,
-    maxIntakes: 100,
     maxInFlight: 2,
     ...limits,
+    maxIntakes: () => maxIntakes,
     store: (batch) =>
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
   });

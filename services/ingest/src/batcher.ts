@@ -24,7 +24,7 @@ export interface BatcherOptions {
   /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
-  readonly maxIntakes: number;
+  readonly maxIntakes: () => number;
   readonly maxInFlight: number;
   /** An insert holds slices of at most so many months; no limit when undefined. */
   readonly maxMonths?: number;
@@ -151,7 +151,7 @@ export class Batcher {
   #isBatchFull(): boolean {
     const { maxRows, enoughRows, maxIntakes } = this.#options;
     const rows = this.#inFlight === 0 ? Math.min(enoughRows, maxRows) : maxRows;
-    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes;
+    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes();
   }
 
   /** Whole slices up to maxRows and maxMonths, and at least one. What it leaves is due, like what it takes. */

@@ -49,7 +49,7 @@ describe('readEnv', () => {
       QUEUE_SHARDS: 1,
       INGEST_BATCH_ROWS: 65_000,
       INGEST_FLUSH_MS: 100,
-      INGEST_CONCURRENCY: 2_000,
+      INGEST_CONCURRENCY: 6_000,
       INGEST_TAKE: 'many',
       INGEST_STATEMENT_MB: 8_192,
       REPAIR_EVERY_MS: 1_000,

@@ -21,8 +21,8 @@ const environment = z.object({
   INGEST_BATCH_ROWS: wholeNumberVariable(1, 1_000_000).default(65_000),
   /** How long a row waits for others before it is inserted; up to five times as long while inserts take long. */
   INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
-  /** How many jobs may be in work at once, of all queues together. */
-  INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(2_000),
+  /** How many jobs may be in work at once, of all queues together: those of two inserts, and of the next one. */
+  INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(6_000),
   /** Whether many jobs are taken with one command, or `one` by one as BullMQ's worker does it. */
   INGEST_TAKE: z.enum(['many', 'one'], 'must be many or one').default('many'),
   /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */

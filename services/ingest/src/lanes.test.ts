@@ -73,7 +73,7 @@ function openLanes() {
   const lanes = new Lanes({
     maxRows: 100,
     flushMs: 1,
-    maxIntakes: 1,
+    maxIntakes: () => 1,
     sealDelayMs: 0,
     store: (batch) =>
       new Promise((resolve, reject) => {

@@ -34,11 +34,14 @@ beforeEach(async () => {
     prefix,
     shard: 0,
     takesMany: true,
+    onUnknownScripts: () => undefined,
     concurrency: () => 5,
     maxBytesInWork: () => 1_000_000,
     oversized: new Budget(() => 1),
     lanes: new ShardLanes({
-      lanes: [new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: 1, sealDelayMs: 0, store: async () => undefined })],
+      lanes: [
+        new Lanes({ maxRows: 10, flushMs: 1, maxIntakes: () => 1, sealDelayMs: 0, store: async () => undefined }),
+      ],
       indexOf: () => 0,
       isAway: () => false,
     }),
@@ -66,6 +69,7 @@ function register(): void {
       {
         shard: 0,
         takesMany: true,
+        onUnknownScripts: () => undefined,
         lastProgressAt: worker.lastProgressAt,
         outage: worker.isWaiting,
         waitingJobs: depths.get(0)?.waiting,

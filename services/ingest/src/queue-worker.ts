@@ -15,6 +15,7 @@ export interface QueueWorkerOptions {
   readonly prefix: string;
   readonly concurrency: number;
   readonly takesMany: boolean;
+  readonly onUnknownScripts: () => void;
   readonly telemetry: Telemetry | undefined;
   readonly log: Logger;
   readonly process: Processor<JobData, void>;
@@ -36,12 +37,13 @@ export function openQueueWorker(options: QueueWorkerOptions): RawDataWorker {
     runRetryDelay: 1_000,
     ...(telemetry && { telemetry }),
   };
-  // The spans of a job are made by BullMQ's own loop.
-  if (!takesMany || telemetry) return new RawDataWorker(QUEUE_NAME, process, settings);
-  const onUnknownScripts = () =>
+  if (!takesMany) return new RawDataWorker(QUEUE_NAME, process, settings);
+  const onUnknownScripts = () => {
     log.warn(
       { event: 'queue_library_unknown' },
       'jobs are taken one by one: many at a time was not tried with this release of BullMQ',
     );
+    options.onUnknownScripts();
+  };
   return new ManyJobsWorker(QUEUE_NAME, process, settings, { connection, shortWay, onUnknownScripts });
 }

@@ -29,7 +29,7 @@ function shardLanes(count: number, away: readonly number[] = []) {
     new Lanes({
       maxRows: 10,
       flushMs: 1,
-      maxIntakes: 1,
+      maxIntakes: () => 1,
       sealDelayMs: 0,
       store: async (batch) => {
         if (away.includes(shard)) throw new Error('away');

@@ -47,6 +47,10 @@ const RECOMPUTING_TIMEOUT_MS = 900_000;
 const ENDS_BEFORE_CALLER_MS = 5_000;
 /** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
 const STORING_SHARE = 0.75;
+/** The jobs of two inserts that are under way, and those that are collected meanwhile for the next. */
+const SHARES_OF_PLACES = 3;
+/** BullMQ's own loop takes as many jobs as there are places, one by one, before it begins the first: with more it is slower. */
+const PLACES_ONE_BY_ONE = 500;
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -81,12 +85,15 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     if (!store) throw new RangeError(`there is no shard for ${text}`);
     return store;
   };
+  // The spans of a job are made by BullMQ's own loop.
+  let takesMany = env.INGEST_TAKE === 'many' && !tracing.queueTelemetry;
+  const places = () => Math.min(env.INGEST_CONCURRENCY, takesMany ? Number.POSITIVE_INFINITY : PLACES_ONE_BY_ONE);
   const lanesOf = (store: EventStore) =>
     new Lanes({
       sealDelayMs: env.SEAL_DELAY_MS,
       maxRows: env.INGEST_BATCH_ROWS,
       flushMs: env.INGEST_FLUSH_MS,
-      maxIntakes: Math.ceil(env.INGEST_CONCURRENCY / 2),
+      maxIntakes: () => Math.ceil(places() / SHARES_OF_PLACES),
       store: (batch) => store.store(batch),
     });
   const lanes = new ShardLanes({
@@ -107,9 +114,12 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
         connection: shard === 0 ? connection : connect(),
         prefix: queuePrefixOf(env.QUEUE_PREFIX, shard, connection.redis.isCluster),
         shard,
-        concurrency: () => Math.ceil(env.INGEST_CONCURRENCY * share()),
+        concurrency: () => Math.ceil(places() * share()),
         maxBytesInWork: () => maxBytesInWork(env) * share(),
-        takesMany: env.INGEST_TAKE === 'many',
+        takesMany,
+        onUnknownScripts: () => {
+          takesMany = false;
+        },
         oversized,
         lanes,
         keepPayloadPart: (part) => storeOf(part.jobId).keepPayloadPart(part),

@@ -47,6 +47,8 @@ export interface UsageWorkerOptions {
   readonly maxBytesInWork: () => number;
   /** Whether many jobs are taken with one command; otherwise as BullMQ's worker takes them. */
   readonly takesMany: boolean;
+  /** Told when they are taken as BullMQ's worker takes them nevertheless. */
+  readonly onUnknownScripts: () => void;
   /** One turn for all workers of the process. */
   readonly oversized: Budget;
   readonly lanes: ShardLanes;
@@ -93,7 +95,7 @@ export class UsageWorker {
     const { count: shards } = options.lanes;
     const ofOneShard = () => Math.ceil(this.#places.most * SHARD_SHARE);
     this.#shardJobs = Array.from({ length: shards > 1 ? shards : 0 }, () => new Budget(ofOneShard));
-    const { connection, prefix, takesMany, telemetry, log } = options;
+    const { connection, prefix, takesMany, onUnknownScripts, telemetry, log } = options;
     const process = (job: Job<JobData, void>, token: string | undefined) => this.#process(job, token);
     const concurrency = this.#places.now;
     const shortWay: ShortWay = {
@@ -101,7 +103,7 @@ export class UsageWorker {
       begin: (job, end) => this.#begin(job, end),
       acknowledged: ({ length }) => options.metrics.jobsFinished.inc({ result: 'acknowledged' }, length),
     };
-    const settings = { connection, prefix, concurrency, takesMany, telemetry, log };
+    const settings = { connection, prefix, concurrency, takesMany, onUnknownScripts, telemetry, log };
     this.#worker = openQueueWorker({ ...settings, process, shortWay });
     this.#outage = new QueueOutage(this.#worker, connection, log);
     this.#worker.on('active', (job) => this.#onJobsTaken([readNote(job.progress)]));
