@@ -29,4 +29,9 @@ export class SealingWorker extends Worker<unknown, void> {
       throw error;
     }
   }
+
+  /** The look for stalled jobs comes again by itself. BullMQ would rest 5 s first after an error, and not end before, though it is closed. */
+  protected override checkConnectionError<T>(work: () => Promise<T>): Promise<T | undefined> {
+    return super.checkConnectionError(work, 0);
+  }
 }
