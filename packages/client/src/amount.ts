@@ -10,7 +10,7 @@ import {
   parseDecimalText,
   roundDecimal,
   subtractDecimals,
-} from '@meterline/catalog';
+} from '@meterline/catalog/questions';
 
 /** An amount of an answer, decimal text, or a number, which means the decimal that JavaScript prints for it. */
 export type AmountLike = Amount | string | number;

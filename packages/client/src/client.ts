@@ -1,33 +1,23 @@
+import type {
+  AccountAnswer,
+  ApiKeyAnswer,
+  BillingDimensionAnswer,
+  CreatedApiKeyAnswer,
+  EventPage,
+  EventsQuery,
+  MetricsAnswer,
+  MetricsEntry,
+  MetricsQuery,
+  ResourceTypesQuery,
+} from '@meterline/catalog/api';
 import {
   API_VERSIONS,
   type ApiVersion,
   type GroupByDimension,
   hasPaginatedLists,
-  type ResourceType,
-} from '@meterline/catalog';
-import {
-  type AccountAnswer,
-  type ApiKeyAnswer,
-  accountArraySchema,
-  accountPageSchema,
-  apiKeyArraySchema,
-  apiKeyPageSchema,
-  type BillingDimensionAnswer,
-  billingDimensionsEnumSchema,
-  type CreatedApiKeyAnswer,
-  createdApiKeySchema,
-  type EventPage,
-  type EventsQuery,
-  eventPageSchema,
-  groupByEnumSchema,
   MAX_LIST_PAGE,
-  type MetricsAnswer,
-  type MetricsEntry,
-  type MetricsQuery,
-  metricsAnswerSchema,
-  type ResourceTypesQuery,
-  resourceTypesEnumSchema,
-} from '@meterline/catalog/api';
+  type ResourceType,
+} from '@meterline/catalog/questions';
 import { MeterlineError, unexpectedAnswer } from './errors.js';
 import {
   type GroupBy,
@@ -37,7 +27,7 @@ import {
   missingMember,
 } from './grouping.js';
 import type { MeterlineClientOptions, NewApiKey, RequestOptions } from './options.js';
-import { type AnswerSchema, readAnswer } from './read-answer.js';
+import { readAnswer, type SchemaOf } from './read-answer.js';
 import { type RawAnswer, Transport } from './transport.js';
 import { accountPath, apiAddress, apiKeysPath, instantText, queryString, questionString } from './urls.js';
 
@@ -94,10 +84,10 @@ export class MeterlineClient {
     options?: RequestOptions,
   ): Promise<MetricsAnswerBy<Dimensions>>;
   async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
-    const answer = await this.#metrics(account, query, options);
-    const page = readAnswer(answer, metricsAnswerSchema);
+    const sent = this.#metrics(account, query, options);
+    const page = await readAnswer(sent, (schemas) => schemas.metricsAnswerSchema);
     const missing = missingMember(page, query.groupBy ?? []);
-    if (missing !== undefined) throw unexpectedAnswer(answer.response, `${missing} is missing`);
+    if (missing !== undefined) throw unexpectedAnswer((await sent).response, `${missing} is missing`);
     return page;
   }
 
@@ -170,12 +160,12 @@ export class MeterlineClient {
     options: RequestOptions = {},
   ): Promise<ResourceType[]> {
     const path = `${accountPath(account)}/metrics/enums/resource-types?${questionString(query)}`;
-    return (await this.#read(path, resourceTypesEnumSchema, options)).values;
+    return (await this.#read(path, (schemas) => schemas.resourceTypesEnumSchema, options)).values;
   }
 
   /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return readAnswer(await this.#events(account, query, options), eventPageSchema);
+    return readAnswer(this.#events(account, query, options), (schemas) => schemas.eventPageSchema);
   }
 
   /** The same page as the JSON text that the API sent. */
@@ -185,27 +175,30 @@ export class MeterlineClient {
 
   /** The dimensions that groupBy may name. */
   async groupByDimensions(account: string, options: RequestOptions = {}): Promise<GroupByDimension[]> {
-    return (await this.#read(`${accountPath(account)}/metrics/enums/group-by`, groupByEnumSchema, options)).values;
+    const path = `${accountPath(account)}/metrics/enums/group-by`;
+    return (await this.#read(path, (schemas) => schemas.groupByEnumSchema, options)).values;
   }
 
   /** What is billed: each billing dimension with its resource type and unit. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionAnswer[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
-    return (await this.#read(path, billingDimensionsEnumSchema, options)).values;
+    return (await this.#read(path, (schemas) => schemas.billingDimensionsEnumSchema, options)).values;
   }
 
   /** Every account that the caller belongs to, by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountAnswer[]> {
-    const schemas = { array: accountArraySchema, page: accountPageSchema };
-    const accounts = await this.#list('/v0/accounts', 'name:asc', schemas, options);
+    const array: SchemaOf<AccountAnswer[]> = (schemas) => schemas.accountArraySchema;
+    const page: SchemaOf<ListPage<AccountAnswer>> = (schemas) => schemas.accountPageSchema;
+    const accounts = await this.#list('/v0/accounts', 'name:asc', { array, page }, options);
     if (hasPaginatedLists(this.#apiVersion)) return accounts;
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Every key of a service account, revoked and expired ones included: for admins. */
   async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyAnswer[]> {
-    const schemas = { array: apiKeyArraySchema, page: apiKeyPageSchema };
-    return this.#list(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
+    const array: SchemaOf<ApiKeyAnswer[]> = (schemas) => schemas.apiKeyArraySchema;
+    const page: SchemaOf<ListPage<ApiKeyAnswer>> = (schemas) => schemas.apiKeyPageSchema;
+    return this.#list(apiKeysPath(clientId), 'createdAt:desc', { array, page }, options);
   }
 
   /**
@@ -218,8 +211,8 @@ export class MeterlineClient {
     { signal }: RequestOptions = {},
   ): Promise<CreatedApiKeyAnswer> {
     const body = { ...others, expiresAt: expiresAt && instantText(expiresAt) };
-    const answer = await this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
-    return readAnswer(answer, createdApiKeySchema);
+    const sent = this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
+    return readAnswer(sent, (schemas) => schemas.createdApiKeySchema);
   }
 
   /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
@@ -232,7 +225,7 @@ export class MeterlineClient {
   async #list<Item>(
     path: string,
     sort: string,
-    { array, page }: { readonly array: AnswerSchema<Item[]>; readonly page: AnswerSchema<ListPage<Item>> },
+    { array, page }: { readonly array: SchemaOf<Item[]>; readonly page: SchemaOf<ListPage<Item>> },
     options: RequestOptions,
   ): Promise<Item[]> {
     if (!hasPaginatedLists(this.#apiVersion)) return this.#read(path, array, options);
@@ -268,7 +261,7 @@ export class MeterlineClient {
     return this.#transport.send({ method: 'GET', path, signal });
   }
 
-  async #read<Value>(path: string, schema: AnswerSchema<Value>, { signal }: RequestOptions): Promise<Value> {
-    return readAnswer(await this.#transport.send({ method: 'GET', path, signal }), schema);
+  #read<Value>(path: string, schemaOf: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
+    return readAnswer(this.#transport.send({ method: 'GET', path, signal }), schemaOf);
   }
 }

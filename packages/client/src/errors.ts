@@ -1,6 +1,5 @@
 /** The two errors of a call. An aborted call fails with its signal's reason instead. */
-import { parseRetryAfter } from '@meterline/catalog';
-import { errorAnswerSchema, readExactJson } from '@meterline/catalog/api';
+import { parseRetryAfter, readExactJson } from '@meterline/catalog/questions';
 
 export interface MeterlineErrorFields {
   readonly status: number;
@@ -44,9 +43,10 @@ export class MeterlineConnectionError extends Error {
 }
 
 /** For an answer with a status other than 2xx. @param now for a Retry-After that is a date */
-export function errorOfAnswer({ status, headers }: Response, body: string, now: Date): MeterlineError {
+export async function errorOfAnswer({ status, headers }: Response, body: string, now: Date): Promise<MeterlineError> {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
+  const { errorAnswerSchema } = await import('@meterline/catalog/answers');
   const known = errorAnswerSchema.safeParse(jsonOf(body));
   if (known.success) {
     const { error, message, details, requestId } = known.data;

@@ -8,7 +8,6 @@ export type {
   Role,
   Unit,
 } from '@meterline/catalog';
-export { formatUsage, formatUsd, percentOf } from '@meterline/catalog';
 export type {
   AccountAnswer,
   ApiKeyAnswer,
@@ -26,6 +25,7 @@ export type {
   ResourceTypesQuery,
   WindowQuery,
 } from '@meterline/catalog/api';
+export { formatUsage, formatUsd, percentOf } from '@meterline/catalog/questions';
 export { Amount, type AmountLike, amount } from './amount.js';
 export { MeterlineClient } from './client.js';
 export { MeterlineConnectionError, MeterlineError } from './errors.js';

@@ -1,27 +1,35 @@
 /** The body of a successful answer, checked. */
-import { readExactJson } from '@meterline/catalog/api';
+import type * as answers from '@meterline/catalog/answers';
+import { readExactJson } from '@meterline/catalog/questions';
 import { unexpectedAnswer } from './errors.js';
 import type { RawAnswer } from './transport.js';
 
 /** The part of a zod schema that the client uses. */
-export interface AnswerSchema<Value> {
+interface AnswerSchema<Value> {
   safeParse(input: unknown): { success: true; data: Value } | { success: false; error: Fault };
 }
+
+/** Names the schema of an answer, which need not be loaded yet. */
+export type SchemaOf<Value> = (schemas: typeof answers) => AnswerSchema<Value>;
 
 /** The part of zod's error that the client shows. */
 interface Fault {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
 }
 
-/** @throws MeterlineError when the body does not match the schema */
-export function readAnswer<Value>({ response, text }: RawAnswer, schema: AnswerSchema<Value>): Value {
+/**
+ * Loads the schemas while the request is on its way: with zod they take Node longer than everything before the request.
+ * @throws MeterlineError when the body does not match the schema
+ */
+export async function readAnswer<Value>(sent: Promise<RawAnswer>, schemaOf: SchemaOf<Value>): Promise<Value> {
+  const [{ response, text }, schemas] = await Promise.all([sent, import('@meterline/catalog/answers')]);
   let body: unknown;
   try {
     body = readExactJson(text);
   } catch (error) {
     throw unexpectedAnswer(response, 'it is not JSON', error);
   }
-  const value = schema.safeParse(body);
+  const value = schemaOf(schemas).safeParse(body);
   if (value.success) return value.data;
   throw unexpectedAnswer(response, faultText(value.error), value.error);
 }

@@ -1,5 +1,5 @@
 /** Sends one request, with its retries. */
-import { parseRetryAfter } from '@meterline/catalog';
+import { parseRetryAfter } from '@meterline/catalog/questions';
 import { errorOfAnswer, MeterlineConnectionError } from './errors.js';
 import { isRetriedStatus, pause, waitBeforeRetry } from './retry.js';
 
@@ -47,7 +47,7 @@ export class Transport {
       const outcome = await this.#attempt(call);
       if ('text' in outcome && outcome.response.ok) return outcome;
       const wait = attempt < this.#options.retries ? waitAfter(outcome, call, attempt) : undefined;
-      if (wait === undefined) throw failureOf(outcome);
+      if (wait === undefined) throw await failureOf(outcome);
       await pause(wait, call.signal);
     }
   }
@@ -95,7 +95,7 @@ function waitAfter(
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
-function failureOf(outcome: RawAnswer | MeterlineConnectionError): Error {
+async function failureOf(outcome: RawAnswer | MeterlineConnectionError): Promise<Error> {
   if (outcome instanceof MeterlineConnectionError) return outcome;
   return errorOfAnswer(outcome.response, outcome.text, new Date());
 }

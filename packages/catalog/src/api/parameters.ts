@@ -9,7 +9,6 @@ import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event-schema.js';
 import {
   canonicalGroupBy,
-  type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   isGroupByDimension,
@@ -108,15 +107,6 @@ export const EXCLUDING_FILTERS = {
     description: `Not this billing dimension. ${EXCLUSION}`,
   }),
 };
-
-/** The parameter that leaves out values of a field. */
-export const EXCLUDING_PARAMETER = {
-  workspace: 'excludeWorkspace',
-  resourceType: 'excludeResourceType',
-  resourceName: 'excludeResourceName',
-  resourceUuid: 'excludeResourceUuid',
-  billingDimension: 'excludeBillingDimension',
-} as const satisfies Record<EntryField, keyof typeof EXCLUDING_FILTERS>;
 
 export const FILTER_PARAMETERS = {
   ...VALUE_FILTERS,

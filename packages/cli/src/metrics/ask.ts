@@ -1,6 +1,5 @@
 /** What the command asks the API to answer a question: its pages, the time before, and whether the caller sees workspaces. */
-import { type DecimalText, enrichedDimensions, groupKey } from '@meterline/catalog';
-import { metricsAnswerSchema, readExactJson } from '@meterline/catalog/api';
+import { type DecimalText, enrichedDimensions, groupKey, readExactJson } from '@meterline/catalog/questions';
 import type { MeterlineClient, MetricsAnswer, MetricsEntry } from '@meterline/client';
 import { type CommandContext, say } from '../command.js';
 import { PageProgress } from './page-progress.js';
@@ -42,6 +41,8 @@ export async function* textPages(asked: Asked): AsyncGenerator<string> {
   const read = async (cursor: string | undefined) => {
     const page = await client.metricsText(account, { ...query, cursor }, { signal });
     if (!all) return { page, nextCursor: '' };
+    // Only here: it brings zod, and before the first request that would be most of the wait.
+    const { metricsAnswerSchema } = await import('@meterline/catalog/answers');
     const { data, meta } = metricsAnswerSchema.parse(readExactJson(page));
     progress.page(data.length);
     return { page, nextCursor: meta.nextCursor };

@@ -14,7 +14,7 @@ import {
   WINDOW_COLUMNS,
   type WindowCsvRow,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/questions';
 import type { MetricsAnswer } from '@meterline/client';
 
 export interface CsvOptions {

@@ -1,6 +1,11 @@
 /** The flags that select usage. Several values of a filter are alternatives; `!=` leaves its values out. */
-import { BILLING_DIMENSIONS, type BillingDimension, RESOURCE_TYPES, type ResourceType } from '@meterline/catalog';
-import { EXCLUDING_PARAMETER, VALUE_FILTERS } from '@meterline/catalog/api';
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  EXCLUDING_PARAMETER,
+  RESOURCE_TYPES,
+  type ResourceType,
+} from '@meterline/catalog/questions';
 import type { FilterQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { nameOf } from '../flags.js';
@@ -28,7 +33,7 @@ export interface FilterFlags extends OwnFlags {
   readonly filter?: Filters;
 }
 
-const NAMES = [...Object.keys(VALUE_FILTERS), 'withoutResourceUuid'];
+const NAMES = [...Object.keys(EXCLUDING_PARAMETER), 'withoutResourceUuid'];
 const EXCLUDING: ReadonlyMap<string, string> = new Map([
   ...Object.entries(EXCLUDING_PARAMETER),
   ['withoutResourceUuid', 'excludeWithoutResourceUuid'],

@@ -1,4 +1,4 @@
-import { counted } from '@meterline/catalog';
+import { counted } from '@meterline/catalog/questions';
 import { type CommandStreams, say } from '../command.js';
 
 /** Pages between two lines where there is no terminal. */

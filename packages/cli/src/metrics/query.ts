@@ -10,10 +10,10 @@ import {
   type GroupByDimension,
   isGroupByDimension,
   MAX_GROUP_BY_DIMENSIONS,
+  MAX_METRICS_PAGE,
   RESOLUTIONS,
   type Resolution,
-} from '@meterline/catalog';
-import { MAX_METRICS_PAGE } from '@meterline/catalog/api';
+} from '@meterline/catalog/questions';
 import type { MetricsQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from '../command.js';

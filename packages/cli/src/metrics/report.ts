@@ -20,7 +20,7 @@ import {
   subtractDecimals,
   sumDecimals,
   ZERO,
-} from '@meterline/catalog';
+} from '@meterline/catalog/questions';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 

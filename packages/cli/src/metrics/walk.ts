@@ -1,5 +1,5 @@
 /** Walks the pages of an answer. A walk whose answer changes under it starts again, once. */
-import { counted } from '@meterline/catalog';
+import { counted } from '@meterline/catalog/questions';
 import { MeterlineError } from '@meterline/client';
 import { CommandError } from '../command.js';
 

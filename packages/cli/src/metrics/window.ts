@@ -11,7 +11,7 @@ import {
   upTo,
   type Window,
   wholeMonths,
-} from '@meterline/catalog';
+} from '@meterline/catalog/questions';
 import type { WindowQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from '../command.js';

@@ -3,20 +3,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { parseJson } from '@meterline/catalog';
-import { z } from 'zod';
+import { parseJson } from '@meterline/catalog/events';
 import { systemErrorCode, usageError } from '../command.js';
+import { type Fields, faultsOf, hasFields, optional, someText, text, url } from './fields.js';
 import type { Environment } from './settings.js';
 
 const FOR_OTHERS = 0o077;
 
-const loginSchema = z.object({
-  apiUrl: z.url(),
-  apiKey: z.string().min(1),
-  account: z.string().min(1).optional(),
-});
 /** What `meterline login` keeps. Only the owner may read it. */
-export type Login = z.output<typeof loginSchema>;
+export interface Login {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+  readonly account?: string | undefined;
+}
+
+const LOGIN_FIELDS: Fields<Login> = { apiUrl: url, apiKey: someText, account: optional(someText) };
 
 export interface ConfigFile {
   readonly path: string;
@@ -33,19 +34,19 @@ export function configFilePath({ METERLINE_CONFIG, XDG_CONFIG_HOME, HOME }: Envi
 
 /** @returns undefined when nobody has logged in. @throws CommandError when the file cannot be used */
 export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
-  let text: string;
+  let content: string;
   let mode: number;
   try {
-    text = await readFile(path, 'utf8');
+    content = await readFile(path, 'utf8');
     ({ mode } = await stat(path));
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw usageError(`cannot read ${path} (${code}); log in again, or use METERLINE_API_KEY`);
   }
-  const login = loginSchema.safeParse(parseJson(text) ?? null);
-  if (!login.success) throw usageError(`${path} is not what login writes; log in again, or remove it`);
-  return { path, login: login.data, isOpen: process.platform !== 'win32' && (mode & FOR_OTHERS) !== 0 };
+  const login = parseJson(content) ?? null;
+  if (!hasFields(login, LOGIN_FIELDS)) throw usageError(`${path} is not what login writes; log in again, or remove it`);
+  return { path, login, isOpen: process.platform !== 'win32' && (mode & FOR_OTHERS) !== 0 };
 }
 
 /**
@@ -75,29 +76,45 @@ const DEFAULT_DATA_DIR = '.meterline';
 /** What the root of a project holds; the search for a data directory goes no higher. */
 const ROOT_MARKS = ['package-lock.json', '.git'];
 
-const localStackSchema = z.object({
-  apiUrl: z.url(),
-  redisUrl: z.url(),
-  /** Not in what an earlier release writes. */
-  collectorUrl: z.url().optional(),
-  emitterKey: z.string().optional(),
-  clickhouseUrl: z.url(),
-  /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
-  clickhouseHosts: z.string().optional(),
-  clickhouseCluster: z.string().optional(),
-  clickhouseUser: z.string().min(1),
-  clickhousePassword: z.string(),
-  clickhouseDatabase: z.string().min(1),
-  account: z.string(),
-  adminKey: z.string(),
-  memberKey: z.string(),
-});
-
 /** What a running local stack (`npm start`) says of its servers. Source: DESIGN section 8. */
 export interface LocalStackFile {
   readonly path: string;
-  readonly addresses: z.output<typeof localStackSchema>;
+  readonly addresses: LocalStackAddresses;
 }
+
+interface LocalStackAddresses {
+  readonly apiUrl: string;
+  readonly redisUrl: string;
+  /** Not in what an earlier release writes. */
+  readonly collectorUrl?: string | undefined;
+  readonly emitterKey?: string | undefined;
+  readonly clickhouseUrl: string;
+  /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
+  readonly clickhouseHosts?: string | undefined;
+  readonly clickhouseCluster?: string | undefined;
+  readonly clickhouseUser: string;
+  readonly clickhousePassword: string;
+  readonly clickhouseDatabase: string;
+  readonly account: string;
+  readonly adminKey: string;
+  readonly memberKey: string;
+}
+
+const LOCAL_STACK_FIELDS: Fields<LocalStackAddresses> = {
+  apiUrl: url,
+  redisUrl: url,
+  collectorUrl: optional(url),
+  emitterKey: optional(text),
+  clickhouseUrl: url,
+  clickhouseHosts: optional(text),
+  clickhouseCluster: optional(text),
+  clickhouseUser: someText,
+  clickhousePassword: text,
+  clickhouseDatabase: someText,
+  account: text,
+  adminKey: text,
+  memberKey: text,
+};
 
 /**
  * @param dataDir METERLINE_DATA_DIR; when undefined, `.meterline` in the current directory or one above it, as far up
@@ -127,11 +144,9 @@ async function readLocalStack(path: string): Promise<LocalStackFile | undefined>
       `cannot read ${path} (${systemErrorCode(error)}); name the servers with flags or in the environment`,
     );
   }
-  const addresses = localStackSchema.safeParse(parseJson(content) ?? null);
-  if (addresses.success) return { path, addresses: addresses.data };
-  const faults = addresses.error.issues.map(
-    ({ path: field, message }) => `${field.join('.') || 'content'}: ${message}`,
-  );
+  const addresses = parseJson(content) ?? null;
+  if (hasFields(addresses, LOCAL_STACK_FIELDS)) return { path, addresses };
+  const faults = faultsOf(addresses, LOCAL_STACK_FIELDS);
   throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
 }
 

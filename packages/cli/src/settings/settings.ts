@@ -1,45 +1,41 @@
 /** What the environment says, and where an operator's servers are. */
-import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
+import { isRedisUrl, MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog/events';
 import type { Cluster } from '@meterline/warehouse';
-import { z } from 'zod';
 import { usageError } from '../command.js';
 import type { LocalStackFile } from './saved-files.js';
 
-/** A variable that is set to nothing counts as not set. */
-const text = z
-  .string()
-  .optional()
-  .transform((value) => value || undefined);
+const VARIABLES = [
+  'REDIS_URL',
+  'CLICKHOUSE_URL',
+  'CLICKHOUSE_USER',
+  'CLICKHOUSE_PASSWORD',
+  'CLICKHOUSE_DATABASE',
+  'CLICKHOUSE_CLUSTER',
+  'CLICKHOUSE_INSERT_QUORUM',
+  'QUEUE_PREFIX',
+  'QUEUE_SHARDS',
+  'METERLINE_API_URL',
+  'METERLINE_API_KEY',
+  'METERLINE_ACCOUNT',
+  'METERLINE_COLLECTOR_URL',
+  'METERLINE_EMITTER_KEY',
+  'METERLINE_CONFIG',
+  'METERLINE_DATA_DIR',
+  'PRICE_BOOK',
+  'RETENTION_MONTHS',
+  'XDG_CONFIG_HOME',
+  'HOME',
+  'NO_COLOR',
+  'TERM',
+] as const;
+export type Environment = { readonly [Name in (typeof VARIABLES)[number]]?: string | undefined };
 
-const environmentSchema = z.object({
-  REDIS_URL: text,
-  CLICKHOUSE_URL: text,
-  CLICKHOUSE_USER: text,
-  CLICKHOUSE_PASSWORD: text,
-  CLICKHOUSE_DATABASE: text,
-  CLICKHOUSE_CLUSTER: text,
-  CLICKHOUSE_INSERT_QUORUM: text,
-  QUEUE_PREFIX: text,
-  QUEUE_SHARDS: text,
-  METERLINE_API_URL: text,
-  METERLINE_API_KEY: text,
-  METERLINE_ACCOUNT: text,
-  METERLINE_COLLECTOR_URL: text,
-  METERLINE_EMITTER_KEY: text,
-  METERLINE_CONFIG: text,
-  METERLINE_DATA_DIR: text,
-  PRICE_BOOK: text,
-  RETENTION_MONTHS: text,
-  XDG_CONFIG_HOME: text,
-  HOME: text,
-  NO_COLOR: text,
-  TERM: text,
-});
-export type Environment = z.output<typeof environmentSchema>;
-
-/** The variables that the command reads; nothing else in this package looks at the environment. */
+/**
+ * The variables that the command reads; nothing else in this package looks at the environment. One that is set to nothing counts as not
+ * set.
+ */
 export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
-  return environmentSchema.parse(variables);
+  return Object.fromEntries(VARIABLES.map((name) => [name, variables[name] || undefined]));
 }
 
 export type SettingKind = 'flag' | 'environment' | 'login file' | 'local stack' | 'default';
