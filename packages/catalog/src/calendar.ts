@@ -6,15 +6,13 @@
  * date-fns counts in local time; its UTC companion makes the axis the same under any TZ. Each function is imported by
  * itself: the whole of date-fns is 250 files, and Node loads them slower than everything else here.
  */
-import { utc } from '@date-fns/utc';
 import { addYears } from 'date-fns/addYears';
 import { startOfDay } from 'date-fns/startOfDay';
 import { startOfHour } from 'date-fns/startOfHour';
 import { startOfISOWeek } from 'date-fns/startOfISOWeek';
 import { startOfMonth } from 'date-fns/startOfMonth';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from './timestamp.js';
-
-const UTC = { in: utc };
+import { UTC } from './utc.js';
 
 /** Half-open: startTime is inside, endTime is not. */
 export interface Window {

@@ -2,12 +2,12 @@
  * Windows as people name them: the last so many days, a calendar month, the part of each that has passed, and what it is
  * compared with. All UTC.
  */
-import { utc } from '@date-fns/utc';
 import { addMonths } from 'date-fns/addMonths';
 import { differenceInCalendarMonths } from 'date-fns/differenceInCalendarMonths';
 import { counted } from './amount-format.js';
 import { bucketStart, type Resolution, type Window } from './calendar.js';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from './timestamp.js';
+import { UTC } from './utc.js';
 
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
@@ -18,12 +18,12 @@ export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochM
 }
 
 export function plusMonths(instant: EpochMs, months: number): EpochMs {
-  return addMonths(instant, months, { in: utc }).getTime();
+  return addMonths(instant, months, UTC).getTime();
 }
 
 /** How many calendar months the window touches, in part or as a whole. */
 export function monthsTouched({ startTime, endTime }: Window): number {
-  return differenceInCalendarMonths(endTime - 1, startTime, { in: utc }) + 1;
+  return differenceInCalendarMonths(endTime - 1, startTime, UTC) + 1;
 }
 
 /** The number of calendar months that the window is made of; undefined where it begins or ends within one. */
