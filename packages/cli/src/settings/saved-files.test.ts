@@ -109,6 +109,25 @@ describe('the file of a running local stack', () => {
     expect(await findLocalStack('nowhere', root)).toBeUndefined();
   });
 
+  it('is refused with every fault, each with its place', async () => {
+    const faulty = {
+      ...ADDRESSES,
+      redisUrl: 'nowhere',
+      clickhouseUser: '',
+      clickhousePassword: null,
+      memberKey: 7,
+      emitterKey: [],
+    };
+    await write(join(root, '.meterline'), JSON.stringify({ ...faulty, account: undefined }));
+    const text = 'Invalid input: expected string, received';
+    await expect(findLocalStack(undefined, root)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        `(redisUrl: Invalid URL; emitterKey: ${text} array; clickhouseUser: Too small: expected string to have >=1 characters; ` +
+          `clickhousePassword: ${text} null; account: ${text} undefined; memberKey: ${text} number)`,
+      ),
+    });
+  });
+
   it.each([
     ['is not JSON', '{"apiUrl'],
     ['lacks an address', JSON.stringify({ ...ADDRESSES, redisUrl: undefined })],
