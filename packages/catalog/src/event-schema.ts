@@ -14,8 +14,6 @@ import type { RejectionReason } from './rejection.js';
 
 export const MAX_NAME_LENGTH = 256;
 export const MAX_REVISION = 65_535;
-/** Accounts that no HTTP address can have: between slashes these are the folder itself and the one above, however they are written. */
-export const NO_ACCOUNT_PATH = /^\.{0,2}$/;
 
 /** With the u flag a length counts code points, and a surrogate matches \p{Cs} only when it stands alone. */
 const NAME = /^[^\p{Cc}\p{Cs}]{1,256}$/u;

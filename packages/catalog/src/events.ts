@@ -1,4 +1,5 @@
 /** What a producer needs of the catalog: events, the queue and the address of its Redis. It brings no zod and no date-fns. */
+export * from './account-path.js';
 export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';
