@@ -26,7 +26,7 @@ const NOW = Date.UTC(2026, 1, 10);
 const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
 const ACCOUNTS = ['acme', 'globex'];
 
-/** Each takes as many drops as one has statements; the short form dies at every fifth alone. */
+/** Each takes as many drops as one has statements; the short form dies at every eighth alone. */
 const IS_SHORT = process.env.METERLINE_TEST_SHORT !== undefined;
 const LAST_RUNS = IS_SHORT ? [true] : [false, true];
 const DEATHS = IS_SHORT ? { apart: 8, atLeast: 2 } : { apart: 1, atLeast: 20 };
