@@ -2,6 +2,7 @@
  * Sealing: computing the cells of past hours and days and declaring that queries may read them. Correct with any number
  * of sealers at once, paused or killed anywhere: the argument is in marks.ts. Source: DESIGN section 5.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '../clickhouse/connection.js';
 import { isStatementLimit } from '../clickhouse/errors.js';
@@ -26,6 +27,11 @@ const LIMITS: SealingLimits = {
   statementRows: 250_000,
   largeRows: LARGE_CELL_ROWS,
 };
+
+/** After a statement of one slice of several that takes so long, sealing rests for a share of that time. */
+const LONG_MS = 100;
+const REST_SHARE = 0.5;
+const LONGEST_REST_MS = 1_000;
 
 /** One step: every cell with from <= bucket < to was computed, and may be read, but for those that are marked. */
 export interface SealedStep {
@@ -68,10 +74,14 @@ async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: St
   const to = await readStepEnd(warehouse, grain, { from, limit, stepRows: limits.stepRows[grain] });
   await raiseWatermarks(warehouse, grain, { sealingUntil: to });
   const slices = await readSlices(warehouse, grain, { from, to, sliceRows: limits.statementRows });
-  // One at a time: two take two fifths of a worker's rate on two cores, one a twentieth. See docs/decisions/0030.
+  // One at a time, with rests: what sealing takes is missing from a worker that uses all cores. See docs/decisions/0030.
   const tooLarge: Cell[] = [];
-  for (const slice of slices)
+  for (const slice of slices) {
+    const started = performance.now();
     tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
+    const took = performance.now() - started;
+    if (slices.length > 1 && took >= LONG_MS) await delay(Math.min(REST_SHARE * took, LONGEST_REST_MS));
+  }
   // Before the second watermark, which lets questions read what is not there: see marks.ts.
   await markCells(warehouse, tooLarge);
   await raiseWatermarks(warehouse, grain, { sealedUntil: to });
