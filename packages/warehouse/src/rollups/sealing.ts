@@ -28,7 +28,7 @@ const LIMITS: SealingLimits = {
   largeRows: LARGE_CELL_ROWS,
 };
 
-/** After a statement of one slice of several that takes so long, sealing rests for a share of that time. */
+/** After the statement of a slice that takes so long, and before the next, sealing rests for a share of that time. */
 const LONG_MS = 100;
 const REST_SHARE = 0.5;
 const LONGEST_REST_MS = 1_000;
@@ -80,7 +80,7 @@ async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: St
     const started = performance.now();
     tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
     const took = performance.now() - started;
-    if (slices.length > 1 && took >= LONG_MS) await delay(Math.min(REST_SHARE * took, LONGEST_REST_MS));
+    if (slice !== slices.at(-1) && took >= LONG_MS) await delay(Math.min(REST_SHARE * took, LONGEST_REST_MS));
   }
   // Before the second watermark, which lets questions read what is not there: see marks.ts.
   await markCells(warehouse, tooLarge);
