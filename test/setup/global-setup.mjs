@@ -5,7 +5,7 @@
  * - METERLINE_TEST_BALANCER: with METERLINE_TEST_SHARDS=2 there are two ClickHouse servers, in one cluster, and this leads to
  *   both; METERLINE_TEST_CLICKHOUSE_URL is then the list of them
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
- * - METERLINE_TEST_SERVICES: the folder with the services as one file each
+ * - METERLINE_TEST_SERVICES: the folder with the services, and programs of the tests, as one file each
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
 import { rm } from 'node:fs/promises';
