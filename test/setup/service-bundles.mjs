@@ -30,7 +30,7 @@ export async function bundleServices() {
   await Promise.all([
     bundle(directory, services, []),
     // The emitter loads these when it needs them; a bundle of them would have a default export alone.
-    bundle(directory, programs, ['bullmq', 'ioredis']),
+    bundle(directory, programs, ['bullmq', 'ioredis', 'undici', '@clickhouse/client', '@opentelemetry/*', 'express', 'fast-check', 'jose']),
   ]);
   return directory;
 }
