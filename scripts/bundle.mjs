@@ -33,8 +33,9 @@ export async function bundle(directory) {
     treeshake: { moduleSideEffects: [{ test: OWN_FILES, sideEffects: false }] },
     // What libraries in CommonJS know of their place.
     transform: { define: { __filename: 'import.meta.filename', __dirname: 'import.meta.dirname' } },
-    // About code of libraries that we do not run.
-    logLevel: 'silent',
+    onLog: (_, log) => {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
+    },
   });
   const { output } = await build.generate({
     dir: directory,

@@ -5,13 +5,12 @@
  * Node built-ins only: it runs before anything is installed.
  */
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureRedisServer } from '../packages/local-stack/hosts/redis-binary.js';
 import { ensureChromium } from '../test/setup/chromium-binary.mjs';
+import { stampOfInputs } from './stamp.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 /** What `npm start` runs. */
@@ -19,14 +18,6 @@ const JOINED = join(ROOT, 'dist', 'start');
 const ENTRY = join(JOINED, 'start.mjs');
 /** Written last, so that what was interrupted is done again. */
 const STAMP = join(JOINED, 'made-of');
-/** Of what is made; the others are in `scripts`, `packages` and `services`. */
-const OTHER_INPUTS = [
-  'package.json',
-  'package-lock.json',
-  'node_modules/.package-lock.json',
-  'tsconfig.json',
-  'tsconfig.base.json',
-];
 const FAILURE_TAIL_LINES = 30;
 /** A step without changes takes less time than this, and prints nothing. */
 const SILENT_MS = 1_500;
@@ -54,13 +45,13 @@ export async function makeReadyForTests(browser) {
  */
 export async function makeReadyToStart() {
   await requireNode();
-  const isReady = (await readFile(STAMP, 'utf8').catch(() => '')) === stampOfInputs();
+  const made = await readFile(STAMP, 'utf8').catch(() => '');
   // A start looks for Redis itself.
-  if (isReady) return ENTRY;
+  if (made === stampOfInputs(ROOT)) return ENTRY;
   const usesOwnRedis = Boolean(process.env.REDIS_URL);
   await Promise.all([installPackages(false), usesOwnRedis || ensureRedisServer({ say })]);
   // Of what is compiled now: what changes meanwhile is compiled the next time.
-  const stamp = stampOfInputs();
+  const stamp = stampOfInputs(ROOT);
   await compile(false);
   await rm(JOINED, { recursive: true, force: true });
   await Promise.all([
@@ -131,25 +122,6 @@ function joinFiles() {
     [join(ROOT, 'scripts', 'bundle.mjs'), JOINED],
     'The files of the services cannot be joined',
   );
-}
-
-/** Changes when a file does that the packages, the compiled and the joined files or the page are made of. */
-function stampOfInputs() {
-  const files = [...OTHER_INPUTS, ...['scripts', 'packages', 'services'].flatMap(inputsIn)].map((file) => {
-    // It changes with each compilation; that it is there is enough.
-    if (file.endsWith('/dist')) return file;
-    const stats = statSync(join(ROOT, file), { throwIfNoEntry: false });
-    return `${file} ${stats?.mtimeMs} ${stats?.size}`;
-  });
-  return createHash('sha256').update(files.sort().join('\n')).digest('hex');
-}
-
-function inputsIn(folder) {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`;
-    if (entry.name === 'node_modules' || entry.name.endsWith('.tsbuildinfo')) return [];
-    return entry.isDirectory() && entry.name !== 'dist' ? inputsIn(path) : [path];
-  });
 }
 
 async function productProjects() {
