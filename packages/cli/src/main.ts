@@ -2,7 +2,7 @@
 import { type CommandContext, systemErrorCode } from './command.js';
 import { runProgram } from './program.js';
 
-const { stdin, stdout, stderr } = process;
+const { stdout, stderr } = process;
 
 // A reader that has seen enough, such as head, closes the pipe; that is no failure.
 stdout.on('error', (error) => {
@@ -15,7 +15,7 @@ let close = async (): Promise<void> => undefined;
 /** Reads the environment, and loads what that takes, for a command that is really called. */
 async function openContext(): Promise<CommandContext> {
   const { createContext } = await import('./process-context.js');
-  const opened = createContext({ stdin, stdout, stderr });
+  const opened = createContext({ stdin: process.stdin, stdout, stderr });
   close = opened.close;
   return opened.context;
 }

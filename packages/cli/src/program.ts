@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
 import { type CommandContext, CommandError, type CommandStreams, EXIT_CODES, type ExitCode, say } from './command.js';
 import { COMMAND_GROUPS } from './command-list.js';
+import { Command, CommanderError } from './commander.js';
 
 const HELP_END = `
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
