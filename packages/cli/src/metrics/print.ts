@@ -44,15 +44,12 @@ export async function tableText(asked: Asked, isExact: boolean): Promise<string>
 
 /** `last` is the last page that was read; its summary is of the whole window, as that of every page. */
 async function tableOf(asked: Asked, isExact: boolean): Promise<{ text: string; last: MetricsAnswer } | undefined> {
-  const [{ entries, last }, { reportText }, { layoutFor }] = await Promise.all([
-    readPages(asked),
-    import('./report.js'),
-    import('../output/table.js'),
-  ]);
+  const [{ entries, last }, { reportText }] = await Promise.all([readPages(asked), import('./report.js')]);
   if (!last) return undefined;
   const { context, account, question } = asked;
   const before = await timeBefore(asked, entries);
   const hidesWorkspace = await isWorkspaceHidden(asked, entries);
+  const { layoutFor } = await import('../output/table.js');
   const report = { account, groupBy: question.groupBy, hidesWorkspace, answer: last, entries, before };
   return { text: reportText(report, { ...layoutFor(context), isExact }), last };
 }
