@@ -35,7 +35,7 @@ function starving(inner: Warehouse, name: string): Warehouse {
   };
 }
 
-const LIMITS = { stepRows: { hourly: 1_000, daily: 1_000 }, statementRows: 1_000, largeRows: 1 };
+const LIMITS = { stepRows: { hourly: 1_000, daily: 1_000 }, statementRows: 1_000, largeRows: 1, restsAfterMs: 100 };
 
 function sealer(until: number, cannot: string): Actor {
   return new Actor(async (pause) => {
