@@ -9,8 +9,8 @@
  *   write (of a day: its first hour), publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
  * - A question knows a `sealedUntil`, of any moment, and *then* reads its account's marks, not before it was asked. Which hours are
- *   marked is part of its text, so no hour is read from both sources or from neither. A query process may know that an account has no
- *   mark from an earlier question, if the account's stamp says that none can have come since: UnmarkedAccounts in services/query.
+ *   marked is part of its text, so no hour is read from both sources or from neither. What an earlier question
+ *   has read is enough if the account's stamp and the watermarks say that no other mark can have come: KnownMarks in services/query.
  * - A repairer reads marks, writes the hours' cells, then reads the days' `sealingUntil`, writes the days' cells below it, and
  *   then removes exactly the marks that it has read.
  *

@@ -7,6 +7,7 @@ import {
   readStaleHours,
   readWatermarks,
   type SealedUntil,
+  type StaleHours,
   shardIndex,
   shardNumber,
   type Warehouse,
@@ -29,21 +30,21 @@ export function createEventsReader(shards = 1): ReadCells {
 /**
  * Before each question reads the watermarks of its shard, which it keeps for a moment, and *then*, in a statement of its own, the
  * hours of its account that are stale: a sealer marks what it could not compute before it raises a watermark. See marks.ts.
- * That an account has no mark at all is kept for a minute: {@link UnmarkedAccounts}.
+ * What a question before it has read is enough where its stamp and watermarks are the same: {@link KnownMarks}.
  * @param shards how many there are
  */
 export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
   const seals = Array.from({ length: shards }, (_, index) =>
     createSealReader(warehouse, clock, shards > 1 ? index + 1 : undefined),
   );
-  const unmarked = new UnmarkedAccounts();
+  const marks = new KnownMarks(clock);
   return async (asker, window) => {
     const readSealed = seals[shardIndex(asker.accountId, shards)];
     const sealed = await readSealed?.();
     if (!sealed) return withoutEventsBefore(0, NO_CELLS);
-    if (unmarked.has(asker, sealed)) return { ...sealed, staleHours: [] };
-    const { staleHours, isUnmarked } = await readStaleHours(asker.warehouse, asker.accountId, window);
-    if (isUnmarked) unmarked.add(asker, sealed);
+    const known = marks.find(asker, window, sealed);
+    const { staleHours, isUnmarked } = known ?? (await readStaleHours(asker.warehouse, asker.accountId, window));
+    if (!known) marks.keep(asker, window, sealed, { staleHours, isUnmarked });
     return withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours });
   };
 }
@@ -74,33 +75,62 @@ function createSealReader(
   return async () => (clock().getTime() < keptUntil ? kept : read());
 }
 
+/** An account without marks stays so until its stamp changes. */
 const UNMARKED_KEPT_MS = 60_000;
-const MAX_UNMARKED = 10_000;
+/** Hours that are repaired meanwhile are still answered from their events, which takes longer. */
+const STALE_KEPT_MS = 2_000;
+/** Hours, and one for each list of them. */
+const MOST_KEPT = 500_000;
+
+interface Kept extends StaleHours {
+  /** What was known before they were read. */
+  readonly basis: string;
+}
 
 /**
- * Accounts without a mark, each with the `sealed` stamp and the watermarks that were known *before* its marks were read. Without
- * marks being read again that holds for a question that has read the same stamp and knows the same watermarks. Take an event
- * that was acknowledged before this question was asked, in an hour below its `sealedUntil`, and the writer of the event.
+ * The stale hours of accounts, each with the `sealed` stamp and the watermarks that were known *before* its marks were read. They do
+ * for a question that has read the same stamp and knows the same watermarks. Take an event that was acknowledged before this
+ * question was asked, in an hour below its `sealedUntil`, and the writer of the event.
  *
  * - The writer has renewed the `sealed` stamp. This question has read the stamp after that, and it is the one that was known before the
- *   marks were read. So the event's mark was durable by then, and gone: repaired.
+ *   marks were read. So the event's mark was durable by then: it was read, or was gone, so the hour was repaired.
  * - The writer has not. Then the event was stored before the sealer of its hour took its snapshot, and that sealer had marked
- *   what it could not compute before it raised the watermark that was known before the marks were read. So the cell has the event.
+ *   what it could not compute before it raised the watermark that was known before the marks were read: the same.
  *
- * As with kept answers, watermarks must have only risen; see AnswerStamps in packages/access. Where they fall, which is
- * while no worker runs, the first worker that begins renews all stamps.
+ * An hour that is stale no more has an exact answer from its events, too. As with kept answers, watermarks must have only risen; see
+ * AnswerStamps in packages/access. Where they fall, which is while no worker runs, the first worker that begins renews all stamps.
  */
-class UnmarkedAccounts {
-  readonly #known = new LRUCache<string, string>({ max: MAX_UNMARKED, ttl: UNMARKED_KEPT_MS });
+class KnownMarks {
+  /** By account, and window: an account without any has one for all. */
+  readonly #kept: LRUCache<string, Kept>;
 
-  has(asker: Asker, sealed: SealedUntil): boolean {
-    return asker.stamp !== undefined && this.#known.get(asker.accountId) === basisOf(asker.stamp, sealed);
+  constructor(clock: () => Date) {
+    this.#kept = new LRUCache({
+      maxSize: MOST_KEPT,
+      sizeCalculation: ({ staleHours }) => 1 + staleHours.length,
+      perf: { now: () => clock().getTime() },
+    });
   }
 
-  /** @param sealed as it was known before the account's marks were read */
-  add({ accountId, stamp }: Asker, sealed: SealedUntil): void {
-    if (stamp !== undefined) this.#known.set(accountId, basisOf(stamp, sealed));
+  find({ accountId, stamp }: Asker, window: Window, sealed: SealedUntil): StaleHours | undefined {
+    if (stamp === undefined) return undefined;
+    const basis = basisOf(stamp, sealed);
+    const ofAccount = [this.#kept.get(accountId), this.#kept.get(keyOf(accountId, window))];
+    return ofAccount.find((kept) => kept?.basis === basis);
   }
+
+  /** @param sealed as it was known before the marks were read */
+  keep({ accountId, stamp }: Asker, window: Window, sealed: SealedUntil, { staleHours, isUnmarked }: StaleHours): void {
+    if (stamp === undefined) return;
+    const key = isUnmarked ? accountId : keyOf(accountId, window);
+    const ttl = isUnmarked ? UNMARKED_KEPT_MS : STALE_KEPT_MS;
+    this.#kept.set(key, { staleHours, isUnmarked, basis: basisOf(stamp, sealed) }, { ttl });
+  }
+}
+
+/** No account's name: those have no brackets. */
+function keyOf(accountId: string, { startTime, endTime }: Window): string {
+  return JSON.stringify([accountId, startTime, endTime]);
 }
 
 function basisOf(stamp: string, { hourly, daily }: SealedUntil): string {
