@@ -1,5 +1,5 @@
 /** Which cells a question may read: what a query process knows of watermarks, marks, and months whose events were dropped. */
-import type { Window } from '@meterline/catalog';
+import type { EpochMs, Window } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import {
   NO_CELLS,
@@ -41,10 +41,12 @@ export function createCellsReader(warehouse: Warehouse, clock: () => Date, shard
     const readSealed = seals[shardIndex(asker.accountId, shards)];
     const sealed = await readSealed?.();
     if (!sealed) return withoutEventsBefore(0, NO_CELLS);
-    if (unmarked.has(asker, sealed)) return { ...sealed, staleHours: [] };
+    const withStale = (staleHours: readonly EpochMs[]) =>
+      withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours });
+    if (unmarked.has(asker, sealed)) return withStale([]);
     const { staleHours, isUnmarked } = await readStaleHours(asker.warehouse, asker.accountId, window);
     if (isUnmarked) unmarked.add(asker, sealed);
-    return withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours });
+    return withStale(staleHours);
   };
 }
 
