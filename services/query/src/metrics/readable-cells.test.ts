@@ -1,7 +1,7 @@
 /** When a question reads the marks of its account, on a real ClickHouse. */
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { createWarehouse, raiseWatermarks, type Warehouse } from '@meterline/warehouse';
+import { createWarehouse, raiseWatermarks, setRetentionBound, type Warehouse } from '@meterline/warehouse';
 import { event } from '../../../../test/contract/fixture.js';
 import { repairAll, storeEvents } from '../../../../test/late-events.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/stack.js';
@@ -91,4 +91,16 @@ it('stale hours of the same window are known for a moment, and answered from the
   expect(await ask('first')).toEqual([[], 'read']);
   expect(await ask('second')).toEqual([[], 'read']);
   expect(await ask('second')).toEqual([[], 'known']);
+});
+
+it('dropped months are answered from cells also where no marks are read, whatever a watermark that was set back says', async () => {
+  const dropped = Date.UTC(2025, 10, 1);
+  await setRetentionBound(database.warehouse, 'dropped', dropped);
+  const reader = createCellsReader(warehouse, () => new Date());
+  const asker = { accountId: `${account}`, warehouse, stamp: 'first' };
+  const expected = { hourly: dropped, daily: dropped, staleHours: [], droppedBefore: dropped };
+  expect(await reader(asker, WINDOW)).toEqual(expected);
+  statements = [];
+  expect(await reader(asker, WINDOW)).toEqual(expected);
+  expect(statements).toEqual([]);
 });
