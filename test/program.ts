@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * What Node is started with: under jest the bundle that test/setup/service-bundles.mjs has made, elsewhere the source.
+ * What Node is started with: under jest the bundle that test/setup/program-bundles.mjs has made, elsewhere the source.
  *
  * @param program from the root, such as test/attack/main
  */

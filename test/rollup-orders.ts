@@ -166,7 +166,7 @@ export class RollupStage {
 
   async #agreesInTheEnd({ usage, effects }: Scene, day: number, order: unknown, known: readonly SealedUntil[]) {
     const about = aboutDay(day);
-    const staleHours = await readStaleHours(this.warehouse, about.accountId, about.window);
+    const { staleHours } = await readStaleHours(this.warehouse, about.accountId, about.window);
     const total = effects.reduce((sum, effect) => sum + effect, usage);
     for (const question of QUESTIONS) {
       const truth = await readMetrics(this.warehouse, { ...about, ...question });
@@ -194,7 +194,7 @@ function aboutDay(day: number) {
 /** The day's usage in all, as a question that begins now and trusts these watermarks. */
 export async function ask(asker: Warehouse, day: number, sealed: SealedUntil): Promise<string> {
   const about = aboutDay(day);
-  const staleHours = await readStaleHours(asker, about.accountId, about.window);
+  const { staleHours } = await readStaleHours(asker, about.accountId, about.window);
   const cells = { ...sealed, staleHours };
   return (await readMetrics(asker, { ...about, resolution: 'daily', groupBy: [], cells })).totals.usage;
 }

@@ -1,7 +1,6 @@
 /** Questions about an hour that is not sealed, of one large account: read from its events, in the table's order and in the one before. */
 import type { EpochMs } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
-import { NO_LIMITS } from '../services.js';
 import { execute, select } from '../stack.js';
 import type { Bench, BenchContext } from './bench.js';
 import { LARGE_ACCOUNT } from './corpus.js';
@@ -125,7 +124,7 @@ function withApis<T>(
     return withApis(context, others, http, (apis) => work([{ form, ask }, ...apis]));
   };
   // Nothing arrives, so an answer that is kept would stay the answer.
-  return context.site.withQuery(form.database, askAll, { ...NO_LIMITS, ANSWER_CACHE_BYTES: '0' });
+  return context.site.withQuery(form.database, askAll);
 }
 
 async function ask(question: Question, events: number, apis: readonly Api[]): Promise<Figure> {

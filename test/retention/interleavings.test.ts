@@ -120,7 +120,7 @@ async function answers(month: number): Promise<string[]> {
     readRetentionBounds(warehouse),
     readStaleHours(warehouse, 'acme', window),
   ]);
-  const staleHours = stale.filter((hour) => hour >= droppedBefore);
+  const staleHours = stale.staleHours.filter((hour) => hour >= droppedBefore);
   const cells = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours };
   const question = { accountId: 'acme', filters: {}, limit: 9, groupBy: ['workspace'] as const, window, cells };
   const found = (['hourly', 'daily'] as const).map((resolution) => readMetrics(warehouse, { ...question, resolution }));

@@ -1,4 +1,5 @@
 export { type AdminPages, type AdminServer, type Health, openAdminServer } from './admin-server.js';
+export { prepareClickHouse } from './clickhouse.js';
 export { DrainingServer } from './draining.js';
 export {
   adminPortVariable,
@@ -17,5 +18,5 @@ export { collectGarbageLate } from './garbage.js';
 export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
 export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
-export { connectRedis, isRedisFull, listenError, prepareClickHouse, StartError, startError } from './servers.js';
+export { connectRedis, isRedisFull, listenError, StartError, startError } from './servers.js';
 export { abortable, inTime, type RetryOptions, retryUntilDone, shared } from './waiting.js';

@@ -1,4 +1,6 @@
 /** The connection and the schema. */
+
+export { clickHouseUrlFault, hostsOf } from './clickhouse/addresses.js';
 export {
   checkConnection,
   createWarehouse,
@@ -14,7 +16,6 @@ export {
   isContentError,
   isStatementLimit,
 } from './clickhouse/errors.js';
-export { clickHouseUrlFault, hostsOf } from './clickhouse/hosts.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
 export { type Cluster, localDatabase } from './cluster/cluster.js';
 export { countShards, oneServer, openShards, type Shards, shardIndex, shardNumber } from './cluster/shards.js';
@@ -78,7 +79,14 @@ export { type RetentionBounds, readRetentionBounds, setRetentionBound } from './
 export { makeDayFinal } from './retention/final-cells.js';
 export { dropEvents, type EventMonth, readEventMonths } from './retention/months.js';
 export { type AccountHours, type Cell, GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
-export { markStaleHours, type OpenMarks, readAllStaleHours, readOpenMarks, readStaleHours } from './rollups/marks.js';
+export {
+  markStaleHours,
+  type OpenMarks,
+  readAllStaleHours,
+  readOpenMarks,
+  readStaleHours,
+  type StaleHours,
+} from './rollups/marks.js';
 export { REPAIR_LIMITS, type Repaired, type RepairLimits, repairNext } from './rollups/repair.js';
 export { sealNext } from './rollups/sealing.js';
 export {

@@ -161,7 +161,7 @@ describe('EventStore', () => {
         resolution: 'monthly',
         groupBy: [],
       } as const;
-      const staleHours = await readStaleHours(database.warehouse, 'acme', question.window);
+      const { staleHours } = await readStaleHours(database.warehouse, 'acme', question.window);
       const about = { ...question, accountId: 'acme', filters: {}, limit: 1, cells: { ...sealed, staleHours } };
       const { totals } = await readMetrics(database.warehouse, about);
       renewals.push({ changed: changed.toSorted(), late, rows: await usages(), answered: totals.usage });

@@ -5,6 +5,7 @@
  * A sealer is `idle`, `sealing` while it seals what is due, and in the end `stopped`. It seals nothing twice at once, and
  * nothing after it has stopped; both are checked at run time.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { prefixIn } from '@meterline/access';
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
@@ -162,7 +163,8 @@ export class Sealer {
   async #sealStep(signal: AbortSignal): Promise<boolean> {
     const { warehouse, shard, delayMs, metrics, log } = this.#options;
     const startedAt = performance.now();
-    const step = await sealNext(warehouse.within({ signal }), Date.now() - delayMs);
+    const rest = (ms: number) => delay(ms, undefined, { signal });
+    const step = await sealNext(warehouse.within({ signal }), Date.now() - delayMs, undefined, rest);
     if (!step) return false;
     const { grain, from, to, tooLarge } = step;
     const seconds = (performance.now() - startedAt) / 1000;

@@ -32,7 +32,8 @@ import { CursorCodec } from './http/cursor-codec.js';
 import { takesGzip } from './metrics/answer-body.js';
 import { billingDimensionsEnumRoute, groupByEnumRoute, resourceTypesEnumRoute } from './metrics/enums.js';
 import type { KeptAnswers } from './metrics/kept-answers.js';
-import { MetricsPages, type ReadCells } from './metrics/pages.js';
+import { MetricsPages } from './metrics/pages.js';
+import type { ReadCells } from './metrics/readable-cells.js';
 import { metricsRoute } from './metrics/route.js';
 import { createOpenApiDocument } from './openapi/document.js';
 

@@ -33,7 +33,7 @@ import { slotGauges } from './admission/metrics.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
 import { observedAnswers } from './metrics/answer-metrics.js';
-import { createCellsReader, createEventsReader } from './metrics/pages.js';
+import { createCellsReader, createEventsReader } from './metrics/readable-cells.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));

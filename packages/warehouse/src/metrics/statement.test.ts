@@ -45,6 +45,21 @@ describe('the metrics statement', () => {
     );
   });
 
+  it('asks for one thread where it reads the summaries of few cells alone', () => {
+    const settingsOf = (days: number, more: Partial<MetricsQuestion> = {}) => {
+      const window = { startTime: Date.UTC(2025, 0), endTime: Date.UTC(2025, 0, days + 1) };
+      const cells = { hourly: window.endTime, daily: window.endTime, staleHours: [] };
+      return metricsStatement({ ...QUESTION, window, resolution: 'daily', cells, ...more }).settings;
+    };
+    expect(settingsOf(100)).toEqual({ max_threads: 1 });
+    expect(settingsOf(100, { groupBy: ['workspace'] })).toEqual({ max_threads: 1 });
+    expect(settingsOf(101)).toBeUndefined();
+    expect(settingsOf(5, { resolution: 'hourly' })).toBeUndefined();
+    expect(settingsOf(2, { groupBy: ['resource_name'] })).toBeUndefined();
+    expect(settingsOf(2, { filters: { resource_uuid: ['a'] } })).toBeUndefined();
+    expect(settingsOf(2, { window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 3) } })).toBeUndefined();
+  });
+
   it('reads cells that answer alone without a subquery', () => {
     const days = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
     const cells = { hourly: days.endTime, daily: days.endTime, staleHours: [] };
@@ -58,6 +73,7 @@ describe('the metrics statement', () => {
         axis_start: seconds(2025, 9, 1),
         limit: 100,
       },
+      settings: { max_threads: 1 },
     });
   });
 

@@ -47,7 +47,7 @@ async function within<T>(megabytes: number, work: (small: Warehouse) => Promise<
 async function usage(accountId: string): Promise<string> {
   const { hourly, daily } = await readWatermarks(warehouse);
   expect([hourly.sealedUntil, daily.sealedUntil]).toEqual([END, END]);
-  const staleHours = await readStaleHours(warehouse, accountId, WINDOW);
+  const { staleHours } = await readStaleHours(warehouse, accountId, WINDOW);
   const cells = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, staleHours };
   const question = { accountId, window: WINDOW, filters: {}, groupBy: [], limit: 1, cells } as const;
   const answers = (['hourly', 'daily'] as const).map((resolution) =>
@@ -67,7 +67,7 @@ describe('a cell that is too large for a statement', () => {
       expect(await sealNext(small, END)).toMatchObject({ grain: 'hourly', to: END, tooLarge: [cell] });
       expect(await sealNext(small, END)).toMatchObject({ grain: 'daily', to: END, tooLarge: [] });
     });
-    expect(await readStaleHours(warehouse, 'large', WINDOW)).toEqual([cell.bucket]);
+    expect((await readStaleHours(warehouse, 'large', WINDOW)).staleHours).toEqual([cell.bucket]);
     expect(await answers()).toEqual(['3', `${EVENTS + 1}`, '3']);
     const computed = 'SELECT account_id, toHour(bucket) AS hour FROM usage_hourly FINAL ORDER BY ALL';
     expect((await select(warehouse, computed)).map((row) => Object.values(row).join(' '))).toEqual([

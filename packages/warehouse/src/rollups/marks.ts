@@ -9,7 +9,8 @@
  *   write (of a day: its first hour), publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
  * - A question knows a `sealedUntil`, of any moment, and *then* reads its account's marks, not before it was asked. Which hours are
- *   marked is part of its text, so no hour is read from both sources or from neither.
+ *   marked is part of its text, so no hour is read from both sources or from neither. What an earlier question
+ *   has read is enough if the account's stamp and the watermarks say that no other mark can have come: KnownMarks in services/query.
  * - A repairer reads marks, writes the hours' cells, then reads the days' `sealingUntil`, writes the days' cells below it, and
  *   then removes exactly the marks that it has read.
  *
@@ -101,14 +102,22 @@ const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
 const hoursRow = z.object({ stale: z.array(z.number()) });
 
-/** The marked hours of an account in a window, ascending. One short statement, of one level: see docs/decisions/0010. */
-export async function readStaleHours(warehouse: Warehouse, accountId: string, window: Window): Promise<EpochMs[]> {
-  const rows = await warehouse.read(staleHoursStatement(accountId, window), hoursRow);
-  const hours = new Set(rows.flatMap(({ stale }) => stale));
-  return [...hours].sort((a, b) => a - b).map((second) => second * 1000);
+export interface StaleHours {
+  /** Those of the window, ascending. */
+  readonly staleHours: readonly EpochMs[];
+  /** Whether no hour of the account is marked, in the window or outside of it. */
+  readonly isUnmarked: boolean;
 }
 
-/** @param window of any years */
+/** The marked hours of an account in a window. One short statement, of one level: see docs/decisions/0010. */
+export async function readStaleHours(warehouse: Warehouse, accountId: string, window: Window): Promise<StaleHours> {
+  const rows = await warehouse.read(staleHoursStatement(accountId, window), hoursRow);
+  const hours = new Set(rows.flatMap(({ stale }) => stale));
+  const staleHours = [...hours].sort((a, b) => a - b).map((second) => second * 1000);
+  return { staleHours, isUnmarked: rows.length === 0 };
+}
+
+/** A row for each open mark of the account. @param window of any years */
 function staleHoursStatement(accountId: string, { startTime, endTime }: Window): Statement {
   return {
     name: 'read_stale_hours',
@@ -117,7 +126,7 @@ SELECT arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, ${HOURS
 FROM ${TABLE}
 WHERE account_id = {account_id: String}
 GROUP BY mark_id
-HAVING ${IS_OPEN} AND notEmpty(stale)`,
+HAVING ${IS_OPEN}`,
     query_params: {
       account_id: accountId,
       from: Math.floor(startTime / MS_PER_HOUR) * (MS_PER_HOUR / 1000),

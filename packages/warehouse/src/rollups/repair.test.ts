@@ -30,7 +30,8 @@ function at(hour: number, accountId = 'acme'): PricedEvent {
 
 /** The hours that are marked, counted from the first. */
 async function staleHours(accountId = 'acme', window = WINDOW): Promise<number[]> {
-  return (await readStaleHours(database.warehouse, accountId, window)).map((hour) => (hour - DAY) / MS_PER_HOUR);
+  const { staleHours } = await readStaleHours(database.warehouse, accountId, window);
+  return staleHours.map((hour) => (hour - DAY) / MS_PER_HOUR);
 }
 
 /** Answers from cells as far as they may be read, and from the events, are the same. */
@@ -39,7 +40,8 @@ async function agrees(accountId: string): Promise<void> {
     const question = { accountId, window: WINDOW, filters: {}, resolution, groupBy: ['workspace'], limit: 9 } as const;
     const truth = await readMetrics(database.warehouse, question);
     expect(truth.groups).toHaveLength(1);
-    const cells = { ...SEALED, staleHours: await readStaleHours(database.warehouse, accountId, WINDOW) };
+    const { staleHours } = await readStaleHours(database.warehouse, accountId, WINDOW);
+    const cells = { ...SEALED, staleHours };
     // Cells do not tell which blocks their events came from.
     const mark = { ...truth.mark, newest_block: expect.any(String) };
     expect(await readMetrics(database.warehouse, { ...question, cells })).toEqual({ ...truth, mark });

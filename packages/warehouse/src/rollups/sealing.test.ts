@@ -14,6 +14,7 @@ const SMALL_STEPS = {
   stepRows: { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS },
   statementRows: TEN_EVENTS,
   largeRows: TEN_EVENTS,
+  restsAfterMs: 0,
 };
 
 let database: TestDatabase;
@@ -28,10 +29,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-async function sealAll(due: number): Promise<Omit<SealedStep, 'tooLarge'>[]> {
+async function sealAll(due: number, rests: number[] = []): Promise<Omit<SealedStep, 'tooLarge'>[]> {
   const steps: Omit<SealedStep, 'tooLarge'>[] = [];
+  const rest = async (ms: number) => void rests.push(ms);
   for (;;) {
-    const step = await sealNext(database.warehouse, due, SMALL_STEPS);
+    const step = await sealNext(database.warehouse, due, SMALL_STEPS, rest);
     if (!step) return steps;
     const { tooLarge, ...sealed } = step;
     expect(tooLarge).toEqual([]);
@@ -47,13 +49,17 @@ async function cells(table: string): Promise<number> {
 describe('sealing', () => {
   it('catches up in steps of bounded size, hours before their days', async () => {
     const hour = (n: number) => DAY + n * MS_PER_HOUR;
-    expect(await sealAll(hour(25) + 1)).toEqual([
+    const rests: number[] = [];
+    expect(await sealAll(hour(25) + 1, rests)).toEqual([
       { grain: 'hourly', from: 0, to: hour(2) },
       { grain: 'hourly', from: hour(2), to: hour(4) },
       { grain: 'hourly', from: hour(4), to: hour(25) },
       { grain: 'daily', from: 0, to: DAY + MS_PER_DAY },
     ]);
     expect([await cells('usage_hourly'), await cells('usage_daily')]).toEqual([6, 1]);
+    // Between the two slices of each step of hours, and not before hours or days may be read.
+    expect(rests).toHaveLength(3);
+    for (const ms of rests) expect(ms > 0 && ms <= 1_000).toBe(true);
   });
 
   it('never seals an hour before its end', async () => {

@@ -20,16 +20,17 @@ export interface SealingLimits {
   readonly statementRows: number;
   /** A statement of so many rows that meets a limit of the server is at fault; with fewer it is the server, which may recover. */
   readonly largeRows: number;
+  /** After a statement that took so long, and before the next, sealing rests for a share of that time. */
+  readonly restsAfterMs: number;
 }
 
 const LIMITS: SealingLimits = {
   stepRows: { hourly: 4_000_000, daily: 4_000_000 },
   statementRows: 250_000,
   largeRows: LARGE_CELL_ROWS,
+  restsAfterMs: 100,
 };
 
-/** After the statement of a slice that takes so long, and before the next, sealing rests for a share of that time. */
-const LONG_MS = 100;
 const REST_SHARE = 0.5;
 const LONGEST_REST_MS = 1_000;
 
@@ -45,15 +46,18 @@ export interface SealedStep {
 /**
  * Seals one bounded step of buckets that ended before `due`, hours before their days.
  *
+ * @param rest waits for so many milliseconds; one that rejects ends the step
  * @returns undefined when there was nothing to seal. A step that failed is left to the next call, of this process or another.
  */
 export async function sealNext(
   warehouse: Warehouse,
   due: EpochMs,
   limits: SealingLimits = LIMITS,
+  rest: Rest = delay,
 ): Promise<SealedStep | undefined> {
   const { hourly, daily } = await readWatermarks(warehouse);
-  const step = (grain: Grain, from: EpochMs, limit: EpochMs) => sealStep(warehouse, { grain, from, limit, limits });
+  const step = (grain: Grain, from: EpochMs, limit: EpochMs) =>
+    sealStep(warehouse, { grain, from, limit, limits, rest });
   return (
     (await step('hourly', hourly.sealedUntil, bucketOf(due, 'hourly'))) ??
     // Days are made of hours, so only hours that are sealed make a day.
@@ -61,15 +65,21 @@ export async function sealNext(
   );
 }
 
+type Rest = (ms: number) => Promise<void>;
+
 interface Step {
   readonly grain: Grain;
   readonly from: EpochMs;
   readonly limit: EpochMs;
   readonly limits: SealingLimits;
+  readonly rest: Rest;
 }
 
 /** The slices are read after the first watermark is raised: a cell that is in none of them has only later events. */
-async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: Step): Promise<SealedStep | undefined> {
+async function sealStep(
+  warehouse: Warehouse,
+  { grain, from, limit, limits, rest }: Step,
+): Promise<SealedStep | undefined> {
   if (from >= limit) return undefined;
   const to = await readStepEnd(warehouse, grain, { from, limit, stepRows: limits.stepRows[grain] });
   await raiseWatermarks(warehouse, grain, { sealingUntil: to });
@@ -80,7 +90,8 @@ async function sealStep(warehouse: Warehouse, { grain, from, limit, limits }: St
     const started = performance.now();
     tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
     const took = performance.now() - started;
-    if (slice !== slices.at(-1) && took >= LONG_MS) await delay(Math.min(REST_SHARE * took, LONGEST_REST_MS));
+    const isLong = took >= limits.restsAfterMs;
+    if (slice !== slices.at(-1) && isLong) await rest(Math.min(REST_SHARE * took, LONGEST_REST_MS));
   }
   // Before the second watermark, which lets questions read what is not there: see marks.ts.
   await markCells(warehouse, tooLarge);

@@ -5,7 +5,7 @@ import { readResourceTypes, shardNumber } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { whileEventsLast } from './kept-events.js';
-import type { ReadCells } from './pages.js';
+import type { ReadCells } from './readable-cells.js';
 import { parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { type EntryDependencies, enterAccount } from './route.js';
 
@@ -46,7 +46,7 @@ export function resourceTypesEnumRoute({
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await visit.turn();
-      const cells = await orStorageUnavailable(readCells(warehouse, accountId, asked.window));
+      const cells = await orStorageUnavailable(readCells({ accountId, warehouse }, asked.window));
       const values = await orStorageUnavailable(
         whileEventsLast(warehouse, asked.window, cells, shardNumber(accountId, shards), (known) =>
           readResourceTypes(warehouse, { ...asked, accountId }, known),

@@ -5,28 +5,21 @@
  * answer, the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { randomUUID } from 'node:crypto';
-import type { Window } from '@meterline/catalog';
-import { shared } from '@meterline/service';
 import {
   countStoredGroups,
   type Grouping,
   type MetricsQuestion,
-  NO_CELLS,
   readMetrics,
-  readRetentionBounds,
-  readStaleHours,
   readStoredMetrics,
-  readWatermarks,
-  type SealedUntil,
   type StoredPage,
-  shardIndex,
   shardNumber,
   storeMetrics,
   type Warehouse,
 } from '@meterline/warehouse';
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
-import { type KnownCells, whileEventsLast, withoutEventsBefore } from './kept-events.js';
+import { whileEventsLast } from './kept-events.js';
+import type { ReadCells } from './readable-cells.js';
 import type { MetricsRequest } from './request.js';
 
 export interface MetricsPagesOptions {
@@ -73,6 +66,8 @@ export interface FirstPage extends MetricsPage {
 export interface Asker {
   readonly accountId: string;
   readonly warehouse: Warehouse;
+  /** The account's `sealed` stamp as it was read for this question, before anything else; undefined if it was not. */
+  readonly stamp?: string | undefined;
 }
 
 export class MetricsPages {
@@ -83,10 +78,11 @@ export class MetricsPages {
   }
 
   /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
-  async first({ accountId, warehouse }: Asker, request: PageRequest): Promise<FirstPage> {
+  async first(asker: Asker, request: PageRequest): Promise<FirstPage> {
     const { readCells, shards = 1, clock } = this.#options;
+    const { accountId, warehouse } = asker;
     const askedAt = clock().getTime();
-    const known = await orStorageUnavailable(readCells(warehouse, accountId, request.window));
+    const known = await orStorageUnavailable(readCells(asker, request.window));
     const { answer, cells } = await orStorageUnavailable(
       whileEventsLast(warehouse, request.window, known, shardNumber(accountId, shards), async (cells) => ({
         answer: await readMetrics(warehouse, { ...request, accountId, cells }),
@@ -114,7 +110,7 @@ export class MetricsPages {
     if (stored) return pageOf(stored, position);
     await this.#requireRoom(asker, position.totalGroups);
     // Hours that have been marked as stale since are read from the events, like those that were already.
-    const { staleHours } = await orStorageUnavailable(this.#options.readCells(warehouse, accountId, request.window));
+    const { staleHours } = await orStorageUnavailable(this.#options.readCells(asker, request.window));
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
     // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
@@ -137,60 +133,4 @@ export class MetricsPages {
 function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition): MetricsPage {
   const shown = from.after + groups.length;
   return { groups, totals, next: shown < totalGroups ? { ...from, after: shown } : undefined };
-}
-
-/** Watermarks only rise, so an older one is never wrong: a little more is then read from the events. */
-const SEALS_KEPT_MS = 1_000;
-
-/** Which cells a question may read. To be read again for each question: stale hours are known only from then on. */
-export type ReadCells = (warehouse: Warehouse, accountId: string, window: Window) => Promise<KnownCells>;
-
-/** From the events alone, as far as there are any: slower, and what the cells are compared with. */
-export function createEventsReader(shards = 1): ReadCells {
-  return async (warehouse, accountId) => {
-    const { droppedBefore } = await readRetentionBounds(warehouse, shardNumber(accountId, shards));
-    return withoutEventsBefore(droppedBefore, NO_CELLS);
-  };
-}
-
-/**
- * Before each question reads the watermarks of its shard, which it keeps for a moment, and *then*, in a statement of its own, the
- * hours of its account that are stale: a sealer marks what it could not compute before it raises a watermark. See marks.ts.
- * @param shards how many there are
- */
-export function createCellsReader(warehouse: Warehouse, clock: () => Date, shards = 1): ReadCells {
-  const seals = Array.from({ length: shards }, (_, index) =>
-    createSealReader(warehouse, clock, shards > 1 ? index + 1 : undefined),
-  );
-  return async (asker, accountId, window) => {
-    const readSealed = seals[shardIndex(accountId, shards)];
-    const sealed = await readSealed?.();
-    const staleHours = await readStaleHours(asker, accountId, window);
-    return sealed
-      ? withoutEventsBefore(sealed.droppedBefore, { ...sealed, staleHours })
-      : withoutEventsBefore(0, NO_CELLS);
-  };
-}
-
-type KnownSeals = SealedUntil & Pick<KnownCells, 'droppedBefore'>;
-
-/** @param shard undefined: one server */
-function createSealReader(
-  warehouse: Warehouse,
-  clock: () => Date,
-  shard: number | undefined,
-): () => Promise<KnownSeals> {
-  let kept: KnownSeals = { hourly: 0, daily: 0, droppedBefore: 0 };
-  let keptUntil = 0;
-  const read = shared(async () => {
-    const now = clock().getTime();
-    const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
-      readWatermarks(warehouse, shard),
-      readRetentionBounds(warehouse, shard),
-    ]);
-    kept = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, droppedBefore };
-    keptUntil = now + SEALS_KEPT_MS;
-    return kept;
-  });
-  return async () => (clock().getTime() < keptUntil ? kept : read());
 }

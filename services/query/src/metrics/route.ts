@@ -128,7 +128,8 @@ async function computeAnswer(
   if (position) return write(await pages.next({ accountId, warehouse: await visit.turn() }, position, asked));
 
   const compute = async () => {
-    const page = await pages.first({ accountId, warehouse: await visit.turn() }, asked);
+    const asker = { accountId, warehouse: await visit.turn(), stamp: stamps?.sealed };
+    const page = await pages.first(asker, asked);
     return { answer: write(page), basis: page.isSealed ? ('sealed' as const) : ('any' as const) };
   };
   if (!stamps) return (await compute()).answer;
