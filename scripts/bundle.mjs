@@ -15,7 +15,8 @@ const OWN_FILES = /[\\/](packages|services)[\\/][^\\/]+[\\/]dist[\\/].*\.js$/;
 const LIBRARIES = /[\\/]node_modules[\\/]/;
 
 /**
- * Writes `start.mjs`, `ingest.mjs`, `query.mjs` and `collector.mjs`, what several of them need, and the source maps of our own code.
+ * Writes `start.mjs`, `ingest.mjs`, `query.mjs` and `collector.mjs`, what several of them need, and source maps of our own code, which Node
+ * reads with `--enable-source-maps`.
  * @param directory a folder in the repository, so that packages that are not joined are found
  */
 export async function bundle(directory) {

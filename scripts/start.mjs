@@ -6,8 +6,4 @@ const entry = await makeReadyToStart().catch((error) => {
   console.error(`meterline: ${error.message}`);
   process.exitCode = 1;
 });
-if (entry) {
-  // Before it is loaded: the stack traces of errors then name our sources, not the joined files.
-  process.setSourceMapsEnabled(true);
-  await import(pathToFileURL(entry).href);
-}
+if (entry) await import(pathToFileURL(entry).href);

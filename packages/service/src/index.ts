@@ -1,5 +1,4 @@
 export { type AdminPages, type AdminServer, type Health, openAdminServer } from './admin-server.js';
-export { prepareClickHouse } from './clickhouse.js';
 export { DrainingServer } from './draining.js';
 export {
   adminPortVariable,

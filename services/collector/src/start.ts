@@ -4,10 +4,10 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   builtPage,
   createRedis,
-  createTokenVerifier,
   listen,
   logMalformedKey,
   openAdminPort,
+  openTokenVerifier,
   RateGate,
   refusalCounter,
   requestMetrics,
@@ -93,7 +93,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const app = createApp({
       gate: new RateGate({ limits, shared, observeRefusal: refusalCounter(registry) }),
       keys,
-      tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
+      tokens: await openTokenVerifier(env, clock, log),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
       checks: [{ server: 'Redis', check: () => keys.ping().then(() => shards.require()), limit: () => shards.limit() }],
       store: (events, size) => gathering.add(events, size),

@@ -48,7 +48,7 @@ export function startService({ name, env, directory, url, readyPath }: ServiceOp
     name: `The ${name} service`,
     label: name,
     script: 'lifeline.js',
-    args: commandOf(name),
+    args: [process.execPath, fileOf(name)],
     announcesPid: true,
     cwd: process.cwd(),
     env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
@@ -58,11 +58,10 @@ export function startService({ name, env, directory, url, readyPath }: ServiceOp
   }));
 }
 
-/** With the places in our sources in stack traces, where files are joined (scripts/bundle.mjs): then they are beside this one. */
-function commandOf(name: string): string[] {
+/** Joined from its files, beside this one, if this one is (scripts/bundle.mjs). */
+function fileOf(name: string): string {
   const joined = join(import.meta.dirname, `${name}.mjs`);
-  if (existsSync(joined)) return [process.execPath, '--enable-source-maps', joined];
-  return [process.execPath, join(SERVICES, name, 'dist', 'main.js')];
+  return existsSync(joined) ? joined : join(SERVICES, name, 'dist', 'main.js');
 }
 
 async function requireOk(url: URL): Promise<void> {
