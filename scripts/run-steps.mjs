@@ -87,7 +87,7 @@ export const SHORTENED_FILES = [
 ];
 
 /** What runs once more on two ClickHouse servers, as one cluster: `npm test` has what answers, test/shards the rest in short. */
-export const SHORT_ON_SHARDS = { files: ['test/oracle/oracle.test.ts', 'test/contract/paging.test.ts'], cases: 10 };
+export const SHORT_ON_SHARDS = { files: ['test/oracle/oracle.test.ts', 'test/contract/paging.test.ts'], cases: 5 };
 export const LONG_ON_SHARDS = {
   files: [
     'test/oracle/oracle.test.ts',

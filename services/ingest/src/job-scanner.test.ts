@@ -9,7 +9,7 @@ import { Pricer } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: 'j', receivedAt: NOW };
-const RUNS = process.env.METERLINE_TEST_SHORT ? 300 : 1_000;
+const RUNS = process.env.METERLINE_TEST_SHORT ? 150 : 1_000;
 /** Nothing is too old. */
 const NEVER_CLOSED = 0;
 const EVENT = SANDBOX_EVENT;
