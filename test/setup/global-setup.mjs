@@ -5,7 +5,8 @@
  * - METERLINE_TEST_BALANCER: with METERLINE_TEST_SHARDS=2 there are two ClickHouse servers, in one cluster, and this leads to
  *   both; METERLINE_TEST_CLICKHOUSE_URL is then the list of them
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
- * - METERLINE_TEST_SERVICES: the folder with what `npm start` runs: it and the services, of few files each
+ * - METERLINE_TEST_SERVICES: the folder with what `npm start` runs: it and the services, and with programs of the tests, of few
+ *   files each
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -15,6 +16,7 @@ import { CLUSTER, startLocalStack } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
 import { bundle } from '../../scripts/bundle.mjs';
 import { startBalancer } from './balancer.mjs';
+import { bundlePrograms } from './program-bundles.mjs';
 import { createTestFolder } from './test-folder.mjs';
 
 const TEMPLATE = 'test_template';
@@ -56,6 +58,6 @@ export default async function globalSetup() {
 async function bundleServices() {
   await mkdir(CACHE, { recursive: true });
   const directory = await mkdtemp(join(CACHE, 'services-'));
-  await bundle(directory);
+  await Promise.all([bundle(directory), bundlePrograms(directory)]);
   return directory;
 }
