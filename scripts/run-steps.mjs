@@ -66,17 +66,22 @@ export const LONG_FILES = [
 
 /** Test files with a short form, which `npm test` runs, and a long one, which `npm run test:full` runs. */
 export const SHORTENED_FILES = [
+  'packages/catalog/src/api/exact-json.test.ts',
   'packages/operations/src/retention.test.ts',
   'packages/warehouse/src/rollups/interleavings.test.ts',
   'packages/warehouse/src/rollups/large-cells.test.ts',
   'packages/warehouse/src/schema/move-events.test.ts',
   'services/collector/src/events/arriving-body.test.ts',
+  'services/collector/src/events/arriving-events.test.ts',
+  'services/collector/src/events/usual-event.test.ts',
   'services/ingest/src/job-scanner.test.ts',
+  'services/ingest/src/usual-event.test.ts',
   'test/collector/kill.test.ts',
   'test/contract/kept-answers-orders.test.ts',
   'test/contract/large-cells-orders.test.ts',
   'test/contract/stored-pages.test.ts',
   'test/e2e/clickhouse-users.test.ts',
+  'test/e2e/ingest.test.ts',
   'test/oracle/oracle.test.ts',
   'test/shards/shards.test.ts',
 ];

@@ -124,10 +124,10 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
   return service;
 }
 
-/** Under jest a bundle in one file, because the tests start hundreds; elsewhere the build that production runs. */
+/** Under jest what `npm start` runs, of few files, because the tests start hundreds; elsewhere the build that production runs. */
 function entryOf(name: ServiceName): string {
-  const { METERLINE_TEST_SERVICES: bundles } = process.env;
-  return bundles === undefined ? join('services', name, 'dist', 'main.js') : join(bundles, `${name}.mjs`);
+  const { METERLINE_TEST_SERVICES: joined } = process.env;
+  return joined === undefined ? join('services', name, 'dist', 'main.js') : join(joined, `${name}.mjs`);
 }
 
 /** Kills every service that is still running. For the end of a test file, because a failed test may leave one. */

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
+import { programArguments } from '../program.js';
 import { FUZZES } from './catalog.js';
 
 /** The run takes a quarter of a minute on two cores. */
@@ -23,7 +24,7 @@ let program: ReturnType<typeof start> | undefined;
 /** The program stops and removes everything when its IPC channel closes. */
 function start() {
   const { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES } = process.env;
-  const args = ['--import', 'tsx', 'test/attack/main.ts', '--requests', '150', '--events', '400', '--json', ...ONLY];
+  const args = [...programArguments('test/attack/main'), '--requests', '150', '--events', '400', '--json', ...ONLY];
   return spawn(process.execPath, args, {
     cwd: ROOT,
     env: { PATH, HOME, TZ, TMPDIR, METERLINE_TEST_SERVICES },

@@ -4,7 +4,7 @@
  * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTokenVerifier } from '@meterline/api';
+import { createTokenVerifier } from '@meterline/api/tokens';
 import { createOpenApiDocument } from '@meterline/query';
 import { pino } from 'pino';
 import { DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';

@@ -1,7 +1,7 @@
 /** What a token says of accounts, in the forms that platforms have, and where a client finds out how to get one. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AccountDirectory } from '@meterline/access';
-import { createTokenVerifier, type TokenVerifier } from '@meterline/api';
+import { createTokenVerifier, type TokenVerifier } from '@meterline/api/tokens';
 import { readEnv } from '@meterline/query';
 import { createWarehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';

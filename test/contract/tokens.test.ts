@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTokenVerifier, type RunningServer, startServer } from '@meterline/api';
+import { type RunningServer, startServer } from '@meterline/api';
+import { createTokenVerifier } from '@meterline/api/tokens';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
 import { bearer, DAY, errorOf, event, metricsPath, NOW, startApi, type TestApi } from './fixture.js';

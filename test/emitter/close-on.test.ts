@@ -3,10 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { programArguments } from '../program.js';
 
-const PROGRAM = fileURLToPath(new URL('closing.ts', import.meta.url));
 const RECEIPT = JSON.stringify({ accepted: 1, refused: 0, results: [{ index: 0, status: 'accepted' }] });
 
 let server: Server;
@@ -33,7 +32,7 @@ async function requestTo(name: string): Promise<() => void> {
 
 async function start(names: readonly string[], isBusy = false): Promise<ChildProcess> {
   const settings = JSON.stringify({ urls: names.map((name) => `${url}/${name}`), isBusy });
-  const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, settings], {
+  const child = spawn(process.execPath, [...programArguments('test/emitter/closing'), settings], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   await once(child, 'message');

@@ -2,10 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-
-const PRODUCER = fileURLToPath(new URL('producer.ts', import.meta.url));
+import { programArguments } from '../program.js';
 
 export const producerSettings = z.object({
   url: z.string(),
@@ -37,7 +35,7 @@ export class Runtime {
 
   constructor(settings: ProducerSettings) {
     this.settings = settings;
-    this.#child = spawn(process.execPath, ['--import', 'tsx', PRODUCER, JSON.stringify(settings)], {
+    this.#child = spawn(process.execPath, [...programArguments('test/emitter/producer'), JSON.stringify(settings)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#exited = once(this.#child, 'exit');

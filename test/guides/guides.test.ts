@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
+import { startEntry } from '../start-entry.js';
 
 jest.setTimeout(400_000);
 
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await mkdir(join(directory, 'bin'));
   await writeFile(join(directory, 'bin', 'npx'), NPX, { mode: 0o700 });
   const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
-  stack = spawn(process.execPath, [join(ROOT, 'packages/local-stack/dist/start/main.js')], {
+  stack = spawn(process.execPath, [startEntry()], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

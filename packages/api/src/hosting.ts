@@ -6,6 +6,8 @@ import type { OnMalformedKey } from '@meterline/access';
 import { type AdminServer, listenError, openAdminServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { TokenVerifier } from './auth/token-verifier.js';
+import type { TokenSettings } from './environment.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** The variables that say where it listens. */
@@ -57,4 +59,18 @@ export async function listen(
   } catch (error) {
     throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
+}
+
+/** What checks tokens, of a service that takes them: its library is loaded only then. */
+export async function openTokenVerifier(
+  {
+    tokens,
+    AUTH_JWKS_KEPT_MS: keptMs,
+  }: { readonly tokens: TokenSettings | undefined; readonly AUTH_JWKS_KEPT_MS: number },
+  clock: () => Date,
+  log: Logger,
+): Promise<TokenVerifier | undefined> {
+  if (!tokens) return undefined;
+  const { createTokenVerifier } = await import('./auth/token-verifier.js');
+  return createTokenVerifier({ ...tokens, keptMs, clock, log });
 }

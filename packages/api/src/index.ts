@@ -25,7 +25,7 @@ export {
   requireScope,
 } from './auth/authenticate.js';
 export { METADATA_PATH, type ProtectedResource } from './auth/protected-resource.js';
-export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/token-verifier.js';
+export type { TokenVerifier, TokenVerifierOptions } from './auth/token-verifier.js';
 export { type AccountHandler, withDirectRoute } from './direct-route.js';
 export {
   httpVariables,
@@ -35,7 +35,7 @@ export {
   type WithTokens,
   withTokens,
 } from './environment.js';
-export { builtPage, listen, logMalformedKey, openAdminPort } from './hosting.js';
+export { builtPage, listen, logMalformedKey, openAdminPort, openTokenVerifier } from './hosting.js';
 export { ClientGone, goneSignal } from './http/client-gone.js';
 export { errorBody, methodNotAllowed } from './http/error-answers.js';
 export {

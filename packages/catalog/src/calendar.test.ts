@@ -7,6 +7,7 @@ import {
   defaultResolution,
   exceededCap,
   isResolution,
+  plusMonths,
   RESOLUTIONS,
   type Resolution,
 } from './calendar.js';
@@ -250,4 +251,33 @@ it('the axis of all years has all their months', () => {
     '0100-12-01T00:00:00Z',
     '9999-12-01T00:00:00Z',
   ]);
+});
+
+describe('months later, and earlier', () => {
+  it.each([
+    ['2026-01-31T12:30:00Z', 1, '2026-02-28T12:30:00Z'],
+    ['2024-01-31T00:00:00Z', 1, '2024-02-29T00:00:00Z'],
+    ['2024-03-31T00:00:00.001Z', -1, '2024-02-29T00:00:00.001Z'],
+    ['2024-02-29T00:00:00Z', 12, '2025-02-28T00:00:00Z'],
+    ['2024-02-29T00:00:00Z', 48, '2028-02-29T00:00:00Z'],
+    ['2025-11-30T23:59:59Z', 3, '2026-02-28T23:59:59Z'],
+    ['0099-12-15T00:00:00Z', 1, '0100-01-15T00:00:00Z'],
+  ])('of %s by %d is %s', (from, months, to) => {
+    expect(formatTimestamp(plusMonths(Date.parse(from), months))).toBe(to);
+  });
+
+  it('keep the time, and the day where the month has it, else take its last', () => {
+    const instants = fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) });
+    fc.assert(
+      fc.property(instants, fc.integer({ min: -100, max: 100 }), (instant, months) => {
+        const [before, after] = [new Date(instant), new Date(plusMonths(instant, months))];
+        const number = before.getUTCFullYear() * 12 + before.getUTCMonth() + months;
+        // The calendar repeats itself every 400 years, and Date.UTC takes the years 0 to 99 for others.
+        const days = new Date(Date.UTC(400, number + 1, 0)).getUTCDate();
+        expect(after.getUTCFullYear() * 12 + after.getUTCMonth()).toBe(number);
+        expect(after.getUTCDate()).toBe(Math.min(before.getUTCDate(), days));
+        expect(after.getTime() - bucketStart(after.getTime(), 'daily')).toBe(instant - bucketStart(instant, 'daily'));
+      }),
+    );
+  });
 });

@@ -3,16 +3,10 @@
  * days, ISO weeks (from Monday) and months. Source: the API specification, section "Billing API", and DESIGN section 6
  * (the caps on a window are inclusive, the defaults are not).
  *
- * date-fns counts in local time; its UTC companion makes the axis the same under any TZ. Each function is imported by
- * itself: the whole of date-fns is 250 files, and Node loads them slower than everything else here.
+ * UTC has no daylight saving, so all but months is counted in milliseconds, and months need no more than Date's own calendar. A
+ * library for dates in any zone took Node longer to load than the rest of the catalog.
  */
-import { addYears } from 'date-fns/addYears';
-import { startOfDay } from 'date-fns/startOfDay';
-import { startOfHour } from 'date-fns/startOfHour';
-import { startOfISOWeek } from 'date-fns/startOfISOWeek';
-import { startOfMonth } from 'date-fns/startOfMonth';
-import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from './timestamp.js';
-import { UTC } from './utc.js';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, MS_PER_WEEK } from './timestamp.js';
 
 /** Half-open: startTime is inside, endTime is not. */
 export interface Window {
@@ -33,7 +27,7 @@ const CAPS = {
   hourly: { end: (startTime) => startTime + 7 * MS_PER_DAY, text: '7 days' },
   daily: { end: (startTime) => startTime + 90 * MS_PER_DAY, text: '90 days' },
   // A calendar year: 366 days from 2024-01-01. From 29 February it ends on 28 February.
-  weekly: { end: (startTime) => addYears(startTime, 1, UTC).getTime(), text: '1 year' },
+  weekly: { end: (startTime) => plusMonths(startTime, 12), text: '1 year' },
   monthly: null,
 } as const satisfies Record<Resolution, WindowCap | null>;
 
@@ -52,16 +46,34 @@ export function exceededCap(resolution: Resolution, { startTime, endTime }: Wind
   return cap && endTime > cap.end(startTime) ? cap.text : undefined;
 }
 
-const STARTS = {
-  hourly: startOfHour,
-  daily: startOfDay,
-  weekly: startOfISOWeek,
-  monthly: startOfMonth,
-} as const satisfies Record<Resolution, (instant: EpochMs, options: typeof UTC) => Date>;
+/** 1970-01-05, a Monday. */
+const A_MONDAY: EpochMs = 4 * MS_PER_DAY;
 
 /** The calendar start of the bucket that holds the instant; it may lie before a window's startTime. */
 export function bucketStart(instant: EpochMs, resolution: Resolution): EpochMs {
-  return STARTS[resolution](instant, UTC).getTime();
+  switch (resolution) {
+    case 'hourly':
+      return flooredTo(MS_PER_HOUR, instant);
+    case 'daily':
+      return flooredTo(MS_PER_DAY, instant);
+    case 'weekly':
+      return A_MONDAY + flooredTo(MS_PER_WEEK, instant - A_MONDAY);
+    case 'monthly':
+      return new Date(flooredTo(MS_PER_DAY, instant)).setUTCDate(1);
+  }
+}
+
+function flooredTo(length: number, instant: EpochMs): EpochMs {
+  return Math.floor(instant / length) * length;
+}
+
+/** The same day and time so many months later, or earlier; the last day of the month where it has no such day. */
+export function plusMonths(instant: EpochMs, months: number): EpochMs {
+  const date = new Date(instant);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() + months);
+  // A day that the month does not have is one of the next month.
+  return date.getUTCDate() === day ? date.getTime() : date.setUTCDate(0);
 }
 
 /** The starts of all buckets that the window touches, ascending, past and future alike. Never empty for a real window. */
@@ -70,7 +82,6 @@ export function bucketAxis(window: Window, resolution: Resolution): EpochMs[] {
   const length = bucketCount(window, resolution);
   const bucketMs = BUCKET_MS[resolution];
   if (bucketMs !== undefined) return Array.from({ length }, (_, index) => first + index * bucketMs);
-  // Twenty thousand months are allowed, and date-fns takes 25 µs to add one.
   const month = new Date(first);
   return Array.from({ length }, () => {
     const start = month.getTime();
@@ -87,15 +98,16 @@ export function bucketCount({ startTime, endTime }: Window, resolution: Resoluti
   return (last - first) / bucketMs + 1;
 }
 
-/** UTC has no daylight saving, so all buckets but months have one length. */
+/** All buckets but months have one length. */
 const BUCKET_MS = {
   hourly: MS_PER_HOUR,
   daily: MS_PER_DAY,
-  weekly: 7 * MS_PER_DAY,
+  weekly: MS_PER_WEEK,
   monthly: undefined,
 } as const satisfies Record<Resolution, number | undefined>;
 
-function monthNumber(instant: EpochMs): number {
+/** Months since the year 0. */
+export function monthNumber(instant: EpochMs): number {
   const date = new Date(instant);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }

@@ -1,4 +1,4 @@
-/** What a producer needs of the catalog: events, the queue and the address of its Redis. It brings no zod and no date-fns. */
+/** What a producer needs of the catalog: events, the queue and the address of its Redis. It brings no zod. */
 export * from './account-path.js';
 export * from './decimal.js';
 export * from './dimensions.js';

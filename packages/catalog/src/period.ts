@@ -2,12 +2,9 @@
  * Windows as people name them: the last so many days, a calendar month, the part of each that has passed, and what it is
  * compared with. All UTC.
  */
-import { addMonths } from 'date-fns/addMonths';
-import { differenceInCalendarMonths } from 'date-fns/differenceInCalendarMonths';
 import { counted } from './amount-format.js';
-import { bucketStart, type Resolution, type Window } from './calendar.js';
-import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from './timestamp.js';
-import { UTC } from './utc.js';
+import { bucketStart, monthNumber, plusMonths, type Resolution, type Window } from './calendar.js';
+import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, MS_PER_WEEK } from './timestamp.js';
 
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
@@ -17,13 +14,9 @@ export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochM
   return { startTime: endTime - count * UNIT_MS[unit], endTime };
 }
 
-export function plusMonths(instant: EpochMs, months: number): EpochMs {
-  return addMonths(instant, months, UTC).getTime();
-}
-
 /** How many calendar months the window touches, in part or as a whole. */
 export function monthsTouched({ startTime, endTime }: Window): number {
-  return differenceInCalendarMonths(endTime - 1, startTime, UTC) + 1;
+  return monthNumber(endTime - 1) - monthNumber(startTime) + 1;
 }
 
 /** The number of calendar months that the window is made of; undefined where it begins or ends within one. */
@@ -43,7 +36,6 @@ export function upTo({ startTime, endTime }: Window, asOf: EpochMs): Window {
   return { startTime, endTime: asOf > startTime ? Math.min(endTime, asOf) : endTime };
 }
 
-const WEEK_MS = 7 * MS_PER_DAY;
 /** Of a year of 365.25 days: a month faces the one 4 weeks earlier, a quarter 13, a year 52. */
 const WEEKS_PER_MONTH = 365.25 / 12 / 7;
 
@@ -84,8 +76,8 @@ export function comparedWindow(comparison: Comparison, compared: Compared): Comp
 
 function weeksEarlier({ window: { startTime, endTime }, months = 0, asOf }: Compared): ComparedWindow {
   // Never so few that the two would overlap.
-  const weeks = Math.max(Math.floor(months * WEEKS_PER_MONTH), Math.ceil((endTime - startTime) / WEEK_MS));
-  const shift = weeks * WEEK_MS;
+  const weeks = Math.max(Math.floor(months * WEEKS_PER_MONTH), Math.ceil((endTime - startTime) / MS_PER_WEEK));
+  const shift = weeks * MS_PER_WEEK;
   return {
     window: { startTime: startTime - shift, endTime: Math.min(asOf, endTime) - shift },
     distance: `${counted(weeks, 'week')} earlier`,

@@ -5,6 +5,7 @@ export type EpochMs = number;
 
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
+export const MS_PER_WEEK = 7 * MS_PER_DAY;
 /** Exclusive: the first instant after the year 2100. The command line takes times from 1970 up to it. */
 export const END_OF_TIME: EpochMs = /* @__PURE__ */ Date.UTC(2101, 0);
 /** 0001-01-01: a window may begin there. RFC 3339 has a year before it, which calendars do not. */

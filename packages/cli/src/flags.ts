@@ -1,6 +1,6 @@
 /** The flags that several commands share. */
 import { END_OF_TIME, type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog/events';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from './commander.js';
 
 const DEFAULT_BATCH = 500;
 

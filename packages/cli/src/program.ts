@@ -1,12 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
 import { type CommandContext, CommandError, type CommandStreams, EXIT_CODES, type ExitCode, say } from './command.js';
 import { COMMAND_GROUPS } from './command-list.js';
-
-const HELP_END = `
-Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
-Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to come back later.
-Of emit, also: 5 some lines were refused, the others sent.`;
+import { Command, CommanderError } from './commander.js';
+import { DESCRIPTION, HELP_END, readVersion } from './overview.js';
 
 /**
  * Runs the command line.
@@ -35,7 +30,7 @@ export async function runProgram(
 
 function createProgram({ stdout, stderr }: CommandStreams): Command {
   return new Command('meterline')
-    .description('Billing metrics: what accounts used and what it cost, and the tools of those who run Meterline.')
+    .description(DESCRIPTION)
     .version(readVersion())
     .addHelpText('afterAll', HELP_END)
     .configureOutput({
@@ -62,11 +57,4 @@ async function addCommands(program: Command, called: string | undefined, openCon
 /** `meterline metrics …`, `meterline help metrics`. */
 function calledCommand([first, second]: readonly string[]): string | undefined {
   return first === 'help' ? second : first;
-}
-
-/** The version of this package, which is in its manifest and nowhere else. */
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version);
-  throw new TypeError('package.json has no version');
 }

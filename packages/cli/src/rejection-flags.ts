@@ -2,8 +2,8 @@
 import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { parseRejectionId, type RejectionSelection } from '@meterline/operations/rejections';
 import type { RejectionFilter, RejectionId } from '@meterline/warehouse';
-import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from './command.js';
+import { type Command, InvalidArgumentError, Option } from './commander.js';
 import { instantOf, nameOf } from './flags.js';
 
 export interface FilterFlags {

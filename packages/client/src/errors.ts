@@ -1,5 +1,6 @@
 /** The two errors of a call. An aborted call fails with its signal's reason instead. */
 import { parseRetryAfter, readExactJson } from '@meterline/catalog/questions';
+import type { FetchedAnswer } from './options.js';
 
 export interface MeterlineErrorFields {
   readonly status: number;
@@ -43,7 +44,11 @@ export class MeterlineConnectionError extends Error {
 }
 
 /** For an answer with a status other than 2xx. @param now for a Retry-After that is a date */
-export async function errorOfAnswer({ status, headers }: Response, body: string, now: Date): Promise<MeterlineError> {
+export async function errorOfAnswer(
+  { status, headers }: FetchedAnswer,
+  body: string,
+  now: Date,
+): Promise<MeterlineError> {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'), now);
   const retryAfter = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
   const { errorAnswerSchema } = await import('@meterline/catalog/answers');
@@ -58,7 +63,7 @@ export async function errorOfAnswer({ status, headers }: Response, body: string,
 }
 
 /** For a success with a body of the wrong shape. @param fault such as `data[0].summary.cost: must be a decimal` */
-export function unexpectedAnswer({ status, headers }: Response, fault: string, cause?: unknown): MeterlineError {
+export function unexpectedAnswer({ status, headers }: FetchedAnswer, fault: string, cause?: unknown): MeterlineError {
   const requestId = headers.get('x-request-id') ?? undefined;
   const message = `The answer is not of the shape that this version of the client knows (${fault}); check the address.`;
   return new MeterlineError({ status, code: 'unexpected_answer', message, requestId }, { cause });

@@ -30,4 +30,11 @@ export { Amount, type AmountLike, amount } from './amount.js';
 export { MeterlineClient } from './client.js';
 export { MeterlineConnectionError, MeterlineError } from './errors.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
-export type { MeterlineClientOptions, NewApiKey, RequestOptions } from './options.js';
+export type {
+  Fetch,
+  FetchedAnswer,
+  FetchInit,
+  MeterlineClientOptions,
+  NewApiKey,
+  RequestOptions,
+} from './options.js';

@@ -2,13 +2,34 @@
 import type { ApiVersion, KeyRole } from '@meterline/catalog';
 import type { Instant } from '@meterline/catalog/api';
 
+/** What the client asks of `fetch`. Another way to send its requests need know no more. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchedAnswer>;
+
+export interface FetchInit {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly cache: 'no-store';
+  readonly credentials: 'omit';
+  /** Aborted when the caller has had enough, or the time for one attempt is over; that ends the reading of the body too. */
+  readonly signal: AbortSignal;
+}
+
+/** The part of `Response` that the client reads. */
+export interface FetchedAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: Pick<Headers, 'get'>;
+  text(): Promise<string>;
+}
+
 interface CommonOptions {
   /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
   readonly baseUrl: string;
   /** Default: the newest that this client knows. */
   readonly apiVersion?: ApiVersion | undefined;
   /** Default: the platform's. */
-  readonly fetch?: typeof fetch | undefined;
+  readonly fetch?: Fetch | undefined;
   /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
   readonly retries?: number | undefined;
   /** Milliseconds for one attempt, default 60,000. */

@@ -1,6 +1,7 @@
 /** Sends one request, with its retries. */
 import { parseRetryAfter } from '@meterline/catalog/questions';
 import { errorOfAnswer, MeterlineConnectionError } from './errors.js';
+import type { Fetch, FetchedAnswer } from './options.js';
 import { isRetriedStatus, pause, waitBeforeRetry } from './retry.js';
 
 export interface TransportOptions {
@@ -8,7 +9,7 @@ export interface TransportOptions {
   readonly baseUrl: string;
   readonly credential: () => string | Promise<string>;
   readonly apiVersion: string;
-  readonly fetch: typeof fetch;
+  readonly fetch: Fetch;
   /** Attempts after the first. */
   readonly retries: number;
   /** Milliseconds for one attempt, its body included. */
@@ -26,7 +27,7 @@ export interface Call {
 
 /** A successful answer, read to its end. */
 export interface RawAnswer {
-  readonly response: Response;
+  readonly response: FetchedAnswer;
   readonly text: string;
 }
 

@@ -1,6 +1,7 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
 import { MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
-import { type Cluster, clickHouseUrlFault, hostsOf, type WarehouseOptions } from '@meterline/warehouse';
+import type { Cluster, WarehouseOptions } from '@meterline/warehouse';
+import { clickHouseUrlFault, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
 
 /** A URL of one of the protocols; the example shows up in the message. */

@@ -17,5 +17,5 @@ export { collectGarbageLate } from './garbage.js';
 export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
 export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
-export { connectRedis, isRedisFull, listenError, prepareClickHouse, StartError, startError } from './servers.js';
+export { connectRedis, isRedisFull, listenError, StartError, startError } from './servers.js';
 export { abortable, inTime, type RetryOptions, retryUntilDone, shared } from './waiting.js';

@@ -1,4 +1,6 @@
 /** The connection and the schema. */
+
+export { clickHouseUrlFault, hostsOf } from './clickhouse/addresses.js';
 export {
   checkConnection,
   createWarehouse,
@@ -14,7 +16,6 @@ export {
   isContentError,
   isStatementLimit,
 } from './clickhouse/errors.js';
-export { clickHouseUrlFault, hostsOf } from './clickhouse/hosts.js';
 export type { PreparedInsert } from './clickhouse/insert.js';
 export { type Cluster, localDatabase } from './cluster/cluster.js';
 export { countShards, oneServer, openShards, type Shards, shardIndex, shardNumber } from './cluster/shards.js';

@@ -4,10 +4,10 @@ import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   builtPage,
   createRedis,
-  createTokenVerifier,
   listen,
   logMalformedKey,
   openAdminPort,
+  openTokenVerifier,
   RateGate,
   refusalCounter,
   requestMetrics,
@@ -25,7 +25,6 @@ import { createApp } from './app.js';
 import { BytesUnderWay } from './bytes-under-way.js';
 import type { Env } from './env.js';
 import type { JobEvents } from './events/check.js';
-import { prepareDecoding } from './events/decoding.js';
 import { MAX_BODY_BYTES, MAX_EVENTS } from './events/limits.js';
 import { bytesGauge, createEventMetrics } from './metrics.js';
 import { Gathering } from './queue/gathering.js';
@@ -43,7 +42,6 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   const book = await loadPriceBook(env.PRICE_BOOK).catch((error: unknown) => {
     throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
   });
-  await prepareDecoding();
   const redis = createRedis(env.REDIS_URL);
   let queues: QueueShards | undefined;
   const disconnect = () => {
@@ -95,7 +93,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const app = createApp({
       gate: new RateGate({ limits, shared, observeRefusal: refusalCounter(registry) }),
       keys,
-      tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
+      tokens: await openTokenVerifier(env, clock, log),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
       checks: [{ server: 'Redis', check: () => keys.ping().then(() => shards.require()), limit: () => shards.limit() }],
       store: (events, size) => gathering.add(events, size),

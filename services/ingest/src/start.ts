@@ -2,15 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { AnswerStamps, createRedisClient, REDIS_PREFIX, redisFailureKind } from '@meterline/access';
 import { PriceBookError, QUEUE_NAME, queuePrefixOf } from '@meterline/catalog';
-import {
-  abortable,
-  connectRedis,
-  prepareClickHouse,
-  type Service,
-  StartError,
-  startError,
-  warehouseOptions,
-} from '@meterline/service';
+import { abortable, connectRedis, type Service, StartError, startError, warehouseOptions } from '@meterline/service';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, StatementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
 import { findShards } from '@meterline/service/queue';

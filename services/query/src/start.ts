@@ -4,10 +4,10 @@ import { AccountDirectory, AnswerStamps, ApiKeyStore, REDIS_PREFIX } from '@mete
 import {
   builtPage,
   createRedis,
-  createTokenVerifier,
   listen,
   logMalformedKey,
   openAdminPort,
+  openTokenVerifier,
   refusalCounter,
   requestMetrics,
   requestSpans,
@@ -18,11 +18,11 @@ import {
   connectRedis,
   isRedisFull,
   onceAMinute,
-  prepareClickHouse,
   type Service,
   STOP_DEADLINE_MS,
   warehouseOptions,
 } from '@meterline/service';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, outageGauge, StatementMetrics } from '@meterline/service/metrics';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import { createWarehouse } from '@meterline/warehouse';
@@ -79,7 +79,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       maxUnsentBytes: env.MAX_UNSENT_BYTES,
       accounts,
       keys,
-      tokens: env.tokens && createTokenVerifier({ ...env.tokens, keptMs: env.AUTH_JWKS_KEPT_MS, clock, log }),
+      tokens: await openTokenVerifier(env, clock, log),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
       pingRedis: () => keys.ping(),
       isRedisFull: () => isRedisFull(redis),

@@ -63,8 +63,8 @@ export function applyVersion({ headers }: IncomingMessage, response: ServerRespo
 
 function isPercentEncodedUtf8(text: string): boolean {
   try {
-    decodeURIComponent(text);
-    return true;
+    // The result is used, and the comparison always true: rolldown removes a call whose result is not used, though it may throw.
+    return decodeURIComponent(text).length <= text.length;
   } catch {
     // decodeURIComponent throws nothing but URIError.
     return false;

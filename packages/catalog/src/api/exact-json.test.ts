@@ -2,6 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readExactJson } from './exact-json.js';
 
+const RUNS = process.env.METERLINE_TEST_SHORT ? 1_000 : 10_000;
+
 /** What the reader makes of a value: numbers as JavaScript writes them. */
 function withTexts(value: unknown): unknown {
   if (typeof value === 'number') return JSON.stringify(value);
@@ -72,7 +74,7 @@ describe('readExactJson', () => {
       fc.property(nearlyJson, (text) => {
         return accepts(readExactJson, text) === accepts(JSON.parse, text);
       }),
-      { numRuns: 10_000 },
+      { numRuns: RUNS },
     );
   });
 });

@@ -1,5 +1,5 @@
-import { Argument, type Command } from 'commander';
 import type { CommandContext, CommandModule } from '../command.js';
+import { Argument, type Command } from '../commander.js';
 import { type CommandNode, commandTree } from '../completion/command-tree.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;

@@ -9,8 +9,8 @@ import {
   focusCsvHeading,
   focusCsvLines,
 } from '@meterline/client/focus';
-import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, say, usageError } from '../command.js';
+import { type Command, Option } from '../commander.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { nameOf, withApiFlags } from '../flags.js';
 import { type Draft, writeWhole } from '../focus/whole-output.js';

@@ -11,8 +11,8 @@ import {
   TooManyApiKeys,
 } from '@meterline/access';
 import type { EpochMs } from '@meterline/catalog';
-import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, printResult, usageError } from '../command.js';
+import { type Command, Option } from '../commander.js';
 import { withRedis } from '../connections/redis.js';
 import { instantOf, type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
 import { textTable } from '../output/table.js';

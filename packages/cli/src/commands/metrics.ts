@@ -1,11 +1,10 @@
-import { type Command, Option } from 'commander';
 import { type CommandContext, usageError } from '../command.js';
+import { type Command, Option } from '../commander.js';
 import { type AccountSession, withAccount, withClientErrors } from '../connections/api.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
 import type { Asked } from '../metrics/ask.js';
 import { jsonLines, printCsv, printJson, printTable, tableText } from '../metrics/print.js';
 import { type QueryFlags, questionOf, withQuery } from '../metrics/query.js';
-import { watch } from '../metrics/watch.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
@@ -102,5 +101,6 @@ async function watchMetrics(
       return lines.join('');
     });
   };
+  const { watch } = await import('../metrics/watch.js');
   await watch(context, { seconds, signal, isOnScreen, read });
 }

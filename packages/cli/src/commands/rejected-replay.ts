@@ -12,8 +12,8 @@ import {
   selectionAt,
   verdict,
 } from '@meterline/operations/rejections';
-import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
+import { type Command, Option } from '../commander.js';
 import { withShards } from '../connections/clickhouse.js';
 import { withQueue } from '../connections/redis.js';
 import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';

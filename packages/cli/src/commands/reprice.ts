@@ -1,8 +1,8 @@
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
 import { renewStampsWith } from '@meterline/operations/renewed-stamps';
 import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
-import { type Command, Option } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
+import { type Command, Option } from '../commander.js';
 import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import {

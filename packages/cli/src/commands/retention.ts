@@ -11,8 +11,8 @@ import {
   reopenMonths,
   requireClosable,
 } from '@meterline/operations/retention';
-import { type Command, InvalidArgumentError } from 'commander';
 import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
+import { type Command, InvalidArgumentError } from '../commander.js';
 import { withShards } from '../connections/clickhouse.js';
 import { withRedis } from '../connections/redis.js';
 import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';

@@ -12,6 +12,7 @@ import {
 import type { ApiAccess, ApiFlags } from '../settings/api-settings.js';
 import { keyStart, placeText, type Setting } from '../settings/settings.js';
 import { describedFetch } from './described-fetch.js';
+import { httpFetch } from './http-fetch.js';
 
 export interface ApiSession {
   readonly client: MeterlineClient;
@@ -40,10 +41,13 @@ export async function withApi<T>(
 
 /** A client of this address. With --debug it says on stderr what it asks. */
 export function openClient(context: CommandContext, { debug }: ApiFlags, url: Setting, key: Setting): MeterlineClient {
-  const options = { baseUrl: url.value, credential: key.value };
+  const options = { baseUrl: url.value, credential: key.value, fetch: httpFetch };
   if (!debug) return new MeterlineClient(options);
   say(context, `meterline: API ${placeText(url)}, key ${placeText({ ...key, value: keyStart(key.value) })}`);
-  return new MeterlineClient({ ...options, fetch: describedFetch((line) => say(context, `meterline: ${line}`)) });
+  return new MeterlineClient({
+    ...options,
+    fetch: describedFetch(httpFetch, (line) => say(context, `meterline: ${line}`)),
+  });
 }
 
 export interface AccountSession extends ApiSession {
@@ -112,7 +116,7 @@ function unreachable({ url }: Pick<ApiAccess, 'url'>, error: MeterlineConnection
   return new CommandError(detail, EXIT_CODES.unavailable, { cause: error });
 }
 
-/** Node's fetch wraps what went wrong: the cause of the cause has the code. */
+/** Node's fetch, which follows a redirection, wraps what went wrong: the cause of the cause has the code. */
 function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name === 'TimeoutError') return undefined;
   return systemErrorCode(error.cause) ?? systemErrorCode(error);

@@ -1,4 +1,5 @@
 /** What --debug says of each request. */
+import type { Fetch } from '@meterline/client';
 import { formatCount, systemErrorCode } from '../command.js';
 
 /**
@@ -6,20 +7,20 @@ import { formatCount, systemErrorCode } from '../command.js';
  * request id, and when it began, in milliseconds since the process did. Nothing of the headers that were sent: the key is
  * among them.
  */
-export function describedFetch(say: (line: string) => void): typeof fetch {
-  return async (input, init) => {
+export function describedFetch(fetch: Fetch, say: (line: string) => void): Fetch {
+  return async (url, init) => {
     const begun = performance.now();
-    const { pathname, search } = new URL(input instanceof Request ? input.url : input);
-    const asked = `${init?.method ?? 'GET'} ${pathname}${search}`;
+    const { pathname, search } = new URL(url);
+    const asked = `${init.method} ${pathname}${search}`;
     const took = () =>
       `in ${formatCount(Math.round(performance.now() - begun))} ms (${formatCount(Math.round(begun))} ms after the start)`;
     try {
-      const { body, headers, status, statusText } = await fetch(input, init);
-      const content = await new Response(body).arrayBuffer();
+      const answer = await fetch(url, init);
+      const text = await answer.text();
+      const { ok, status, headers } = answer;
       const id = headers.get('x-request-id') ?? 'none';
-      say(`${asked}: ${status} ${took()}, ${formatCount(content.byteLength)} bytes, request ${id}`);
-      // An answer without content must have none.
-      return new Response(content.byteLength === 0 ? null : content, { headers, status, statusText });
+      say(`${asked}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
+      return { ok, status, headers, text: async () => text };
     } catch (error) {
       say(`${asked}: no answer ${took()}: ${reasonOf(error)}`);
       throw error;
@@ -27,7 +28,7 @@ export function describedFetch(say: (line: string) => void): typeof fetch {
   };
 }
 
-/** Node's fetch wraps what went wrong: the cause has the code, or says it. */
+/** Node's fetch, which follows a redirection, wraps what went wrong: the cause has the code, or says it. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -7,7 +7,7 @@ import {
   type ResourceType,
 } from '@meterline/catalog/questions';
 import type { FilterQuery } from '@meterline/client';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from '../commander.js';
 import { nameOf } from '../flags.js';
 
 /** Those with a flag of their own, as the API names them. */

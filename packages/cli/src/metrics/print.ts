@@ -1,10 +1,7 @@
-/** The forms in which an answer is printed. */
-import type { MetricsAnswer } from '@meterline/client';
+/** The forms in which an answer is printed. What a form is made with is loaded only once the API has been asked. */
+import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
-import { layoutFor } from '../output/table.js';
 import { type Asked, answerPages, isWorkspaceHidden, textPages, timeBefore } from './ask.js';
-import { csvHeader, csvPage } from './csv.js';
-import { reportText } from './report.js';
 
 /** One answer a line, as the API wrote it; those of the time before come last. */
 export async function* jsonLines(asked: Asked): AsyncGenerator<string> {
@@ -25,6 +22,7 @@ export async function printCsv(asked: Asked, isSeries: boolean): Promise<void> {
   const options = { groupBy: question.groupBy, isSeries, before };
   let isFirst = true;
   for await (const page of answerPages(asked)) {
+    const { csvHeader, csvPage } = await import('./csv.js');
     // Not before the first answer: a call that fails prints nothing.
     context.stdout.write(isFirst ? csvHeader(options) + csvPage(page, options) : csvPage(page, options));
     isFirst = false;
@@ -46,7 +44,18 @@ export async function tableText(asked: Asked, isExact: boolean): Promise<string>
 
 /** `last` is the last page that was read; its summary is of the whole window, as that of every page. */
 async function tableOf(asked: Asked, isExact: boolean): Promise<{ text: string; last: MetricsAnswer } | undefined> {
-  const entries: MetricsAnswer['data'] = [];
+  const [{ entries, last }, { reportText }] = await Promise.all([readPages(asked), import('./report.js')]);
+  if (!last) return undefined;
+  const { context, account, question } = asked;
+  const before = await timeBefore(asked, entries);
+  const hidesWorkspace = await isWorkspaceHidden(asked, entries);
+  const { layoutFor } = await import('../output/table.js');
+  const report = { account, groupBy: question.groupBy, hidesWorkspace, answer: last, entries, before };
+  return { text: reportText(report, { ...layoutFor(context), isExact }), last };
+}
+
+async function readPages(asked: Asked): Promise<{ entries: MetricsEntry[]; last: MetricsAnswer | undefined }> {
+  const entries: MetricsEntry[] = [];
   const discard = () => {
     entries.length = 0;
   };
@@ -55,12 +64,7 @@ async function tableOf(asked: Asked, isExact: boolean): Promise<{ text: string; 
     entries.push(...page.data);
     last = page;
   }
-  if (!last) return undefined;
-  const { context, account, question } = asked;
-  const before = await timeBefore(asked, entries);
-  const hidesWorkspace = await isWorkspaceHidden(asked, entries);
-  const report = { account, groupBy: question.groupBy, hidesWorkspace, answer: last, entries, before };
-  return { text: reportText(report, { ...layoutFor(context), isExact }), last };
+  return { entries, last };
 }
 
 function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsAnswer): void {

@@ -15,8 +15,8 @@ import {
   type Resolution,
 } from '@meterline/catalog/questions';
 import type { MetricsQuery } from '@meterline/client';
-import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from '../command.js';
+import { type Command, InvalidArgumentError, Option } from '../commander.js';
 import { wholeNumber } from '../flags.js';
 import { type FilterFlags, filtersOf, withFilters } from './filters.js';
 import { type WindowFlags, windowOf, withWindow } from './window.js';

@@ -13,8 +13,8 @@ import {
   wholeMonths,
 } from '@meterline/catalog/questions';
 import type { WindowQuery } from '@meterline/client';
-import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from '../command.js';
+import { type Command, InvalidArgumentError, Option } from '../commander.js';
 
 export interface WindowFlags {
   readonly since?: Span;

@@ -8,13 +8,13 @@ import { basicAuthorization, configXml, FREE_SPACE, type Shard } from './clickho
 import { OWNER, type Passwords, usersXml } from './clickhouse-users.js';
 import type { DataDirectory } from './data-directory.js';
 import { type RunningServer, startServer } from './host-process.js';
+import { ask } from './http-probe.js';
 import { LOOPBACK, launchOnFreePorts, requireFreePort } from './ports.js';
 import { ensurePassword } from './secrets.js';
 import { engineLabel } from './shards.js';
 
 const DATABASE = 'meterline';
 const READY_DEADLINE_MS = 30_000;
-const PROBE_TIMEOUT_MS = 5_000;
 
 /** None of the developer's other variables: what the engine can read, everybody can who may insert. */
 const ENVIRONMENT = Object.fromEntries(
@@ -125,20 +125,10 @@ export async function ensurePasswords(directory: string): Promise<Passwords> {
  */
 async function pingClickHouse(url: string, password: string): Promise<void> {
   for (const path of ['/ping', '/?query=SELECT%201']) {
-    const response = await ask(url, path, password);
-    const body = await response.text();
-    if (!response.ok) {
-      throw new LocalStackError('not_answering', `ClickHouse answers ${response.status}: ${body.slice(0, 200)}`);
-    }
+    const { status, text } = await ask(new URL(path, url), { authorization: basicAuthorization(OWNER, password) });
+    if (status !== 200)
+      throw new LocalStackError('not_answering', `ClickHouse answers ${status}: ${text.slice(0, 200)}`);
   }
-}
-
-function ask(url: string, path: string, password: string): Promise<Response> {
-  return fetch(new URL(path, url), {
-    // ClickHouse shuts down in milliseconds, but waits for seconds while an idle connection is kept alive.
-    headers: { connection: 'close', authorization: basicAuthorization(OWNER, password) },
-    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-  });
 }
 
 export interface Platform {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { hasErrorCode } from '../errors.js';
 import { DataDirectory, identifyProcess, isRunning, type ProcessIdentity } from './data-directory.js';
 import { keepSmall, rotate } from './log-rotation.js';
+import { requireListening } from './ports.js';
 import { exitedEarly, LogFile, type ServerExit, waitUntilReady } from './readiness.js';
 
 const STOP_DEADLINE_MS = 15_000;
@@ -38,7 +39,7 @@ export interface ServerOptions {
   /** Default: this process's own. */
   env?: NodeJS.ProcessEnv | undefined;
   url: string;
-  /** Resolves once the server is ready. */
+  /** Resolves once the server is ready. Asked when something listens on the port of `url`. */
   answers: () => Promise<unknown>;
   readyDeadlineMs: number;
 }
@@ -136,7 +137,8 @@ class HostProcess {
   }
 
   waitUntilReady(): Promise<void> {
-    const { name, answers, readyDeadlineMs: deadlineMs } = this.options;
+    const { name, url, readyDeadlineMs: deadlineMs } = this.options;
+    const answers = () => requireListening(url).then(this.options.answers);
     return waitUntilReady({ name, answers, exited: this.exited, kill: () => this.kill(), log: this.log, deadlineMs });
   }
 

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { LocalStackError } from '../errors.js';
 
 export const LOOPBACK = '127.0.0.1';
@@ -15,6 +15,18 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
     () => true,
     () => false,
   );
+}
+
+/** Rejects while nothing listens on the URL's port; to find that out again and again takes little processor time. */
+export function requireListening(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('error', reject);
+  });
 }
 
 /** @throws LocalStackError `port_in_use` */

@@ -1,13 +1,14 @@
 /** The services as separate processes, as in production. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DataDirectory } from '../engine/data-directory.js';
 import { type RunningServer, startServer } from '../engine/host-process.js';
+import { ask } from '../engine/http-probe.js';
 import { findFreePort, isPortFree, requireFreePort } from '../engine/ports.js';
 
 const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url));
 const READY_DEADLINE_MS = 60_000;
-const PROBE_TIMEOUT_MS = 5_000;
 
 const EVERY_ADDRESS = '0.0.0.0';
 
@@ -47,7 +48,7 @@ export function startService({ name, env, directory, url, readyPath }: ServiceOp
     name: `The ${name} service`,
     label: name,
     script: 'lifeline.js',
-    args: [process.execPath, join(SERVICES, name, 'dist', 'main.js')],
+    args: [process.execPath, fileOf(name)],
     announcesPid: true,
     cwd: process.cwd(),
     env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
@@ -57,13 +58,15 @@ export function startService({ name, env, directory, url, readyPath }: ServiceOp
   }));
 }
 
+/** Joined from its files, beside this one, if this one is (scripts/bundle.mjs). */
+function fileOf(name: string): string {
+  const joined = join(import.meta.dirname, `${name}.mjs`);
+  return existsSync(joined) ? joined : join(SERVICES, name, 'dist', 'main.js');
+}
+
 async function requireOk(url: URL): Promise<void> {
-  const response = await fetch(url, {
-    headers: { connection: 'close' },
-    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-  });
-  await response.arrayBuffer();
-  if (!response.ok) throw new Error(`${url.href} answers ${response.status}`);
+  const { status } = await ask(url);
+  if (status !== 200) throw new Error(`${url.href} answers ${status}`);
 }
 
 export interface PortChoice {

@@ -4,16 +4,16 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { startEntry } from '../../../../test/start-entry.js';
 import { DataDirectory } from '../engine/data-directory.js';
 import { findFreePort, isPortFree } from '../engine/ports.js';
 
 jest.setTimeout(300_000);
 
-const START = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
+const START = startEntry();
 const addressesSchema = z.object({
   apiUrl: z.url(),
   collectorUrl: z.url(),

@@ -5,9 +5,9 @@ import { failureOf } from '../../../../test/failure.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/stack.js';
 import { prepareRejectedEvents } from '../events/rejected-events.js';
 import { readResourceTypes } from '../metrics/resource-types.js';
+import { clickHouseUrlFault } from './addresses.js';
 import { checkConnection, createWarehouse, type Warehouse, type WarehouseOptions } from './connection.js';
 import { clickHouseFailureKind } from './errors.js';
-import { clickHouseUrlFault } from './hosts.js';
 import { insertRows } from './insert.js';
 import { Tuple } from './warehouse.js';
 

@@ -1,7 +1,7 @@
 /** The hosts of a cluster as ClickHouse knows them, and whether events would be exact on them. */
 import { z } from 'zod';
+import { hostsOf } from '../clickhouse/addresses.js';
 import { createWarehouse, type Statement, type WarehouseOptions } from '../clickhouse/connection.js';
-import { hostsOf } from '../clickhouse/hosts.js';
 import { type Cluster, localDatabase } from './cluster.js';
 
 /** The cluster cannot be used as it is configured; the message says what to change. */

@@ -7,6 +7,7 @@ import { arrivingEvents } from './arriving-events.js';
 import { TextPieces, textOf } from './decoding.js';
 import { type Format, type Found, readEvents } from './formats.js';
 
+const RUNS = process.env.METERLINE_TEST_SHORT ? 400 : 3_000;
 const ACCOUNT = 'acme';
 const HEADERS = { 'ce-specversion': '1.0', 'ce-id': '1', 'ce-source': 's', 'ce-type': 't' };
 
@@ -90,7 +91,7 @@ describe('events that arrive in pieces', () => {
         const bytes = Buffer.from(text);
         expect(inPieces(bytes, format, cuts)).toEqual(whole(bytes, format));
       }),
-      { numRuns: 2_000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -108,7 +109,7 @@ describe('events that arrive in pieces', () => {
         const isNotText = 'message' in expected && expected.message === 'The body is not UTF-8.';
         expect(isNotText ? codeOf(read) : read).toEqual(isNotText ? 'invalid_body' : expected);
       }),
-      { numRuns: 3_000 },
+      { numRuns: RUNS },
     );
   });
 

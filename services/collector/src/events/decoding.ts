@@ -12,8 +12,8 @@ export type Encoding = (typeof ENCODINGS)[number];
 
 const zstd = new ZSTDDecoder();
 
-/** To be awaited before the first body is decoded. */
-export async function prepareDecoding(): Promise<void> {
+/** To be awaited before a body of zstd is decoded. The first one waits for the decoder to be compiled, so that no start does. */
+export async function prepareZstd(): Promise<void> {
   await zstd.init();
 }
 

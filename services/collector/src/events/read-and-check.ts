@@ -5,7 +5,7 @@ import type { PriceBook } from '@meterline/catalog';
 import type { Holding } from '../bytes-under-way.js';
 import { ArrivingBody, checkWhole } from './arriving-body.js';
 import { BodyReader, PIECE_BYTES } from './body.js';
-import { decodeBody, decodedPieces, type Encoding, piecesOf } from './decoding.js';
+import { decodeBody, decodedPieces, type Encoding, piecesOf, prepareZstd } from './decoding.js';
 import type { Format } from './formats.js';
 import { bodyTooLarge, MAX_BODY_BYTES } from './limits.js';
 import type { UsualEvents } from './usual-events.js';
@@ -40,6 +40,7 @@ export async function readAndCheck(request: IncomingMessage, holding: Holding, s
   const body = new BodyReader(request, holding, encoding === 'zstd' ? MAX_BODY_BYTES + 1 : PIECE_BYTES);
   try {
     const first = await body.next();
+    if (encoding === 'zstd') await prepareZstd();
     const whole = body.isOver ? decodeBody(first, encoding) : undefined;
     // Decoded, many small bodies can be more than there is room for: while Redis is slow they wait together.
     if (whole) holding.resize(whole.length);

@@ -6,6 +6,7 @@ import { SeededRandom } from '../../../../test/faults/seeded-random.js';
 import { SANDBOX_EVENT } from '../../../../test/sandbox-event.js';
 import { isUsualEvent } from './usual-event.js';
 
+const RUNS = process.env.METERLINE_TEST_SHORT ? 500 : 5_000;
 const NOW = Date.UTC(2026, 5, 1);
 const RULES = { account: 'acme', book: DEFAULT_PRICE_BOOK, now: NOW };
 const EVENT = { ...SANDBOX_EVENT, usage: 12.5 };
@@ -64,7 +65,7 @@ describe('a usual event is one that the worker accepts:', () => {
       fc.property(type, change, ([billingDimension, { resourceType }], changes) => {
         isUsual({ ...EVENT, billingDimension, resourceType, ...changes });
       }),
-      { numRuns: 5_000 },
+      { numRuns: RUNS },
     );
   });
 });

@@ -1,0 +1,83 @@
+/** Reaching ClickHouse when a service starts, apart from what the collector needs too, which has no use for its libraries. */
+import {
+  type ClickHouseFailure,
+  ClusterError,
+  checkConnection,
+  clickHouseFailureKind,
+  countShards,
+  createWarehouse,
+  hostsOf,
+  MigrationError,
+  migrate,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { StartError, startError } from './servers.js';
+
+const CLICKHOUSE_FAILURES = {
+  refused: 'refuses',
+  foreign: 'does not answer as ClickHouse does',
+  away: 'does not answer',
+} as const satisfies Record<ClickHouseFailure, string>;
+
+/**
+ * Checks that ClickHouse answers and brings its schema up to date: of a cluster the hosts that answer, because the others concern
+ * their accounts alone.
+ * @returns how many shards there are
+ * @throws StartError
+ */
+export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<number> {
+  // Our own database may not be there yet; `default` always is.
+  const server = createWarehouse({ ...options, database: 'default' });
+  try {
+    await checkConnection(server);
+  } catch (error) {
+    throw startError(
+      `ClickHouse at ${hostOf(options.url)} ${CLICKHOUSE_FAILURES[clickHouseFailureKind(error)]}`,
+      error,
+    );
+  } finally {
+    await server.close();
+  }
+  const present = { ...options, url: await presentHosts(options, log) };
+  try {
+    const migrations = await migrate(present, (line) => log.info({ event: 'migrating' }, line));
+    if (migrations.length > 0) log.info({ event: 'migrated', migrations }, 'the database schema is up to date');
+    return await countShards(present);
+  } catch (error) {
+    if (error instanceof MigrationError || error instanceof ClusterError) {
+      throw new StartError(error.message, { cause: error });
+    }
+    throw startError(`the schema in ClickHouse at ${hostOf(options.url)} could not be brought up to date`, error);
+  }
+}
+
+async function presentHosts(options: WarehouseOptions, log: Logger): Promise<string> {
+  const hosts = hostsOf(options.url);
+  if (hosts.length === 1) return options.url;
+  const answers = await Promise.all(hosts.map((url) => answersPing({ ...options, url })));
+  const [present, away] = [true, false].map((wanted) => hosts.filter((_, index) => answers[index] === wanted));
+  if (away && away.length > 0) {
+    log.warn(
+      { event: 'hosts_away', hosts: away.map(hostOf) },
+      'hosts of ClickHouse do not answer; their schema is not checked',
+    );
+  }
+  return (present ?? []).join(',');
+}
+
+async function answersPing(options: WarehouseOptions): Promise<boolean> {
+  const host = createWarehouse(options);
+  try {
+    return await host.ping();
+  } finally {
+    await host.close();
+  }
+}
+
+/** Without the credentials that a URL may hold. @param urls one, or several that are separated by commas */
+function hostOf(urls: string): string {
+  return hostsOf(urls)
+    .map((url) => new URL(url).host)
+    .join(', ');
+}

@@ -1,0 +1,2 @@
+/** See stamp.mjs. */
+export declare function stampOfInputs(root: string): string;
