@@ -7,6 +7,7 @@ import { createRegistry } from '@meterline/service/metrics';
 import { createWarehouse } from '@meterline/warehouse';
 import { trace } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { until } from '../../../test/queue-stage.js';
 import { SANDBOX_EVENT } from '../../../test/sandbox-event.js';
@@ -22,7 +23,7 @@ import { UsageWorker } from './usage-worker.js';
 
 const JOBS = 300;
 /** Nothing listens there. */
-const NOBODY = { url: 'http://127.0.0.1:1', username: 'default', password: '', database: 'none', application: 'test' };
+const NOBODY = { url: 'http://127.0.0.1:1', user: 'default', password: '', database: 'none', application: 'test' };
 
 it('jobs that cannot be stored before a shutdown go back into the queue without being read once more', async () => {
   const url = testRedisUrl();
@@ -35,7 +36,7 @@ it('jobs that cannot be stored before a shutdown go back into the queue without 
   const connection = new QueueConnection({ url, knowsScriptFlags: true, readsUsageJobs: true });
   let reads = 0;
   const send = connection.redis.sendCommand.bind(connection.redis);
-  connection.redis.sendCommand = (...args: Parameters<typeof send>) => {
+  connection.redis.sendCommand = (...args: Parameters<Redis['sendCommand']>) => {
     if (args[0].name === 'hget') reads += 1;
     return send(...args);
   };
