@@ -69,7 +69,8 @@ afterAll(async () => {
 
 async function said(child: ChildProcess, text: string): Promise<void> {
   let output = '';
-  for await (const chunk of child.stdout ?? []) {
+  // Were the pipe closed after its first lines, the next one would end the stack: that a server has ended and is started again.
+  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
     output += String(chunk);
     if (output.includes(text)) return void child.stdout?.resume();
   }

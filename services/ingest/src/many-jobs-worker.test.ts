@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { Stage, until } from '../../../test/queue-stage.js';
-import { type PlainJob, PlainJobs } from './plain-jobs.js';
+import type { PlainJob } from './plain-jobs.js';
 import type { JobData } from './raw-data-worker.js';
 
 let stage: Stage;
@@ -76,29 +76,6 @@ describe('many jobs at a time', () => {
     expect(data).toEqual(ids.slice(1).map((_, n) => `{"n":${n + 1}}`));
     expect(many.scripts()).toBeLessThan(30);
     expect(many.errors).toEqual([]);
-  });
-
-  it('are asked for before those taken before them begin, and no more than there is room for', async () => {
-    await stage.add(1_000);
-    const take = jest.spyOn(PlainJobs.prototype, 'take');
-    const asked: number[] = [];
-    let inWork = 0;
-    let most = 0;
-    const many = stage.open(undefined, {
-      concurrency: 400,
-      shortWork: async () => {
-        if (inWork === 0) asked.push(take.mock.calls.length);
-        inWork += 1;
-        most = Math.max(most, inWork);
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        inWork -= 1;
-      },
-    });
-    void many.worker.run();
-    await until(() => stage.done.length === 1_000);
-    expect(most).toBeLessThanOrEqual(400);
-    expect(asked[0]).toBe(2);
-    take.mockRestore();
   });
 
   it('take the way of all jobs when the short one does not store them', async () => {
@@ -228,17 +205,6 @@ describe('the worker', () => {
     await closed;
     expect(stage.done).toHaveLength(20);
     expect(await stage.queue.getJobCounts('waiting', 'active')).toEqual({ waiting: 30, active: 0 });
-  });
-
-  it('ends when those are acknowledged, too, that it had asked for already', async () => {
-    await stage.add(1_000);
-    const many = stage.open(undefined, { shortWork: async () => void many.worker.close() });
-    await many.worker.run();
-    const { length } = stage.done;
-    // More than the first, which BullMQ took, and those of one command.
-    expect(length).toBeGreaterThan(1 + 256);
-    expect(length).toBeLessThanOrEqual(1 + 500);
-    expect(await stage.queue.getJobCounts('waiting', 'active')).toEqual({ waiting: 1_000 - length, active: 0 });
   });
 
   it('ends while it waits for jobs', async () => {

@@ -83,7 +83,8 @@ export class ManyJobsWorker extends RawDataWorker {
     let hasMore = false;
     while (!this.closing && !this.paused) {
       const room = Math.min(this.concurrency - this.#inWork, MOST_AT_ONCE);
-      if (room <= 0) await this.#someFinished();
+      // What Redis has given begins also when larger jobs have taken its room: nobody renews the locks of jobs that wait here.
+      if (room <= 0 && !this.#next) await this.#someFinished();
       else hasMore = await this.#retried(() => (hasMore ? this.#takeMany(room) : this.#waitForOne()));
     }
     // Redis may have given them already.

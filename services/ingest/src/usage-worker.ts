@@ -196,6 +196,8 @@ export class UsageWorker {
 
   /** @returns what the job must wait for; undefined when it is stored */
   async #store(job: Job<JobData, void>, claims: Claim[]): Promise<Deferral | undefined> {
+    // Nothing is stored any more: it goes back at once. There may be thousands, and a shutdown has two seconds for them.
+    this.#options.givesUp.throwIfAborted();
     const intake = await this.#intake(job, claims);
     const { lanes } = this.#options;
     const parts = intake && lanes.split(intake, Date.now());

@@ -93,8 +93,9 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       pageFolder: await builtPage(PAGE_FOLDER, log),
       watchers: [requestMetrics(registry), requestSpans(tracing.tracer)],
     });
-    const admin = await openAdminPort(env, registry, log);
     const server = await listen(app, env, log);
+    // Last: who asks there learns that it was this process that got the port.
+    const admin = await openAdminPort(env, registry, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port }, 'listening');
     return {
       stop: async () => {

@@ -31,10 +31,10 @@ export interface ServiceOptions {
   env: NodeJS.ProcessEnv;
   /** The log goes to `<name>.log` in it. */
   directory: DataDirectory;
-  /** What the service answers requests at. */
-  url: string;
-  /** Answers 200 once the service is ready. */
-  readyPath: string;
+  /** What the service answers requests at; undefined where it has nothing but its admin port. */
+  url?: string;
+  /** Found free for this start. Another stack that starts meanwhile may get the port of `url`, and answer there; here it does not. */
+  adminUrl: string;
 }
 
 /**
@@ -43,7 +43,7 @@ export interface ServiceOptions {
  *
  * @throws LocalStackError `exited_early` or `not_ready_in_time`
  */
-export function startService({ name, env, directory, url, readyPath }: ServiceOptions): Promise<RunningServer> {
+export function startService({ name, env, directory, url, adminUrl }: ServiceOptions): Promise<RunningServer> {
   return startServer(directory, async () => ({
     name: `The ${name} service`,
     label: name,
@@ -52,8 +52,11 @@ export function startService({ name, env, directory, url, readyPath }: ServiceOp
     announcesPid: true,
     cwd: process.cwd(),
     env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
-    url,
-    answers: () => requireOk(new URL(readyPath, url)),
+    url: url ?? adminUrl,
+    answers: async () => {
+      await requireOk(new URL('/healthz', adminUrl));
+      if (url !== undefined) await requireOk(new URL('/readyz', url));
+    },
     readyDeadlineMs: READY_DEADLINE_MS,
   }));
 }

@@ -82,7 +82,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   await rm(localFile, { force: true });
   const port = await choosePort({ ...API, wanted: env.PORT }, say);
   const collectorPort = await choosePort({ ...COLLECTOR, wanted: env.COLLECTOR_PORT }, say);
-  const collectorUrl = `http://${LOOPBACK}:${collectorPort}`;
+  const collectorUrl = atPort(collectorPort);
 
   const [clickhouse, redis] = await sideBySide([
     givenClickHouse(env) ?? superviseClickHouse(session, directory, options),
@@ -98,11 +98,10 @@ export async function startStack(session: Session, options: StackOptions): Promi
   // All at once, so that no two are the same.
   const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const [ingestPort, queryAdminPort, collectorAdminPort] = adminPorts;
-  const ingestUrl = `http://${LOOPBACK}:${ingestPort}`;
   const ingestEnv = { ...serviceEnv, ...clickhouse.ingest, REDIS_URL: redis.worker, ADMIN_PORT: String(ingestPort) };
-  const ingest = { name: 'ingest', env: ingestEnv, directory, url: ingestUrl, readyPath: '/healthz' } as const;
+  const ingest = { name: 'ingest', env: ingestEnv, directory, adminUrl: atPort(ingestPort) } as const;
 
-  const apiUrl = `http://${LOOPBACK}:${port}`;
+  const apiUrl = atPort(port);
   const queryEnv = {
     ...serviceEnv,
     ...clickhouse.query,
@@ -112,7 +111,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
     COLLECTOR_URL: collectorUrl,
     CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
   };
-  const query = { name: 'query', env: queryEnv, directory, url: apiUrl, readyPath: '/readyz' } as const;
+  const query = { name: 'query', env: queryEnv, directory, url: apiUrl, adminUrl: atPort(queryAdminPort) } as const;
 
   const collectorEnv = {
     ...serviceEnv,
@@ -120,13 +119,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
     PORT: String(collectorPort),
     ADMIN_PORT: String(collectorAdminPort),
   };
-  const collector = {
-    name: 'collector',
-    env: collectorEnv,
-    directory,
-    url: collectorUrl,
-    readyPath: '/readyz',
-  } as const;
+  const adminUrl = atPort(collectorAdminPort);
+  const collector = { name: 'collector', env: collectorEnv, directory, url: collectorUrl, adminUrl } as const;
 
   const launch = async (name: string, service: ServiceOptions) => {
     session.add(await Supervised.start(name, () => startService(service), say));
@@ -159,7 +153,7 @@ export async function startStack(session: Session, options: StackOptions): Promi
   };
   await writePrivateFile(localFile, addresses);
   session.add({ stop: () => rm(localFile, { force: true }) });
-  const metricsUrls = adminPorts.map((adminPort) => `http://${LOOPBACK}:${adminPort}/metrics`);
+  const metricsUrls = adminPorts.map((adminPort) => `${atPort(adminPort)}/metrics`);
   return { addresses, metricsUrls };
 }
 
@@ -263,4 +257,8 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   } finally {
     await warehouse.close();
   }
+}
+
+function atPort(port: number): string {
+  return `http://${LOOPBACK}:${port}`;
 }

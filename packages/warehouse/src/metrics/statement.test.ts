@@ -51,9 +51,9 @@ describe('the metrics statement', () => {
       const cells = { hourly: window.endTime, daily: window.endTime, staleHours: [] };
       return metricsStatement({ ...QUESTION, window, resolution: 'daily', cells, ...more }).settings;
     };
-    expect(settingsOf(100)).toEqual({ max_threads: 1 });
-    expect(settingsOf(100, { groupBy: ['workspace'] })).toEqual({ max_threads: 1 });
-    expect(settingsOf(101)).toBeUndefined();
+    expect(settingsOf(31)).toEqual({ max_threads: 1 });
+    expect(settingsOf(31, { groupBy: ['workspace'] })).toEqual({ max_threads: 1 });
+    expect(settingsOf(32)).toBeUndefined();
     expect(settingsOf(5, { resolution: 'hourly' })).toBeUndefined();
     expect(settingsOf(2, { groupBy: ['resource_name'] })).toBeUndefined();
     expect(settingsOf(2, { filters: { resource_uuid: ['a'] } })).toBeUndefined();

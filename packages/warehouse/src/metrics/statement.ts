@@ -78,7 +78,8 @@ export interface RankedGroups {
   readonly readsLittle: boolean;
 }
 
-const FEW_CELLS = 100;
+/** A month of days, or a day of hours: those of an account with thousands of workspaces are not small. */
+const FEW_CELLS = 31;
 
 /** By which a later page can tell whether what it computes is the answer that the first page was part of. */
 export interface SnapshotMark {

@@ -79,8 +79,9 @@ function createSealReader(
 const UNMARKED_KEPT_MS = 60_000;
 /** Hours that are repaired meanwhile are still answered from their events, which takes longer. */
 const STALE_KEPT_MS = 2_000;
-/** Hours, and one for each list of them. */
+/** Hours; a list of them counts as so many more, because it takes half a kilobyte by itself, and questions have ever new windows. */
 const MOST_KEPT = 500_000;
+const LIST_COUNTS = 50;
 
 interface Kept extends StaleHours {
   /** What was known before they were read. */
@@ -107,7 +108,7 @@ class KnownMarks {
   constructor(clock: () => Date) {
     this.#kept = new LRUCache({
       maxSize: MOST_KEPT,
-      sizeCalculation: ({ staleHours }) => 1 + staleHours.length,
+      sizeCalculation: ({ staleHours }) => LIST_COUNTS + staleHours.length,
       perf: { now: () => clock().getTime() },
     });
   }
@@ -128,7 +129,7 @@ class KnownMarks {
   }
 }
 
-/** No account's name: those have no brackets. */
+/** An account may be called so: its stamp is another, so neither is taken for the other. */
 function keyOf(accountId: string, { startTime, endTime }: Window): string {
   return JSON.stringify([accountId, startTime, endTime]);
 }
