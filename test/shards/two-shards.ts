@@ -52,7 +52,7 @@ export async function openTwoShards(): Promise<TwoShards> {
     const CLICKHOUSE_PASSWORD = stack.clickhouse.passwords[clickhouse];
     return { ...pipeline.env, CLICKHOUSE_USER: clickhouse, CLICKHOUSE_PASSWORD, REDIS_URL: stack.redis.urls[redis] };
   };
-  const ingest = { ...envOf('ingest', 'worker'), SEAL_EVERY_MS: '1000', SEAL_DELAY_MS: '0' };
+  const ingest = { ...envOf('ingest', 'worker'), SEAL_EVERY_MS: '200', SEAL_DELAY_MS: '0' };
   const workers = [await startIngest(ingest), await startIngest(ingest)];
   const toEither = { CLICKHOUSE_URL: balancer.url, CURSOR_SECRET: 'x'.repeat(32) };
   const query = { ...envOf('query', 'query'), ...NO_LIMITS, ...toEither };
