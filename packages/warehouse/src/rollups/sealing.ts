@@ -20,7 +20,7 @@ export interface SealingLimits {
   readonly statementRows: number;
   /** A statement of so many rows that meets a limit of the server is at fault; with fewer it is the server, which may recover. */
   readonly largeRows: number;
-  /** After a statement that took so long, and before the next, sealing rests for a share of that time. */
+  /** When the statements of a step have taken so long, it rests after each, and before the next, as long as that has taken. */
   readonly restsAfterMs: number;
 }
 
@@ -28,10 +28,9 @@ const LIMITS: SealingLimits = {
   stepRows: { hourly: 4_000_000, daily: 4_000_000 },
   statementRows: 250_000,
   largeRows: LARGE_CELL_ROWS,
-  restsAfterMs: 100,
+  restsAfterMs: 1_000,
 };
 
-const REST_SHARE = 0.5;
 const LONGEST_REST_MS = 1_000;
 
 /** One step: every cell with from <= bucket < to was computed, and may be read, but for those that are marked. */
@@ -86,12 +85,14 @@ async function sealStep(
   const slices = await readSlices(warehouse, grain, { from, to, sliceRows: limits.statementRows });
   // One at a time, with rests: what sealing takes is missing from a worker that uses all cores. See docs/decisions/0030.
   const tooLarge: Cell[] = [];
+  let tookInAll = 0;
   for (const slice of slices) {
     const started = performance.now();
     tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
     const took = performance.now() - started;
-    const isLong = took >= limits.restsAfterMs;
-    if (slice !== slices.at(-1) && isLong) await rest(Math.min(REST_SHARE * took, LONGEST_REST_MS));
+    tookInAll += took;
+    if (slice !== slices.at(-1) && tookInAll >= limits.restsAfterMs)
+      await rest(Math.min(took, LONGEST_REST_MS));
   }
   // Before the second watermark, which lets questions read what is not there: see marks.ts.
   await markCells(warehouse, tooLarge);
