@@ -91,8 +91,7 @@ async function sealStep(
     tooLarge.push(...(await sealSlice(warehouse, { grain, largeRows: limits.largeRows }, slice)));
     const took = performance.now() - started;
     tookInAll += took;
-    if (slice !== slices.at(-1) && tookInAll >= limits.restsAfterMs)
-      await rest(Math.min(took, LONGEST_REST_MS));
+    if (slice !== slices.at(-1) && tookInAll >= limits.restsAfterMs) await rest(Math.min(took, LONGEST_REST_MS));
   }
   // Before the second watermark, which lets questions read what is not there: see marks.ts.
   await markCells(warehouse, tooLarge);
