@@ -14,7 +14,7 @@ const SMALL_STEPS = {
   stepRows: { hourly: 2 * TEN_EVENTS, daily: 2 * TEN_EVENTS },
   statementRows: TEN_EVENTS,
   largeRows: TEN_EVENTS,
-  restsAfterMs: 0,
+  restsAfterMs: Number.POSITIVE_INFINITY,
 };
 
 let database: TestDatabase;
@@ -33,7 +33,7 @@ async function sealAll(due: number, rests: number[] = []): Promise<Omit<SealedSt
   const steps: Omit<SealedStep, 'tooLarge'>[] = [];
   const rest = async (ms: number) => void rests.push(ms);
   for (;;) {
-    const step = await sealNext(database.warehouse, due, SMALL_STEPS, rest);
+    const step = await sealNext(database.warehouse, due, { ...SMALL_STEPS, restsAfterMs: 0 }, rest);
     if (!step) return steps;
     const { tooLarge, ...sealed } = step;
     expect(tooLarge).toEqual([]);
