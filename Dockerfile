@@ -1,34 +1,41 @@
 # Meterline's production images: docker build --target ingest | query | collector | cli .
-# Small, non-root, without development dependencies and without the embedded engine of packages/local-stack.
+# Small, non-root, without development dependencies, npm, and the embedded engine of packages/local-stack.
 
-FROM node:24-bookworm-slim AS build
+# What npm needs to know: no other change of a file installs everything again.
+FROM node:24-bookworm-slim AS manifests
 WORKDIR /app
-COPY . .
+COPY package.json package-lock.json ./
+COPY packages/api/package.json packages/api/
+COPY packages/catalog/package.json packages/catalog/
+COPY packages/cli/package.json packages/cli/
+COPY packages/client/package.json packages/client/
+COPY packages/dashboard/package.json packages/dashboard/
+COPY packages/emitter/package.json packages/emitter/
+COPY packages/local-stack/package.json packages/local-stack/
+COPY packages/service/package.json packages/service/
+COPY packages/warehouse/package.json packages/warehouse/
+COPY services/collector/package.json services/collector/
+COPY services/ingest/package.json services/ingest/
+COPY services/query/package.json services/query/
+
+FROM manifests AS build
 # npm install, not npm ci: the lock file lists the optional packages of the platform it was made on alone.
 RUN npm install --no-audit --no-fund --ignore-scripts
-RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector && node scripts/build-page.mjs
+COPY . .
+RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector && npx vite build --logLevel warn packages/dashboard
+
+FROM manifests AS dependencies
+RUN rm -r packages/dashboard packages/emitter packages/local-stack \
+ && npm install --omit=dev --no-audit --no-fund --ignore-scripts \
+      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/cli
 
 FROM node:24-bookworm-slim AS runtime
 ENV NODE_ENV=production
 WORKDIR /app
-COPY package.json package-lock.json ./
-COPY packages/catalog/package.json packages/catalog/
-COPY packages/warehouse/package.json packages/warehouse/
-COPY packages/access/package.json packages/access/
-COPY packages/service/package.json packages/service/
-COPY packages/api/package.json packages/api/
-COPY packages/client/package.json packages/client/
-COPY packages/operations/package.json packages/operations/
-COPY packages/cli/package.json packages/cli/
-COPY services/ingest/package.json services/ingest/
-COPY services/query/package.json services/query/
-COPY services/collector/package.json services/collector/
-RUN npm install --omit=dev --no-audit --no-fund --ignore-scripts \
-      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/cli \
- && npm cache clean --force
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack
+COPY --from=dependencies /app ./
 COPY --from=build /app/packages/catalog/dist packages/catalog/dist
 COPY --from=build /app/packages/warehouse/dist packages/warehouse/dist
-COPY --from=build /app/packages/access/dist packages/access/dist
 COPY --from=build /app/packages/service/dist packages/service/dist
 COPY --from=build /app/packages/api/dist packages/api/dist
 COPY clickhouse/migrations clickhouse/migrations
@@ -47,14 +54,12 @@ CMD ["node", "services/query/dist/main.js"]
 
 FROM runtime AS collector
 COPY --from=build /app/services/collector/dist services/collector/dist
-COPY --from=build /app/packages/dashboard/dist/page packages/dashboard/dist/page
 EXPOSE 8081
 ENV NODE_OPTIONS="--max-old-space-size=1024 --max-semi-space-size=32"
 CMD ["node", "services/collector/dist/main.js"]
 
 FROM runtime AS cli
 COPY --from=build /app/packages/client/dist packages/client/dist
-COPY --from=build /app/packages/operations/dist packages/operations/dist
 COPY packages/cli/bin packages/cli/bin
 COPY --from=build /app/packages/cli/dist packages/cli/dist
 ENTRYPOINT ["node", "packages/cli/bin/meterline.js"]

@@ -1,17 +1,11 @@
-/** Runs the TypeScript sources directly as ES modules; `tsc -b` has type-checked them before. */
-export default {
-  globalSetup: '<rootDir>/test/setup/global-setup.mjs',
-  globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
+/** Runs the TypeScript sources directly as ES modules; `tsc -b` has type-checked them before. test/README.md explains the three kinds. */
+// Not UTC, and with daylight saving time: code that uses local time by mistake fails. `TZ=… npm test` uses another.
+process.env.TZ ||= 'America/New_York';
+
+const every = {
   testEnvironment: '<rootDir>/test/setup/node-environment.mjs',
-  testSequencer: '<rootDir>/test/setup/longest-first.mjs',
-  reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
-  // More than the cores of a small machine: many tests wait for servers, and for processes to end.
-  maxWorkers: 4,
-  // A test that hangs fails in the end; one on a machine that other work slows down does not.
-  testTimeout: 120_000,
   // The default is the system's directory for temporary files, where it would stay behind.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
-  testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['/dist/'],
   extensionsToTreatAsEsm: ['.ts'],
@@ -23,7 +17,28 @@ export default {
   },
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@meterline/cli/(operations/[a-z-]+)$': '<rootDir>/packages/cli/src/$1.ts',
     '^@meterline/([a-z-]+)/([a-z-]+)$': ['<rootDir>/packages/$1/src/$2.ts', '<rootDir>/packages/$1/src/$2/index.ts'],
     '^@meterline/([a-z-]+)$': ['<rootDir>/packages/$1/src/index.ts', '<rootDir>/services/$1/src/index.ts'],
   },
+};
+/** Jest starts the servers once for both kinds that need them, and not at all when only units run. */
+const withServers = {
+  ...every,
+  globalSetup: '<rootDir>/test/setup/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
+};
+
+export default {
+  projects: [
+    { ...every, displayName: 'unit', testMatch: ['**/!(*.it|*.long).test.ts'] },
+    { ...withServers, displayName: 'it', testMatch: ['**/*.it.test.ts'] },
+    { ...withServers, displayName: 'long', testMatch: ['**/*.long.test.ts'] },
+  ],
+  testSequencer: '<rootDir>/test/setup/longest-first.mjs',
+  reporters: ['default', '<rootDir>/test/setup/slowest-files.mjs'],
+  // More than the cores of a small machine: many tests wait for servers, and for processes to end.
+  maxWorkers: 4,
+  // A test that hangs fails in the end; one on a machine that other work slows down does not.
+  testTimeout: 120_000,
 };

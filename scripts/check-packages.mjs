@@ -5,10 +5,11 @@
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ROOT } from './run-steps.mjs';
 
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const run = promisify(execFile);
 const readJson = async (path) => JSON.parse(await readFile(join(ROOT, path), 'utf8'));
 

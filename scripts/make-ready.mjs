@@ -1,74 +1,48 @@
 /**
- * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, finds or installs a Redis,
- * compiles, builds the web page. Quick and silent when there is nothing to do; prints what it does when a step takes long.
+ * Makes a fresh clone ready to run, with nothing but Node and npm: installs the packages, compiles, builds the web page. Quick and silent
+ * when there is nothing to do; says what it does when a step takes long. Node built-ins only: it runs before anything is installed.
  *
- * Node built-ins only: it runs before anything is installed.
+ * Usage: `node scripts/make-ready.mjs [--tests]`; with --tests also what only tests, benches and packages need.
  */
 import { spawn } from 'node:child_process';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureRedisServer } from '../packages/local-stack/hosts/redis-binary.js';
-import { ensureChromium } from '../test/setup/chromium-binary.mjs';
-import { stampOfInputs } from './stamp.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
-/** What `npm start` runs. */
-const JOINED = join(ROOT, 'dist', 'start');
-const ENTRY = join(JOINED, 'start.mjs');
-/** Written last, so that what was interrupted is done again. */
-const STAMP = join(JOINED, 'made-of');
-const FAILURE_TAIL_LINES = 30;
-/** A step without changes takes less time than this, and prints nothing. */
+const MODULES = join(ROOT, 'node_modules');
+/** What the page is made of; compiled files that did not change keep their time. */
+const PAGE_INPUTS = ['package-lock.json', 'packages/dashboard', 'packages/catalog/dist', 'packages/client/dist'];
+/** What takes less time prints nothing. */
 const SILENT_MS = 1_500;
-/** How often a long step prints that it is still running. */
 const REMINDER_MS = 20_000;
 
-const say = (line) => console.log(line);
-
-/**
- * For what runs the tests, a bench or a build.
- * @param browser whether to find or install a browser too, for the tests of the page
- */
-export async function makeReadyForTests(browser) {
-  await requireNode();
-  await Promise.all([installPackages(true), ensureRedisServer({ say })]);
-  if (browser) await ensureChromium({ say });
-  await compile(true);
-  await announced('Building the web page', buildPage);
+try {
+  await makeReady(process.argv.includes('--tests'));
+} catch (error) {
+  console.error(`meterline: ${error.message}`);
+  process.exitCode = 1;
 }
 
-/**
- * For `npm start`, which needs neither the tools of tests nor a check of types. Whether there is anything to do, a stamp says in a
- * few milliseconds: the compiler, the page and the packages need a third of a second of processor time to say so.
- * @returns the file to run
- */
-export async function makeReadyToStart() {
-  await requireNode();
-  const made = await readFile(STAMP, 'utf8').catch(() => '');
-  // A start looks for Redis itself.
-  if (made === stampOfInputs(ROOT)) return ENTRY;
-  const usesOwnRedis = Boolean(process.env.REDIS_URL);
-  await Promise.all([installPackages(false), usesOwnRedis || ensureRedisServer({ say })]);
-  // Of what is compiled now: what changes meanwhile is compiled the next time.
-  const stamp = stampOfInputs(ROOT);
-  await compile(false);
-  await rm(JOINED, { recursive: true, force: true });
-  await Promise.all([
-    announced('Building the web page', buildPage),
-    announced('Joining the files of the services', joinFiles),
-  ]);
-  await writeFile(STAMP, stamp);
-  return ENTRY;
+async function makeReady(forTests) {
+  requireNode();
+  await installPackages(forTests);
+  const projects = JSON.parse(read('tsconfig.json')).references.map(({ path }) => path);
+  const products = projects.filter((path) => !path.startsWith('test'));
+  // The compiler takes what it has noted for made, though a dist/ was removed.
+  const isWhole = products.every((project) => modifiedAt(`${project}/dist`) > 0);
+  // `npm start` needs no check of types: a fresh clone starts ten seconds sooner.
+  const args = [...(isWhole ? [] : ['--force']), ...(forTests ? [] : ['--noCheck', ...products])];
+  await step('Compiling', process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '-b', ...args]);
+  if (modifiedAt('packages/dashboard/dist/page/index.html') > Math.max(...PAGE_INPUTS.map(newest))) return;
+  const vite = [join(MODULES, 'vite', 'bin', 'vite.js'), 'build', '--logLevel', 'warn', 'packages/dashboard'];
+  await step('Building the web page', process.execPath, vite);
 }
 
-async function requireNode() {
-  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-  const oldest = engines.node.replace('>=', '');
-  const [major, minor] = oldest.split('.').map(Number);
-  const [ownMajor, ownMinor] = process.versions.node.split('.').map(Number);
-  if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) return;
-  throw new Error(`Node ${oldest} or newer is needed; this is ${process.versions.node}.`);
+function requireNode() {
+  const oldest = JSON.parse(read('package.json')).engines.node.replace('>=', '');
+  const isNewer = process.versions.node.localeCompare(oldest, 'en', { numeric: true }) >= 0;
+  if (!isNewer) throw new Error(`Node ${oldest} or newer is needed; this is ${process.versions.node}.`);
 }
 
 /**
@@ -76,97 +50,59 @@ async function requireNode() {
  * devDependencies is left out until tests need it, and then never removed.
  */
 async function installPackages(forTests) {
-  const modules = join(ROOT, 'node_modules');
-  const installed = await modifiedAt(join(modules, '.package-lock.json'));
-  const hasTools = (await modifiedAt(join(modules, 'jest', 'package.json'))) > 0;
-  if (installed >= (await newestManifest()) && (hasTools || !forTests)) return;
-  const step = installed === 0 ? 'Installing packages (first run only, about half a minute)' : 'Updating packages';
-  const args = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
-  if (!forTests && !hasTools) args.push('--omit=dev');
-  await announced(step, () => run('npm', args, 'npm install failed'));
-}
-
-async function newestManifest() {
+  const installed = modifiedAt('node_modules/.package-lock.json');
+  const hasTools = modifiedAt('node_modules/jest/package.json') > 0;
   const manifests = ['package.json', 'package-lock.json'];
   for (const group of ['packages', 'services']) {
-    for (const name of await readdir(join(ROOT, group)).catch(() => []))
-      manifests.push(join(group, name, 'package.json'));
+    for (const name of readdirSync(join(ROOT, group))) manifests.push(join(group, name, 'package.json'));
   }
-  return Math.max(...(await Promise.all(manifests.map((file) => modifiedAt(join(ROOT, file))))));
+  if (installed >= Math.max(...manifests.map(modifiedAt)) && (hasTools || !forTests)) return;
+  const args = [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    ...(forTests || hasTools ? [] : ['--omit=dev']),
+  ];
+  await step(installed === 0 ? 'Installing packages (about half a minute, once)' : 'Updating packages', 'npm', args);
+}
+
+function read(file) {
+  return readFileSync(join(ROOT, file), 'utf8');
 }
 
 /** Zero for a file that does not exist. */
-async function modifiedAt(file) {
-  return stat(file).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  );
+function modifiedAt(file) {
+  return statSync(join(ROOT, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** Without the tests and without a check of types, unless for tests: a fresh clone starts ten seconds sooner. */
-async function compile(forTests) {
-  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  const projects = await productProjects();
-  // The compiler takes what it has noted for made, though a dist/ was removed.
-  const made = await Promise.all(projects.map((project) => modifiedAt(join(ROOT, project, 'dist'))));
-  const options = made.every((time) => time > 0) ? [] : ['--force'];
-  if (!forTests) options.push('--noCheck', ...projects);
-  const args = [compiler, '-b', ...options];
-  await announced('Compiling', () => run(process.execPath, args, 'The TypeScript does not compile'));
+/** Of the file, or of all in the folder that the page may be made of. */
+function newest(path) {
+  if (!statSync(join(ROOT, path)).isDirectory()) return modifiedAt(path);
+  const entries = readdirSync(join(ROOT, path), { withFileTypes: true });
+  const inputs = entries.filter(({ name }) => !/^dist$|\.(test\.tsx?|d\.ts|map|tsbuildinfo)$/.test(name));
+  return Math.max(0, ...inputs.map(({ name }) => newest(join(path, name))));
 }
 
-function buildPage() {
-  return run(process.execPath, [join(ROOT, 'scripts', 'build-page.mjs')], 'The web page cannot be built');
-}
-
-/** In a process of its own, so that the bundler's memory is not kept for as long as the stack runs. */
-function joinFiles() {
-  return run(
-    process.execPath,
-    [join(ROOT, 'scripts', 'bundle.mjs'), JOINED],
-    'The files of the services cannot be joined',
-  );
-}
-
-async function productProjects() {
-  const { references } = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8'));
-  return references.map(({ path }) => path).filter((path) => path !== 'test');
-}
-
-/** Prints what the step does after a moment, and again from time to time. */
-async function announced(step, work) {
+/** Says what the step does after a moment, and again from time to time; shows its output only if it fails. */
+async function step(what, command, args) {
   const started = Date.now();
-  const notice = setTimeout(() => say(`${step}…`), SILENT_MS);
-  const reminder = setInterval(() => {
-    say(`${step}: ${Math.round((Date.now() - started) / 1000)} s so far…`);
-  }, REMINDER_MS);
-  try {
-    await work();
-  } finally {
-    clearTimeout(notice);
-    clearInterval(reminder);
-  }
-}
-
-/** Shows the command's output only if it fails. */
-function run(command, args, failure) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: ROOT,
-      env: withoutNpmScript(process.env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const output = [];
-    child.stdout.on('data', (chunk) => output.push(chunk));
-    child.stderr.on('data', (chunk) => output.push(chunk));
-    child.once('error', (error) => reject(new Error(`${failure}: ${error.message}`)));
-    child.once('close', (code, signal) => {
-      if (code === 0) return resolve();
-      const tail = Buffer.concat(output).toString('utf8').trimEnd().split('\n').slice(-FAILURE_TAIL_LINES);
-      console.error(tail.join('\n'));
-      reject(new Error(`${failure} (${signal ?? `exit code ${code}`}).`));
-    });
+  const notice = setTimeout(() => console.log(`${what}…`), SILENT_MS);
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  const reminder = setInterval(() => console.log(`${what}: ${seconds()} s so far…`), REMINDER_MS);
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    env: withoutNpmScript(process.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
+  clearTimeout(notice);
+  clearInterval(reminder);
+  if (code === 0) return;
+  console.error(Buffer.concat(output).toString('utf8').trimEnd());
+  throw new Error(`${what} failed (exit code ${code}).`);
 }
 
 /** Without the variables that npm sets for the current command (`npm start --foo`): a nested npm must not use them. */

@@ -1,4 +1,4 @@
-/** docker-compose.cluster.yml has not been run: no container engine runs here. Its parts must at least agree with each other. */
+/** docker-compose.cluster.yml is not run with replicas (test/containers has one host for each shard). Its parts must at least agree with each other. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
@@ -25,7 +25,7 @@ const { services, volumes } = composeFile.parse(parse(await text('docker-compose
 const single = z
   .object({ services: z.record(z.string(), z.unknown()) })
   .parse(parse(await text('docker-compose.yml'), { merge: true })).services;
-const cluster = await text('clickhouse/config/cluster.xml');
+const cluster = await text('clickhouse/cluster/hosts/cluster.xml');
 
 /** The shards of the configuration, each with the names of its hosts. */
 const SHARDS = [...cluster.matchAll(/<shard>\s*<internal.*?<\/shard>/gs)].map(([shard]) =>
@@ -42,9 +42,7 @@ describe('docker-compose.cluster.yml', () => {
     for (const [index, names] of SHARDS.entries()) {
       for (const name of names) {
         expect(services[name]?.environment).toMatchObject({ SHARD: String(index + 1), REPLICA: name });
-        expect(services[name]?.volumes).toContain(
-          './clickhouse/config/cluster.xml:/etc/clickhouse-server/config.d/cluster.xml:ro',
-        );
+        expect(services[name]?.volumes).toContain('./clickhouse/cluster/hosts:/etc/clickhouse-server/conf.d:ro');
       }
     }
   });
@@ -79,9 +77,7 @@ describe('docker-compose.cluster.yml', () => {
 
   it('has the Keeper where the hosts look for it', async () => {
     const [, host = '', port] = /<node><host>([^<]+)<\/host><port>(\d+)<\/port>/.exec(cluster) ?? [];
-    expect(services[host]?.volumes).toContain(
-      './clickhouse/config/keeper.xml:/etc/clickhouse-keeper/keeper_config.xml:ro',
-    );
-    expect(await text('clickhouse/config/keeper.xml')).toContain(`<tcp_port>${port}</tcp_port>`);
+    expect(services[host]?.volumes).toContain('./clickhouse/cluster/keeper:/etc/clickhouse-keeper:ro');
+    expect(await text('clickhouse/cluster/keeper/keeper_config.xml')).toContain(`<tcp_port>${port}</tcp_port>`);
   });
 });

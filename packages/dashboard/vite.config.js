@@ -1,6 +1,5 @@
 /**
- * Builds the page into dist/page, and the look and the script of the API's reference, which the query service finds in the
- * manifest. `npm run dev` serves the page, and passes requests on to the API of a running stack.
+ * Builds the page into dist/page. `npm run dev` serves the page, and passes requests on to the API of a running stack.
  */
 import { defineConfig } from 'vite';
 
@@ -15,11 +14,9 @@ export default defineConfig({
     // A data: URL would need its own exception in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    manifest: true,
     // A test limits the compressed size.
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
-      input: { index: 'index.html', reference: 'src/reference/main.ts' },
       // Without a server, "use client" has no meaning.
       onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
     },

@@ -1,8 +1,9 @@
 /**
  * Ninety days of usage of a hundred accounts, made inside ClickHouse and sealed as the product seals. Every hour has the
- * same number of events. The groups do not depend on that number, so that data sets of different size differ in nothing
- * else.
+ * same number of events. The groups do not depend on that number, from a million events on, so that data sets of different size
+ * differ in nothing else.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   BILLING_DIMENSIONS,
   costOf,
@@ -12,56 +13,82 @@ import {
   MS_PER_HOUR,
 } from '@meterline/catalog';
 import { sealNext, type Warehouse } from '@meterline/warehouse';
-import { execute, select } from '../stack.js';
+import { execute, select } from '../harness/stack.js';
+import type { BenchContext } from './bench.js';
 import type { Site } from './site.js';
 
-export const DAYS = 90;
+const DAYS = 90;
 const HOURS = DAYS * 24;
-/** Rows of one insert, which makes a part as large as a backfill's. */
+/** Rows of one insert, which makes a part as large as a backfill's, and how many inserts there are at least. */
 const CHUNK_ROWS = 1_000_000;
+const MIN_STEPS = 20;
 
 /** Has 40 % of all events; the measured requests are about this account. */
 export const LARGE_ACCOUNT = 'account-00';
 
 /** The data ends yesterday at 18:00, so that every run includes a partial day. */
 export const CORPUS_END = Math.floor(Date.now() / MS_PER_DAY) * MS_PER_DAY - 6 * MS_PER_HOUR;
-export const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
-/** The last two hours are left unsealed. */
-export const SEALED_UNTIL = CORPUS_END - 2 * MS_PER_HOUR;
+const CORPUS_START = CORPUS_END - DAYS * MS_PER_DAY;
+const UNSEALED_HOURS = 2;
+export const SEALED_UNTIL = CORPUS_END - UNSEALED_HOURS * MS_PER_HOUR;
 
-/** Loads the events into a new database and seals it. */
-export async function loadCorpus(site: Site, database: string, events: number): Promise<Warehouse> {
-  const warehouse = await site.warehouse(database);
-  const perHour = Math.ceil(events / HOURS);
-  const hoursAtOnce = Math.max(1, Math.floor(CHUNK_ROWS / perHour));
-  const started = performance.now();
-  for (let hour = 0; hour < HOURS; hour += hoursAtOnce) {
-    const hours = Math.min(hoursAtOnce, HOURS - hour);
-    await execute(warehouse, CORPUS, {
-      start: CORPUS_START,
-      first_hour: hour,
-      per_hour: perHour,
-      rows: perHour * hours,
-    });
-    if ((hour / hoursAtOnce) % 5 === 4) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events loaded`);
-  }
-  const loaded = performance.now();
-  while (await sealNext(warehouse, SEALED_UNTIL));
-  const sealed = performance.now();
-  const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(0)} s`;
-  site.say(
-    `  ${(HOURS * perHour).toLocaleString('en')} events: loaded in ${seconds(started, loaded)}, sealed in ${seconds(loaded, sealed)}`,
-  );
-  return warehouse;
+/** Events a second, over the first tenth of the events and over the last. */
+interface Pace {
+  readonly first: number;
+  readonly last: number;
 }
 
-/** Waits until background merges have ended, because they would slow the measured requests. */
-export async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
-  for (let waited = 0; waited < 120; waited += 1) {
+/** A loaded data set: how fast its events were stored, and how fast they were sealed. */
+export interface Corpus {
+  readonly warehouse: Warehouse;
+  readonly storing: Pace;
+  readonly sealing: Pace;
+}
+
+/** Loads the events into a new database, hour after hour, and seals the hours as they end, as in a service that has run for 90 days. */
+export async function loadCorpus({ site, signal }: BenchContext, database: string, events: number): Promise<Corpus> {
+  site.say(`loading ${events.toLocaleString('en')} events`);
+  const warehouse = await site.warehouse(database);
+  const perHour = Math.ceil(events / HOURS);
+  const hoursAtOnce = Math.max(1, Math.min(Math.floor(CHUNK_ROWS / perHour), HOURS / MIN_STEPS));
+  const [storing, sealing]: readonly [Step[], Step[]] = [[], []];
+  for (let hour = 0; hour < HOURS; hour += hoursAtOnce) {
+    signal.throwIfAborted();
+    const hours = Math.min(hoursAtOnce, HOURS - hour);
+    const rows = perHour * hours;
+    const started = performance.now();
+    await execute(warehouse, CORPUS, { start: CORPUS_START, first_hour: hour, per_hour: perHour, rows });
+    const stored = performance.now();
+    while (await sealNext([warehouse], CORPUS_START + (hour + hours - UNSEALED_HOURS) * MS_PER_HOUR));
+    storing.push({ rows, ms: stored - started });
+    sealing.push({ rows, ms: performance.now() - stored });
+    if (storing.length % 20 === 0) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events`);
+  }
+  await settle(warehouse, site.say);
+  return { warehouse, storing: paceOf(storing), sealing: paceOf(sealing) };
+}
+
+interface Step {
+  readonly rows: number;
+  readonly ms: number;
+}
+
+function paceOf(steps: readonly Step[]): Pace {
+  const tenth = Math.ceil(steps.length / 10);
+  const rate = (some: readonly Step[]) => {
+    const sum = (of: 'rows' | 'ms') => some.reduce((total, step) => total + step[of], 0);
+    return (1000 * sum('rows')) / sum('ms');
+  };
+  return { first: rate(steps.slice(0, tenth)), last: rate(steps.slice(-tenth)) };
+}
+
+/** Waits, up to ten minutes, until background merges have ended, because they would slow what is measured. */
+async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
+  for (let waited = 0; waited < 1_200; waited += 1) {
     const [row] = await select(warehouse, 'SELECT count() AS merges FROM system.merges');
     if (row?.merges === '0') return;
     if (waited === 2) say('  waiting for merges');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await delay(500);
   }
 }
 

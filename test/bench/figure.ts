@@ -3,7 +3,7 @@
 export type Unit = 'events/s' | 'rows/s' | 'jobs/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors' | '×';
 
 /** The same work or request, done another way in the same run. */
-export interface Peer {
+interface Peer {
   readonly what: string;
   readonly value: number;
   readonly unit: Unit;
@@ -15,8 +15,6 @@ export interface Reach {
 }
 
 export interface Figure {
-  /** The name of its bench, as for `--only`. */
-  readonly bench: string;
   readonly what: string;
   /** The median of the runs. */
   readonly value: number;

@@ -43,9 +43,8 @@ export const freshness: Bench = {
     const what = (share: string) => `enqueued to visible in /metrics, ${share}, at ${EVENTS_PER_SECOND} events/s`;
     const note = `${rounds[0]?.length ?? 0} events waited for in a round; slowest of all ${Math.max(...measured.flat()).toFixed(0)} ms`;
     return [
-      { bench: 'freshness', what: what('p50'), value: median(p50s), unit: 'ms', runs: p50s },
+      { what: what('p50'), value: median(p50s), unit: 'ms', runs: p50s },
       {
-        bench: 'freshness',
         what: what('p99'),
         value: median(p99s),
         unit: 'ms',

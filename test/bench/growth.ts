@@ -1,71 +1,135 @@
-/** The same requests on more events of the same groups. */
+/**
+ * The same service as its data grow, from one million events to `--events`: a dashboard's queries, the worker's rate into a table of that
+ * size, how fast events are stored and sealed at the beginning and at the end, and memory. The data sets have the same groups.
+ */
+import { QUEUE_PREFIX } from '@meterline/catalog';
+import { select } from '../harness/stack.js';
 import type { Bench, BenchContext } from './bench.js';
-import { loadCorpus, settle } from './corpus.js';
-import { askApi, CORPUS, largeCorpus } from './dashboard.js';
-import { median } from './figure.js';
+import { type Corpus, loadCorpus } from './corpus.js';
+import { askApi, CORPUS } from './dashboard.js';
+import { atLeast, atMost, type Figure, median, type Unit } from './figure.js';
 import { HttpClient } from './http-client.js';
+import { peakResidentBytes } from './machine.js';
 import { measure, WARM_UP_MS } from './measure.js';
 import { QUESTIONS } from './questions.js';
+import { drainRate } from './usage-queue.js';
 
-/** Shares of the large data set: 1, 5 and 20 million by default. */
-const SHARES = [0.05, 0.25] as const;
+/** And `--events`, if that is more. */
+const SIZES = [1_000_000, 20_000_000] as const;
 const RUNS = 25;
-const MAX_GROWTH = 2;
+const MAX_GROWTH = 1.3;
+const MIN_RATE = 0.8;
+const JOBS = 1_200;
+const EVENTS_PER_JOB = 500;
+
+interface Measured {
+  readonly events: number;
+  readonly corpus: Corpus;
+  /** Milliseconds of the runs of each question. */
+  readonly times: readonly (readonly number[])[];
+  /** Events a second of a worker. */
+  readonly rates: readonly number[];
+  /** On disk, for each event. */
+  readonly bytes: number;
+  /** The most resident memory of each process so far, in MB. */
+  readonly memory: Readonly<Record<string, number>>;
+}
 
 export const growth: Bench = {
   name: 'growth',
   async run(context) {
     const { site, options } = context;
-    const sizes: number[] = [];
-    const times: number[][][] = [];
-    for (const share of SHARES) {
-      const events = Math.round(options.events * share);
-      site.say(`loading ${events.toLocaleString('en')} events`);
-      const database = `growth_${sizes.length}`;
-      await settle(await loadCorpus(site, database, events), site.say);
-      sizes.push(events);
-      times.push(await askAll(context, database));
-      await site.drop(database);
+    const measured: Measured[] = [];
+    for (const events of SIZES.filter((size) => size < options.events)) {
+      measured.push(await measureSize(context, `growth_${events}`, events));
+      await site.drop(`growth_${events}`);
     }
-    await largeCorpus(site, options.events);
-    sizes.push(options.events);
-    times.push(await askAll(context, CORPUS));
-    return QUESTIONS.map((question, index) => {
-      const medians = times.map((ofSize) => median(ofSize[index] ?? []));
-      const [smallest = 0] = medians;
-      const value = medians.at(-1) ?? 0;
-      const limit = MAX_GROWTH * smallest;
-      return {
-        bench: 'growth',
-        what: `${question.title}, at ${millions(sizes.at(-1))}`,
-        value,
-        unit: 'ms',
-        runs: times.at(-1)?.[index] ?? [],
-        beside: medians.slice(0, -1).map((value, size) => ({ what: `at ${millions(sizes[size])}`, value, unit: 'ms' })),
-        reach: { text: `${(value / smallest).toFixed(2)}× of ≤ ${MAX_GROWTH}×`, met: value <= limit },
-      };
-    });
+    measured.push(await measureSize(context, CORPUS, options.events));
+    site.loaded.add(CORPUS);
+    return figures(measured);
   },
 };
 
-/** @returns the runs of each question */
-async function askAll({ site, signal }: BenchContext, database: string): Promise<number[][]> {
+async function measureSize(context: BenchContext, database: string, events: number): Promise<Measured> {
+  const { site } = context;
+  const corpus = await loadCorpus(context, database, events);
+  const memory: Record<string, number> = {};
+  const noteMemory = (name: string, pid: number) => {
+    memory[name] = (peakResidentBytes(pid) ?? 0) / 2 ** 20;
+  };
+  const [stored] = await select<{ bytes: number }>(corpus.warehouse, BYTES_PER_EVENT);
+  site.say('  asking');
+  const times = await site.withQuery(database, async ({ url, pid }) => {
+    const asked = await askAll(context, url);
+    noteMemory('the query service', pid);
+    return asked;
+  });
+  site.say('  ingesting');
+  const rates = await site.withIngest({ CLICKHOUSE_DATABASE: database }, async ({ pid }) => {
+    const queue = site.queue(QUEUE_PREFIX);
+    const drained = await measure(async () => EVENTS_PER_JOB * (await drainRate(queue, JOBS, EVENTS_PER_JOB)));
+    noteMemory('the worker', pid);
+    return drained;
+  });
+  for (const [name, pid] of Object.entries(site.serverPids)) noteMemory(name, pid);
+  return { events, corpus, times, rates, bytes: stored?.bytes ?? 0, memory };
+}
+
+const BYTES_PER_EVENT = `
+SELECT sum(bytes_on_disk) / sum(rows) AS bytes
+FROM system.parts WHERE active AND database = currentDatabase() AND table = 'usage_events'`;
+
+async function askAll({ site, signal }: BenchContext, url: string): Promise<number[][]> {
   const http = new HttpClient();
   try {
-    return await site.withQuery(database, async ({ url }) => {
-      const api = await askApi(site, url, http);
-      const runs: number[][] = [];
-      for (const question of QUESTIONS) {
-        signal.throwIfAborted();
-        runs.push(await measure(() => api(question), RUNS, WARM_UP_MS));
-      }
-      return runs;
-    });
+    const api = await askApi(site, url, http);
+    const runs: number[][] = [];
+    for (const question of QUESTIONS) {
+      signal.throwIfAborted();
+      runs.push(await measure(() => api(question), RUNS, WARM_UP_MS));
+    }
+    return runs;
   } finally {
     http.close();
   }
 }
 
-function millions(events = 0): string {
+function figures(measured: readonly Measured[]): Figure[] {
+  const [smallest, largest] = [measured.at(0), measured.at(-1)];
+  if (!smallest || !largest) return [];
+  /** The figure at the largest size, beside the same at the others. */
+  const grown = (what: string, unit: Unit, of: (size: Measured) => number): Figure => ({
+    ...{ what: `${what}, at ${millions(largest.events)}`, value: of(largest), unit },
+    beside: measured.slice(0, -1).map((size) => ({ what: `at ${millions(size.events)}`, value: of(size), unit })),
+  });
+  const pace = (what: string, of: 'storing' | 'sealing'): Figure => {
+    const { first, last } = largest.corpus[of];
+    return {
+      ...{ what: `${what}, the last tenth of ${millions(largest.events)}`, value: last },
+      ...{ unit: 'events/s', beside: [{ what: 'the first tenth', value: first, unit: 'events/s' }] },
+      reach: atLeast(last / first, MIN_RATE),
+    };
+  };
+  const rateOf = ({ rates }: Measured) => median(rates);
+  return [
+    ...QUESTIONS.map(({ title }, index) => {
+      const timeOf = ({ times }: Measured) => median(times[index] ?? []);
+      const reach = atMost(timeOf(largest) / timeOf(smallest), MAX_GROWTH);
+      return { ...grown(title, 'ms', timeOf), runs: largest.times[index] ?? [], reach };
+    }),
+    {
+      ...grown('jobs of 500 events, queue to durable', 'events/s', rateOf),
+      ...{ runs: largest.rates, reach: atLeast(rateOf(largest) / rateOf(smallest), MIN_RATE) },
+    },
+    pace('stored in the engine', 'storing'),
+    pace('sealed', 'sealing'),
+    grown('an event on disk', 'bytes', ({ bytes }) => bytes),
+    ...Object.keys(largest.memory).map((name) =>
+      grown(`most memory of ${name}`, 'MB', ({ memory }) => memory[name] ?? 0),
+    ),
+  ];
+}
+
+function millions(events: number): string {
   return `${(events / 1e6).toLocaleString('en', { maximumFractionDigits: 2 })} M`;
 }

@@ -1,15 +1,17 @@
 /**
- * The dashboard's requests as SQL, written by hand by an engineer who knows the tables: from cells, with FINAL, only the
+ * The dashboard's requests as SQL, written by hand by an engineer who knows the tables: from rollup rows, with FINAL, only the
  * columns needed, and nothing that an API adds.
  */
+
+import type { Warehouse } from '@meterline/warehouse';
+import { select } from '../harness/stack.js';
 import { LARGE_ACCOUNT, SEALED_UNTIL } from './corpus.js';
-import type { BareClickHouse } from './http-client.js';
 import type { Question } from './questions.js';
 
 const PAGE = 100;
 
 /** @returns milliseconds */
-export async function askByHand(clickhouse: BareClickHouse, question: Question): Promise<number> {
+export async function askByHand(warehouse: Warehouse, question: Question): Promise<number> {
   const { window, groupBy, hasPages, resolution } = question;
   const parameters = {
     account: LARGE_ACCOUNT,
@@ -18,9 +20,10 @@ export async function askByHand(clickhouse: BareClickHouse, question: Question):
     sealed: SEALED_UNTIL / 1000,
   };
   const [dimension = ''] = groupBy;
-  if (hasPages) return (await clickhouse.run(firstPage(dimension, resolution), parameters)).ms;
-  const statement = resolution === 'hourly' ? CURRENT_DAY : summaries(groupBy);
-  return (await clickhouse.run(statement, parameters)).ms;
+  const summary = resolution === 'hourly' ? CURRENT_DAY : summaries(groupBy);
+  const started = performance.now();
+  await select(warehouse, hasPages ? firstPage(dimension, resolution) : summary, parameters);
+  return performance.now() - started;
 }
 
 const SETTINGS = 'SETTINGS do_not_merge_across_partitions_select_final = 1';
@@ -31,17 +34,17 @@ function summaries(groupBy: readonly string[]): string {
   if (groupBy.length === 0) {
     return `
 SELECT bucket, sum(arraySum(summary.cost)), sum(arraySum(summary.usage))
-FROM usage_daily FINAL WHERE ${OF_WINDOW} GROUP BY bucket ORDER BY bucket ${SETTINGS} FORMAT JSONCompactEachRow`;
+FROM usage_daily FINAL WHERE ${OF_WINDOW} GROUP BY bucket ORDER BY bucket ${SETTINGS}`;
   }
   const dimensions = groupBy.join(', ');
   const joined = groupBy.map((dimension) => `summary.${dimension} AS ${dimension}`).join(', ');
   return `
 SELECT ${dimensions}, bucket, sum(cost), sum(usage)
 FROM usage_daily FINAL ARRAY JOIN ${joined}, summary.cost AS cost, summary.usage AS usage
-WHERE ${OF_WINDOW} GROUP BY ${dimensions}, bucket ORDER BY ${dimensions}, bucket ${SETTINGS} FORMAT JSONCompactEachRow`;
+WHERE ${OF_WINDOW} GROUP BY ${dimensions}, bucket ORDER BY ${dimensions}, bucket ${SETTINGS}`;
 }
 
-/** Sealed hours from cells, the last two from events. */
+/** Sealed hours from rollup rows, the last two from events. */
 const CURRENT_DAY = `
 SELECT hour, sum(cost), sum(usage) FROM
 (
@@ -52,7 +55,7 @@ SELECT hour, sum(cost), sum(usage) FROM
   FROM usage_events FINAL
   WHERE account_id = {account: String} AND event_hour >= {sealed: UInt32} AND event_hour < {to: UInt32} AND NOT voided
 )
-GROUP BY hour ORDER BY hour ${SETTINGS} FORMAT JSONCompactEachRow`;
+GROUP BY hour ORDER BY hour ${SETTINGS}`;
 
 /** The most expensive groups with their series, the type, workspace and name that all of a group has, and the totals of all. */
 function firstPage(dimension: string, resolution: string): string {
@@ -72,5 +75,5 @@ WHERE ${OF_WINDOW}
 GROUP BY ${dimension}
 ORDER BY cost DESC, ${dimension}
 LIMIT ${PAGE}
-${SETTINGS} FORMAT JSONCompactEachRow`;
+${SETTINGS}`;
 }

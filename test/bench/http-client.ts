@@ -53,29 +53,6 @@ export class HttpClient {
   }
 }
 
-/** Runs statements with parameters over ClickHouse's HTTP interface. */
-export class BareClickHouse {
-  readonly #http = new HttpClient();
-
-  constructor(
-    readonly server: { readonly url: string; readonly user: string; readonly password: string },
-    readonly database: string,
-  ) {}
-
-  /** @throws Error with ClickHouse's message */
-  async run(query: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<HttpAnswer> {
-    const search = new URLSearchParams({ database: this.database });
-    for (const [name, value] of Object.entries(parameters)) search.set(`param_${name}`, String(value));
-    const { url, user, password } = this.server;
-    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
-    return checked(await this.#http.send(`${url}/?${search}`, { authorization }, query));
-  }
-
-  close(): void {
-    this.#http.close();
-  }
-}
-
 /** @throws Error that quotes the answer, if its status is not 200 */
 export function checked(answer: HttpAnswer): HttpAnswer {
   if (answer.status !== 200) throw new Error(`answered with ${answer.status}: ${answer.text.slice(0, 500)}`);

@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import {
   EventRows,
-  markStaleHours,
+  markDirtyHours,
   Names,
   type PricedEvent,
   prepareUsageEvents,
-  repairNext,
+  recomputeDirtyHours,
   sealNext,
   type Warehouse,
 } from '@meterline/warehouse';
-import { pricedEvent } from '../priced-event.js';
+import { pricedEvent } from '../harness/events.js';
 import type { Bench } from './bench.js';
 import { atMost, type Figure, median } from './figure.js';
 import { checked, HttpClient } from './http-client.js';
@@ -41,7 +41,7 @@ export const late: Bench = {
     try {
       for (const accountId of [REPAIRED, MARKED]) await store(warehouse, usageOf(accountId));
       await store(warehouse, newEvents());
-      while (await sealNext(warehouse, DAY + MS_PER_DAY));
+      while (await sealNext([warehouse], DAY + MS_PER_DAY));
       return [...(await acknowledgement(warehouse)), ...(await question(site, warehouse))];
     } finally {
       await site.drop(DATABASE);
@@ -80,12 +80,11 @@ function usageOf(accountId: string): PricedEvent[] {
 }
 
 async function acknowledgement(warehouse: Warehouse): Promise<Figure[]> {
-  const writer = randomUUID();
   const insert = async (isMarked: boolean) => {
     const rows = rowsOf(newEvents());
     const started = performance.now();
     await prepareUsageEvents(rows)(warehouse);
-    if (isMarked) await markStaleHours(warehouse, writer, rows);
+    if (isMarked) await markDirtyHours(warehouse, rows);
     return performance.now() - started;
   };
   const [marked, bare] = await measureInTurn(
@@ -93,42 +92,41 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure[]> {
     () => insert(false),
     { runs: RUNS },
   );
-  // Of one insert, with nothing else to repair.
-  await repaired(warehouse, writer);
+  // Of one insert, with nothing else to recompute.
+  await recomputed(warehouse);
   await insert(true);
-  const repair = await repaired(warehouse, writer);
+  const recomputation = await recomputed(warehouse);
   const ratio = median(marked) / median(bare);
   return [
     {
-      bench: 'late',
       what: `${(ACCOUNTS * HOURS).toLocaleString('en')} late events of ${ACCOUNTS.toLocaleString('en')} accounts, stored and marked`,
       value: median(marked),
       unit: 'ms',
       runs: marked,
       beside: [
         { what: 'stored alone', value: median(bare), unit: 'ms' },
-        { what: 'their repair, later', value: repair, unit: 'ms' },
+        { what: 'their recomputation, later', value: recomputation, unit: 'ms' },
       ],
       reach: atMost(ratio, 2),
     },
   ];
 }
 
-/** @returns how long it took to repair all that the writer has marked, in milliseconds */
-async function repaired(warehouse: Warehouse, writer: string): Promise<number> {
+/** @returns how long it took to recompute all dirty hours, in milliseconds */
+async function recomputed(warehouse: Warehouse): Promise<number> {
   const started = performance.now();
-  while ((await repairNext(warehouse, writer)).marks > 0);
+  while ((await recomputeDirtyHours(warehouse)).marks > 0);
   return performance.now() - started;
 }
 
 async function question(site: Site, warehouse: Warehouse): Promise<Figure[]> {
-  const stale = Array.from({ length: MARKED_HOURS }, (_, number) =>
+  const dirty = Array.from({ length: MARKED_HOURS }, (_, number) =>
     pricedEvent({
       accountId: MARKED,
       timestamp: DAY + MS_PER_DAY - (1 + Math.floor((number * DAYS_ASKED * HOURS) / MARKED_HOURS)) * MS_PER_HOUR,
     }),
   );
-  await markStaleHours(warehouse, randomUUID(), rowsOf(stale));
+  await markDirtyHours(warehouse, rowsOf(dirty));
   return site.withQuery(DATABASE, ({ url, pid }) =>
     ask(site, url, { ClickHouse: site.clickhouse.pid, 'the API': pid }),
   );
@@ -157,7 +155,6 @@ async function ask(site: Site, url: string, pids: Readonly<Record<string, number
     });
     return [
       {
-        bench: 'late',
         what: `by name, daily, ${DAYS_ASKED} d, ${MARKED_HOURS} hours marked`,
         value: median(marked),
         unit: 'ms',
@@ -165,8 +162,8 @@ async function ask(site: Site, url: string, pids: Readonly<Record<string, number
         beside: [{ what: 'none marked', value: median(fresh), unit: 'ms' }],
         reach: atMost(median(marked) / median(fresh), 2),
       },
-      ...ofMarked.figures('late', `a question, ${MARKED_HOURS} hours marked`),
-      ...ofFresh.figures('late', 'a question, none marked'),
+      ...ofMarked.figures(`a question, ${MARKED_HOURS} hours marked`),
+      ...ofFresh.figures('a question, none marked'),
     ];
   } finally {
     http.close();

@@ -1,6 +1,6 @@
 /** Runs a function to warm up and then measures several runs. */
 
-export const RUNS = 5;
+const RUNS = 5;
 
 /** @param warmUpMs how long to run it unmeasured; at least once */
 export async function measure(run: () => Promise<number>, runs = RUNS, warmUpMs = 0): Promise<number[]> {

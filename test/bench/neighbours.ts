@@ -4,12 +4,12 @@
  */
 import type { GroupByDimension } from '@meterline/catalog';
 import { MS_PER_DAY } from '@meterline/catalog';
-import { countHeavyStatements, fillUsage } from '../many-groups.js';
-import { NO_LIMITS, type ServiceEnvironment } from '../services.js';
+import { NO_LIMITS, type ServiceEnvironment } from '../harness/services.js';
 import type { Bench, BenchContext } from './bench.js';
 import { CORPUS_END } from './corpus.js';
 import { type Figure, percentile } from './figure.js';
 import { HttpClient } from './http-client.js';
+import { countHeavyStatements, fillUsage } from './many-groups.js';
 import { metricsPath } from './questions.js';
 
 const DATABASE = 'neighbours';
@@ -57,7 +57,7 @@ export const neighbours: Bench = {
       events: 3 * GREEDY_GROUPS,
     });
     await fillUsage(warehouse, { account: POLITE, start, days: DAYS, groups: 300, events: 100_000 });
-    const lowRate = { QUERY_ACCOUNT_RATE: String(LOW_RATE), QUERY_ACCOUNT_BURST: String(LOW_RATE) };
+    const lowRate = { ACCOUNT_RATE: String(LOW_RATE), METERLINE_CONSTANTS: JSON.stringify({ burstSeconds: 1 }) };
     try {
       return [
         ...figures('limits off', await play(context, NO_LIMITS, HEAVY)),
@@ -85,7 +85,6 @@ function figures(title: string, { alone, beside, rates, atOnce }: Round, allowed
   const refused = [...rates].reduce((sum, [status, rate]) => (status === 200 ? sum : sum + rate), 0);
   return [
     {
-      bench: 'neighbours',
       what: `p95 of one client beside ${GREEDY_CLIENTS} of another account: ${title}`,
       value: p95,
       unit: 'ms',
@@ -96,7 +95,6 @@ function figures(title: string, { alone, beside, rates, atOnce }: Round, allowed
       }),
     },
     {
-      bench: 'neighbours',
       what: `answers to the ${GREEDY_CLIENTS}: ${title}`,
       value: answered,
       unit: 'requests/s',
@@ -175,7 +173,6 @@ async function play(
         http.close();
       }
     },
-    // The greedy clients all ask the same: it is not to be computed once for all.
-    { ANSWER_CACHE_BYTES: '0', ...environment },
+    environment,
   );
 }

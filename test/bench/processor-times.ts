@@ -24,9 +24,9 @@ export class ProcessorTimes {
   }
 
   /** A figure for each process; none where the system does not report times. The first run is the warm-up. */
-  figures(bench: string, of: string): Figure[] {
+  figures(of: string): Figure[] {
     return [...this.#runs].map(([name, [, ...runs]]) => ({
-      ...{ bench, what: `processor time of ${name}, ${of}`, value: median(runs), unit: 'µs', runs },
+      ...{ what: `processor time of ${name}, ${of}`, value: median(runs), unit: 'µs', runs },
     }));
   }
 }

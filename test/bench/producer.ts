@@ -1,23 +1,23 @@
 /**
- * A producer as a separate process: records events at a steady rate, until SIGTERM.
+ * A producer as a separate process: adds jobs of events to the queue at a steady rate, until SIGTERM.
  * Arguments: Redis URL, queue prefix, events per second.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openEmitter } from '@meterline/emitter';
-import { liveEvent } from './usage-queue.js';
+import { liveEvent, openQueue } from './usage-queue.js';
 
 const TICK_MS = 50;
 
-const [url = '', queuePrefix = '', rate] = process.argv.slice(2);
-const meter = await openEmitter({ url, queuePrefix });
+const [url = '', prefix = '', rate] = process.argv.slice(2);
+const queue = openQueue(url, prefix);
 const stop = new AbortController();
 for (const end of ['SIGTERM', 'disconnect'] as const) process.once(end, () => stop.abort());
 process.channel?.unref();
 
 const started = performance.now();
-for (let recorded = 0; !stop.signal.aborted; ) {
-  const due = ((performance.now() - started) / 1000) * Number(rate);
-  for (; recorded < due; recorded += 1) meter.record(liveEvent());
+for (let added = 0; !stop.signal.aborted; ) {
+  const due = Math.floor(((performance.now() - started) / 1000) * Number(rate));
+  if (due > added) await queue.add('usage', { events: Array.from({ length: due - added }, () => liveEvent()) });
+  added = due;
   await delay(TICK_MS);
 }
-await meter.close();
+await queue.close();

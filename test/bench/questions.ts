@@ -13,52 +13,20 @@ export interface Question {
 
 const TODAY = Math.floor(CORPUS_END / MS_PER_DAY) * MS_PER_DAY;
 
-function lastDays(days: number): Window {
-  return { startTime: TODAY - days * MS_PER_DAY, endTime: TODAY };
+/** @param days before today */
+function question(title: string, days: number, resolution: Resolution, groupBy: GroupByDimension[], hasPages = false) {
+  return { title, window: { startTime: TODAY - days * MS_PER_DAY, endTime: TODAY }, resolution, groupBy, hasPages };
 }
 
 export const QUESTIONS: readonly Question[] = [
+  question('total, daily, 30 d', 30, 'daily', []),
+  question('by type, daily, 30 d', 30, 'daily', ['resource_type']),
+  question('by workspace × dimension, daily, 30 d', 30, 'daily', ['workspace', 'billing_dimension']),
+  question('by name, daily, 90 d, first page', 89, 'daily', ['resource_name'], true),
+  question('by uuid, hourly, 7 d, first page', 7, 'hourly', ['resource_uuid'], true),
   {
-    title: 'total, daily, 30 d',
-    window: lastDays(30),
-    resolution: 'daily',
-    groupBy: [],
-    hasPages: false,
-  },
-  {
-    title: 'by type, daily, 30 d',
-    window: lastDays(30),
-    resolution: 'daily',
-    groupBy: ['resource_type'],
-    hasPages: false,
-  },
-  {
-    title: 'by workspace × dimension, daily, 30 d',
-    window: lastDays(30),
-    resolution: 'daily',
-    groupBy: ['workspace', 'billing_dimension'],
-    hasPages: false,
-  },
-  {
-    title: 'by name, daily, 90 d, first page',
-    window: { startTime: TODAY - 89 * MS_PER_DAY, endTime: TODAY },
-    resolution: 'daily',
-    groupBy: ['resource_name'],
-    hasPages: true,
-  },
-  {
-    title: 'by uuid, hourly, 7 d, first page',
-    window: lastDays(7),
-    resolution: 'hourly',
-    groupBy: ['resource_uuid'],
-    hasPages: true,
-  },
-  {
-    title: 'current day, hourly, 2 h unsealed',
+    ...question('current day, hourly, 2 h unsealed', 0, 'hourly', []),
     window: { startTime: TODAY, endTime: TODAY + MS_PER_DAY },
-    resolution: 'hourly',
-    groupBy: [],
-    hasPages: false,
   },
 ];
 

@@ -1,6 +1,7 @@
 /** Figures as a table for people and as JSON for programs that compare runs. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { markdownTable } from '../harness/table.js';
 import type { Figure, Unit } from './figure.js';
 import type { Machine } from './machine.js';
 
@@ -9,7 +10,8 @@ export interface Report {
   readonly events: number;
   readonly startedAt: string;
   readonly seconds: number;
-  readonly figures: readonly Figure[];
+  /** Each with the name of its bench. */
+  readonly figures: readonly (Figure & { readonly bench: string })[];
 }
 
 const TITLES = ['bench', 'measured', 'figure', 'beside', 'reach', ''] as const;
@@ -23,10 +25,7 @@ export function formatReport({ machine, events, seconds, figures }: Report): str
     figure.reach?.text ?? '–',
     figure.reach ? (figure.reach.met ? 'reached' : 'MISSED') : '',
   ]);
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [describe(machine, events, seconds), '', line(TITLES), line(TITLES.map(() => '---')), ...rows.map(line)].join(
-    '\n',
-  );
+  return `${describe(machine, events, seconds)}\n\n${markdownTable(TITLES, rows)}`;
 }
 
 function describe(
@@ -40,7 +39,7 @@ function describe(
   );
 }
 
-export function amount(value: number, unit: Unit): string {
+function amount(value: number, unit: Unit): string {
   const digits = value >= 100 || unit === 'errors' ? 0 : value >= 10 ? 1 : 2;
   const text = value.toLocaleString('en', { maximumFractionDigits: digits });
   return unit === '×' ? `${text}×` : `${text} ${unit}`;

@@ -11,10 +11,10 @@ export interface Script {
   kill(): Promise<void>;
 }
 
-/** @param file in this folder */
+/** @param file compiled, in this folder */
 export function startScript(file: string, args: readonly string[]): Script {
   const path = fileURLToPath(new URL(file, import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', path, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [path, ...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');

@@ -1,8 +1,8 @@
 /** The run's own servers and services, in a new folder. All are removed at the end. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/access';
-import { type LocalStack, type RunningClickHouse, startLocalStack } from '@meterline/local-stack';
+import { type RunningClickHouse, type Servers, startServers } from '@meterline/local-stack';
+import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/service/access';
 import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -15,8 +15,8 @@ import {
   startCollector,
   startIngest,
   startQuery,
-} from '../services.js';
-import { execute } from '../stack.js';
+} from '../harness/services.js';
+import { execute } from '../harness/stack.js';
 import { peakResidentBytes } from './machine.js';
 import { type Script, startScript } from './script.js';
 import { openQueue } from './usage-queue.js';
@@ -24,15 +24,9 @@ import { openQueue } from './usage-queue.js';
 const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
 
 const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
-  COLLECTOR_ACCOUNT_RATE: '1000000',
-  COLLECTOR_ACCOUNT_BURST: '1000000',
-  COLLECTOR_CALLER_RATE: '1000000',
-  COLLECTOR_CALLER_BURST: '1000000',
-  COLLECTOR_MAX_BYTES: '1000000000',
+  ACCOUNT_RATE: '1000000',
+  METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 1_000_000_000 }),
 };
-
-/** A query service that keeps its answers, as by default. */
-export const KEEPING_ANSWERS: ServiceEnvironment = { ...NO_LIMITS, ANSWER_CACHE_BYTES: String(64 * 1024 * 1024) };
 
 export type Say = (line: string) => void;
 
@@ -41,15 +35,14 @@ export class Site {
   readonly peaks: { ingest?: number; query?: number } = {};
   /** Databases that are loaded and sealed. */
   readonly loaded = new Set<string>();
-  readonly #stack: LocalStack;
+  readonly #stack: Servers;
   readonly #directory: string;
   readonly #warehouses = new Map<string, Warehouse>();
   readonly #scripts = new Set<Script>();
   readonly #queues = new Set<Queue>();
-  #sharded: LocalStack | undefined;
 
   private constructor(
-    stack: LocalStack,
+    stack: Servers,
     directory: string,
     readonly say: Say,
   ) {
@@ -61,7 +54,7 @@ export class Site {
     await mkdir(dataDir, { recursive: true });
     const directory = await mkdtemp(join(dataDir, 'bench-'));
     try {
-      return new Site(await startLocalStack({ dataDir: directory, say }), directory, say);
+      return new Site(await startServers({ dataDir: directory, say }), directory, say);
     } catch (error) {
       await rm(directory, { recursive: true });
       throw error;
@@ -78,12 +71,6 @@ export class Site {
 
   get redisPid(): number {
     return this.#stack.redis.pid;
-  }
-
-  /** Servers of ClickHouse that are one cluster, beside the other one, until the end of the run. To be called once. */
-  async startShards(shards: number): Promise<readonly RunningClickHouse[]> {
-    this.#sharded = await startLocalStack({ dataDir: join(this.#directory, 'shards'), shards, say: this.say });
-    return this.#sharded.shards;
   }
 
   /** The processes of the servers, by what a report calls them. */
@@ -120,7 +107,7 @@ export class Site {
 
   /** Runs a worker that seals nothing during the work. */
   async withIngest<T>(environment: ServiceEnvironment, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
-    const worker = await startIngest({ ...this.#servers(), SEAL_EVERY_MS: '0', LOG_LEVEL: 'info', ...environment });
+    const worker = await startIngest({ ...this.#servers(), LOG_LEVEL: 'info', ...environment });
     try {
       return await work(worker);
     } finally {
@@ -130,8 +117,7 @@ export class Site {
   }
 
   /**
-   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers, and no answer
-   * fits into the memory for those it keeps: what is timed is computing them.
+   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers.
    */
   async withQuery<T>(
     database: string,
@@ -143,7 +129,6 @@ export class Site {
       ...this.#servers(),
       CLICKHOUSE_DATABASE: database,
       CURSOR_SECRET,
-      ANSWER_CACHE_BYTES: '1',
       ...environment,
     });
     try {
@@ -199,7 +184,6 @@ export class Site {
     await Promise.all([killServices(), ...[...this.#scripts].map((script) => script.kill())]);
     await Promise.allSettled([...this.#queues].map((queue) => queue.disconnect()));
     await Promise.allSettled([...this.#warehouses.values()].map((warehouse) => warehouse.close()));
-    await this.#sharded?.stop();
     await this.#stack.stop();
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }

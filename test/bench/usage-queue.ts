@@ -38,7 +38,7 @@ export function openQueue(redisUrl: string, prefix: string): Queue {
   return queue;
 }
 
-export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number): Promise<void> {
+async function enqueue(queue: Queue, jobs: number, eventsPerJob: number): Promise<void> {
   const bulk = Math.max(1, Math.floor((BULK * 20) / (20 + eventsPerJob)));
   for (let done = 0; done < jobs; done += bulk) {
     const data = () =>
@@ -58,28 +58,12 @@ export async function drainRate(
   eventsPerJob: number,
   spent?: Pick<ProcessorTimes, 'start'>,
 ): Promise<number> {
-  return drainRates([queue], jobs, eventsPerJob, spent);
-}
-
-/** The same of several queues, each with its part of the jobs. */
-export async function drainRates(
-  queues: readonly Queue[],
-  jobs: number,
-  eventsPerJob: number,
-  spent?: Pick<ProcessorTimes, 'start'>,
-): Promise<number> {
-  for (const queue of queues) {
-    await queue.pause();
-    await enqueue(queue, jobs / queues.length, eventsPerJob);
-  }
+  await queue.pause();
+  await enqueue(queue, jobs, eventsPerJob);
   const stop = spent?.start(jobs * eventsPerJob);
   const started = performance.now();
-  await Promise.all(queues.map((queue) => queue.resume()));
-  for (;;) {
-    const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('waiting', 'active')));
-    if (counts.flatMap((states) => Object.values(states)).every((count) => count === 0)) break;
-    await delay(POLL_MS);
-  }
+  await queue.resume();
+  while ((await queue.getJobCountByTypes('waiting', 'active')) > 0) await delay(POLL_MS);
   const seconds = (performance.now() - started) / 1000;
   stop?.();
   return jobs / seconds;

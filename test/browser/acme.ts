@@ -1,5 +1,5 @@
 /** What the account of the browser tests used. The tests run on 15 November 2025, at noon. */
-import { event } from '../contract/fixture.js';
+import { event } from '../harness/events.js';
 
 export const BOXES = 130;
 /** A name that a spreadsheet would run. */

@@ -1,14 +1,7 @@
 /** Chromium with the web page of a real query service, used as a person would use it. */
 import { access } from 'node:fs/promises';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-} from 'playwright-core';
-import { NOW, startApi, type TestApi } from '../contract/fixture.js';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { NOW, startApi, type TestApi } from '../harness/api.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
 import { PAGE_FOLDER } from './page-folder.js';
 
@@ -136,13 +129,6 @@ export const DARK = 'rgb(14, 17, 21)';
 
 export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 
-/** The form of an operation in the API's reference, unfolded. */
-export async function tryForm(page: Page, operation: string): Promise<Locator> {
-  const form = page.locator(`#${operation} details.try`);
-  await form.getByText('Try it').click();
-  return form;
-}
-
 /** The text of the rows of the table of groups, cell by cell, without the total. */
 export async function tableRows(page: Page): Promise<string[][]> {
   const rows = settledGroups(page).locator('tbody tr');
@@ -162,8 +148,15 @@ export async function tableTotal(page: Page): Promise<string[]> {
 /** Chooses in one of the lists of the options. */
 export async function chooseOption(page: Page, list: string, option: string): Promise<void> {
   await page.getByRole('button', { name: /^Options/ }).click();
-  await page.getByLabel(list).selectOption({ label: option });
+  await page.getByRole('combobox', { name: list }).click();
+  await page.getByRole('option', { name: option }).click();
   await page.keyboard.press('Escape');
+}
+
+/** Shows the row of filters. */
+export async function unfoldFilters(page: Page): Promise<void> {
+  const unfold = page.getByRole('button', { name: /^Filters/ });
+  if ((await unfold.getAttribute('aria-expanded')) === 'false') await unfold.click();
 }
 
 /** Sets a filter to the values that its list finds. @param mode what the values mean */
@@ -172,9 +165,8 @@ export async function setFilter(
   filter: string,
   { search, values, mode = 'Only' }: { search?: string; values: readonly string[]; mode?: 'Only' | 'All but' },
 ): Promise<void> {
-  const unfold = page.getByRole('button', { name: /^Filters/ });
-  if ((await unfold.getAttribute('aria-expanded')) === 'false') await unfold.click();
-  await page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: filter }).click();
+  await unfoldFilters(page);
+  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: filter }).click();
   if (search !== undefined) await page.keyboard.type(search);
   for (const value of values) await page.getByRole('option', { name: value }).first().click();
   await page.getByRole('button', { name: mode, exact: true }).click();
@@ -183,8 +175,8 @@ export async function setFilter(
 
 /** Chooses from one of the lists above the figures. */
 export async function choose(page: Page, list: string | RegExp, option: string): Promise<void> {
-  await page.getByRole('button', { name: list }).click();
-  await page.getByRole('option', { name: option, exact: false }).first().click();
+  await page.getByRole('combobox', { name: list }).click();
+  await page.getByRole('option', { name: option }).first().click();
 }
 
 /** The view in the address bar. */

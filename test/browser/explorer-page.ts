@@ -1,7 +1,7 @@
 /** A signed-in cost explorer of the account acme, for the tests of one file. */
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { TestApi } from '../contract/fixture.js';
+import type { TestApi } from '../harness/api.js';
 import { ACME } from './acme.js';
 import { closePages, launchBrowser, newContext, showView, startPage, visit } from './browser.js';
 

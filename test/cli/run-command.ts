@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { createContext } from '../../packages/cli/src/process-context.js';
 import { runProgram } from '../../packages/cli/src/program.js';
+import { asRedisUser } from '../harness/redis-users.js';
 import { holds, type MeterlineOptions, type MeterlineRun, runMeterline } from './run-meterline.js';
 
 /**
@@ -9,9 +10,13 @@ import { holds, type MeterlineOptions, type MeterlineRun, runMeterline } from '.
  * killed, or runs in another directory, is a process of its own.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const { env, stdin = '', interruptAt, interruptOn, interruptWith = 'SIGINT', cwd } = options;
+  const { env = {}, stdin = '', interruptAt, interruptOn, interruptWith = 'SIGINT', cwd } = options;
   if (interruptWith === 'SIGKILL' || cwd !== undefined) return runMeterline(args, options);
-  const environment = { METERLINE_DATA_DIR: 'none', METERLINE_CONFIG: 'none/config.json', ...env };
+  const environment = {
+    METERLINE_DATA_DIR: 'none',
+    XDG_CONFIG_HOME: 'none',
+    ...asRedisUser(env, 'operator'),
+  };
   const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
   void interruptOn?.then(() => interruption.abort());
@@ -35,7 +40,7 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
   const { context, close } = createContext({ stdin: input, stdout, stderr }, environment);
   // The process' own signals are the test run's.
   const own = { ...context, interruption: () => interruption.signal };
-  const code = await runProgram(args, { stdout, stderr }, async () => own);
+  const code = await runProgram(args, { stdout, stderr }, () => own);
   await close();
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
   return { code, ...printed };

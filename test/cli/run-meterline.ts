@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { asRedisUser } from '../harness/redis-users.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BIN = fileURLToPath(new URL('../../packages/cli/bin/meterline.js', import.meta.url));
@@ -34,8 +35,8 @@ export async function runMeterline(args: readonly string[], options: MeterlineOp
       HOME: process.env.HOME,
       TZ: process.env.TZ,
       METERLINE_DATA_DIR: 'none',
-      METERLINE_CONFIG: 'none/config.json',
-      ...options.env,
+      XDG_CONFIG_HOME: 'none',
+      ...asRedisUser(options.env ?? {}, 'operator'),
     },
   });
   let stdout = '';

@@ -1,7 +1,8 @@
 /** What the examples of the OpenAPI document show: their events, a key, and where tokens come from. */
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
-import { event, NOW, type TestApi } from './fixture.js';
+import { NOW, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
 
 export const PROTECTED_RESOURCE = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
 

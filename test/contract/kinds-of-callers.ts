@@ -1,5 +1,5 @@
 /** Every kind of caller that a service may meet, and the headers that each sends. For the authorisation matrices. */
-import type { ApiKeyStore, KeyRole } from '@meterline/access';
+import type { ApiKeyStore, KeyRole } from '@meterline/service/access';
 import { AUDIENCE, ISSUER, type TokenIssuer, unsigned } from './token-issuer.js';
 
 export interface CallerSource {

@@ -2,22 +2,22 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, createRedisClient, prefixIn, REDIS_PREFIX } from '@meterline/access';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyRole } from '@meterline/catalog';
 import {
-  type LocalStack,
+  LocalStackError,
   type RunningClickHouse,
   type RunningRedis,
+  type RunningServer,
+  type Servers,
   startClickHouse,
-  startLocalStack,
   startRedis,
+  startServers,
 } from '@meterline/local-stack';
+import { AccountDirectory, ApiKeyStore, createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
 import { Redis } from 'ioredis';
-import { type RedisCluster, startRedisCluster } from '../redis-topology.js';
-import { type HttpProcess, type ServiceEnvironment, startQuery } from '../services.js';
-import { databaseVariables } from '../stack.js';
-import { RestartableServer } from './restartable-server.js';
-import type { RedisForm } from './round-queues.js';
+import { type HttpProcess, type ServiceEnvironment, startQuery } from '../harness/services.js';
+import { databaseVariables } from '../harness/stack.js';
 import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
 import { TcpProxy } from './tcp-proxy.js';
 
@@ -29,12 +29,8 @@ const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
-const MASTERS = 3;
-
 export interface SiteOptions {
   readonly onSmallDisk: boolean;
-  /** In a Cluster are the rounds' queues and keys; the one server that starts as well is idle then. */
-  readonly redis?: RedisForm;
 }
 
 export class Site {
@@ -42,42 +38,30 @@ export class Site {
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
-  /** Undefined where Redis is one server. */
-  readonly cluster: RedisCluster | undefined;
-  readonly #form: RedisForm;
-  readonly #stack: LocalStack;
+  readonly #stack: Servers;
   #query: HttpProcess | undefined;
   #rounds = 0;
 
-  private constructor(
-    stack: LocalStack,
-    links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy },
-    form: RedisForm,
-    cluster: RedisCluster | undefined,
-  ) {
+  private constructor(stack: Servers, links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy }) {
     const { directory: dataDir } = stack;
     this.#stack = stack;
     this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
     this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
     this.clickhouseLink = links.clickhouse;
     this.redisLink = links.redis;
-    this.#form = form;
-    this.cluster = cluster;
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk, redis = 'server' }: SiteOptions): Promise<Site> {
+  static async open({ onSmallDisk }: SiteOptions): Promise<Site> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
       if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
-      const stack = await startLocalStack({ dataDir });
+      const stack = await startServers({ dataDir });
       const links = {
         clickhouse: await TcpProxy.open(stack.clickhouse.httpPort),
         redis: await TcpProxy.open(stack.redis.port),
       };
-      const cluster =
-        redis === 'server' ? undefined : await startRedisCluster(MASTERS, { replicas: redis === 'replicated' });
-      return new Site(stack, links, redis, cluster);
+      return new Site(stack, links);
     } catch (error) {
       unmountSmallDisk(dataDir);
       await rm(dataDir, { recursive: true });
@@ -91,8 +75,7 @@ export class Site {
   }
 
   get redisUrl(): string {
-    if (!this.cluster) return this.redis.running.url;
-    return this.#form === 'replicated' ? `${this.cluster.url}?replicas=1` : this.cluster.url;
+    return this.redis.running.url;
   }
 
   /** Each round gets a later month, because the hours that earlier rounds sealed stay sealed. */
@@ -166,8 +149,7 @@ export class Site {
   async createKey(account: string, role: KeyRole = 'admin'): Promise<string> {
     const redis = createRedisClient(this.redisUrl, {});
     try {
-      const prefix = prefixIn(redis, REDIS_PREFIX);
-      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, prefix), prefix);
+      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
       return (await keys.create({ account, role, clientId: 'fault-tests' }, new Date())).key;
     } finally {
       redis.disconnect();
@@ -178,7 +160,7 @@ export class Site {
   async close(): Promise<void> {
     await this.#query?.kill();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
-    await Promise.all([this.clickhouse.kill(), this.redis.kill(), this.cluster?.close()]);
+    await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
     unmountSmallDisk(this.directory);
     await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
   }
@@ -189,4 +171,48 @@ function withPort(address: string, port: number): string {
   const url = new URL(address);
   url.port = String(port);
   return url.href;
+}
+
+const PORT_PATIENCE_MS = 20_000;
+const POLL_MS = 100;
+
+/** A server that can be killed or stopped and started again with the same data, on the same ports. */
+export class RestartableServer<Server extends RunningServer = RunningServer> {
+  readonly #launch: (before: Server) => Promise<Server>;
+  #running: Server;
+
+  /** @param launch starts the server again, on the same ports */
+  constructor(first: Server, launch: (before: Server) => Promise<Server>) {
+    this.#running = first;
+    this.#launch = launch;
+  }
+
+  get running(): Server {
+    return this.#running;
+  }
+
+  /** Retries, because a client may have taken the port for a moment while the server was down. @throws LocalStackError */
+  async start(): Promise<void> {
+    const patienceEnds = Date.now() + PORT_PATIENCE_MS;
+    for (;;) {
+      try {
+        this.#running = await this.#launch(this.#running);
+        return;
+      } catch (error) {
+        const isTaken = error instanceof LocalStackError && error.code === 'port_in_use';
+        if (!isTaken || Date.now() > patienceEnds) throw error;
+        await sleep(POLL_MS);
+      }
+    }
+  }
+
+  /** Sends SIGKILL and waits for the end. */
+  kill(): Promise<void> {
+    return this.#running.kill();
+  }
+
+  /** Stops the server cleanly and waits for the end. */
+  stop(): Promise<void> {
+    return this.#running.stop();
+  }
 }

@@ -17,7 +17,7 @@ export interface UsageStream {
   readonly refused: readonly RefusedItem[];
 }
 
-export interface RefusedItem {
+interface RefusedItem {
   /** A text that only this payload contains. */
   readonly mark: string;
   readonly reason: RejectionReason;
@@ -52,7 +52,7 @@ interface BadItem {
 type Spoil = (good: UsageEventInput, mark: string) => unknown;
 
 /** Ways to be refused as a single event. */
-const BAD_EVENTS: readonly (readonly [RejectionReason, Spoil])[] = [
+export const BAD_EVENTS: readonly (readonly [RejectionReason, Spoil])[] = [
   ['invalid_usage', (good) => ({ ...good, usage: -1 })],
   ['invalid_usage', (good) => ({ ...good, usage: '1e3' })],
   ['unknown_field', (good) => ({ ...good, label: 'blue' })],
@@ -124,7 +124,7 @@ function usageEvent(random: SeededRandom, accountId: string, mark: string, newMo
 }
 
 /** The fields that a revision may change. */
-function content(random: SeededRandom) {
+export function content(random: SeededRandom) {
   const billingDimension = random.pick(BILLING_DIMENSIONS);
   const { resourceType, unit } = DIMENSIONS[billingDimension];
   const fraction = unit === 'count' ? '' : `.${random.integer(0, 999_999_999).toString().padStart(9, '0')}`;

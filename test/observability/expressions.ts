@@ -4,7 +4,7 @@
  */
 
 /** A series that an expression reads, with the labels that it selects by. */
-export interface Selector {
+interface Selector {
   readonly name: string;
   readonly labels: readonly string[];
 }

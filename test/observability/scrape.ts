@@ -1,6 +1,6 @@
 /** Prometheus as far as the tests need it: asks a service's admin port and reads the answer. */
 import { z } from 'zod';
-import type { ServiceProcess } from '../services.js';
+import type { ServiceProcess } from '../harness/services.js';
 
 const started = z.object({ event: z.literal('started'), adminPort: z.int() });
 

@@ -1,6 +1,7 @@
 /** The exact text of the body that the specification requires, for a request and a list of events. */
+
+import type { Payload } from '../model/event-rules.js';
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
-import type { Payload } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, RESOURCE_TYPES, USAGE_DECIMALS } from './prices.js';
 

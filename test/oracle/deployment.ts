@@ -2,14 +2,13 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
-import { openPipeline } from '../e2e/pipeline.js';
-import { killServices, NO_LIMITS, startIngest, startQuery } from '../services.js';
-import { select } from '../stack.js';
-import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
+import { startProduct } from '../harness/product.js';
+import { NO_LIMITS, type startIngest, UNLIMITED } from '../harness/services.js';
+import { select } from '../harness/stack.js';
+import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
 import type { Question } from './questions.js';
 
 export interface Deployment {
@@ -29,15 +28,15 @@ export interface Deployment {
 }
 
 /** The bodies of all pages, cursors masked. */
-export interface Answers {
-  /** Answered from sealed cells where they exist. */
-  readonly fromCells: string[];
+interface Answers {
+  /** Answered from sealed rollup rows where they exist. */
+  readonly fromRollups: string[];
   readonly fromEvents: string[];
   /** The same question to the first process again, which has kept its answer. */
   readonly fromMemory: string[];
 }
 
-export interface Customer {
+interface Customer {
   ask(question: Question): Promise<Answers>;
   /** The body of the enum of dimensions to group by. */
   groupByDimensions(): Promise<string>;
@@ -47,54 +46,40 @@ export interface Customer {
 const MAX_PAGES = 1_000;
 
 export async function deploy(): Promise<Deployment> {
-  const pipeline = await openPipeline();
-  const { queue, redis, warehouse, shards, env } = pipeline;
-  const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+  const product = await startProduct();
+  const { queue, warehouse, shards, env } = product;
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
-  const events = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
-  const acknowledgements = new Acknowledgements(events);
-  const secret = { CURSOR_SECRET: 'a secret of the oracle, 32 characters or more', ...NO_LIMITS };
-  const [cells, truth] = await Promise.all([
-    startQuery({ ...env, ...secret }),
-    startQuery({ ...env, ...secret, METRICS_SOURCE: 'events' }),
+  const acknowledgements = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
+  for (const emitter of [queue, acknowledgements]) emitter.setMaxListeners(0);
+  const [rollups, truth] = await Promise.all([
+    product.startQuery(NO_LIMITS),
+    product.startQuery({ ...NO_LIMITS, METERLINE_CONSTANTS: JSON.stringify({ ...UNLIMITED, eventsOnly: 1 }) }),
   ]);
-  await events.waitUntilReady();
+  await acknowledgements.waitUntilReady();
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
   let worker: Awaited<ReturnType<typeof startIngest>> | undefined;
-  let jobs = 0;
 
   return {
     name,
     shards,
 
     deliver: async (data) => {
-      const batch = data.map((each) => {
-        jobs += 1;
-        return { name: 'usage', data: each, opts: { jobId: `job-${jobs}` } };
-      });
-      const ids = batch.map(({ opts }) => opts.jobId);
-      const acknowledged = Promise.all(ids.map((id) => acknowledgements.of(id)));
-      await queue.addBulk(batch);
-      await acknowledged;
-      return ids;
+      const jobs = await queue.addBulk(data.map((each) => ({ name: 'usage', data: each })));
+      await Promise.all(jobs.map((job) => job.waitUntilFinished(acknowledgements)));
+      return jobs.map(({ id }) => id ?? '');
     },
 
     startWorker: async (book) => {
       await worker?.stop();
       await writeFile(bookFile, JSON.stringify(book));
-      worker = await startIngest({
-        ...env,
+      worker = await product.startIngest({
         PRICE_BOOK: bookFile,
-        INGEST_FLUSH_MS: '25',
-        SEAL_EVERY_MS: '0',
-        REPAIR_EVERY_MS: '0',
+        METERLINE_CONSTANTS: JSON.stringify({ flushMs: 25 }),
       });
     },
 
     customer: async (accountId) => {
-      const keyOf = async (role: OracleRole) =>
-        (await keys.create({ account: accountId, role, clientId: `oracle, ${role}` }, new Date())).key;
-      const own = { admin: await keyOf('admin'), member: await keyOf('member') };
+      const own = { admin: await product.key(accountId), member: await product.key(accountId, 'member') };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
       const ask = async (url: string, { about, query, role = 'admin' }: Question) =>
         about === 'metrics'
@@ -102,10 +87,10 @@ export async function deploy(): Promise<Deployment> {
           : [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
       return {
         ask: async (question) => {
-          const [fromCells, fromEvents] = await Promise.all([ask(cells.url, question), ask(truth.url, question)]);
-          return { fromCells, fromEvents, fromMemory: await ask(cells.url, question) };
+          const [fromRollups, fromEvents] = await Promise.all([ask(rollups.url, question), ask(truth.url, question)]);
+          return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, question) };
         },
-        groupByDimensions: () => read(`${rootOf(cells.url)}/enums/group-by`, own.admin, {}),
+        groupByDimensions: () => read(`${rootOf(rollups.url)}/enums/group-by`, own.admin, {}),
       };
     },
 
@@ -116,33 +101,11 @@ export async function deploy(): Promise<Deployment> {
     },
 
     stop: async () => {
-      await events.close();
-      await killServices();
+      await acknowledgements.close();
       await rm(bookFile, { force: true });
-      await pipeline.close();
+      await product.close();
     },
   };
-}
-
-/** Tracks which jobs are done: BullMQ reports each once, and keeps only the last few. */
-class Acknowledgements {
-  readonly #waiting = new Map<string, { resolve: () => void; reject: (reason: Error) => void }>();
-
-  constructor(events: QueueEvents) {
-    events.on('completed', ({ jobId }) => this.#take(jobId)?.resolve());
-    events.on('failed', ({ jobId, failedReason }) => this.#take(jobId)?.reject(new Error(`${jobId}: ${failedReason}`)));
-  }
-
-  /** Must be called before the job is added to the queue. */
-  of(jobId: string): Promise<void> {
-    return new Promise((resolve, reject) => this.#waiting.set(jobId, { resolve, reject }));
-  }
-
-  #take(jobId: string) {
-    const waiting = this.#waiting.get(jobId);
-    this.#waiting.delete(jobId);
-    return waiting;
-  }
 }
 
 async function readPages(root: string, key: string, query: OracleQuery): Promise<string[]> {

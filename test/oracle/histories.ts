@@ -6,7 +6,7 @@ import { distance, scene, spell, spelling } from './scenes.js';
 /** An event without its account. */
 export type Sketch = Readonly<Record<string, unknown>>;
 
-export interface Sending {
+interface Sending {
   readonly event: Sketch;
   /** The jobs that contain it, each 0 to {@link LAST_JOB}; a job may contain it twice. */
   readonly jobs: readonly number[];

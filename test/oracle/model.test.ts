@@ -1,5 +1,5 @@
 /** The oracle compared with figures calculated by hand: that the service agrees with it does not prove it right. */
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Oracle, type OracleEvent, type OracleQuery } from './model.js';
 
 const NOW = Date.parse('2026-02-01T00:00:00Z');
@@ -30,125 +30,123 @@ function namesInOrder(oracle: Oracle, query: OracleQuery): unknown {
   return body.data.map(({ resourceName }) => resourceName);
 }
 
-describe('the oracle', () => {
-  it('writes the whole body of an answer', () => {
-    const oracle = oracleOf(event(1, { usage: '2.5' }), event(2, { usage: 1e-7 }));
-    expect(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension' })).toBe(
-      '{"startTime":"2026-01-05T00:00:00Z","endTime":"2026-01-06T00:00:00Z","resolution":"daily",' +
-        '"summary":{"totalCost":0.000028750001,"totalUsage":2.5000001},' +
-        '"data":[{"resourceType":"sandbox","billingDimension":"sandbox_compute_runtime_gbs",' +
-        '"summary":{"cost":0.000028750001,"usage":2.5000001},' +
-        '"timeseries":[{"timestamp":"2026-01-05T00:00:00Z","cost":0.000028750001,"usage":2.5000001}]}],' +
-        '"meta":{"hasMore":false,"nextCursor":""}}',
+it('the oracle writes the whole body of an answer', () => {
+  const oracle = oracleOf(event(1, { usage: '2.5' }), event(2, { usage: 1e-7 }));
+  expect(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension' })).toBe(
+    '{"startTime":"2026-01-05T00:00:00Z","endTime":"2026-01-06T00:00:00Z","resolution":"daily",' +
+      '"summary":{"totalCost":0.000028750001,"totalUsage":2.5000001},' +
+      '"data":[{"resourceType":"sandbox","billingDimension":"sandbox_compute_runtime_gbs",' +
+      '"summary":{"cost":0.000028750001,"usage":2.5000001},' +
+      '"timeseries":[{"timestamp":"2026-01-05T00:00:00Z","cost":0.000028750001,"usage":2.5000001}]}],' +
+      '"meta":{"hasMore":false,"nextCursor":""}}',
+  );
+});
+
+it.each([
+  ['0.0000000005', '0'],
+  ['0.0000000015', '0.000000002'],
+  ['0.0000000025', '0.000000002'],
+  ['0.00000000250000000001', '0.000000003'],
+  [0.1 + 0.2, '0.3'],
+])('the oracle keeps usage %s as %s', (usage, kept) => {
+  expect(oracleOf(event(1, { usage })).totals('acme').usage).toBe(kept);
+});
+
+it.each([
+  ['2021-01-03T23:59:59.999Z', '2020-12-28T00:00:00Z'],
+  ['2021-01-04T00:00:00Z', '2021-01-04T00:00:00Z'],
+  ['1970-01-01T00:00:00Z', '1969-12-29T00:00:00Z'],
+])('the oracle puts %s into the week that begins at %s', (startTime, monday) => {
+  const query = { startTime, endTime: '2021-01-05T00:00:00Z', resolution: 'weekly' } as const;
+  expect(oracleOf(event(1)).metrics('acme', query)).toContain(`"timeseries":[{"timestamp":"${monday}"`);
+});
+
+it('the oracle ranks by cost, then by byte order', () => {
+  const names = ['\u{1f600}', '\uffee', 'z', 'a'];
+  const oracle = oracleOf(
+    ...names.map((resourceName, n) => event(n, { resourceName })),
+    event(9, { resourceName: 'm', usage: 2 }),
+  );
+  expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
+});
+
+it('the oracle names what all usage of a group has in common, but no workspace to a member', () => {
+  const query = { ...DAY, groupBy: 'resource_name' };
+  const fields = (oracle: Oracle, role?: 'member') => {
+    const [body] = oracle.pages('acme', query, role);
+    return JSON.parse(body ?? '').data.map(
+      ({ summary: _s, timeseries: _t, ...names }: Record<string, unknown>) => names,
     );
-  });
+  };
+  const oracle = oracleOf(event(1), event(2));
+  expect(fields(oracle)).toEqual([{ workspace: 'prod', resourceType: 'sandbox', resourceName: 'builder' }]);
+  expect(fields(oracle, 'member')).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+  oracle.accept(event(3, { workspace: 'dev', usage: 0 }), NOW);
+  expect(fields(oracle)).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+});
 
-  it.each([
-    ['0.0000000005', '0'],
-    ['0.0000000015', '0.000000002'],
-    ['0.0000000025', '0.000000002'],
-    ['0.00000000250000000001', '0.000000003'],
-    [0.1 + 0.2, '0.3'],
-  ])('keeps usage %s as %s', (usage, kept) => {
-    expect(oracleOf(event(1, { usage })).totals('acme').usage).toBe(kept);
-  });
+it('the oracle takes several values of a filter as alternatives, and what has no UUID for one of them', () => {
+  const oracle = oracleOf(
+    event(1),
+    event(2, { resourceUuid: 'u', usage: 2 }),
+    event(3, { resourceUuid: 'v', usage: 4 }),
+  );
+  const usageOf = (query: Partial<OracleQuery>) =>
+    JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
+  expect(usageOf({ resourceUuid: ['u', 'v'] })).toBe(6);
+  expect(usageOf({ resourceUuid: 'u', withoutResourceUuid: 'true' })).toBe(3);
+  expect(usageOf({ withoutResourceUuid: 'true' })).toBe(1);
+  expect(usageOf({ withoutResourceUuid: 'false' })).toBe(7);
+});
 
-  it.each([
-    ['2021-01-03T23:59:59.999Z', '2020-12-28T00:00:00Z'],
-    ['2021-01-04T00:00:00Z', '2021-01-04T00:00:00Z'],
-    ['1970-01-01T00:00:00Z', '1969-12-29T00:00:00Z'],
-  ])('puts %s into the week that begins at %s', (startTime, monday) => {
-    const query = { startTime, endTime: '2021-01-05T00:00:00Z', resolution: 'weekly' } as const;
-    expect(oracleOf(event(1)).metrics('acme', query)).toContain(`"timeseries":[{"timestamp":"${monday}"`);
-  });
+it('the oracle leaves out what is excluded, also of what is selected', () => {
+  const oracle = oracleOf(
+    event(1),
+    event(2, { resourceUuid: 'u', usage: 2, workspace: 'dev' }),
+    event(3, { resourceUuid: 'v', usage: 4, resourceName: 'tester' }),
+  );
+  const usageOf = (query: Partial<OracleQuery>) =>
+    JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
+  expect(usageOf({ excludeResourceUuid: 'u' })).toBe(5);
+  expect(usageOf({ excludeWithoutResourceUuid: 'true' })).toBe(6);
+  expect(usageOf({ excludeResourceUuid: ['u', 'nobody'], excludeWithoutResourceUuid: 'true' })).toBe(4);
+  expect(usageOf({ excludeWorkspace: 'dev', excludeResourceName: 'tester' })).toBe(1);
+  expect(usageOf({ resourceUuid: ['u', 'v'], excludeResourceUuid: 'v' })).toBe(2);
+  expect(usageOf({ excludeResourceType: 'sandbox' })).toBe(0);
+  expect(usageOf({ excludeBillingDimension: 'sandbox_image_storage_gbs' })).toBe(7);
+});
 
-  it('ranks by cost, then by byte order', () => {
-    const names = ['\u{1f600}', '\uffee', 'z', 'a'];
-    const oracle = oracleOf(
-      ...names.map((resourceName, n) => event(n, { resourceName })),
-      event(9, { resourceName: 'm', usage: 2 }),
-    );
-    expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
-  });
+it.each([null, ''])('the oracle takes resourceUuid %j for none', (resourceUuid) => {
+  const oracle = oracleOf(event(1, { resourceUuid }));
+  expect(oracle.metrics('acme', { ...DAY, groupBy: 'resource_uuid' })).toContain('"resourceUuid":""');
+});
 
-  it('names what all usage of a group has in common, but no workspace to a member', () => {
-    const query = { ...DAY, groupBy: 'resource_name' };
-    const fields = (oracle: Oracle, role?: 'member') => {
-      const [body] = oracle.pages('acme', query, role);
-      return JSON.parse(body ?? '').data.map(
-        ({ summary: _s, timeseries: _t, ...names }: Record<string, unknown>) => names,
-      );
-    };
-    const oracle = oracleOf(event(1), event(2));
-    expect(fields(oracle)).toEqual([{ workspace: 'prod', resourceType: 'sandbox', resourceName: 'builder' }]);
-    expect(fields(oracle, 'member')).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
-    oracle.accept(event(3, { workspace: 'dev', usage: 0 }), NOW);
-    expect(fields(oracle)).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
-  });
+it('the oracle counts the highest revision, removes voided events, and ignores a resend', () => {
+  const oracle = oracleOf(
+    event(1, { revision: 2, usage: 5 }),
+    event(1, { usage: 9 }),
+    event(1, { revision: 2, usage: '5.0' }),
+  );
+  expect(oracle.totals('acme')).toEqual({ events: 1, usage: '5', cost: '0.0000575' });
+  oracle.accept(event(1, { revision: 3, void: true }), NOW);
+  expect(oracle.totals('acme')).toEqual({ events: 0, usage: '0', cost: '0' });
+});
 
-  it('takes several values of a filter as alternatives, and what has no UUID for one of them', () => {
-    const oracle = oracleOf(
-      event(1),
-      event(2, { resourceUuid: 'u', usage: 2 }),
-      event(3, { resourceUuid: 'v', usage: 4 }),
-    );
-    const usageOf = (query: Partial<OracleQuery>) =>
-      JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
-    expect(usageOf({ resourceUuid: ['u', 'v'] })).toBe(6);
-    expect(usageOf({ resourceUuid: 'u', withoutResourceUuid: 'true' })).toBe(3);
-    expect(usageOf({ withoutResourceUuid: 'true' })).toBe(1);
-    expect(usageOf({ withoutResourceUuid: 'false' })).toBe(7);
-  });
+it('the oracle keeps both payloads of a revision until the winner is known, then only the winner', () => {
+  const oracle = oracleOf(event(1, { usage: 5 }), event(1, { usage: 7 }));
+  expect(() => oracle.totals('acme')).toThrow('contested');
+  expect(oracle.contests('acme')).toHaveLength(1);
+  const worlds = oracle.worlds('acme');
+  for (const world of worlds) for (const usage of [5, 7]) world.accept(event(1, { usage }), NOW);
+  expect(worlds.map((world) => world.totals('acme').usage)).toEqual(['5', '7']);
+});
 
-  it('leaves out what is excluded, also of what is selected', () => {
-    const oracle = oracleOf(
-      event(1),
-      event(2, { resourceUuid: 'u', usage: 2, workspace: 'dev' }),
-      event(3, { resourceUuid: 'v', usage: 4, resourceName: 'tester' }),
-    );
-    const usageOf = (query: Partial<OracleQuery>) =>
-      JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
-    expect(usageOf({ excludeResourceUuid: 'u' })).toBe(5);
-    expect(usageOf({ excludeWithoutResourceUuid: 'true' })).toBe(6);
-    expect(usageOf({ excludeResourceUuid: ['u', 'nobody'], excludeWithoutResourceUuid: 'true' })).toBe(4);
-    expect(usageOf({ excludeWorkspace: 'dev', excludeResourceName: 'tester' })).toBe(1);
-    expect(usageOf({ resourceUuid: ['u', 'v'], excludeResourceUuid: 'v' })).toBe(2);
-    expect(usageOf({ excludeResourceType: 'sandbox' })).toBe(0);
-    expect(usageOf({ excludeBillingDimension: 'sandbox_image_storage_gbs' })).toBe(7);
-  });
-
-  it.each([null, ''])('takes resourceUuid %j for none', (resourceUuid) => {
-    const oracle = oracleOf(event(1, { resourceUuid }));
-    expect(oracle.metrics('acme', { ...DAY, groupBy: 'resource_uuid' })).toContain('"resourceUuid":""');
-  });
-
-  it('counts the highest revision, removes voided events, and ignores a resend', () => {
-    const oracle = oracleOf(
-      event(1, { revision: 2, usage: 5 }),
-      event(1, { usage: 9 }),
-      event(1, { revision: 2, usage: '5.0' }),
-    );
-    expect(oracle.totals('acme')).toEqual({ events: 1, usage: '5', cost: '0.0000575' });
-    oracle.accept(event(1, { revision: 3, void: true }), NOW);
-    expect(oracle.totals('acme')).toEqual({ events: 0, usage: '0', cost: '0' });
-  });
-
-  it('keeps both payloads of a revision until the winner is known, then only the winner', () => {
-    const oracle = oracleOf(event(1, { usage: 5 }), event(1, { usage: 7 }));
-    expect(() => oracle.totals('acme')).toThrow('contested');
-    expect(oracle.contests('acme')).toHaveLength(1);
-    const worlds = oracle.worlds('acme');
-    for (const world of worlds) for (const usage of [5, 7]) world.accept(event(1, { usage }), NOW);
-    expect(worlds.map((world) => world.totals('acme').usage)).toEqual(['5', '7']);
-  });
-
-  it.each<[string, object]>([
-    ['before 1970', { timestamp: '1969-12-31T23:59:59.999Z' }],
-    ['more than ten minutes ahead', { timestamp: '2026-02-01T00:10:00.001Z' }],
-    ['of another type than its dimension', { resourceType: 'agent' }],
-    ['of half a request', { resourceType: 'agent', billingDimension: 'agent_async_requests_count', usage: 0.5 }],
-    ['with a field that there is not', { price: 1 }],
-  ])('refuses an event %s', (_what, changes) => {
-    expect(new Oracle().accept({ ...event(1), ...changes }, NOW)).toBe('refused');
-  });
+it.each<[string, object]>([
+  ['before 1970', { timestamp: '1969-12-31T23:59:59.999Z' }],
+  ['more than ten minutes ahead', { timestamp: '2026-02-01T00:10:00.001Z' }],
+  ['of another type than its dimension', { resourceType: 'agent' }],
+  ['of half a request', { resourceType: 'agent', billingDimension: 'agent_async_requests_count', usage: 0.5 }],
+  ['with a field that there is not', { price: 1 }],
+])('the oracle refuses an event %s', (_what, changes) => {
+  expect(new Oracle().accept({ ...event(1), ...changes }, NOW)).toBe('refused');
 });

@@ -2,14 +2,15 @@
  * The oracle: what Meterline must answer, computed in memory, event by event, with exact arithmetic. Written from the
  * specification and the design alone; it shares no code with the product, so that both are unlikely to have the same fault.
  */
+
+import { type Payload, understand } from '../model/event-rules.js';
 import { answerPages, answerResourceTypes, type OracleQuery, type OracleRole, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
-import { type Payload, understand } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
 
+export type { OracleEvent } from '../model/event-rules.js';
 export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
-export type { OracleEvent } from './event-rules.js';
 export { EXAMPLE_BOOK, type OraclePriceBook } from './prices.js';
 
 /** The most outcomes of contested events that are tried for an account. */

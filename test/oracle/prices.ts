@@ -30,7 +30,7 @@ export const DIMENSIONS: Readonly<Record<string, OracleDimension>> = {
 
 export const RESOURCE_TYPES = ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'];
 
-export interface OraclePrice {
+interface OraclePrice {
   readonly billingDimension: string;
   readonly effectiveFrom: string;
   readonly amount: string;

@@ -1,10 +1,10 @@
-/** Repairs stale hours while histories play: none, some, or all; in complete and in interrupted steps. */
-import { REPAIR_LIMITS, repairNext, type Warehouse } from '@meterline/warehouse';
+/** Recomputes dirty hours while histories play: none, some, or all; in complete and in interrupted steps. */
+import { DIRTY_LIMITS, recomputeDirtyHours, type Warehouse } from '@meterline/warehouse';
 import fc from 'fast-check';
-import { openWriters, repairAll } from '../late-events.js';
+import { recomputeAll } from '../harness/late-events.js';
 import { breakOff } from './random-sealing.js';
 
-/** What a killed repairer leaves behind: nothing, hours without their days, or cells whose marks are still there. */
+/** What a killed maintainer leaves behind: nothing, hours without their days, or rows whose marks are still there. */
 const CALLS_OF_A_STEP = 3;
 /** Half the times marks stay as they are. */
 const MOMENT = fc.constantFrom('none', 'none', 'none', 'some', 'killed', 'all');
@@ -27,12 +27,10 @@ export class RandomRepairs {
     const calls = this.#passed % CALLS_OF_A_STEP;
     if (moment === 'none') return;
     for (const shard of this.#shards) {
-      for (const writer of await openWriters(shard)) {
-        const some = (warehouse: Warehouse) => repairNext(warehouse, writer, { ...REPAIR_LIMITS, hours: 5 });
-        if (moment === 'some') await some(shard);
-        if (moment === 'killed') await breakOff(shard, calls, some);
-        if (moment === 'all') await repairAll(shard, writer);
-      }
+      const some = (warehouse: Warehouse) => recomputeDirtyHours(warehouse, { ...DIRTY_LIMITS, hours: 5 });
+      if (moment === 'some') await some(shard);
+      if (moment === 'killed') await breakOff([shard], calls, ([mortal = shard]) => some(mortal));
+      if (moment === 'all') await recomputeAll(shard);
     }
   }
 }

@@ -1,10 +1,10 @@
 /** Seals while histories play: before, between and after their events, in complete and in interrupted steps. */
 import { sealNext, type Warehouse } from '@meterline/warehouse';
 import fc from 'fast-check';
-import { pausing } from '../interleaving.js';
+import { pausing } from '../harness/interleaving.js';
 import { distance, SCENES } from './scenes.js';
 
-/** What a killed sealer leaves behind: nothing, a watermark that marks respect, or cells that no reader uses yet. */
+/** What a killed sealer leaves behind: nothing, a watermark that marks respect, or rollup rows that no reader uses yet. */
 const CALLS_OF_A_STEP = 3;
 
 export class RandomSealing {
@@ -30,27 +30,26 @@ export class RandomSealing {
     this.#passed += 1;
     const isPassed = Math.floor((this.#passed / this.#rounds) * this.#moments.length);
     const due = this.#moments[Math.min(isPassed, this.#moments.length - 1)] ?? 0;
-    for (const shard of this.#shards) {
-      if (this.#passed % 2 === 0) {
-        await breakOff(shard, this.#passed % CALLS_OF_A_STEP, (mortal) => sealNext(mortal, due));
-      }
-      while (await sealNext(shard, due));
+    if (this.#passed % 2 === 0) {
+      await breakOff(this.#shards, this.#passed % CALLS_OF_A_STEP, (mortal) => sealNext(mortal, due));
     }
+    while (await sealNext(this.#shards, due));
   }
 }
 
 /** Runs a step of a process that is killed after a number of writing calls. */
 export async function breakOff(
-  warehouse: Warehouse,
+  shards: readonly Warehouse[],
   calls: number,
-  step: (mortal: Warehouse) => Promise<unknown>,
+  step: (mortal: readonly Warehouse[]) => Promise<unknown>,
 ): Promise<void> {
   let made = 0;
   const died = new Error('the process was killed');
-  const mortal = pausing(warehouse, async () => {
+  const countCall = async () => {
     made += 1;
     if (made > calls) throw died;
-  }, ['run']);
+  };
+  const mortal = shards.map((shard) => pausing(shard, countCall, ['run']));
   try {
     await step(mortal);
   } catch (error) {

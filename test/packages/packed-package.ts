@@ -1,6 +1,6 @@
 /** A program outside this repository that uses a package as `npm pack` makes it, without a registry. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +9,10 @@ import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
-/** What the catalog needs of others, and the types of `process` and `fetch`: from here, because a test has no registry. */
-const FROM_HERE = ['zod', '@types/node'].map((name) => join(MODULES, name));
+/** What the catalog and the emitter need of others, and the types of `process` and `fetch`: from here, because a test has no registry. */
+const FROM_HERE = ['zod', 'date-fns', '@date-fns/utc', 'big.js', '@types/big.js', 'uuid', '@types/node'].map((name) =>
+  join(MODULES, name),
+);
 
 const run = promisify(execFile);
 const packOutput = z.tuple([z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) })]);
@@ -22,8 +24,6 @@ export interface PackedPackage {
   readonly faults: readonly string[];
   /** What a program prints. */
   run(program: string, settings: Readonly<Record<string, string>>): Promise<string>;
-  /** Makes packages of this repository's own installation available as well. */
-  link(...names: readonly string[]): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -52,9 +52,6 @@ export async function installPacked(name: string, programs: Readonly<Record<stri
     run: async (program, values) => {
       const { stdout } = await run(process.execPath, [`${program}.js`], { cwd: folder, env: { ...env, ...values } });
       return stdout;
-    },
-    link: async (...names) => {
-      for (const other of names) await symlink(join(MODULES, other), join(folder, 'node_modules', other));
     },
     remove: () => rm(folder, { recursive: true }),
   };

@@ -1,8 +1,6 @@
-/**
- * Finds or installs the browser that the tests of the web page drive. Node built-ins only: it runs before anything is
- * installed. Types and contract: chromium-binary.d.mts.
- */
-import { findExecutable, installProgram, isExecutable } from '../../packages/local-stack/hosts/system-package.js';
+/** Finds or installs the browser that the tests of the web page drive. Types and contract: chromium-binary.d.mts. */
+import { fileURLToPath } from 'node:url';
+import { findExecutable, installProgram, isExecutable } from '@meterline/local-stack';
 
 const ON_PATH = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'];
 const ELSEWHERE = [
@@ -33,4 +31,13 @@ async function findChromium(env) {
   }
   for (const path of ELSEWHERE) if (await isExecutable(path)) return path;
   return undefined;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await ensureChromium({ say: console.log });
+  } catch (error) {
+    console.error(`meterline: ${error.message}`);
+    process.exitCode = 1;
+  }
 }

@@ -5,29 +5,21 @@
  * - METERLINE_TEST_BALANCER: with METERLINE_TEST_SHARDS=2 there are two ClickHouse servers, in one cluster, and this leads to
  *   both; METERLINE_TEST_CLICKHOUSE_URL is then the list of them
  * - METERLINE_TEST_TEMPLATE: a migrated, empty database on that ClickHouse, to copy from
- * - METERLINE_TEST_SERVICES: the folder with what `npm start` runs: it and the services, and with programs of the tests, of few
- *   files each
  * - TMPDIR: a folder for all temporary files, in memory if there is room
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { CLUSTER, startLocalStack } from '@meterline/local-stack';
+import { rm } from 'node:fs/promises';
+import { CLUSTER, startServers } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
-import { bundle } from '../../scripts/bundle.mjs';
 import { startBalancer } from './balancer.mjs';
-import { bundlePrograms } from './program-bundles.mjs';
 import { createTestFolder } from './test-folder.mjs';
 
 const TEMPLATE = 'test_template';
-/** Inside node_modules, so that packages that are not joined are found. */
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
 
 export default async function globalSetup() {
   const shards = Number(process.env.METERLINE_TEST_SHARDS ?? '1');
   const folder = await createTestFolder();
   process.env.TMPDIR = folder;
-  const [stack, services] = await Promise.all([startLocalStack({ shards, say: console.log }), bundleServices()]);
+  const stack = await startServers({ shards, say: console.log });
   const { user, password } = stack.clickhouse;
   const url = stack.shards.map((shard) => shard.url).join(',');
   const cluster = shards > 1 ? { name: CLUSTER, insertQuorum: undefined } : undefined;
@@ -40,24 +32,15 @@ export default async function globalSetup() {
   process.env.METERLINE_TEST_CLICKHOUSE_PASSWORD = password;
   process.env.METERLINE_TEST_REDIS_URL = stack.redis.url;
   process.env.METERLINE_TEST_TEMPLATE = TEMPLATE;
-  process.env.METERLINE_TEST_SERVICES = services;
 
   const cleanUp = async () => {
     balancer?.stop();
     await stack.stop();
-    await Promise.all([folder, services].map((path) => rm(path, { recursive: true, force: true, maxRetries: 20 })));
+    await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   };
   globalThis.cleanUpAfterTests = cleanUp;
   // Jest runs no teardown when it is interrupted. The servers would end by themselves, but their files would stay.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => cleanUp().finally(() => process.exit(130)));
   }
-}
-
-/** In a folder of this run, because another may have another build. */
-async function bundleServices() {
-  await mkdir(CACHE, { recursive: true });
-  const directory = await mkdtemp(join(CACHE, 'services-'));
-  await Promise.all([bundle(directory), bundlePrograms(directory)]);
-  return directory;
 }

@@ -1,20 +1,20 @@
 /** Two shards behind a balancer, two ingest and two query processes, each process and command as a user of its own. */
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
-import { type LocalStack, startLocalStack } from '@meterline/local-stack';
-import { shardIndex } from '@meterline/warehouse';
+
+import { type Servers, startServers } from '@meterline/local-stack';
+import type { Warehouse } from '@meterline/warehouse';
 import { runCommand } from '../cli/run-command.js';
 import type { MeterlineOptions } from '../cli/run-meterline.js';
-import { drained, enqueueData, openPipeline, type Pipeline } from '../e2e/pipeline.js';
+import { type Product, startProduct } from '../harness/product.js';
 import {
   type HttpProcess,
-  killServices,
   NO_LIMITS,
   type ServiceProcess,
   startIngest,
   startQuery,
-} from '../services.js';
+  withConstants,
+} from '../harness/services.js';
+import { select, uniquePrefix } from '../harness/stack.js';
 import { startBalancer } from '../setup/balancer.mjs';
-import { uniquePrefix } from '../stack.js';
 
 export const WINDOW = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-03T00:00:00Z' };
 export const USD_PER_GBS = 0.0000115;
@@ -27,15 +27,14 @@ interface Answer {
 }
 
 export interface TwoShards {
-  readonly stack: LocalStack;
-  readonly pipeline: Pipeline;
+  readonly stack: Servers;
+  readonly product: Product;
   /** All ingest and query processes. */
   readonly services: readonly ServiceProcess[];
   /** Another query process, which has the addresses of both servers. */
   startQuery(): Promise<HttpProcess>;
-  createKey(account: string): Promise<string>;
-  /** As one job, and resolves when it is stored. */
-  send(...events: object[]): Promise<void>;
+  /** Of each shard a new account, in the order of the shards. */
+  newAccounts(): readonly [string, string];
   /** From each query process in turn, all its pages; every answer must be the same. */
   ask(account: string, window?: typeof WINDOW): Promise<Answer>;
   /** A command of the operator. */
@@ -44,33 +43,30 @@ export interface TwoShards {
 }
 
 export async function openTwoShards(): Promise<TwoShards> {
-  const stack = await startLocalStack({ shards: 2 });
+  const stack = await startServers({ shards: 2 });
   const balancer = await startBalancer(stack.shards.map(({ httpPort }) => httpPort));
-  const pipeline = await openPipeline({ redisUrl: stack.redis.url, prefix: 'bull', shards: stack.shards });
-  const keys = new ApiKeyStore(pipeline.redis, new AccountDirectory(pipeline.redis, REDIS_PREFIX), REDIS_PREFIX);
+  const product = await startProduct({ redisUrl: stack.redis.url, prefix: 'bull', clickhouse: stack.shards });
+  const names = await accountNames(product.warehouse);
   const envOf = (clickhouse: 'ingest' | 'query' | 'operator', redis: 'worker' | 'query' | 'operator') => {
     const CLICKHOUSE_PASSWORD = stack.clickhouse.passwords[clickhouse];
-    return { ...pipeline.env, CLICKHOUSE_USER: clickhouse, CLICKHOUSE_PASSWORD, REDIS_URL: stack.redis.urls[redis] };
+    return { ...product.env, CLICKHOUSE_USER: clickhouse, CLICKHOUSE_PASSWORD, REDIS_URL: stack.redis.urls[redis] };
   };
-  const ingest = { ...envOf('ingest', 'worker'), SEAL_EVERY_MS: '200', SEAL_DELAY_MS: '0' };
+  const ingest = withConstants(envOf('ingest', 'worker'), { maintenanceEveryMs: 200, sealDelayMs: 0 });
   const workers = [await startIngest(ingest), await startIngest(ingest)];
-  const toEither = { CLICKHOUSE_URL: balancer.url, CURSOR_SECRET: 'x'.repeat(32) };
-  const query = { ...envOf('query', 'query'), ...NO_LIMITS, ...toEither };
+  const query = { ...envOf('query', 'query'), ...NO_LIMITS, CLICKHOUSE_URL: balancer.url };
   const apis = await Promise.all([startQuery(query), startQuery(query)]);
-  const createKey = async (account: string) =>
-    (await keys.create({ account, role: 'admin', clientId: 'shards' }, new Date())).key;
   return {
     stack,
-    pipeline,
-    startQuery: () => startQuery({ ...query, CLICKHOUSE_URL: pipeline.env.CLICKHOUSE_URL ?? '' }),
-    createKey,
-    services: [...workers, ...apis],
-    send: async (...events) => {
-      await enqueueData(pipeline.queue, { events });
-      await drained(pipeline.queue);
+    product,
+    startQuery: () => startQuery({ ...query, CLICKHOUSE_URL: product.env.CLICKHOUSE_URL ?? '' }),
+    newAccounts: () => {
+      const pair = names.pop();
+      if (!pair) throw new Error('no more names');
+      return pair;
     },
+    services: [...workers, ...apis],
     ask: async (account, window = WINDOW) => {
-      const key = await createKey(account);
+      const key = await product.key(account);
       const answers: Answer[] = [];
       // Twice each, so that the balancer leads every statement to either server.
       for (const [turn] of [apis, apis].flat().entries()) {
@@ -84,8 +80,7 @@ export async function openTwoShards(): Promise<TwoShards> {
     },
     operate: (args, options = {}) => runCommand(args, { ...options, env: envOf('operator', 'operator') }),
     close: async () => {
-      await killServices();
-      await pipeline.close();
+      await product.close();
       balancer.stop();
       await stack.stop();
     },
@@ -115,10 +110,15 @@ async function askPages(
   return { status: 200, usage, names: names.sort() };
 }
 
-/** Of each shard a new account. */
-export function newAccounts(): [string, string] {
-  const names = Array.from({ length: 64 }, (_, index) => `${uniquePrefix()}-${index}`);
-  const [first, second] = [0, 1].map((shard) => names.find((name) => shardIndex(name, 2) === shard));
-  if (!first || !second) throw new Error('64 accounts are all on one shard');
-  return [first, second];
+/** Names, of which the engine puts as many on each of the two shards as tests need. */
+async function accountNames(warehouse: Warehouse): Promise<(readonly [string, string])[]> {
+  const prefix = uniquePrefix();
+  const query = `
+SELECT cityHash64(name) % 2 AS shard, groupArray(concat({prefix: String}, '-', toString(number)) AS name) AS names
+FROM numbers(200) GROUP BY shard ORDER BY shard`;
+  const [first, second] = await select<{ names: string[] }>(warehouse, query, { prefix });
+  return (first?.names ?? []).flatMap((name, index) => {
+    const other = second?.names[index];
+    return other === undefined ? [] : [[name, other] as const];
+  });
 }

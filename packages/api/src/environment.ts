@@ -1,9 +1,9 @@
 /** The variables of a service that answers HTTP, besides those of every service. */
 import { isIP } from 'node:net';
-import { MS_PER_DAY } from '@meterline/catalog';
-import { adminPortVariable, urlVariable, wholeNumberVariable } from '@meterline/service';
+import { adminPortVariable, constant, urlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
-import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/account-claims.js';
+import type { RateLimits } from './admission/rate-limits.js';
+import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/tokens.js';
 
 /** Ranges that Express knows by name. Source: Express documentation, "trust proxy". */
 const NAMED_RANGES: readonly string[] = ['loopback', 'linklocal', 'uniquelocal'];
@@ -17,33 +17,82 @@ const claimVariable = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** @param perSecond requests of an account by default */
+export function rateVariable(perSecond: number) {
+  return {
+    ACCOUNT_RATE: wholeNumberVariable(1, 1_000_000)
+      .default(perSecond)
+      .describe(
+        'Requests of an account per second over all processes of a service; half as many of a key of it, or of the subject of tokens.',
+      ),
+  };
+}
+
+/** @param seconds of its rate that an account or a caller may spend at once, after a rest */
+export function burstConstant(seconds: number) {
+  const reason = 'An account or a caller may send the requests of so many seconds at once, after a rest.';
+  return { burstSeconds: constant(seconds, reason) };
+}
+
+/** Of what its account may send, so that one caller does not shut out the others. */
+const CALLER_SHARE = 1 / 2;
+
+/** What the rate allows. */
+export function rateLimits({
+  ACCOUNT_RATE,
+  METERLINE_CONSTANTS: constants,
+}: {
+  readonly ACCOUNT_RATE: number;
+  readonly METERLINE_CONSTANTS: { readonly burstSeconds: number };
+}): RateLimits {
+  const seconds = Math.max(1, constants.burstSeconds);
+  const requests = ACCOUNT_RATE * seconds;
+  return { accountRate: { requests, seconds }, callerRate: { requests: Math.ceil(requests * CALLER_SHARE), seconds } };
+}
+
 export const httpVariables = {
   ADMIN_PORT: adminPortVariable,
-  AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json').optional(),
-  AUTH_ISSUER: z.string().optional(),
-  AUTH_AUDIENCE: z.string().optional(),
-  /** Where a token says which accounts its subject belongs to, and with which roles. */
-  AUTH_ACCOUNTS_CLAIM: claimVariable.optional(),
-  /** Where a token says what the accounts are called. */
-  AUTH_ACCOUNT_NAMES_CLAIM: claimVariable.optional(),
-  /** The platform's roles that make an admin; every other one makes a member. */
+  AUTH_JWKS_URL: urlVariable(/^https?$/, 'https://auth.example.com/.well-known/jwks.json')
+    .optional()
+    .describe(
+      'Where the keys of OAuth2 access tokens are published. With `AUTH_ISSUER` and `AUTH_AUDIENCE`, or none of the three.',
+    ),
+  AUTH_ISSUER: z.string().optional().describe('The `iss` of tokens.'),
+  AUTH_AUDIENCE: z.string().optional().describe('The `aud` of tokens.'),
+  AUTH_ACCOUNTS_CLAIM: claimVariable
+    .optional()
+    .describe(
+      'The claim that names accounts and roles: a name, a path such as `app_metadata.accounts`, or a URL; not set: `accounts`.',
+    ),
+  AUTH_ACCOUNT_NAMES_CLAIM: claimVariable.optional().describe('The claim that names accounts for people.'),
   AUTH_ADMIN_ROLES: z
     .string()
     .transform(commaList)
     .refine((roles) => !roles.includes(''), { error: 'must list roles, such as admin,owner', abort: true })
-    .optional(),
-  /** The address under which callers reach the service; unset: that of each request. */
-  PUBLIC_URL: origin('must be an origin such as https://billing.example.com, without a path').optional(),
-  /** How long connections are still accepted after a request to stop, while /readyz says 503. */
-  STOP_DELAY_MS: wholeNumberVariable(0, 60_000).default(0),
-  /** How long the signing keys of tokens are used while AUTH_JWKS_URL does not answer. */
-  AUTH_JWKS_KEPT_MS: wholeNumberVariable(600_000, 30 * MS_PER_DAY).default(MS_PER_DAY),
+    .optional()
+    .describe(
+      'The roles in that claim that make an admin, such as `admin,owner`; every other one makes a member. Not set: `admin` and ' +
+        '`member` are the roles, and any other gives no access.',
+    ),
+  PUBLIC_URL: origin('must be an origin such as https://billing.example.com, without a path')
+    .optional()
+    .describe(
+      'The origin under which callers reach the service, for what it says about tokens; not set: that of each request.',
+    ),
+  STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
+    .default(0)
+    .describe('How long connections are still accepted after SIGTERM, while `/readyz` says 503.'),
   CORS_ORIGINS: z
     .string()
     .transform(commaList)
     .pipe(z.array(origin('must list origins such as https://app.example.com, separated by commas')))
-    .default([]),
-  TRUST_PROXY: z.string().transform(readTrustProxy).default(false),
+    .default([])
+    .describe('Origins whose web pages may call the API, with commas between them.'),
+  TRUST_PROXY: z
+    .string()
+    .transform(readTrustProxy)
+    .default(false)
+    .describe('How many proxies stand in front of the service, or their addresses.'),
 };
 
 /** How many proxies stand before the service, or their addresses; false for none. */
@@ -69,8 +118,8 @@ export type WithTokens<Env> = Omit<Env, TokenVariable> & {
 
 type TokenVariables = Pick<z.output<z.ZodObject<typeof httpVariables>>, TokenVariable>;
 
-/** @param env that {@link requireAllOrNone} has passed */
-export function withTokens<Env extends TokenVariables>(env: Env): WithTokens<Env> {
+/** Transforms an environment with {@link httpVariables}: a token can be checked only with all that this takes. */
+export function withTokens<Env extends TokenVariables>(env: Env, context: z.RefinementCtx): WithTokens<Env> {
   const {
     AUTH_JWKS_URL: jwksUrl,
     AUTH_ISSUER: issuer,
@@ -80,21 +129,17 @@ export function withTokens<Env extends TokenVariables>(env: Env): WithTokens<Env
     AUTH_ADMIN_ROLES: adminRoles,
     ...rest
   } = env;
-  const accountClaims = { accounts, names, adminRoles };
-  return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };
-}
-
-/** Refines an environment with {@link httpVariables}: a token can be checked only with all that this takes. */
-export function requireAllOrNone(variables: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
-  const isSet = (name: string) => variables[name] !== undefined;
-  const missing = REQUIRED_FOR_TOKENS.filter((name) => !isSet(name));
+  const missing = REQUIRED_FOR_TOKENS.filter((name) => env[name] === undefined);
   const all = REQUIRED_FOR_TOKENS.join(', ');
   const fault = (message: string) => context.addIssue({ code: 'custom', message });
   if (missing.length === REQUIRED_FOR_TOKENS.length) {
-    for (const name of ABOUT_CLAIMS.filter(isSet)) fault(`${name} says how tokens are read: set ${all} too`);
+    const strays = ABOUT_CLAIMS.filter((name) => env[name] !== undefined);
+    for (const name of strays) fault(`${name} says how tokens are read: set ${all} too`);
   } else if (missing.length > 0) {
     fault(`${missing.join(', ')} missing: set all of ${all}, or none to accept API keys only`);
   }
+  const accountClaims = { accounts, names, adminRoles };
+  return { ...rest, tokens: jwksUrl && issuer && audience ? { jwksUrl, issuer, audience, accountClaims } : undefined };
 }
 
 function commaList(text: string): string[] {

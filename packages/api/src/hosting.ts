@@ -1,14 +1,38 @@
-/** How an application becomes a service: its ports, its page, and what it says of keys that it cannot read. */
+/** How an application becomes a service: its connection to Redis, its ports, its page, and what it says of keys that it cannot read. */
 import { access } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import type { OnMalformedKey } from '@meterline/access';
-import { type AdminServer, listenError, openAdminServer } from '@meterline/service';
+import { type AdminServer, listenError, Outage, openAdminServer } from '@meterline/service';
+import { createRedisClient, type OnMalformedKey, type RedisClient } from '@meterline/service/access';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { TokenVerifier } from './auth/token-verifier.js';
-import type { TokenSettings } from './environment.js';
 import { type RunningServer, startServer } from './server.js';
+
+const TIMEOUT_MS = 2_000;
+const MAX_RECONNECT_DELAY_MS = 1_000;
+
+/** The connection for credentials and accounts. It fails fast: a caller waits for it. Connects at `connect()`, and reconnects by itself when the connection is lost. */
+export function createRedis(url: string): RedisClient {
+  return createRedisClient(url, {
+    lazyConnect: true,
+    // While Redis is away, commands fail at once, as 503 for the caller, instead of piling up.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: TIMEOUT_MS,
+    connectTimeout: TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(attempt * 100, MAX_RECONNECT_DELAY_MS),
+  });
+}
+
+/**
+ * One line when Redis goes away and one when it is back, however many attempts fail in between.
+ * @param consequence of the outage, for the log
+ */
+export function watchOutages(redis: RedisClient, log: Logger, consequence: string): void {
+  const outage = new Outage(log, 'Redis', consequence);
+  redis.on('error', (error) => outage.failed(error));
+  redis.on('ready', () => outage.recovered());
+}
 
 /** The variables that say where it listens. */
 interface Address {
@@ -29,8 +53,7 @@ export function logMalformedKey(log: Logger): OnMalformedKey {
  * @param folder where its build belongs
  */
 export async function builtPage(folder: string, log: Logger): Promise<string | undefined> {
-  // A build of an earlier release has no manifest, which the reference needs.
-  const built = await access(join(folder, '.vite', 'manifest.json')).then(
+  const built = await access(join(folder, 'index.html')).then(
     () => true,
     () => false,
   );
@@ -59,18 +82,4 @@ export async function listen(
   } catch (error) {
     throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
   }
-}
-
-/** What checks tokens, of a service that takes them: its library is loaded only then. */
-export async function openTokenVerifier(
-  {
-    tokens,
-    AUTH_JWKS_KEPT_MS: keptMs,
-  }: { readonly tokens: TokenSettings | undefined; readonly AUTH_JWKS_KEPT_MS: number },
-  clock: () => Date,
-  log: Logger,
-): Promise<TokenVerifier | undefined> {
-  if (!tokens) return undefined;
-  const { createTokenVerifier } = await import('./auth/token-verifier.js');
-  return createTokenVerifier({ ...tokens, keptMs, clock, log });
 }

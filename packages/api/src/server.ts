@@ -6,9 +6,8 @@ import type { Duplex } from 'node:stream';
 import { DrainingServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { errorBody } from './http/error-answers.js';
-import { ApiError } from './http/errors.js';
-import { cutSlowReaders } from './http/unread-answers.js';
+import { ApiError, errorBody } from './http/errors.js';
+import { cutSlowReaders } from './http/slow-readers.js';
 
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
 const MAX_HEADER_BYTES = 48 * 1024;
@@ -106,7 +105,7 @@ function refuse(error: ApiError, socket: Duplex, log: Logger): void {
   const requestId = randomUUID();
   // After CONNECT nobody else listens, and an error without a listener would end the process.
   socket.on('error', () => socket.destroy());
-  socket.end(rawAnswer(error, requestId));
+  socket.end(rawResponse(error, requestId));
   if (socket instanceof Socket) socket.setTimeout(LINGER_MS, () => socket.destroy());
   const { status, code } = error;
   const remoteAddress = socket instanceof Socket ? socket.remoteAddress : undefined;
@@ -139,7 +138,7 @@ function faultOf(thrown: unknown, maxHeaderBytes: number): ApiError {
   return new ApiError(400, 'malformed_request', 'The request is not well-formed HTTP/1.1.');
 }
 
-function rawAnswer(error: ApiError, requestId: string): string {
+function rawResponse(error: ApiError, requestId: string): string {
   const body = JSON.stringify(errorBody(error, requestId));
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,

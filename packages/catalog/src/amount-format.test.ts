@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { changeFrom, formatUsage, formatUsd, formatUsdExact, percentChangeText, shareText } from './amount-format.js';
 import { decimalText } from './decimal.js';
+import { priceText } from './event-text.js';
 
 describe('money', () => {
   it.each([
@@ -58,5 +59,19 @@ describe('a change', () => {
   ] as const)('from %s to %s', (before, now, difference, percent, direction) => {
     const change = changeFrom(decimalText(before), decimalText(now));
     expect([change.difference, percentChangeText(change), change.direction]).toEqual([difference, percent, direction]);
+  });
+});
+
+describe('a price', () => {
+  it.each([
+    ['0.0000115', '1', 'gbs', '$0.0000115 per GB-s'],
+    ['0.12', '2628000', 'gbs', '$0.12 per GB-month'],
+    ['1000', '3601', 'gbs', '$1,000.00 per 3,601 GB-s'],
+    ['0.2', '1000000', 'count', '$0.20 per 1,000,000 events'],
+    ['0.01', '1', 'count', '$0.01 per event'],
+    ['20', '730', 'hours', '$20.00 per month (730 h)'],
+    ['0.03', '1', 'hours', '$0.03 per h'],
+  ] as const)('of %s for %s %s reads %s', (amount, per, unit, expected) => {
+    expect(priceText({ amount, per }, unit)).toBe(expected);
   });
 });

@@ -1,13 +1,6 @@
 /** Money and usage, shares and changes for people to read. The exact figure is the amount itself. */
-import {
-  compareDecimals,
-  type DecimalText,
-  decimalText,
-  percentOf,
-  roundDecimal,
-  subtractDecimals,
-  ZERO,
-} from './decimal.js';
+import { compareDecimals, percentOf, roundDecimal, subtractDecimals } from './amounts.js';
+import { type DecimalText, decimalText, ZERO } from './decimal.js';
 import type { Unit } from './dimensions.js';
 
 const CENT = decimalText('0.01');
@@ -26,8 +19,8 @@ export function formatUsd(amount: DecimalText): string {
   return withDollar(grouped(padded(rounded, 2)));
 }
 
-/** Every digit: `$1,234.567890123456`. */
-export function formatUsdExact(amount: DecimalText): string {
+/** Every digit: `$1,234.567890123456`. @param amount decimal text, not always in its shortest form */
+export function formatUsdExact(amount: string): string {
   return withDollar(grouped(padded(amount, 2)));
 }
 
@@ -54,7 +47,7 @@ function firstDigitAfterPoint(amount: DecimalText): number {
   return (amount.split('.')[1] ?? '').search(/[1-9]/) + 1;
 }
 
-function padded(amount: DecimalText, digits: number): string {
+function padded(amount: string, digits: number): string {
   const [integer = '', fraction = ''] = amount.split('.');
   return `${integer}.${fraction.padEnd(digits, '0')}`;
 }

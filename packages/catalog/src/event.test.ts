@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parseDecimalText, toScaled } from './decimal.js';
 import { BILLING_DIMENSIONS, DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
-import { parseUsageEvent, type UsageEvent } from './event.js';
+import { blankEvent, parseUsage, parseUsageEvent, readEvent, rejectionOf, type UsageEvent } from './event.js';
+import { formatTimestamp } from './timestamp.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 
@@ -111,6 +114,12 @@ describe('unknown fields', () => {
     },
   );
 
+  it('are named up to ten of them', () => {
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`k${n}`, n]));
+    const event = parseUsageEvent({ ...EVENT, ...many }, NOW);
+    expect(event).toMatchObject({ message: expect.stringContaining('"k8", "k9" and 2 more; the fields are') });
+  });
+
   it('__proto__ is refused as any other', () => {
     const input: unknown = JSON.parse(`${JSON.stringify(EVENT).slice(0, -1)},"__proto__":{"usage":1}}`);
     expect(parseUsageEvent(input, NOW)).toMatchObject({ ok: false, reason: 'unknown_field' });
@@ -180,17 +189,11 @@ describe('eventId', () => {
 });
 
 describe('billingDimension', () => {
-  const PAIRS = RESOURCE_TYPES.flatMap((resourceType) =>
-    BILLING_DIMENSIONS.map((billingDimension) => ({ resourceType, billingDimension })),
-  );
-
-  it('makes 72 pairs with the resource types', () => {
-    expect(PAIRS).toHaveLength(72);
-  });
-
-  it.each(PAIRS)('$billingDimension on a $resourceType is accepted only if it belongs to it', (pair) => {
-    const belongs = pair.billingDimension.startsWith(`${pair.resourceType}_`);
-    expect(reasonFor({ ...pair, usage: 1 })).toBe(belongs ? undefined : 'dimension_mismatch');
+  it.each(RESOURCE_TYPES)('is accepted on a %s only if it belongs to it', (resourceType) => {
+    for (const billingDimension of BILLING_DIMENSIONS) {
+      const belongs = billingDimension.startsWith(`${resourceType}_`);
+      expect(reasonFor({ resourceType, billingDimension, usage: 1 })).toBe(belongs ? undefined : 'dimension_mismatch');
+    }
   });
 
   it('that does not belong is refused with a message that names the right type', () => {
@@ -244,46 +247,97 @@ describe('usage of a count dimension', () => {
   });
 });
 
-describe('timestamp', () => {
-  it('may be 1970 itself', () => {
-    expect(parsed({ timestamp: '1970-01-01T00:00:00Z' }).timestamp).toBe(0);
-  });
-
-  it('may not be before', () => {
-    expect(reasonFor({ timestamp: '1969-12-31T23:59:59.999Z' })).toBe('invalid_timestamp');
-  });
-
-  it('is cut to the millisecond', () => {
-    expect(parsed({ timestamp: '2025-10-01T11:00:00.123999999Z' }).timestamp).toBe(Date.UTC(2025, 9, 1, 11, 0, 0, 123));
-  });
-
-  it('may be exactly 10 minutes in the future', () => {
-    expect(reasonFor({ timestamp: '2025-10-01T12:10:00.000Z' })).toBeUndefined();
-  });
-
-  it('may not be a millisecond more', () => {
-    expect(reasonFor({ timestamp: '2025-10-01T12:10:00.001Z' })).toBe('timestamp_in_future');
-  });
-
+describe('timestamp and revision', () => {
   it.each([
-    '2025-10-01T11:00:00+01:00',
-    '2025-10-01T11:00:00-00:00',
-    '2025-10-01T11:00:00',
-    '2025-02-29T00:00:00Z',
-    '2016-12-31T23:59:60Z',
-    '2025-10-01T11:00:00.1234567890Z',
-    'now',
-  ])('may not be %s', (timestamp) => {
-    expect(reasonFor({ timestamp })).toBe('invalid_timestamp');
+    [{ timestamp: '1970-01-01T00:00:00Z' }, undefined],
+    [{ timestamp: '1969-12-31T23:59:59.999Z' }, 'invalid_timestamp'],
+    [{ timestamp: '2025-10-01T11:00:00+01:00' }, 'invalid_timestamp'],
+    [{ timestamp: '2025-10-01T12:10:00.000Z' }, undefined],
+    [{ timestamp: '2025-10-01T12:10:00.001Z' }, 'timestamp_in_future'],
+    ...[0, 1, 65_535].map((revision) => [{ revision }, undefined] as const),
+    ...[-1, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY].map(
+      (revision) => [{ revision }, 'invalid_revision'] as const,
+    ),
+  ])('with %j the reason is %s', (changes, reason) => {
+    expect(reasonFor(changes)).toBe(reason);
+  });
+
+  it('cuts a timestamp to the millisecond', () => {
+    expect(parsed({ timestamp: '2025-10-01T11:00:00.123999999Z' }).timestamp).toBe(Date.UTC(2025, 9, 1, 11, 0, 0, 123));
   });
 });
 
-describe('revision', () => {
-  it.each([0, 1, 65_535])('may be %p', (revision) => {
-    expect(parsed({ revision }).revision).toBe(revision);
-  });
+/** Of each field values that it may have, that it may nearly have, and others. */
+const NEARLY = fc.constantFrom<unknown>(
+  ...[undefined, null, true, '', 'x', 0, -0, -1, 1.5, 1e21, 1e-7, 65_536, Number.NaN, [], ['1'], {}, 1n],
+  ...[
+    '9'.repeat(15),
+    '9'.repeat(16),
+    '1e3',
+    '0.1234567895',
+    'a\u0000',
+    '\ud800',
+    '\u00e9'.repeat(256),
+    'a'.repeat(257),
+  ],
+  ...['1970-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '2025-10-01T12:10:00.001Z', EVENT.eventId.toUpperCase()],
+);
+const field = (...valid: fc.Arbitrary<unknown>[]) =>
+  fc.oneof({ weight: 40, arbitrary: fc.oneof(...valid) }, { weight: 1, arbitrary: NEARLY });
+const someName = field(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }));
+const amount = fc.oneof(
+  fc.double({ min: 0, max: 1e16, noNaN: true }),
+  fc.nat(),
+  fc.stringMatching(/^\d{1,17}(\.\d{1,12})?$/),
+);
+const someFields = fc.record(
+  {
+    eventId: field(
+      fc.uuid(),
+      fc.uuid().map((id) => id.toUpperCase()),
+    ),
+    accountId: someName,
+    workspace: someName,
+    resourceName: someName,
+    resourceUuid: fc.oneof(someName, fc.constantFrom(null, '', undefined)),
+    usage: field(amount),
+    timestamp: field(fc.integer({ min: 0, max: NOW + 700_000 }).map(formatTimestamp)),
+    revision: fc.oneof(field(fc.nat(65_535)), fc.constant(undefined)),
+    void: fc.oneof(field(fc.boolean()), fc.constant(undefined)),
+  },
+  { requiredKeys: ['eventId', 'accountId', 'workspace', 'resourceName', 'usage', 'timestamp'] },
+);
+const someKind = fc.oneof(
+  { weight: 30, arbitrary: fc.constant({ resourceType: 'sandbox', billingDimension: 'sandbox_compute_runtime_gbs' }) },
+  { weight: 30, arbitrary: fc.constant({ resourceType: 'agent', billingDimension: 'agent_async_requests_count' }) },
+  { weight: 3, arbitrary: fc.record({ resourceType: NEARLY, billingDimension: NEARLY }) },
+  { weight: 3, arbitrary: fc.constant({ resourceType: 'agent', billingDimension: 'volume_storage_gbs', other: 1 }) },
+);
+const someEvent = fc.tuple(someFields, someKind).map(([fields, kind]) => ({ ...fields, ...kind }));
 
-  it.each([-1, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1'])('may not be %p', (revision) => {
-    expect(reasonFor({ revision })).toBe('invalid_revision');
+describe('readEvent', () => {
+  it('accepts an event if and only if rejectionOf finds nothing wrong with it', () => {
+    const seen = { accepted: 0, rejected: 0 };
+    const check = (input: unknown) => {
+      const isAccepted = readEvent(input, NOW, blankEvent());
+      seen[isAccepted ? 'accepted' : 'rejected'] += 1;
+      if (isAccepted) expect(() => rejectionOf(input, NOW)).toThrow('valid');
+      else expect(rejectionOf(input, NOW).message).not.toBe('');
+    };
+    fc.assert(fc.property(someEvent, check), { numRuns: 2_000 });
+    expect(Math.min(seen.accepted, seen.rejected)).toBeGreaterThan(200);
+  });
+});
+
+describe('parseUsage', () => {
+  it('rounds decimal text half-even to nine decimals, whatever its digits', () => {
+    const decimals = fc.stringMatching(/^\d{1,15}(\.\d{1,12})?$/);
+    fc.assert(
+      fc.property(decimals, (text) => {
+        const digits = parseDecimalText(text);
+        const expected = digits && toScaled(digits, 9);
+        expect(parseUsage('volume_storage_gbs', text)).toEqual({ ok: true, value: expected });
+      }),
+    );
   });
 });

@@ -60,31 +60,19 @@ describe('groupBy', () => {
     expect(new Set(ENRICHMENT.map(([groupBy]) => groupBy)).size).toBe(25);
   });
 
-  it.each(ENRICHMENT)('%s is the canonical order of that set, whatever order it came in', (groupBy) => {
-    const wanted = dimensions(groupBy);
-    fc.assert(
-      fc.property(fc.shuffledSubarray(wanted, { minLength: wanted.length }), (shuffled) => {
-        expect(canonicalGroupBy(shuffled).join()).toBe(groupBy);
-      }),
-    );
-  });
-
-  it.each(ENRICHMENT)('%s also fills "%s"', (groupBy, enriched) => {
-    expect(enrichedDimensions(dimensions(groupBy)).join()).toBe(enriched);
-  });
-
-  it('fills nothing when it is omitted', () => {
-    expect(canonicalGroupBy([])).toEqual([]);
-    expect(enrichedDimensions([])).toEqual([]);
-  });
-
-  it.each(ENRICHMENT)('%s shows usage only if billing_dimension is in it', (groupBy) => {
-    expect(showsUsage(dimensions(groupBy))).toBe(groupBy.includes('billing_dimension'));
-  });
-
-  it('shows no usage when it is omitted', () => {
-    expect(showsUsage([])).toBe(false);
-  });
+  it.each([...ENRICHMENT, ['', '']])(
+    '"%s" has a canonical order, fills "%s" too, and shows usage of one dimension alone',
+    (groupBy, enriched) => {
+      const wanted = dimensions(groupBy);
+      fc.assert(
+        fc.property(fc.shuffledSubarray(wanted, { minLength: wanted.length }), (shuffled) => {
+          expect(canonicalGroupBy(shuffled).join()).toBe(groupBy);
+        }),
+      );
+      expect(enrichedDimensions(wanted).join()).toBe(enriched);
+      expect(showsUsage(wanted)).toBe(groupBy.includes('billing_dimension'));
+    },
+  );
 
   it('names the members of an entry as the specification does', () => {
     expect(ENTRY_FIELD).toEqual({

@@ -1,12 +1,5 @@
-export * from './amount-format.js';
-export * from './calendar.js';
-export * from './caller.js';
-export * from './event-text.js';
-export * from './events.js';
-export * from './group-by.js';
-export * from './metrics-csv.js';
-export * from './period.js';
+/** The whole catalog, for services. What needs no schema is in `@meterline/catalog/plain` too, without zod. */
+export * from './api/parameters.js';
+export * from './api/responses.js';
+export * from './plain.js';
 export * from './price-book.js';
-export * from './priced-event.js';
-export * from './retry-after.js';
-export * from './usual-event.js';

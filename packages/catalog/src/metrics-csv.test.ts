@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { MetricsEntry } from './api/answers.js';
-import { decimalText } from './decimal.js';
-import { csvHeading, csvLine, csvRow, metricsColumns } from './metrics-csv.js';
+import type { MetricsEntry } from './api/responses.js';
+import { decimalText, ZERO } from './decimal.js';
+import { csvHeading, csvLine, csvRow, groupsCsvColumns, plainCsvLine } from './metrics-csv.js';
 
 describe('a line of CSV', () => {
   it.each([
@@ -44,6 +44,10 @@ describe('a line of CSV', () => {
     expect(csvLine([text])).toBe(`"'${text.replaceAll('"', '""')}"\r\n`),
   );
 
+  it('for programs is quoted in the same way and has no apostrophes', () => {
+    expect(plainCsvLine(['=1+1', 'a,b', ' x'])).toBe('=1+1,"a,b"," x"\r\n');
+  });
+
   it('numbers are written as they stand, also below zero', () => {
     expect(csvLine(['-x', { number: '-12.5' }, { number: '0.000000000001' }, { number: '' }])).toBe(
       '"\'-x",-12.5,0.000000000001,\r\n',
@@ -58,19 +62,23 @@ describe('the columns of metrics', () => {
     summary: { cost: decimalText('0.75'), usage: decimalText('10') },
     timeseries: [],
   };
-  const lines = (groupBy: Parameters<typeof metricsColumns>[0]) => {
-    const columns = metricsColumns(groupBy, []);
-    return csvHeading(columns) + csvRow(columns, { entry, amounts: entry.summary });
+  const answer = {
+    ...{ startTime: '2026-10-01T00:00:00Z', endTime: '2026-11-01T00:00:00Z' },
+    summary: { totalCost: decimalText('3') },
+  };
+  const lines = (groupBy: Parameters<typeof groupsCsvColumns>[0]) => {
+    const columns = groupsCsvColumns(groupBy, false);
+    return csvHeading(columns) + csvRow(columns, { answer, entry, amounts: entry.summary, before: ZERO });
   };
 
   it('are the fields of an answer in canonical order, enriched ones included, the cost, and the usage with its unit', () => {
     expect(lines(['billing_dimension', 'resource_name'])).toBe(
-      'workspace,resourceType,resourceName,billingDimension,costUsd,usage,unit\r\n' +
-        ',volume,,volume_storage_gbs,0.75,10,gbs\r\n',
+      '\uFEFFworkspace,resourceType,resourceName,billingDimension,startTime,endTime,costUsd,usage,unit,sharePercent\r\n' +
+        ',volume,,volume_storage_gbs,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,0.75,10,gbs,25\r\n',
     );
   });
 
   it('have no usage where a group may have several units', () => {
-    expect(lines([])).toBe('costUsd\r\n0.75\r\n');
+    expect(lines([])).toMatch(/^\uFEFFstartTime,endTime,costUsd,sharePercent\r\n/);
   });
 });

@@ -1,6 +1,7 @@
 /** Metrics as CSV, the same for the command line and the web page. Source: RFC 4180; OWASP, "CSV Injection". */
-import type { MetricsAnswer, MetricsEntry } from './api/answers.js';
-import { type DecimalText, percentOf, subtractDecimals } from './decimal.js';
+import { percentOf, subtractDecimals } from './amounts.js';
+import type { MetricsAnswer, MetricsEntry } from './api/responses.js';
+import type { DecimalText } from './decimal.js';
 import { DIMENSIONS } from './dimensions.js';
 import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type GroupByDimension, showsUsage } from './group-by.js';
 
@@ -26,10 +27,10 @@ const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
 
 /** A line for a group: its amounts in the whole window. */
 export interface WindowCsvRow extends MetricsCsvRow {
-  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime'>;
+  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
 }
 
-export const WINDOW_COLUMNS: readonly CsvColumn<WindowCsvRow>[] = [
+const WINDOW_COLUMNS: readonly CsvColumn<WindowCsvRow>[] = [
   { name: 'startTime', cell: ({ answer }) => answer.startTime },
   { name: 'endTime', cell: ({ answer }) => answer.endTime },
 ];
@@ -40,17 +41,17 @@ export interface BucketCsvRow extends MetricsCsvRow {
   readonly resolution: MetricsAnswer['resolution'];
 }
 
-export const BUCKET_COLUMNS: readonly CsvColumn<BucketCsvRow>[] = [
+const BUCKET_COLUMNS: readonly CsvColumn<BucketCsvRow>[] = [
   { name: 'timestamp', cell: ({ timestamp }) => timestamp },
   { name: 'resolution', cell: ({ resolution }) => resolution },
 ];
 
-/** A line of metrics beside what the group cost in the window before. */
-export interface ComparedCsvRow extends MetricsCsvRow {
+/** What the group cost in the window before stands beside it; not used where nothing is compared. */
+export interface ComparedCsvRow extends WindowCsvRow {
   readonly before: DecimalText;
 }
 
-export const COMPARISON_COLUMNS: readonly CsvColumn<ComparedCsvRow>[] = [
+const COMPARISON_COLUMNS: readonly CsvColumn<ComparedCsvRow>[] = [
   { name: 'previousCostUsd', cell: ({ before }) => ({ number: before }) },
   { name: 'changeUsd', cell: (row) => ({ number: differenceOf(row) }) },
   { name: 'changePercent', cell: (row) => percentCell(differenceOf(row), row.before) },
@@ -62,8 +63,13 @@ function differenceOf({ amounts, before }: ComparedCsvRow): DecimalText {
 
 const SHARE_DIGITS = 6;
 
+const SHARE_COLUMN: CsvColumn<WindowCsvRow> = {
+  name: 'sharePercent',
+  cell: ({ answer, amounts }) => percentCell(amounts.cost, answer.summary.totalCost),
+};
+
 /** Empty where there is no percentage. */
-export function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
+function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
   return { number: percentOf(part, whole, SHARE_DIGITS) ?? '' };
 }
 
@@ -87,16 +93,33 @@ function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCs
   ];
 }
 
-/** The columns of a line of metrics: its names, when it is, its amounts. */
-export function metricsColumns<Row extends MetricsCsvRow>(
+/** The columns of a line for each group: its names, the window, its amounts, its share, and how it compares. */
+export function groupsCsvColumns(
+  groupBy: readonly GroupByDimension[],
+  isCompared: boolean,
+): CsvColumn<ComparedCsvRow>[] {
+  const columns: CsvColumn<WindowCsvRow>[] = [...metricsColumns(groupBy, WINDOW_COLUMNS), SHARE_COLUMN];
+  return isCompared ? [...columns, ...COMPARISON_COLUMNS] : columns;
+}
+
+/** The columns of a line for each bucket of each group. */
+export function seriesCsvColumns(groupBy: readonly GroupByDimension[]): CsvColumn<BucketCsvRow>[] {
+  return metricsColumns(groupBy, BUCKET_COLUMNS);
+}
+
+function metricsColumns<Row extends MetricsCsvRow>(
   groupBy: readonly GroupByDimension[],
   times: readonly CsvColumn<Row>[],
 ): CsvColumn<Row>[] {
   return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];
 }
 
+/** Without it Excel reads UTF-8 as the system's own encoding. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/** The first line of a file. */
 export function csvHeading<Row>(columns: readonly CsvColumn<Row>[]): string {
-  return csvLine(columns.map(({ name }) => name));
+  return BYTE_ORDER_MARK + csvLine(columns.map(({ name }) => name));
 }
 
 export function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): string {
@@ -108,16 +131,17 @@ export function csvRow<Row>(columns: readonly CsvColumn<Row>[], row: Row): strin
  * and full-width signs, which some read as the plain ones.
  */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Cf}]*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20\uFF5C\uFF05])/u;
-/** Semicolon and tab, because some spreadsheets cut there too. */
-const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;
+/** Semicolon and tab, because some spreadsheets cut there too; an apostrophe, because it is a sign to some. */
+const NEEDS_QUOTES = /[",;\t\r\n]|^['\s]|\s$/;
 
-/** One line with its end. */
+/** One line with its end, whose texts no spreadsheet takes for a formula. */
 export function csvLine(cells: readonly CsvCell[]): string {
-  return `${cells.map((cell) => (typeof cell === 'string' ? textCell(cell) : cell.number)).join(',')}\r\n`;
+  // A leading apostrophe says that what follows is text.
+  const guarded = (text: string) => (FORMULA.test(text) ? `'${text}` : text);
+  return plainCsvLine(cells.map((cell) => (typeof cell === 'string' ? guarded(cell) : cell.number)));
 }
 
-function textCell(text: string): string {
-  // A leading apostrophe says that what follows is text.
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return safe !== text || NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+/** One line with its end and every text as it is: for programs, not for spreadsheets. */
+export function plainCsvLine(cells: readonly string[]): string {
+  return `${cells.map((text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')}\r\n`;
 }

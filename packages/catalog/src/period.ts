@@ -3,7 +3,7 @@
  * compared with. All UTC.
  */
 import { counted } from './amount-format.js';
-import { bucketStart, monthNumber, plusMonths, type Resolution, type Window } from './calendar.js';
+import { bucketCount, bucketStart, plusMonths, type Resolution, type Window } from './calendar.js';
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR, MS_PER_WEEK } from './timestamp.js';
 
 const UNIT_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
@@ -15,8 +15,8 @@ export function lastUnits(count: number, unit: keyof typeof UNIT_MS, now: EpochM
 }
 
 /** How many calendar months the window touches, in part or as a whole. */
-export function monthsTouched({ startTime, endTime }: Window): number {
-  return monthNumber(endTime - 1) - monthNumber(startTime) + 1;
+export function monthsTouched(window: Window): number {
+  return bucketCount(window, 'monthly');
 }
 
 /** The number of calendar months that the window is made of; undefined where it begins or ends within one. */

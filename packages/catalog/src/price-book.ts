@@ -4,7 +4,8 @@
 import * as z from 'zod';
 import { COST_SCALE, divideHalfEven, formatScaled, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
-import { isName } from './event-schema.js';
+import { type EventBeingRead, isName, readEvent, rejectionOf } from './event.js';
+import { type Rejected, rejected } from './rejection.js';
 import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
@@ -111,6 +112,18 @@ export class PriceBook {
     const override = inForce(this.#overrides.get(accountId)?.get(dimension), instant);
     return override ?? inForce(this.#prices.get(dimension), instant);
   }
+}
+
+/**
+ * The check that decides whether an event counts: its own rules, and that there is a price for it. The collector checks with this what the
+ * ingest worker checks later, so that both say the same.
+ * @param into is left with what the event says; of no use when it is rejected
+ */
+export function readPricedEvent(input: unknown, book: PriceBook, now: EpochMs, into: EventBeingRead): Price | Rejected {
+  if (!readEvent(input, now, into)) return rejectionOf(input, now);
+  const { accountId, billingDimension, timestamp } = into;
+  const price = book.priceAt(accountId, billingDimension, timestamp);
+  return price ?? rejected('no_price', `the price book has no price for ${billingDimension} at the event's timestamp`);
 }
 
 /**

@@ -5,13 +5,6 @@ export const QUEUE_NAME = 'usage-events';
 /** BullMQ's own default. */
 export const QUEUE_PREFIX = 'bull';
 export const MAX_EVENTS_PER_JOB = 5_000;
-/** The most queues in place of one (queue-shards.ts); workers look for so many. */
-export const MAX_QUEUE_SHARDS = 64;
-
-/** Whether this is an address of the queue's Redis, well written or not: see redis-address.ts. */
-export function isRedisUrl(text: string): boolean {
-  return /^rediss?(\+[a-z]+)?:\/\//i.test(text);
-}
 
 /**
  * The events of a job, still unchecked: its data is one event, or `{ "events": [ … ] }` with 1 to 5,000.
@@ -57,7 +50,7 @@ export function tooManyBytes(bytes: number): Rejection | undefined {
 
 /** The same for the number of values in its JSON text. It is counted in a fraction of the time that parsing takes. */
 export function tooManyValues(text: string): Rejection | undefined {
-  if (text.length <= MAX_JOB_VALUES || !hasMoreValues(text, MAX_JOB_VALUES)) return undefined;
+  if (text.length <= MAX_JOB_VALUES || countValues(text, MAX_JOB_VALUES) <= MAX_JOB_VALUES) return undefined;
   return rejected(
     'job_oversized',
     `the data of a job may have at most ${MAX_JOB_VALUES} values in all, this one has more; a job holds 1 to ${MAX_EVENTS_PER_JOB} events`,
@@ -70,16 +63,19 @@ const BRACKET = '['.charCodeAt(0);
 const BRACE = '{'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/** Each value but the first comes after a comma, or opens an object or array, outside all strings. */
-function hasMoreValues(text: string, limit: number): boolean {
+/**
+ * Each value but the first comes after a comma, or opens an object or array, outside all strings.
+ * @returns how many, at most one more than the limit
+ */
+export function countValues(text: string, limit: number): number {
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
     if (character === QUOTE) at = endOfString(text, at);
     else if (character === COMMA || character === BRACE || character === BRACKET) values += 1;
-    if (values > limit) return true;
+    if (values > limit) break;
   }
-  return false;
+  return values;
 }
 
 function endOfString(text: string, start: number): number {

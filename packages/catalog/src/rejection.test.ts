@@ -1,18 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
-import {
-  formatOversizedPayload,
-  parseJson,
-  parseOversizedPayload,
-  payloadOf,
-  payloadReference,
-  REJECTION_REASONS,
-  referencedPosition,
-} from './rejection.js';
+import { parseJson, payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
 
 it('the guide says of each what to do', async () => {
   const guide = await readFile(new URL('../../../docs/guides/emitting.md', import.meta.url), 'utf8');
-  const [, table = ''] = /^## Why events are refused\n(.*?)^## /ms.exec(guide) ?? [];
+  const [, table = ''] = /^## Why events are rejected\n(.*?)^## /ms.exec(guide) ?? [];
   const codes = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) \|/gm)].flatMap(
     ([, names = '']) => names.match(/\w+/g) ?? [],
   );
@@ -45,7 +37,7 @@ it('reason codes are stable: operators filter and alert by them', () => {
     'invalid_void',
     'no_price',
     'too_old',
-    'refused_by_storage',
+    'rejected_by_storage',
   ]);
 });
 
@@ -75,17 +67,6 @@ describe('a reference to the payload that holds the whole job', () => {
     'is not read into %s',
     (payload) => expect(referencedPosition(payload)).toBeUndefined(),
   );
-});
-
-describe('what is kept of a job that is too large', () => {
-  it('is JSON and read back', () => {
-    const kept = { head: '{"events":[{}', bytes: 60_000_000, sha256: 'ab12' };
-    expect(parseOversizedPayload(formatOversizedPayload(kept))).toEqual(kept);
-  });
-
-  it.each(['', 'null', '{"events":[]}', '{"head":1,"bytes":2,"sha256":"3"}'])('is not read into %j', (payload) => {
-    expect(parseOversizedPayload(payload)).toBeUndefined();
-  });
 });
 
 it.each([

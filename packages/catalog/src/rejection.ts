@@ -29,7 +29,7 @@ export const REJECTION_REASONS = [
   'invalid_void',
   'no_price',
   'too_old',
-  'refused_by_storage',
+  'rejected_by_storage',
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
@@ -45,9 +45,10 @@ export interface Rejection {
 }
 
 /** The outcome of checking something a producer sent: the value, or why it is refused. */
-export type Checked<T> = { readonly ok: true; readonly value: T } | ({ readonly ok: false } & Rejection);
+export type Checked<T> = { readonly ok: true; readonly value: T } | Rejected;
+export type Rejected = { readonly ok: false } & Rejection;
 
-export function rejected(reason: RejectionReason, message: string): { readonly ok: false } & Rejection {
+export function rejected(reason: RejectionReason, message: string): Rejected {
   return { ok: false, reason, message };
 }
 
@@ -92,28 +93,4 @@ export function payloadReference(position: number): string {
 export function referencedPosition(payload: string): number | undefined {
   const [, position] = REFERENCE.exec(payload) ?? [];
   return position === undefined ? undefined : Number(position);
-}
-
-/** What is kept of a job that was too large to be read, in place of its data. */
-export interface OversizedPayload {
-  /** How its data begins. */
-  readonly head: string;
-  /** The length of its data. */
-  readonly bytes: number;
-  /** Of its data, in hexadecimal; all of it is in rejected_payloads under this hash. */
-  readonly sha256: string;
-}
-
-export function formatOversizedPayload({ head, bytes, sha256 }: OversizedPayload): string {
-  return JSON.stringify({ head, bytes, sha256 });
-}
-
-/** @param payload of a refusal for `job_oversized`; undefined for a text of another form */
-export function parseOversizedPayload(payload: string): OversizedPayload | undefined {
-  const content = parseJson(payload);
-  if (typeof content !== 'object' || content === null) return undefined;
-  if (!('head' in content && 'bytes' in content && 'sha256' in content)) return undefined;
-  const { head, bytes, sha256 } = content;
-  if (typeof head !== 'string' || typeof bytes !== 'number' || typeof sha256 !== 'string') return undefined;
-  return { head, bytes, sha256 };
 }

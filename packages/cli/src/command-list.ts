@@ -1,90 +1,71 @@
 /** Every command, in the order of --help. A command's own module is loaded only when it is called or asked for help. */
 import type { Command } from 'commander';
-import type { CommandContext, CommandModule } from './command.js';
+import type { CommandContext } from './command.js';
 
-export interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  readonly load: () => Promise<CommandModule>;
-}
+/** Adds a command, with all its flags, to the program. */
+type AddCommand = (program: Command, context: CommandContext) => void;
 
-export interface CommandGroup {
-  readonly heading: string;
-  readonly commands: readonly CommandEntry[];
-}
+const explain = () => import('./commands/explain.js');
+const access = () => import('./commands/access.js');
+const prices = () => import('./commands/prices.js');
+const servers = () => import('./commands/servers.js');
 
-const entry = (name: string, summary: string, load: CommandEntry['load']): CommandEntry => ({ name, summary, load });
-
-export const COMMAND_GROUPS: readonly CommandGroup[] = [
-  {
-    heading: 'Usage and cost:',
-    commands: [
-      entry(
-        'metrics',
-        'what an account used and what it cost: a table, JSON or CSV',
-        () => import('./commands/metrics.js'),
-      ),
-      entry('export', 'a month of an account in a format of other tools: FOCUS', () => import('./commands/export.js')),
-      entry('explain', 'the events behind a figure: usage, price and history', () => import('./commands/explain.js')),
-      entry('accounts', 'the accounts that you may read', () => import('./commands/accounts.js')),
-      entry(
-        'resource-types',
-        'the resource types that an account used in a window',
-        () => import('./commands/resource-types.js'),
-      ),
-      entry('dimensions', 'what is billed: dimensions, units and prices', () => import('./commands/dimensions.js')),
-      entry('estimate', 'what a list of usage would cost', () => import('./commands/estimate.js')),
+/** By heading and name. */
+export const COMMAND_GROUPS: Readonly<
+  Record<string, Readonly<Record<string, readonly [summary: string, load: () => Promise<AddCommand>]>>>
+> = {
+  'Usage and cost:': {
+    metrics: [
+      'what an account used and what it cost: a table, JSON or CSV',
+      async () => (await import('./commands/metrics.js')).addMetrics,
+    ],
+    export: [
+      'a month of an account in a format of other tools: FOCUS',
+      async () => (await import('./commands/export.js')).addExport,
+    ],
+    explain: ['the events behind a figure: usage, price and history', async () => (await explain()).addExplain],
+    accounts: ['the accounts that you may read', async () => (await access()).addAccounts],
+    'resource-types': [
+      'the resource types that an account used in a window',
+      async () => (await explain()).addResourceTypes,
+    ],
+    dimensions: ['what is billed: dimensions, units and prices', async () => (await prices()).addDimensions],
+    estimate: ['what a list of usage would cost', async () => (await prices()).addEstimate],
+  },
+  'Your access and your shell:': {
+    login: ['keep an API key for later calls', async () => (await access()).addLogin],
+    logout: ['forget it', async () => (await access()).addLogout],
+    whoami: ['which API and key are in use, and where they come from', async () => (await access()).addWhoami],
+  },
+  'Sending usage events:': {
+    emit: [
+      'send events from a JSON Lines file to a collector',
+      async () => (await import('./commands/emit.js')).addEmit,
     ],
   },
-  {
-    heading: 'Your access and your shell:',
-    commands: [
-      entry('login', 'keep an API key for later calls', () => import('./commands/login.js')),
-      entry('logout', 'forget it', () => import('./commands/logout.js')),
-      entry('whoami', 'which API and key are in use, and where they come from', () => import('./commands/whoami.js')),
-      entry('completion', 'a script that lets a shell complete this command line', async () =>
-        (await import('./commands/completion.js')).completionOf(addEveryCommand),
-      ),
+  'Operating Meterline (needs ClickHouse and Redis):': {
+    migrate: ['create or update the schema in ClickHouse', async () => (await servers()).addMigrate],
+    keys: ['API keys of the query API: create, list, revoke', async () => (await import('./commands/keys.js')).addKeys],
+    queue: ['the queue between runtimes and the ingest workers', async () => (await servers()).addQueue],
+    rejected: [
+      'events and jobs that could not be accepted: see, fix, send again, discard',
+      async () => (await import('./commands/rejected.js')).addRejected,
+    ],
+    reprice: [
+      'give the events of an account the prices of another price book',
+      async () => (await import('./commands/reprice.js')).addReprice,
+    ],
+    audit: [
+      'compare the rollups with the events they come from',
+      async () => (await import('./commands/audit.js')).addAudit,
+    ],
+    retention: [
+      'how long single events are kept: close old months, and drop their events',
+      async () => (await import('./commands/retention.js')).addRetention,
+    ],
+    erase: [
+      'erase an account: its events, rejected events and API keys',
+      async () => (await import('./commands/erase.js')).addErase,
     ],
   },
-  {
-    heading: 'Sending usage events (needs Redis):',
-    commands: [
-      entry('emit', 'send events from a JSON Lines file through the queue', () => import('./commands/emit.js')),
-      entry('replay', 'play the Azure LLM 2023 trace as usage events', () => import('./commands/replay.js')),
-    ],
-  },
-  {
-    heading: 'Operating Meterline (needs ClickHouse and Redis):',
-    commands: [
-      entry('migrate', 'create or update the schema in ClickHouse', () => import('./commands/migrate.js')),
-      entry('keys', 'API keys of the query API: create, list, revoke', () => import('./commands/keys.js')),
-      entry('queue', 'the queue between runtimes and the ingest workers', () => import('./commands/queue.js')),
-      entry(
-        'rejected',
-        'events and jobs that could not be accepted: see, fix, send again, discard',
-        () => import('./commands/rejected.js'),
-      ),
-      entry(
-        'reprice',
-        'give the events of an account the prices of another price book',
-        () => import('./commands/reprice.js'),
-      ),
-      entry('audit', 'compare the rollups with the events they come from', () => import('./commands/audit.js')),
-      entry(
-        'retention',
-        'how long single events are kept: close old months, and drop their events',
-        () => import('./commands/retention.js'),
-      ),
-      entry('erase', 'erase an account: its events, refused events and API keys', () => import('./commands/erase.js')),
-    ],
-  },
-];
-
-/** Loads all of them. */
-async function addEveryCommand(program: Command, context: CommandContext): Promise<void> {
-  for (const { name, summary, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
-    (await load()).addCommand(program, context);
-    program.commands.find((command) => command.name() === name)?.summary(summary);
-  }
-}
+};

@@ -1,6 +1,6 @@
 /** The flags that several commands share. */
-import { END_OF_TIME, type EpochMs, isName, MAX_EVENTS_PER_JOB, parseTimestamp } from '@meterline/catalog/events';
-import { type Command, InvalidArgumentError } from './commander.js';
+import { isName, MAX_EVENTS_PER_JOB } from '@meterline/catalog/plain';
+import { type Command, InvalidArgumentError } from 'commander';
 
 const DEFAULT_BATCH = 500;
 
@@ -63,11 +63,4 @@ export function wholeNumber(text: string, min: number, max: number): number {
 export function nameOf(text: string): string {
   if (!isName(text)) throw new InvalidArgumentError('It must be 1 to 256 characters without control characters.');
   return text;
-}
-
-/** A time as the API takes it. @throws InvalidArgumentError */
-export function instantOf(text: string): EpochMs {
-  const instant = parseTimestamp(text);
-  if (instant !== undefined && instant >= 0 && instant < END_OF_TIME) return instant;
-  throw new InvalidArgumentError('It must be RFC 3339 in UTC, from 1970 through 2100, such as 2026-10-01T00:00:00Z.');
 }

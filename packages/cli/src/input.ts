@@ -2,7 +2,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { type CommandContext, CommandError, readFailure } from './command.js';
+import type { CommandContext } from './command.js';
+import { CommandError, readFailure } from './failure.js';
 
 /**
  * Asks on stderr, and goes on only after exactly this answer on standard input.
@@ -32,10 +33,11 @@ export interface EventSource {
  * @param path `-` is standard input
  * @throws CommandError when the file cannot be opened
  */
-export async function openEventSource(path: string, stdin: Readable, signal: AbortSignal): Promise<EventSource> {
-  if (path === '-') return { name: 'standard input', input: addAbortSignal(signal, stdin) };
+export async function openEventSource(path: string, stdin: Readable, signal?: AbortSignal): Promise<EventSource> {
+  const abortable = (input: Readable) => (signal ? addAbortSignal(signal, input) : input);
+  if (path === '-') return { name: 'standard input', input: abortable(stdin) };
   const file = await openFile(path);
-  return { name: path, input: addAbortSignal(signal, file.createReadStream()) };
+  return { name: path, input: abortable(file.createReadStream()) };
 }
 
 /** A directory can be opened but fails at the first read, when it is too late for a clear message. */
@@ -88,4 +90,40 @@ function append(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
   if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
   if (bytes.length === 0) return line;
   return line.length === 0 ? bytes : Buffer.concat([line, bytes]);
+}
+
+/** A line of a JSON Lines file: the object that it holds, or what is wrong with it. */
+export type JsonLine = { readonly number: number; readonly bytes: number } & (
+  | { readonly object: object }
+  | { readonly fault: string }
+);
+
+/** Every line of a JSON Lines file that is not blank. */
+export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<JsonLine> {
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  for await (const { number, bytes } of byteLines(input)) {
+    if (bytes === undefined) {
+      yield { number, bytes: MAX_LINE_BYTES, fault: `longer than ${MAX_LINE_BYTES} bytes` };
+      continue;
+    }
+    const line = { number, bytes: bytes.length };
+    let text: string;
+    try {
+      text = utf8.decode(bytes).trim();
+    } catch {
+      yield { ...line, fault: 'not UTF-8' };
+      continue;
+    }
+    if (text !== '') yield { ...line, ...parsed(text) };
+  }
+}
+
+function parsed(text: string): { readonly object: object } | { readonly fault: string } {
+  try {
+    const object: unknown = JSON.parse(text);
+    if (typeof object === 'object' && object !== null && !Array.isArray(object)) return { object };
+    return { fault: 'not a JSON object' };
+  } catch (error) {
+    return { fault: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
 }

@@ -1,31 +1,21 @@
 /** The process around the command line: its arguments, streams and signals. */
-import type { CommandContext } from './command.js';
-import { overview } from './overview.js';
+import { createContext, type OpenedContext } from './process-context.js';
+import { runProgram } from './program.js';
 
-const { stdout } = process;
+const { stdin, stdout, stderr } = process;
 
-// A reader that has seen enough, such as head, closes the pipe; that is no failure.
-stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
-});
+// A reader that has seen enough, such as head, closes the pipe; that is no failure. What is under way does not end because nobody
+// reads its progress.
+for (const stream of [stdout, stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (stream === stdout) process.exit();
+  });
+}
 
-let close = async (): Promise<void> => undefined;
-
-/** Reads the environment, and loads what that takes, for a command that is really called. */
-async function openContext(): Promise<CommandContext> {
-  const { createContext } = await import('./process-context.js');
-  const opened = createContext({ stdin: process.stdin, stdout, stderr: process.stderr });
-  close = opened.close;
+let opened: OpenedContext | undefined;
+process.exitCode = await runProgram(process.argv.slice(2), { stdout, stderr }, () => {
+  opened = createContext({ stdin, stdout, stderr });
   return opened.context;
-}
-
-const args = process.argv.slice(2);
-const text = overview(args, stdout.columns);
-if (text !== undefined) {
-  stdout.write(text);
-} else {
-  const { runProgram } = await import('./program.js');
-  process.exitCode = await runProgram(args, { stdout, stderr: process.stderr }, openContext);
-  await close();
-}
+});
+await opened?.close();

@@ -1,9 +1,8 @@
 /** What commands touch of the outside world, as this process has it. */
 import type { Tracing } from '@meterline/service/tracing';
-import { type CommandContext, type CommandStreams, usageError } from './command.js';
-import { ApiSettings } from './settings/api-settings.js';
-import { configFilePath, findLocalStack, readConfigFile } from './settings/saved-files.js';
-import { readEnvironment, Settings } from './settings/settings.js';
+import type { CommandContext, CommandStreams } from './command.js';
+import { usageError } from './failure.js';
+import { environment as environmentSchema, Settings } from './settings.js';
 
 export interface OpenedContext {
   readonly context: CommandContext;
@@ -15,9 +14,7 @@ export function createContext(
   streams: CommandStreams & Pick<CommandContext, 'stdin'>,
   variables: NodeJS.ProcessEnv = process.env,
 ): OpenedContext {
-  const environment = readEnvironment(variables);
-  const configFile = configFilePath(environment);
-  const findStack = () => findLocalStack(environment.METERLINE_DATA_DIR, process.cwd());
+  const environment = environmentSchema.parse(variables);
   let tracing: Promise<Tracing> | undefined;
   const openTracing = () => {
     tracing ??= startTracing(variables, (line) => streams.stderr.write(`meterline: ${line}\n`));
@@ -25,11 +22,9 @@ export function createContext(
   };
   const context: CommandContext = {
     ...streams,
-    configFile,
     environment,
     tracing: openTracing,
-    settings: new Settings(environment, findStack),
-    apiSettings: new ApiSettings(environment, findStack, () => readConfigFile(configFile)),
+    settings: new Settings(environment, process.cwd()),
     now: () => new Date(),
     interruption: () => {
       const controller = new AbortController();

@@ -1,7 +1,15 @@
-import { type CommandContext, CommandError, type CommandStreams, EXIT_CODES, type ExitCode, say } from './command.js';
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { z } from 'zod';
+import { type CommandContext, type CommandStreams, say } from './command.js';
 import { COMMAND_GROUPS } from './command-list.js';
-import { Command, CommanderError } from './commander.js';
-import { DESCRIPTION, HELP_END, readVersion } from './overview.js';
+import { addCompletion } from './commands/completion.js';
+import { CommandError, EXIT_CODES, type ExitCode } from './failure.js';
+
+const HELP_END = `
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
+Of commands that ask the API, also: 3 not allowed, 4 not reachable, or asks to come back later.
+Of emit, also: 5 some lines were rejected, the others sent.`;
 
 /**
  * Runs the command line.
@@ -13,12 +21,20 @@ import { DESCRIPTION, HELP_END, readVersion } from './overview.js';
 export async function runProgram(
   args: readonly string[],
   streams: CommandStreams,
-  openContext: () => Promise<CommandContext>,
+  openContext: () => CommandContext,
 ): Promise<ExitCode> {
   try {
     const program = createProgram(streams);
-    await addCommands(program, calledCommand(args), openContext);
-    await program.parseAsync(args, { from: 'user' });
+    const isCompletion = args[0] === 'complete';
+    // commander's own `help keys create` shows the help of `keys`.
+    const line = args[0] === 'help' && args.length > 1 ? [...args.slice(1), '--help'] : args;
+    const called = isCompletion ? args[2] : line[0];
+    await addCommands(program, called, openContext);
+    addCompletion(program, isCompletion ? args.at(-1) : undefined);
+    // It answers `foo --help` with the help of the program, and not a word about `foo`.
+    const isKnown = ['complete', 'help', ...program.commands.map((command) => command.name())].includes(line[0] ?? '');
+    const isCommand = line[0] !== undefined && !line[0].startsWith('-');
+    await program.parseAsync(isCommand && !isKnown ? line.slice(0, 1) : line, { from: 'user' });
     return EXIT_CODES.ok;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
@@ -30,7 +46,7 @@ export async function runProgram(
 
 function createProgram({ stdout, stderr }: CommandStreams): Command {
   return new Command('meterline')
-    .description(DESCRIPTION)
+    .description('Billing metrics: what accounts used and what it cost, and the tools of those who run Meterline.')
     .version(readVersion())
     .addHelpText('afterAll', HELP_END)
     .configureOutput({
@@ -44,17 +60,19 @@ function createProgram({ stdout, stderr }: CommandStreams): Command {
 }
 
 /** The one that is called in full; of the others, what --help and the suggestion for a mistyped name need. */
-async function addCommands(program: Command, called: string | undefined, openContext: () => Promise<CommandContext>) {
-  for (const { heading, commands } of COMMAND_GROUPS) {
+async function addCommands(program: Command, called: string | undefined, openContext: () => CommandContext) {
+  for (const [heading, commands] of Object.entries(COMMAND_GROUPS)) {
     program.commandsGroup(heading);
-    for (const { name, summary, load } of commands) {
-      if (name === called) (await load()).addCommand(program, await openContext());
+    for (const [name, [summary, load]] of Object.entries(commands)) {
+      if (name === called) (await load())(program, openContext());
       else program.command(name).description(summary);
     }
   }
 }
 
-/** `meterline metrics …`, `meterline help metrics`. */
-function calledCommand([first, second]: readonly string[]): string | undefined {
-  return first === 'help' ? second : first;
+const manifest = z.object({ version: z.string() });
+
+/** The version of this package, which is in its manifest and nowhere else. */
+function readVersion(): string {
+  return manifest.parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 }

@@ -13,7 +13,7 @@ describe('an amount', () => {
 
   it('compares', () => {
     const amounts = ['10', '9.5', '-1', '9.50'].map(amount);
-    expect(amounts.sort((a, b) => a.compare(b)).map(String)).toEqual(['-1', '9.5', '9.5', '10']);
+    expect(amounts.sort((a, b) => a.cmp(b)).map(String)).toEqual(['-1', '9.5', '9.5', '10']);
   });
 
   it('is the nearest number where one is wanted, and text elsewhere', () => {
@@ -32,8 +32,8 @@ describe('an amount', () => {
     expect(new Amount(value).toString()).toBe(text);
   });
 
-  it.each(['', '1e3', '1,5', '--1', '.5', ' 1', Number.NaN, Number.POSITIVE_INFINITY])('of %j is none', (value) => {
-    expect(() => amount(value)).toThrow(new TypeError(`${value} is not a decimal, such as 12.5`));
+  it.each(['', '1,5', '--1', ' 1', Number.NaN, Number.POSITIVE_INFINITY])('of %j is none', (value) => {
+    expect(() => amount(value)).toThrow('Invalid number');
   });
 
   it('refuses the operators, which would calculate with doubles or with text', () => {

@@ -1,15 +1,25 @@
-import type {
-  AccountAnswer,
-  ApiKeyAnswer,
-  BillingDimensionAnswer,
-  CreatedApiKeyAnswer,
-  EventPage,
-  EventsQuery,
-  MetricsAnswer,
-  MetricsEntry,
-  MetricsQuery,
-  ResourceTypesQuery,
-} from '@meterline/catalog/api';
+import {
+  type AccountAnswer,
+  type ApiKeyAnswer,
+  accountArraySchema,
+  accountPageSchema,
+  apiKeyArraySchema,
+  apiKeyPageSchema,
+  type BillingDimensionAnswer,
+  billingDimensionsEnumSchema,
+  type CreatedApiKeyAnswer,
+  createdApiKeySchema,
+  type EventPage,
+  type EventsQuery,
+  eventPageSchema,
+  groupByEnumSchema,
+  type MetricsAnswer,
+  type MetricsEntry,
+  type MetricsQuery,
+  metricsAnswerSchema,
+  type ResourceTypesQuery,
+  resourceTypesEnumSchema,
+} from '@meterline/catalog';
 import {
   API_VERSIONS,
   type ApiVersion,
@@ -17,8 +27,16 @@ import {
   hasPaginatedLists,
   MAX_LIST_PAGE,
   type ResourceType,
-} from '@meterline/catalog/questions';
-import { MeterlineError, unexpectedAnswer } from './errors.js';
+} from '@meterline/catalog/plain';
+import {
+  type EventsReceipt,
+  MeterlineError,
+  NO_EVENT_ACCEPTED,
+  readAnswer,
+  readReceipt,
+  type SchemaOf,
+  unexpectedAnswer,
+} from './answers.js';
 import {
   type GroupBy,
   type MetricsAnswerBy,
@@ -26,15 +44,14 @@ import {
   type MetricsQueryBy,
   missingMember,
 } from './grouping.js';
-import type { MeterlineClientOptions, NewApiKey, RequestOptions } from './options.js';
-import { readAnswer, type SchemaOf } from './read-answer.js';
-import { type RawAnswer, Transport } from './transport.js';
+import type { MeterlineClientOptions, NewApiKey, PagesOptions, RawAnswer, RequestOptions } from './options.js';
+import { Transport } from './transport.js';
 import { accountPath, apiAddress, apiKeysPath, instantText, queryString, questionString } from './urls.js';
 
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** An answer that changes faster than it can be read is not read again for ever. */
-const MOST_WALKS = 3;
+/** A result that changes faster than it can be read is not read again for ever. */
+const MOST_RESTARTS = 2;
 
 interface ListPage<Item> {
   readonly data: readonly Item[];
@@ -84,73 +101,50 @@ export class MeterlineClient {
     options?: RequestOptions,
   ): Promise<MetricsAnswerBy<Dimensions>>;
   async metrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
-    const sent = this.#metrics(account, query, options);
-    const page = await readAnswer(sent, (schemas) => schemas.metricsAnswerSchema);
-    const missing = missingMember(page, query.groupBy ?? []);
-    if (missing !== undefined) throw unexpectedAnswer((await sent).response, `${missing} is missing`);
-    return page;
-  }
-
-  /** The same page as the JSON text that the API sent. */
-  async metricsText(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<string> {
-    return (await this.#metrics(account, query, options)).text;
+    return (await this.#page(account, query, options)).page;
   }
 
   /**
-   * All pages from the query's cursor to the last; a page is requested once the caller has used the one before. A walk that
-   * the service cannot go on with fails with the code `cursor_expired`, after pages that stay right and are not all:
-   * {@link allMetrics} begins again by itself.
+   * All pages from the query's cursor to the last; a page is requested once the caller has used the one before. When the service cannot
+   * go on, because an event has replaced what the first page showed, they come again from the first, twice at most, if
+   * `onRestart` forgets those that came; else iterating fails with the code `cursor_expired`.
    */
   metricsPages<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: MetricsQueryBy<Dimensions>,
-    options?: RequestOptions,
+    options?: PagesOptions,
   ): AsyncGenerator<MetricsAnswerBy<Dimensions>>;
-  async *metricsPages(
-    account: string,
-    query: MetricsQuery,
-    options: RequestOptions = {},
-  ): AsyncGenerator<MetricsAnswer> {
-    let { cursor } = query;
-    do {
-      const page: MetricsAnswer = await this.metrics(account, { ...query, cursor }, options);
-      yield page;
-      cursor = page.meta.nextCursor;
-    } while (cursor !== '');
+  async *metricsPages(account: string, query: MetricsQuery, options: PagesOptions = {}): AsyncGenerator<MetricsAnswer> {
+    for await (const { page } of this.#pages(account, query, options)) yield page;
+  }
+
+  /** The same pages as the JSON text that the API sent. */
+  async *metricsTexts(account: string, query: MetricsQuery, options: PagesOptions = {}): AsyncGenerator<string> {
+    for await (const { text } of this.#pages(account, query, options)) yield text;
   }
 
   /** The groups of {@link metricsPages} one by one, the most expensive first. */
   metricsEntries<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: MetricsQueryBy<Dimensions>,
-    options?: RequestOptions,
+    options?: PagesOptions,
   ): AsyncGenerator<MetricsEntryBy<Dimensions>>;
-  async *metricsEntries(
-    account: string,
-    query: MetricsQuery,
-    options: RequestOptions = {},
-  ): AsyncGenerator<MetricsEntry> {
+  async *metricsEntries(account: string, query: MetricsQuery, options?: PagesOptions): AsyncGenerator<MetricsEntry> {
     for await (const { data } of this.metricsPages(account, query, options)) yield* data;
   }
 
-  /**
-   * All groups, as one answer without further pages. Begins again, twice at most, when the service cannot go on with a walk
-   * (`cursor_expired`): nothing has been given to the caller yet.
-   */
+  /** All groups, as one response without further pages. */
   allMetrics<const Dimensions extends GroupBy = readonly []>(
     account: string,
     query: Omit<MetricsQueryBy<Dimensions>, 'cursor'>,
     options?: RequestOptions,
   ): Promise<MetricsAnswerBy<Dimensions>>;
   async allMetrics(account: string, query: MetricsQuery, options: RequestOptions = {}): Promise<MetricsAnswer> {
-    for (let walk = 1; ; walk += 1) {
-      try {
-        return await this.#walk(account, query, options);
-      } catch (error) {
-        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
-        if (!isExpired || walk === MOST_WALKS) throw error;
-      }
-    }
+    const pages: MetricsAnswer[] = [];
+    const onRestart = () => void pages.splice(0);
+    for await (const page of this.metricsPages(account, query, { ...options, onRestart })) pages.push(page);
+    const last = pages.at(-1) ?? (await this.metrics(account, query, options));
+    return { ...last, data: pages.flatMap(({ data }) => data) };
   }
 
   /** The resource types with at least one event in the window, of those that the filters select. */
@@ -160,12 +154,12 @@ export class MeterlineClient {
     options: RequestOptions = {},
   ): Promise<ResourceType[]> {
     const path = `${accountPath(account)}/metrics/enums/resource-types?${questionString(query)}`;
-    return (await this.#read(path, (schemas) => schemas.resourceTypesEnumSchema, options)).values;
+    return (await this.#read(path, resourceTypesEnumSchema, options)).values;
   }
 
   /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return readAnswer(this.#events(account, query, options), (schemas) => schemas.eventPageSchema);
+    return readAnswer(await this.#events(account, query, options), eventPageSchema);
   }
 
   /** The same page as the JSON text that the API sent. */
@@ -173,22 +167,44 @@ export class MeterlineClient {
     return (await this.#events(account, query, options)).text;
   }
 
+  /**
+   * Sends usage events, 1 to 5,000 of one account: for a client whose `baseUrl` is a collector's and whose key is of the role emitter.
+   * Sending an event again is harmless, so a request without an answer is. A program that must lose none uses `@meterline/emitter`.
+   * @param options `isTrial`: the events are checked, and none is kept
+   */
+  async sendEvents(
+    account: string,
+    events: readonly object[],
+    { isTrial = false, signal }: RequestOptions & { readonly isTrial?: boolean } = {},
+  ): Promise<EventsReceipt> {
+    const path = `${accountPath(account)}/events${isTrial ? '?validate=only' : ''}`;
+    const call = {
+      method: 'POST',
+      path,
+      body: events,
+      signal,
+      isRepeatable: true,
+      answerStatus: NO_EVENT_ACCEPTED,
+    } as const;
+    return readReceipt(await this.#transport.send(call), events.length, isTrial);
+  }
+
   /** The dimensions that groupBy may name. */
   async groupByDimensions(account: string, options: RequestOptions = {}): Promise<GroupByDimension[]> {
     const path = `${accountPath(account)}/metrics/enums/group-by`;
-    return (await this.#read(path, (schemas) => schemas.groupByEnumSchema, options)).values;
+    return (await this.#read(path, groupByEnumSchema, options)).values;
   }
 
   /** What is billed: each billing dimension with its resource type and unit. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionAnswer[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
-    return (await this.#read(path, (schemas) => schemas.billingDimensionsEnumSchema, options)).values;
+    return (await this.#read(path, billingDimensionsEnumSchema, options)).values;
   }
 
   /** Every account that the caller belongs to, by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountAnswer[]> {
-    const array: SchemaOf<AccountAnswer[]> = (schemas) => schemas.accountArraySchema;
-    const page: SchemaOf<ListPage<AccountAnswer>> = (schemas) => schemas.accountPageSchema;
+    const array: SchemaOf<AccountAnswer[]> = accountArraySchema;
+    const page: SchemaOf<ListPage<AccountAnswer>> = accountPageSchema;
     const accounts = await this.#list('/v0/accounts', 'name:asc', { array, page }, options);
     if (hasPaginatedLists(this.#apiVersion)) return accounts;
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -196,8 +212,8 @@ export class MeterlineClient {
 
   /** Every key of a service account, revoked and expired ones included: for admins. */
   async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyAnswer[]> {
-    const array: SchemaOf<ApiKeyAnswer[]> = (schemas) => schemas.apiKeyArraySchema;
-    const page: SchemaOf<ListPage<ApiKeyAnswer>> = (schemas) => schemas.apiKeyPageSchema;
+    const array: SchemaOf<ApiKeyAnswer[]> = apiKeyArraySchema;
+    const page: SchemaOf<ListPage<ApiKeyAnswer>> = apiKeyPageSchema;
     return this.#list(apiKeysPath(clientId), 'createdAt:desc', { array, page }, options);
   }
 
@@ -211,8 +227,8 @@ export class MeterlineClient {
     { signal }: RequestOptions = {},
   ): Promise<CreatedApiKeyAnswer> {
     const body = { ...others, expiresAt: expiresAt && instantText(expiresAt) };
-    const sent = this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
-    return readAnswer(sent, (schemas) => schemas.createdApiKeySchema);
+    const sent = await this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
+    return readAnswer(sent, createdApiKeySchema);
   }
 
   /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */
@@ -240,20 +256,36 @@ export class MeterlineClient {
     return items;
   }
 
-  async #walk(account: string, query: MetricsQuery, options: RequestOptions): Promise<MetricsAnswer> {
-    const data: MetricsEntry[] = [];
-    let cursor: string | undefined;
-    while (true) {
-      const page = await this.metrics(account, { ...query, cursor }, options);
-      data.push(...page.data);
-      if (!page.meta.hasMore) return { ...page, data };
-      cursor = page.meta.nextCursor;
+  async *#pages(account: string, query: MetricsQuery, { onRestart, ...options }: PagesOptions) {
+    let { cursor } = query;
+    let { maxAgeSeconds } = options;
+    for (let restarts = 0; ; ) {
+      try {
+        const read = await this.#page(account, { ...query, cursor }, { ...options, maxAgeSeconds });
+        yield read;
+        cursor = read.page.meta.nextCursor;
+        if (cursor === '') return;
+      } catch (error) {
+        const isExpired = error instanceof MeterlineError && error.code === 'cursor_expired';
+        if (!isExpired || !onRestart || query.cursor || restarts === MOST_RESTARTS) throw error;
+        await onRestart();
+        // The first page must not come from the API's memory again.
+        [cursor, maxAgeSeconds, restarts] = [undefined, 0, restarts + 1];
+      }
     }
   }
 
-  #metrics(account: string, query: MetricsQuery, { signal }: RequestOptions): Promise<RawAnswer> {
+  async #page(account: string, query: MetricsQuery, options: RequestOptions) {
+    const sent = await this.#metrics(account, query, options);
+    const page = await readAnswer(sent, metricsAnswerSchema);
+    const missing = missingMember(page, query.groupBy ?? []);
+    if (missing !== undefined) throw unexpectedAnswer(sent.response, `${missing} is missing`);
+    return { page, text: sent.text };
+  }
+
+  #metrics(account: string, query: MetricsQuery, { signal, maxAgeSeconds }: RequestOptions): Promise<RawAnswer> {
     const path = `${accountPath(account)}/metrics?${questionString(query)}`;
-    return this.#transport.send({ method: 'GET', path, signal });
+    return this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
   }
 
   #events(account: string, query: EventsQuery, { signal }: RequestOptions): Promise<RawAnswer> {
@@ -261,7 +293,7 @@ export class MeterlineClient {
     return this.#transport.send({ method: 'GET', path, signal });
   }
 
-  #read<Value>(path: string, schemaOf: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
-    return readAnswer(this.#transport.send({ method: 'GET', path, signal }), schemaOf);
+  async #read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
+    return readAnswer(await this.#transport.send({ method: 'GET', path, signal }), schema);
   }
 }

@@ -1,7 +1,7 @@
 /** Answers typed by what they are grouped by. */
 
-import type { MetricsAnswer, MetricsEntry, MetricsPoint, MetricsQuery } from '@meterline/catalog/api';
-import { type ENRICHED_BY, ENTRY_FIELD, type GroupByDimension, showsUsage } from '@meterline/catalog/questions';
+import type { MetricsAnswer, MetricsEntry, MetricsPoint, MetricsQuery } from '@meterline/catalog';
+import { type ENRICHED_BY, ENTRY_FIELD, type GroupByDimension, showsUsage } from '@meterline/catalog/plain';
 
 /** The dimensions of a question. */
 export type GroupBy = readonly GroupByDimension[];

@@ -1,34 +1,33 @@
 export type {
-  ApiVersion,
-  BillingDimension,
-  DecimalText,
-  GroupByDimension,
-  Resolution,
-  ResourceType,
-  Role,
-  Unit,
-} from '@meterline/catalog';
-export type {
   AccountAnswer,
   ApiKeyAnswer,
+  ApiVersion,
+  BillingDimension,
   BillingDimensionAnswer,
   CreatedApiKeyAnswer,
+  DecimalText,
   EventAnswer,
   EventPage,
   EventRevision,
   EventsQuery,
   FilterQuery,
+  GroupByDimension,
   MetricsAnswer,
   MetricsEntry,
   MetricsPoint,
   MetricsQuery,
+  Resolution,
+  ResourceType,
   ResourceTypesQuery,
+  Role,
+  Unit,
   WindowQuery,
-} from '@meterline/catalog/api';
-export { formatUsage, formatUsd, percentOf } from '@meterline/catalog/questions';
-export { Amount, type AmountLike, amount } from './amount.js';
+} from '@meterline/catalog';
+export { formatUsage, formatUsd, shareText } from '@meterline/catalog/plain';
+export { Amount, amount } from './amount.js';
+export type { EventsReceipt, RejectedEvent } from './answers.js';
+export { MeterlineConnectionError, MeterlineError } from './answers.js';
 export { MeterlineClient } from './client.js';
-export { MeterlineConnectionError, MeterlineError } from './errors.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
 export type {
   Fetch,
@@ -36,5 +35,6 @@ export type {
   FetchInit,
   MeterlineClientOptions,
   NewApiKey,
+  PagesOptions,
   RequestOptions,
 } from './options.js';

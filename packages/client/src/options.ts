@@ -1,6 +1,5 @@
 /** What the client and its calls are given. */
-import type { ApiVersion, KeyRole } from '@meterline/catalog';
-import type { Instant } from '@meterline/catalog/api';
+import type { ApiVersion, Instant, KeyRole } from '@meterline/catalog';
 
 /** What the client asks of `fetch`. Another way to send its requests need know no more. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchedAnswer>;
@@ -21,6 +20,12 @@ export interface FetchedAnswer {
   readonly status: number;
   readonly headers: Pick<Headers, 'get'>;
   text(): Promise<string>;
+}
+
+/** An answer, read to its end. */
+export interface RawAnswer {
+  readonly response: FetchedAnswer;
+  readonly text: string;
 }
 
 interface CommonOptions {
@@ -46,6 +51,16 @@ export type MeterlineClientOptions = CommonOptions &
 export interface RequestOptions {
   /** Aborting it ends the call at once, waits between attempts included; the call fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * How old the first page of metrics may be, up to 300 s, such as 15 for a panel that refreshes: the API may then answer from memory.
+   * Default: it is computed, with every event that was stored before. Other requests are always computed.
+   */
+  readonly maxAgeSeconds?: number | undefined;
+}
+
+export interface PagesOptions extends RequestOptions {
+  /** Forgets the pages that came, because they come again: events have changed the result while it was read. */
+  readonly onRestart?: (() => void | Promise<void>) | undefined;
 }
 
 /** A new key of a service account. */

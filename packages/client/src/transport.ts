@@ -1,8 +1,7 @@
 /** Sends one request, with its retries. */
-import { parseRetryAfter } from '@meterline/catalog/questions';
-import { errorOfAnswer, MeterlineConnectionError } from './errors.js';
-import type { Fetch, FetchedAnswer } from './options.js';
-import { isRetriedStatus, pause, waitBeforeRetry } from './retry.js';
+import { parseRetryAfter } from '@meterline/catalog/plain';
+import { errorOfAnswer, MeterlineConnectionError } from './answers.js';
+import type { Fetch, RawAnswer } from './options.js';
 
 export interface TransportOptions {
   /** Without a slash at its end. */
@@ -23,12 +22,12 @@ export interface Call {
   /** Sent as JSON; undefined: there is none. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
-}
-
-/** A successful answer, read to its end. */
-export interface RawAnswer {
-  readonly response: FetchedAnswer;
-  readonly text: string;
+  /** How old the answer may be; undefined: it is computed. */
+  readonly maxAgeSeconds?: number | undefined;
+  /** Whether it may be sent again when no answer came; by default a GET may. */
+  readonly isRepeatable?: boolean;
+  /** A status other than 2xx whose body is an answer all the same. */
+  readonly answerStatus?: number;
 }
 
 export class Transport {
@@ -46,14 +45,16 @@ export class Transport {
   async send(call: Call): Promise<RawAnswer> {
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.#attempt(call);
-      if ('text' in outcome && outcome.response.ok) return outcome;
+      if ('text' in outcome && (outcome.response.ok || outcome.response.status === call.answerStatus)) return outcome;
       const wait = attempt < this.#options.retries ? waitAfter(outcome, call, attempt) : undefined;
-      if (wait === undefined) throw await failureOf(outcome);
+      if (wait === undefined) {
+        throw outcome instanceof Error ? outcome : errorOfAnswer(outcome.response, outcome.text, new Date());
+      }
       await pause(wait, call.signal);
     }
   }
 
-  async #attempt({ method, path, body, signal }: Call): Promise<RawAnswer | MeterlineConnectionError> {
+  async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawAnswer | MeterlineConnectionError> {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
     const credential = await this.#options.credential();
@@ -62,6 +63,7 @@ export class Transport {
       Authorization: `Bearer ${credential}`,
       'Svc-Version': apiVersion,
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
     };
     const deadline = AbortSignal.timeout(timeout);
     try {
@@ -85,18 +87,54 @@ export class Transport {
 /** Undefined when another attempt makes no sense. */
 function waitAfter(
   outcome: RawAnswer | MeterlineConnectionError,
-  { method }: Call,
+  { method, isRepeatable = method === 'GET' }: Call,
   attempt: number,
 ): number | undefined {
   if (outcome instanceof MeterlineConnectionError) {
-    return method === 'GET' ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
+    return isRepeatable ? waitBeforeRetry(attempt, undefined, Math.random()) : undefined;
   }
   const { headers, status } = outcome.response;
-  if (!isRetriedStatus(status)) return undefined;
+  if (!RETRIED_STATUS.has(status)) return undefined;
   return waitBeforeRetry(attempt, parseRetryAfter(headers.get('retry-after'), new Date()), Math.random());
 }
 
-async function failureOf(outcome: RawAnswer | MeterlineConnectionError): Promise<Error> {
-  if (outcome instanceof MeterlineConnectionError) return outcome;
-  return errorOfAnswer(outcome.response, outcome.text, new Date());
+/** The longest wait between two attempts; if the service asks for more, the call fails. */
+export const LONGEST_WAIT_MS = 30_000;
+
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 8_000;
+/** Added at random to a Retry-After, so that not all callers return at the same moment. */
+const SPREAD_MS = 250;
+
+/** With these the request was not carried out, and may succeed later. */
+const RETRIED_STATUS: ReadonlySet<number> = new Set([429, 503]);
+
+/**
+ * Milliseconds to wait before the next attempt; undefined when the service asks for more than {@link LONGEST_WAIT_MS}.
+ * The backoff doubles with each attempt, with full jitter; the wait is never shorter than a Retry-After.
+ * @param attempt the one that failed, from 0
+ * @param random 0 (inclusive) to 1 (exclusive)
+ */
+export function waitBeforeRetry(attempt: number, retryAfterMs: number | undefined, random: number): number | undefined {
+  if (retryAfterMs !== undefined) {
+    return retryAfterMs > LONGEST_WAIT_MS ? undefined : retryAfterMs + Math.round(random * SPREAD_MS);
+  }
+  return Math.round(random * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt));
+}
+
+/** Resolves after the time; rejects with the signal's reason as soon as it is aborted. */
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const end = () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', stop, { once: true });
+  });
 }

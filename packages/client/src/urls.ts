@@ -1,5 +1,5 @@
 /** Where requests go. */
-import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog/api';
+import type { EventsQuery, Instant, MetricsQuery } from '@meterline/catalog';
 
 const PROTOCOLS: readonly string[] = ['http:', 'https:'];
 

@@ -1,11 +1,11 @@
 /** The page's entry. */
 import { createRoot } from 'react-dom/client';
 import { App } from './shell/app.js';
-import { applyTheme } from './shell/theme.js';
+import { applyTheme } from './shell/header.js';
+import '@fontsource-variable/inter/wght.css';
 import './styles/base.css';
-import './styles/shell.css';
+import './styles/page.css';
 import './styles/controls.css';
-import './styles/panel.css';
 import './styles/chart.css';
 import './styles/table.css';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Backlog, type Batch, openBacklog } from './backlog.js';
-import type { Problem } from './problem.js';
+import type { Problem } from './problems.js';
 import { Spool } from './spool.js';
 
 const MIB = 1024 * 1024;

@@ -33,7 +33,7 @@ export interface Batch {
 }
 
 /** Of a batch. A single event may have more bytes. */
-export interface BatchLimits {
+interface BatchLimits {
   readonly batchEvents: number;
   readonly batchBytes: number;
 }

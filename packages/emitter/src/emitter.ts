@@ -1,27 +1,25 @@
 /** What a runtime reports its usage with. */
-import { type Checked, type EpochMs, isRedisUrl, rejected, type UsageEventInput } from '@meterline/catalog/events';
+import { type Checked, type EpochMs, rejected, type UsageEventInput } from '@meterline/catalog/plain';
 import { openBacklog } from './backlog.js';
-import type { Counters, Tally } from './counters.js';
-import { EmitterError, wordsOf } from './errors.js';
-import { checkEvent, type EventToRecord, jsonOf } from './event-text.js';
+import { type Collector, openCollector } from './collector.js';
+import { type Counters, type ExposeMetrics, loadMetrics, type Tally } from './counters.js';
+import { checkEvent, type EventToRecord } from './event.js';
 import { onSignal } from './on-signal.js';
 import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
-import { type Report, refusal, reporter } from './problem.js';
+import { errorMessage, type Report, rejectedProblem, reporter } from './problems.js';
 import { startSender } from './sender.js';
-import type { Spool } from './spool.js';
+import { Spool } from './spool.js';
 import { checkUsage, openSums, type UsageToSum } from './sums.js';
 import { checkWorkload, openTimers, type RunningTimer, type Workload } from './timers.js';
-import type { Transport } from './transport.js';
 
-const HTTP = /^https?:/i;
-const FLUSH_WITHIN_MS = 10_000;
+const FLUSH_TIMEOUT_MS = 10_000;
 const NO_TIMER: RunningTimer = { stop: () => undefined };
 
 export interface Emitter {
   /**
    * Takes an event, and does not wait for anything: with a spool the event is in the file when this returns. It gets an id
    * (UUID version 7) and the time, unless it has them. Never throws.
-   * @returns the event's id; undefined when the event is refused or dropped, which is counted and reported
+   * @returns the event's id; undefined when the event is rejected or dropped, which is counted and reported
    */
   record(event: EventToRecord): string | undefined;
 
@@ -39,13 +37,13 @@ export interface Emitter {
 
   /**
    * Starts to measure a workload in GB-seconds, which are recorded at an interval, each UTC hour for itself. Never throws; a
-   * workload that is refused is not measured.
+   * workload that is rejected is not measured.
    */
   start(workload: Workload): RunningTimer;
 
   /**
    * Sends everything that was recorded up to now, without waiting for full batches. Never rejects.
-   * @returns whether all of it is accepted, but for what the collector has refused; what is not goes on being sent
+   * @returns whether all of it is accepted, but for what the collector has rejected; what is not goes on being sent
    */
   flush(within?: Within): Promise<boolean>;
 
@@ -65,55 +63,35 @@ export interface Emitter {
   readonly counters: Counters;
 }
 
-export interface Within {
+interface Within {
   /** Without it 10 s. `Infinity` is as long as it takes. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens an emitter; one is enough for a process. It does not wait for the collector or Redis.
- * @throws EmitterError when an option is invalid, `bullmq` or `ioredis` is missing for Redis, or the spool is in use or unusable
+ * Opens an emitter; one is enough for a process. It does not wait for the collector.
+ * @throws EmitterError when an option is invalid, or the spool is in use or unusable
  */
 export async function openEmitter(options: EmitterOptions): Promise<Emitter> {
   const checked = checkOptions(options);
   const report = reporter(checked.onProblem);
-  const transport = await openTransport(checked);
-  const spool = checked.spool && (await (await import('./spool.js')).Spool.open(checked.spool, report));
-  // It fails to load in programs without @opentelemetry/api.
-  const telemetry = await import('./telemetry.js').catch(() => undefined);
-  return startEmitter(checked, transport, spool, report, telemetry?.exposeMetrics);
+  const collector = openCollector(checked.url, checked.apiKey);
+  const spool = checked.spool && (await Spool.open(checked.spool, report));
+  return startEmitter(checked, collector, spool, report, await loadMetrics());
 }
-
-/**
- * Chooses by the address, and loads no other.
- * @throws EmitterError when there is none for this address, or what it needs is missing; not because nobody answers there
- */
-async function openTransport({ url, queuePrefix, queueShards, apiKey }: CheckedOptions): Promise<Transport> {
-  // The messages do not repeat the address, which may hold a password.
-  if (isRedisUrl(url)) {
-    const { openQueueTransport } = await import('./queue-transport.js');
-    return openQueueTransport(url, { prefix: queuePrefix, shards: queueShards });
-  }
-  if (HTTP.test(url) && URL.canParse(url)) {
-    return (await import('./http-transport.js')).openHttpTransport(url, apiKey);
-  }
-  throw new EmitterError('invalid_option', 'url must be an address: https://host or redis://host');
-}
-
-type ExposeMetrics = (counters: () => Counters) => () => void;
 
 function startEmitter(
   options: CheckedOptions,
-  transport: Transport,
+  collector: Collector,
   spool: Spool | undefined,
   report: Report,
   exposeMetrics: ExposeMetrics | undefined,
 ): Emitter {
-  const tally: Tally = { recorded: 0, sent: 0, retried: 0, refused: 0, dropped: 0, spooled: 0 };
+  const tally: Tally = { recorded: 0, sent: 0, retried: 0, rejected: 0, dropped: 0, spooled: 0 };
   const backlog = openBacklog(options.memoryBytes, spool);
-  const sender = startSender(backlog, transport, options, tally, report);
-  const timers = openTimers(options.timerMs, { now: Date.now, elapsed: () => performance.now() }, offer);
-  const sums = openSums(options.sumMs, offer);
+  const sender = startSender(backlog, collector, options, tally, report);
+  const timers = openTimers(options.reportMs, { now: Date.now, elapsed: () => performance.now() }, offer);
+  const sums = openSums(options.reportMs, offer);
   const counters = () => ({ ...tally, unsent: backlog.unsent });
   const endings: (() => void)[] = exposeMetrics ? [exposeMetrics(counters)] : [];
   let isDropping = false;
@@ -124,17 +102,17 @@ function startEmitter(
   let isLost = false;
   let closing: Promise<boolean> | undefined;
 
-  /** @returns undefined for what is refused, which is counted and reported */
+  /** @returns undefined for what is rejected, which is counted and reported */
   function accepted<I, T>(input: I, check: (input: I, now: EpochMs) => Checked<T>): T | undefined {
     let checked: Checked<T>;
     try {
       checked = check(input, Date.now());
     } catch (error) {
-      checked = rejected('event_not_an_object', `an event cannot be read: ${wordsOf(error)}`);
+      checked = rejected('event_not_an_object', `an event cannot be read: ${errorMessage(error)}`);
     }
     if (checked.ok) return checked.value;
-    tally.refused += 1;
-    report(refusal(checked.reason, checked.message, input));
+    tally.rejected += 1;
+    report(rejectedProblem(checked.reason, checked.message, input));
     return undefined;
   }
 
@@ -146,7 +124,7 @@ function startEmitter(
 
   /** @returns false when there is no room */
   function keep(event: UsageEventInput): boolean {
-    const place = backlog.add(jsonOf(event));
+    const place = backlog.add(JSON.stringify(event));
     if (place === 'full') return false;
     tally.recorded += 1;
     if (place === 'spool') tally.spooled += 1;
@@ -155,7 +133,7 @@ function startEmitter(
     return true;
   }
 
-  /** @returns false when there is no room now; what is refused, or dropped at the end, is done with */
+  /** @returns false when there is no room now; what is rejected, or dropped at the end, is done with */
   function offer(event: EventToRecord): boolean {
     const sent = accepted(event, checkEvent)?.sent;
     if (!sent || keep(sent)) return true;
@@ -223,8 +201,8 @@ function startEmitter(
       const checked = taken(workload, checkWorkload);
       return checked ? timers.start(checked) : NO_TIMER;
     },
-    flush: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => sender.flush(timeoutMs),
-    close: ({ timeoutMs = FLUSH_WITHIN_MS } = {}) => {
+    flush: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => sender.flush(timeoutMs),
+    close: ({ timeoutMs = FLUSH_TIMEOUT_MS } = {}) => {
       closing ??= end(timeoutMs);
       return closing;
     },

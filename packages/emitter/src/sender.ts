@@ -2,29 +2,24 @@
  * Takes events from the backlog in batches and sends each until it has succeeded, several at once. What is sent never changes, so
  * however often it is sent, the same ids count once.
  *
- * A batch is divided by lane: where each account has its own key, one may be refused. Its events then wait aside, up to a limit,
- * and those of others are sent.
+ * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
+ * those of others are sent.
  */
+import { type BackOff, newBackOff } from './back-off.js';
 import type { Backlog, Batch } from './backlog.js';
+import { accountOf, type Collector, NotTaken, type RejectedEvent } from './collector.js';
 import type { Tally } from './counters.js';
-import { NotTaken, wordsOf } from './errors.js';
-import { type Gate, newGate, type Parcel } from './gate.js';
 import { LONGEST_MS } from './options.js';
-import { type Report, refusal } from './problem.js';
-import { newSignal } from './signal.js';
-import type { Refusal, Transport } from './transport.js';
+import { errorMessage, type Report, rejectedProblem } from './problems.js';
 
-/** While nobody answers, and while the events of an account are not taken. */
-const LONGEST_AWAY_MS = 2_000;
-const LONGEST_HELD_MS = 60_000;
-/** That a busy service asks for a shorter pause is not reported. */
-const TROUBLE_FROM_MS = 5_000;
+/** Requests that are on their way at once. */
+const MOST_REQUESTS = 4;
+/** One request has at most so much JSON, unless by one event. */
+const BATCH_BYTES = 1024 * 1024;
 
 export interface SenderLimits {
   readonly batchEvents: number;
-  readonly batchBytes: number;
   readonly batchMs: number;
-  readonly inFlight: number;
   /** With more on its way or held back, nothing more is taken. */
   readonly memoryBytes: number;
 }
@@ -40,27 +35,34 @@ export interface Sender {
   stop(): void;
 }
 
+/** The events of a batch that are of one account. */
+interface AccountBatch extends Batch {
+  readonly account: string;
+  isTried: boolean;
+}
+
 /** Begins with what was found in the spool. */
 export function startSender(
   backlog: Backlog,
-  transport: Transport,
+  collector: Collector,
   limits: SenderLimits,
   tally: Tally,
   report: Report,
 ): Sender {
+  const batchLimits = { batchEvents: limits.batchEvents, batchBytes: BATCH_BYTES };
   /** Those that are taken and not settled, oldest first. */
-  const parcels = new Set<Parcel>();
+  const batches = new Set<AccountBatch>();
   /** Those of them that can be sent at once. */
-  const ready: Parcel[] = [];
-  /** Closed while nobody answers. */
-  const door = newGate(LONGEST_AWAY_MS, resume);
-  /** Of the lanes whose events are not taken. */
-  const lanes = new Map<string, Gate>();
-  const news = newSignal();
-  let sending = 0;
-  /** Of all parcels. */
+  const ready: AccountBatch[] = [];
+  /** Holds everything while nobody answers. */
+  const outage = newBackOff(resume);
+  /** Of the accounts whose events are not taken. */
+  const accounts = new Map<string, BackOff<AccountBatch>>();
+  const change = newSignal();
+  let requests = 0;
+  /** Of all batches. */
   let bytes = 0;
-  /** The number of the first event that is in no parcel yet; the backlog counts it as taken a little earlier. */
+  /** The number of the first event that is in no batch yet; the backlog counts it as taken a little earlier. */
   let divided = 0;
   /** Events with a lower number are to be sent now, in batches of any size. */
   let due = backlog.added;
@@ -69,7 +71,7 @@ export function startSender(
   let isStopped = false;
 
   function fillsBatch(): boolean {
-    return backlog.added - backlog.taken >= limits.batchEvents || backlog.waitingBytes >= limits.batchBytes;
+    return backlog.added - backlog.taken >= batchLimits.batchEvents || backlog.waitingBytes >= BATCH_BYTES;
   }
 
   function mayTake(): boolean {
@@ -80,106 +82,106 @@ export function startSender(
     clearTimeout(timer);
     timer = undefined;
     due = backlog.added;
-    news.notify();
+    change.notify();
   }
 
   async function run(): Promise<void> {
     while (!isStopped) {
       // Asked for before looking, so that nothing is missed that happens meanwhile.
-      const change = news.wait();
-      while (!isStopped && !door.isClosed() && sending < limits.inFlight) {
-        const parcel = ready.shift();
-        const gate = parcel && lanes.get(parcel.lane);
-        if (parcel && gate?.isClosed()) gate.hold(parcel);
-        else if (parcel) void deliver(parcel);
+      const changed = change.wait();
+      while (!isStopped && !outage.isWaiting() && requests < MOST_REQUESTS) {
+        const batch = ready.shift();
+        const backOff = batch && accounts.get(batch.account);
+        if (batch && backOff?.isWaiting()) backOff.hold(batch, 0);
+        else if (batch) void deliver(batch);
         else if (!mayTake() || !(await take())) break;
       }
-      await change;
+      await changed;
     }
   }
 
   /** Takes the next batch. @returns false when there is none */
   async function take(): Promise<boolean> {
-    const batch = await backlog.take(limits);
-    for (const parcel of batch ? divide(batch) : []) {
-      parcels.add(parcel);
-      bytes += parcel.bytes;
-      ready.push(parcel);
+    const batch = await backlog.take(batchLimits);
+    for (const part of batch ? divide(batch) : []) {
+      batches.add(part);
+      bytes += part.bytes;
+      ready.push(part);
     }
     divided = backlog.taken;
     // A flush looks again: unreadable events count as sent.
-    news.notify();
+    change.notify();
     return batch !== undefined;
   }
 
-  function divide(batch: Batch): Iterable<Parcel> {
-    const parts = new Map<string, Parcel & { texts: string[]; bytes: number }>();
+  function divide(batch: Batch): Iterable<AccountBatch> {
+    const parts = new Map<string, AccountBatch & { texts: string[]; bytes: number }>();
     for (const text of batch.texts) {
-      const lane = transport.laneOf(text);
-      const part = parts.get(lane) ?? { ...batch, lane, texts: [], bytes: 0, isTried: false };
+      const account = accountOf(text);
+      const part = parts.get(account) ?? { ...batch, account, texts: [], bytes: 0, isTried: false };
       part.texts.push(text);
       part.bytes += Buffer.byteLength(text);
-      parts.set(lane, part);
+      parts.set(account, part);
     }
     return parts.values();
   }
 
-  async function deliver(parcel: Parcel): Promise<void> {
-    sending += 1;
-    if (parcel.isTried) tally.retried += parcel.texts.length;
-    parcel.isTried = true;
+  async function deliver(batch: AccountBatch): Promise<void> {
+    requests += 1;
+    if (batch.isTried) tally.retried += batch.texts.length;
+    batch.isTried = true;
     try {
-      const refusals = await transport.send(parcel.texts, parcel.lane);
+      const rejectedEvents = await collector.send(batch.texts, batch.account);
       // After the stop another process may have the spool.
-      if (!isStopped) settle(parcel, refusals);
+      if (!isStopped) settle(batch, rejectedEvents);
     } catch (error) {
-      if (!isStopped) keepBack(parcel, error);
+      if (!isStopped) keepBack(batch, error);
     }
-    sending -= 1;
-    news.notify();
+    requests -= 1;
+    change.notify();
   }
 
-  function keepBack(parcel: Parcel, cause: unknown): void {
-    const isAnswer = cause instanceof NotTaken;
-    const isHeld = isAnswer && !cause.isAway;
-    const gate = isHeld ? gateOf(parcel.lane) : door;
-    const pauseMs = gate.hold(parcel, isAnswer ? cause.pauseMs : 0);
-    if (gate.isReported || (isHeld && pauseMs < TROUBLE_FROM_MS)) return;
-    gate.isReported = true;
-    const whose = isHeld ? ` of the account ${parcel.lane}` : '';
-    const message = `usage events${whose} cannot be sent, and wait: ${wordsOf(cause)}`;
+  function keepBack(batch: AccountBatch, cause: unknown): void {
+    const answer = cause instanceof NotTaken ? cause : undefined;
+    const isHeld = answer !== undefined && !answer.isAway;
+    const backOff = isHeld ? backOffOf(batch.account) : outage;
+    backOff.hold(batch, answer?.pauseMs ?? 0);
+    if (backOff.isReported || answer?.isTrouble === false) return;
+    backOff.isReported = true;
+    const whose = isHeld ? ` of the account ${batch.account}` : '';
+    const message = `usage events${whose} cannot be sent, and wait: ${errorMessage(cause)}`;
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  function gateOf(lane: string): Gate {
-    const gate = lanes.get(lane) ?? newGate(LONGEST_HELD_MS, resume);
-    lanes.set(lane, gate);
-    return gate;
+  function backOffOf(account: string): BackOff<AccountBatch> {
+    const backOff = accounts.get(account) ?? newBackOff(resume);
+    accounts.set(account, backOff);
+    return backOff;
   }
 
-  function resume(released: readonly Parcel[]): void {
-    for (const parcel of released) ready.push(parcel);
-    news.notify();
+  function resume(released: readonly AccountBatch[]): void {
+    for (const batch of released) ready.push(batch);
+    change.notify();
   }
 
-  function settle(parcel: Parcel, refusals: readonly Refusal[]): void {
-    const gate = lanes.get(parcel.lane);
-    door.reset();
-    gate?.reset();
-    if (!gate?.isClosed()) lanes.delete(parcel.lane);
-    tally.sent += parcel.texts.length - refusals.length;
-    tally.refused += refusals.length;
-    for (const { index, reason, message } of refusals) {
-      report(refusal(reason, message, JSON.parse(parcel.texts[index] ?? 'null')));
+  function settle(batch: AccountBatch, rejectedEvents: readonly RejectedEvent[]): void {
+    const backOff = accounts.get(batch.account);
+    outage.reset();
+    backOff?.reset();
+    if (!backOff?.isWaiting()) accounts.delete(batch.account);
+    tally.sent += batch.texts.length - rejectedEvents.length;
+    tally.rejected += rejectedEvents.length;
+    for (const { index, reason, message } of rejectedEvents) {
+      report(rejectedProblem(reason, message, JSON.parse(batch.texts[index] ?? 'null')));
     }
-    parcels.delete(parcel);
-    bytes -= parcel.bytes;
-    backlog.settle(parcel);
+    batches.delete(batch);
+    bytes -= batch.bytes;
+    backlog.settle(batch);
   }
 
   /** The number of an event before which all are sent. */
   function sentUpTo(): number {
-    const [oldest] = parcels;
+    const [oldest] = batches;
     return oldest?.first ?? divided;
   }
 
@@ -190,7 +192,7 @@ export function startSender(
       if (waking || !fillsBatch()) return;
       waking = setImmediate(() => {
         waking = undefined;
-        news.notify();
+        change.notify();
       });
     },
     flush: async (timeoutMs) => {
@@ -199,22 +201,33 @@ export function startSender(
       const late = setTimeout(
         () => {
           isLate = true;
-          news.notify();
+          change.notify();
         },
         Math.min(timeoutMs, LONGEST_MS),
       );
       sendAll();
-      while (sentUpTo() < target && !isLate && !isStopped) await news.wait();
+      while (sentUpTo() < target && !isLate && !isStopped) await change.wait();
       clearTimeout(late);
       return sentUpTo() >= target;
     },
-    changed: news.wait,
+    changed: change.wait,
     stop: () => {
       clearTimeout(timer);
       isStopped = true;
-      for (const gate of [door, ...lanes.values()]) gate.stop();
-      transport.close();
-      news.notify();
+      for (const backOff of [outage, ...accounts.values()]) backOff.stop();
+      collector.close();
+      change.notify();
+    },
+  };
+}
+
+/** Wakes those that wait for something to change. It holds no value: they look again. */
+function newSignal(): { wait(): Promise<void>; notify(): void } {
+  const waiting: (() => void)[] = [];
+  return {
+    wait: () => new Promise((resolve) => waiting.push(resolve)),
+    notify: () => {
+      for (const wake of waiting.splice(0)) wake();
     },
   };
 }

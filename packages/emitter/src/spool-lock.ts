@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { readdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { EmitterError, wordsOf } from './errors.js';
+import { EmitterError, errorMessage } from './problems.js';
 
 const SUFFIX = '.lock';
 /** Of a socket, where it is least. Node does not refuse a longer one, but cuts it off. */
@@ -51,7 +51,7 @@ async function listen(path: string): Promise<Server> {
     await once(server.listen(path), 'listening');
     return server;
   } catch (error) {
-    throw new EmitterError('spool_unusable', `the spool cannot be locked: ${wordsOf(error)}`, { cause: error });
+    throw new EmitterError('spool_unusable', `the spool cannot be locked: ${errorMessage(error)}`, { cause: error });
   }
 }
 

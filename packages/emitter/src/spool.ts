@@ -9,9 +9,8 @@
  */
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseJson } from '@meterline/catalog/events';
-import { EmitterError, wordsOf } from './errors.js';
-import type { Report } from './problem.js';
+import { parseJson } from '@meterline/catalog/plain';
+import { EmitterError, errorMessage, type Report } from './problems.js';
 import { type FileWatcher, SpoolFile } from './spool-file.js';
 import { lockSpool, type SpoolLock } from './spool-lock.js';
 
@@ -68,7 +67,7 @@ export class Spool implements FileWatcher {
     } catch (error) {
       await lock?.release();
       if (error instanceof EmitterError) throw error;
-      throw new EmitterError('spool_unusable', `the spool cannot be used: ${wordsOf(error)}`, { cause: error });
+      throw new EmitterError('spool_unusable', `the spool cannot be used: ${errorMessage(error)}`, { cause: error });
     }
   }
 
@@ -125,7 +124,7 @@ export class Spool implements FileWatcher {
   }
 
   failed(what: string, cause?: unknown): void {
-    const reason = cause === undefined ? '' : ` (${wordsOf(cause)})`;
+    const reason = cause === undefined ? '' : ` (${errorMessage(cause)})`;
     this.#report({ code: 'spool', message: `the spool ${what}${reason}`, ...(cause !== undefined && { cause }) });
   }
 

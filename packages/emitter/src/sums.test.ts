@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { EventToRecord } from './event-text.js';
+import type { EventToRecord } from './event.js';
 import { checkUsage, openSums, type UsageToSum } from './sums.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
@@ -90,7 +90,7 @@ it('sums that find no room stay, and are never more than 10,000', () => {
 });
 
 it.each(['eventId', 'timestamp', 'revision', 'void'])(
-  'usage with its own %s is refused: a sum would lose it',
+  'usage with its own %s is rejected: a sum would lose it',
   (field) => {
     expect(checkUsage(Object.assign({ ...REQUEST }, { [field]: 1 }), NOON)).toMatchObject({
       ok: false,

@@ -11,8 +11,8 @@ import {
   USAGE_SCALE,
   type UsageEvent,
   type UsageEventInput,
-} from '@meterline/catalog/events';
-import { type CheckedEvent, checkEvent, type EventToRecord } from './event-text.js';
+} from '@meterline/catalog/plain';
+import { type CheckedEvent, checkEvent, type EventToRecord } from './event.js';
 
 /** Usage that is summed. It has no id and no time of its own. */
 export type UsageToSum = Omit<EventToRecord, (typeof ONE_EVENTS)[number]>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EventToRecord } from './event-text.js';
+import type { EventToRecord } from './event.js';
 import { checkWorkload, hourSlices, openTimers, type Workload } from './timers.js';
 
 const HOUR = 3_600_000;
@@ -135,7 +135,7 @@ describe('a workload', () => {
     ['invalid_usage', { gb: -1 }],
     ['missing_field', { gb: undefined }],
     ['invalid_workspace', { workspace: '' }],
-  ])('is refused for %s', (reason, changes) => {
+  ])('is rejected for %s', (reason, changes) => {
     expect(checkWorkload(Object.assign({ ...SANDBOX }, changes), NOON)).toMatchObject({ ok: false, reason });
   });
 });

@@ -12,8 +12,8 @@ import {
   rejected,
   USAGE_SCALE,
   type UsageEventInput,
-} from '@meterline/catalog/events';
-import type { EventToRecord } from './event-text.js';
+} from '@meterline/catalog/plain';
+import type { EventToRecord } from './event.js';
 import { checkUsage, type Offer } from './sums.js';
 
 export type GbSecondsDimension = {

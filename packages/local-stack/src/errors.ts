@@ -1,5 +1,6 @@
 export type LocalStackErrorCode =
   | 'unsupported_platform'
+  | 'redis_unavailable'
   | 'port_in_use'
   | 'directory_in_use'
   | 'data_directory_unusable'
@@ -26,9 +27,7 @@ export function hasErrorCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** The code and its meaning, such as `ENOTDIR: not a directory`, without the call and the path that Node adds. */
-export function systemReason(error: unknown): string {
-  return String(error)
-    .replace(/^Error: /, '')
-    .replace(/, \w+ '.*$/s, '');
+/** No `instanceof` for the same reason. */
+export function errorMessage(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }

@@ -1,9 +1,10 @@
-export { type RunningClickHouse, startClickHouse } from './engine/clickhouse.js';
-export { CLUSTER, FREE_SPACE, type Shard } from './engine/clickhouse-config.js';
-export { DataDirectory } from './engine/data-directory.js';
-export type { RunningServer } from './engine/host-process.js';
-export { type LocalStack, startLocalStack } from './engine/local-stack.js';
-export { findFreePort } from './engine/ports.js';
-export { type RunningRedis, startRedis } from './engine/redis.js';
+export { type RunningClickHouse, startClickHouse } from './clickhouse.js';
+export { CLUSTER, FREE_SPACE, type Shard } from './clickhouse-config.js';
+export { DataDirectory } from './data-directory.js';
 export { LocalStackError } from './errors.js';
+export { findFreePort } from './ports.js';
+export { type RedisUser, type RunningRedis, redisUrlOf, startRedis } from './redis.js';
+export { programFile, type RunningServer } from './server-process.js';
+export { type Servers, startServers } from './servers.js';
 export { NODE_OPTIONS } from './start/services.js';
+export { findExecutable, installProgram, isExecutable } from './system-package.js';

@@ -15,7 +15,7 @@ export interface Health {
 }
 
 /** A page as text, and its media type. */
-export interface MetricsPage {
+interface MetricsPage {
   readonly contentType: string;
   metrics(): Promise<string>;
 }

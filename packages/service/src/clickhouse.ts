@@ -2,9 +2,9 @@
 import {
   type ClickHouseFailure,
   ClusterError,
+  checkCluster,
   checkConnection,
   clickHouseFailureKind,
-  countShards,
   createWarehouse,
   hostsOf,
   MigrationError,
@@ -23,10 +23,9 @@ const CLICKHOUSE_FAILURES = {
 /**
  * Checks that ClickHouse answers and brings its schema up to date: of a cluster the hosts that answer, because the others concern
  * their accounts alone.
- * @returns how many shards there are
  * @throws StartError
  */
-export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<number> {
+export async function prepareClickHouse(options: WarehouseOptions, log: Logger): Promise<void> {
   // Our own database may not be there yet; `default` always is.
   const server = createWarehouse({ ...options, database: 'default' });
   try {
@@ -41,9 +40,9 @@ export async function prepareClickHouse(options: WarehouseOptions, log: Logger):
   }
   const present = { ...options, url: await presentHosts(options, log) };
   try {
-    const migrations = await migrate(present, (line) => log.info({ event: 'migrating' }, line));
+    const migrations = await migrate(present);
     if (migrations.length > 0) log.info({ event: 'migrated', migrations }, 'the database schema is up to date');
-    return await countShards(present);
+    await checkCluster(present);
   } catch (error) {
     if (error instanceof MigrationError || error instanceof ClusterError) {
       throw new StartError(error.message, { cause: error });

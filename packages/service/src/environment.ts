@@ -1,6 +1,6 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
-import { MAX_QUEUE_SHARDS, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
-import type { Cluster, WarehouseOptions } from '@meterline/warehouse';
+import { QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
+import type { WarehouseOptions } from '@meterline/warehouse';
 import { clickHouseUrlFault, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
 
@@ -39,69 +39,79 @@ export function wholeNumberVariable(min: number, max: number) {
 /** The address that a service listens on; not set: all addresses of the machine, which containers need. */
 const hostVariable = z.union([z.ipv4(), z.ipv6()], 'must be an IP address of this machine, such as 127.0.0.1');
 
-/** Where /healthz and /metrics answer; nowhere when it is not set. 0: any free port. */
-export const adminPortVariable = wholeNumberVariable(0, 65_535).optional();
+export const adminPortVariable = wholeNumberVariable(0, 65_535)
+  .optional()
+  .describe('The port of `/healthz` and `/metrics`, without authentication; not set: nowhere. 0: any free one.');
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** What every service needs to know. Source: DESIGN section 8. */
 export const processVariables = {
-  REDIS_URL: redisUrlVariable().default('redis://127.0.0.1:6379'),
-  LISTEN_HOST: hostVariable.optional(),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  REDIS_URL: redisUrlVariable()
+    .default('redis://127.0.0.1:6379')
+    .describe(
+      'Also `rediss://` and `redis+sentinel://`. The server needs `noeviction` and AOF, for the collector with `appendfsync always`.',
+    ),
+  LISTEN_HOST: hostVariable
+    .optional()
+    .describe('The IP address on which `PORT` and `ADMIN_PORT` listen; not set: all addresses, which containers need.'),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
+    .default('info')
+    .describe(`One of ${LOG_LEVELS.join(', ')}.`),
 };
 
-/** Which of the three forms ClickHouse has: one server, shards, or shards with replicas. */
-const clusterVariables = {
-  /** The name of the cluster in `remote_servers`; one server when it is not set. */
-  CLICKHOUSE_CLUSTER: z
-    .string()
-    .regex(/^\w+$/, 'must be the name of a cluster in remote_servers, of letters, digits and _')
-    .optional(),
-  /** How many replicas of a shard must have a row before it is acknowledged; not set: the tables are not replicated. */
-  CLICKHOUSE_INSERT_QUORUM: wholeNumberVariable(1, 100).optional(),
-};
-
-interface ClusterVariables {
-  readonly CLICKHOUSE_CLUSTER?: string | undefined;
-  readonly CLICKHOUSE_INSERT_QUORUM?: number | undefined;
-}
-
-/** @throws EnvError for replicas without a cluster */
-function clusterOf({ CLICKHOUSE_CLUSTER: name, CLICKHOUSE_INSERT_QUORUM }: ClusterVariables): Cluster | undefined {
-  if (name !== undefined) return { name, insertQuorum: CLICKHOUSE_INSERT_QUORUM };
-  if (CLICKHOUSE_INSERT_QUORUM === undefined) return undefined;
-  throw new EnvError(['CLICKHOUSE_INSERT_QUORUM is for replicas; name their cluster in CLICKHOUSE_CLUSTER']);
-}
-
-/** Where the queues of events are. */
+/** Where the queue of events is. */
 export const queueVariables = {
-  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX),
-  /** How many queues producers fill in turn. Workers consume all that there are. */
-  QUEUE_SHARDS: wholeNumberVariable(1, MAX_QUEUE_SHARDS).default(1),
+  QUEUE_PREFIX: z.string().default(QUEUE_PREFIX).describe("The prefix of BullMQ's keys."),
 };
+
+/** @param megabytes by default */
+export function statementMemoryVariable(megabytes: number) {
+  return wholeNumberVariable(16, 1_000_000)
+    .default(megabytes)
+    .describe('The most megabytes of memory that ClickHouse may use for one statement.');
+}
+
+export const priceBookVariable = z
+  .string()
+  .optional()
+  .describe('The path of a price book in JSON, the same for all; not set: the example book.');
 
 /** The same for a service that stores in ClickHouse, or reads there. */
 export const serverVariables = {
   ...processVariables,
-  CLICKHOUSE_URL: clickHouseUrlVariable().default('http://127.0.0.1:8123'),
-  CLICKHOUSE_USER: z.string().default('default'),
-  CLICKHOUSE_PASSWORD: z.string().default(''),
-  CLICKHOUSE_DATABASE: z.string().default('meterline'),
-  ...clusterVariables,
+  CLICKHOUSE_URL: clickHouseUrlVariable()
+    .default('http://127.0.0.1:8123')
+    .describe('The address of the server, or those of a cluster with commas between them.'),
+  CLICKHOUSE_USER: z.string().default('default').describe('Each program may have a user of its own, with few rights.'),
+  CLICKHOUSE_PASSWORD: z.string().default('').describe('Its password.'),
+  CLICKHOUSE_DATABASE: z.string().default('meterline').describe('The database of all tables.'),
+  // Which of the three forms ClickHouse has: one server, shards, or shards with replicas.
+  CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^\w+$/, 'must be the name of a cluster in remote_servers, of letters, digits and _')
+    .optional()
+    .describe('The name of the cluster in `remote_servers`; not set: one server.'),
+  CLICKHOUSE_INSERT_QUORUM: wholeNumberVariable(1, 100)
+    .optional()
+    .describe(
+      'How many replicas of a shard must have a row before it is acknowledged; not set: nothing is replicated.',
+    ),
 };
 
-interface ClickHouseVariables extends ClusterVariables {
-  readonly CLICKHOUSE_URL: string;
-  readonly CLICKHOUSE_USER: string;
-  readonly CLICKHOUSE_PASSWORD: string;
-  readonly CLICKHOUSE_DATABASE: string;
-}
+type ServerVariables = z.output<z.ZodObject<typeof serverVariables>>;
 
 /** @throws EnvError for replicas without a cluster, and for several servers that are no cluster */
-export function warehouseOptions(env: ClickHouseVariables, application: string): WarehouseOptions {
-  const cluster = clusterOf(env);
-  if (!cluster && hostsOf(env.CLICKHOUSE_URL).length > 1) {
+export function warehouseOptions(
+  env: Omit<ServerVariables, keyof typeof processVariables>,
+  application: string,
+): WarehouseOptions {
+  const { CLICKHOUSE_CLUSTER: name, CLICKHOUSE_INSERT_QUORUM: insertQuorum } = env;
+  if (name === undefined && insertQuorum !== undefined) {
+    throw new EnvError(['CLICKHOUSE_INSERT_QUORUM is for replicas; name their cluster in CLICKHOUSE_CLUSTER']);
+  }
+  if (name === undefined && hostsOf(env.CLICKHOUSE_URL).length > 1) {
     throw new EnvError(['CLICKHOUSE_URL names several servers; name their cluster in CLICKHOUSE_CLUSTER']);
   }
   return {
@@ -109,9 +119,35 @@ export function warehouseOptions(env: ClickHouseVariables, application: string):
     user: env.CLICKHOUSE_USER,
     password: env.CLICKHOUSE_PASSWORD,
     database: env.CLICKHOUSE_DATABASE,
-    cluster,
+    cluster: name === undefined ? undefined : { name, insertQuorum },
     application,
   };
+}
+
+/**
+ * A constant of a service: a value that no operator has a reason to turn. It has a schema so that tests and experiments can set others, all
+ * of them in one variable.
+ * @param reason why it has this value, for docs/configuration.md
+ */
+export function constant(value: number, reason: string) {
+  return z.int().min(0).default(value).describe(reason);
+}
+
+/** The variable with other values, as JSON: `{"holdMs": 0}`. */
+export function constantsVariable<Shape extends z.ZodRawShape>(constants: Shape) {
+  return z
+    .string()
+    .default('{}')
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: 'custom', message: 'must be JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(z.strictObject(constants))
+    .describe('Other values for the constants below, as JSON. For tests and experiments.');
 }
 
 /** The environment cannot be used; the message has a line for every fault. */

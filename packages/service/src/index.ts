@@ -3,19 +3,22 @@ export { DrainingServer } from './draining.js';
 export {
   adminPortVariable,
   clickHouseUrlVariable,
+  constant,
+  constantsVariable,
   EnvError,
+  priceBookVariable,
   processVariables,
   queueVariables,
   readEnvironment,
   redisUrlVariable,
   serverVariables,
+  statementMemoryVariable,
   urlVariable,
   warehouseOptions,
   wholeNumberVariable,
 } from './environment.js';
-export { collectGarbageLate } from './garbage.js';
 export { onceAMinute } from './log.js';
 export { Outage } from './outage.js';
-export { runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
-export { connectRedis, isRedisFull, listenError, StartError, startError } from './servers.js';
+export { collectGarbageLate, runService, type Service, STOP_DEADLINE_MS } from './run-service.js';
+export { connectRedis, isRedisFull, listenError, StartError, startError, warnOfReplicas } from './servers.js';
 export { abortable, inTime, type RetryOptions, retryUntilDone, shared } from './waiting.js';

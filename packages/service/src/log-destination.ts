@@ -12,7 +12,7 @@ import { inTime } from './waiting.js';
 const MAX_WAITING_BYTES = 1024 * 1024;
 const RETRY_MS = 1_000;
 /**
- * A line that comes sooner than this after a write waits for others: a write of its own takes a thread and a call of the system, a tenth of
+ * A line waits so long for others, or until there are so many bytes: a write of its own takes a thread and a call of the system, a tenth of
  * what a short request costs.
  */
 const GATHER_MS = 10;
@@ -22,19 +22,15 @@ export class LogDestination {
   readonly #output: sonicBoom.SonicBoom;
   readonly #retry: NodeJS.Timeout;
   readonly #onRecovery: (lostLines: number) => void;
-  #gathered = '';
   #gathering: NodeJS.Timeout | undefined;
-  #writtenAt = Number.NEGATIVE_INFINITY;
-  /** More than a little waits to be written already, so that nothing is gained by gathering more. */
-  #isBehind = false;
   #lostLines = 0;
   #ended = false;
 
   /** @param onRecovery called when the descriptor takes lines again, with the number of those that were lost; it may write */
   constructor(fd: number, onRecovery: (lostLines: number) => void) {
     this.#onRecovery = onRecovery;
-    // With a least length of one, `flush` starts a write that has failed again.
-    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: 1, maxLength: MAX_WAITING_BYTES });
+    // With a least length `flush` also starts a write again that has failed.
+    this.#output = new sonicBoom.SonicBoom({ fd, sync: false, minLength: MOST_GATHERED, maxLength: MAX_WAITING_BYTES });
     // What could not be written stays, and is tried again with the next line or by the timer. Where would we report it?
     this.#output.on('error', () => undefined);
     this.#output.on('drop', (lines: string) => {
@@ -47,19 +43,11 @@ export class LogDestination {
   /** Never throws, and never waits. */
   write(line: string): void {
     if (this.#ended) return;
-    this.#gathered += limitLine(line);
-    const waitMs = this.#writtenAt + GATHER_MS - performance.now();
-    if (waitMs <= 0 || this.#isBehind || this.#gathered.length >= MOST_GATHERED) this.#writeGathered();
-    else this.#gathering ??= setTimeout(() => this.#writeGathered(), waitMs).unref();
-  }
-
-  #writeGathered(): void {
-    clearTimeout(this.#gathering);
-    this.#gathering = undefined;
-    const lines = this.#gathered;
-    this.#gathered = '';
-    this.#writtenAt = performance.now();
-    if (lines !== '') this.#isBehind = !this.#output.write(lines);
+    this.#output.write(limitLine(line));
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined;
+      this.#output.flush();
+    }, GATHER_MS).unref();
   }
 
   /** Writes what is left, if that is possible and takes no longer than the deadline. Later lines are lost. */
@@ -67,7 +55,7 @@ export class LogDestination {
     if (this.#ended) return;
     this.#ended = true;
     clearInterval(this.#retry);
-    this.#writeGathered();
+    clearTimeout(this.#gathering);
     const over = new Promise((resolve) => this.#output.once('close', resolve).once('error', resolve));
     this.#output.end();
     await inTime('the reader of the log', over, deadlineMs).catch(() => undefined);

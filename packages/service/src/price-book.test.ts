@@ -27,20 +27,13 @@ describe('loadPriceBook', () => {
     expect(await loadPriceBook(path)).toMatchObject({ version: 9, canonicalText: DEFAULT_PRICE_BOOK.canonicalText });
   });
 
-  it('names a file that cannot be read', async () => {
+  it('names a file that cannot be read as the caller does, and keeps the cause', async () => {
     const path = join(directory, 'absent.json');
-    await expect(loadPriceBook(path)).rejects.toMatchObject({
-      name: 'PriceBookError',
-      message: expect.stringMatching(/^PRICE_BOOK .*absent\.json cannot be used: .*ENOENT/),
-    });
-  });
-
-  it('names the file as the caller does, and keeps the cause', async () => {
-    const loading = loadPriceBook(join(directory, 'absent.json'), 'the book of --book');
-    await expect(loading).rejects.toMatchObject({
-      message: expect.stringMatching(/^the book of --book cannot be used: .*ENOENT/),
-      cause: { code: 'ENOENT' },
-    });
+    for (const [name, label] of [[`PRICE_BOOK ${path}`], ['the book of --book', 'the book of --book']] as const) {
+      const message = expect.stringMatching(new RegExp(`^${name} cannot be used: .*ENOENT`));
+      const error = { name: 'PriceBookError', message, cause: { code: 'ENOENT' } };
+      await expect(loadPriceBook(path, label)).rejects.toMatchObject(error);
+    }
   });
 
   it.each([

@@ -1,6 +1,8 @@
 /** Reaching Redis when a service starts, the error when it or another server cannot be reached, and whether Redis is full. */
-import { moreInformative, type RedisClient, redisFailureKind, serversOf } from '@meterline/access';
-import { redisPlace } from '@meterline/catalog';
+
+import { parseRedisUrl, redisPlace } from '@meterline/catalog';
+import type { Logger } from 'pino';
+import { moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
 
 /** The service cannot start; the message is one line that says what to fix. */
 export class StartError extends Error {
@@ -53,6 +55,19 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   }
 }
 
+/**
+ * A replica that takes the place of its master may lack what the master has acknowledged last, unless the address asks for replicas to be
+ * waited for. Says so where there are replicas and it does not. @throws when Redis does not answer
+ */
+export async function warnOfReplicas(redis: RedisClient, url: string, log: Logger): Promise<void> {
+  if (parseRedisUrl(url).replicas > 0) return;
+  const replicas = Number(/^connected_slaves:(\d+)/m.exec(await redis.info('replication'))?.[1] ?? 0);
+  if (replicas === 0) return;
+  const message =
+    'events are lost if a replica takes the place of this Redis: add ?replicas=1 to REDIS_URL of all producers';
+  log.warn({ event: 'replicas_not_awaited', replicas }, message);
+}
+
 function redisError(host: string, cause: unknown): StartError {
   switch (redisFailureKind(cause)) {
     case 'refused':
@@ -72,12 +87,11 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * A full Redis refuses every command that could need memory, such as those that add jobs. A Redis Cluster counts as full when
- * one of its masters is.
+ * A full Redis refuses every command that could need memory, such as those that add jobs.
  * @throws when Redis does not answer
  */
 export async function isRedisFull(redis: RedisClient): Promise<boolean> {
-  return (await Promise.all(serversOf(redis).map((server) => server.info('memory')))).some(isFull);
+  return isFull(await redis.info('memory'));
 }
 
 /** @param memory the section of INFO. Source: Redis, getMaxmemoryState() in evict.c: buffers of replicas do not count */

@@ -10,8 +10,12 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import type { TracingSettings } from './tracing.js';
 import { inTime } from './waiting.js';
+
+export interface TracingSettings {
+  readonly protocol: 'http/protobuf' | 'http/json';
+  readonly serviceName: string;
+}
 
 /** A process that stops has little time left for spans. */
 const CLOSE_DEADLINE_MS = 1_000;

@@ -17,16 +17,12 @@ import {
 import type { Telemetry } from 'bullmq';
 import { z } from 'zod';
 import { EnvError } from './environment.js';
+import type { TracingSettings } from './tracing-sdk.js';
 
 export { EnvError } from './environment.js';
 
 const TRACER = 'meterline';
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
-
-export interface TracingSettings {
-  readonly protocol: (typeof PROTOCOLS)[number];
-  readonly serviceName: string;
-}
 
 export interface Tracing {
   readonly isOn: boolean;

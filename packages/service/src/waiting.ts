@@ -37,7 +37,7 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-export interface Backoff {
+interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
 }

@@ -1,9 +1,11 @@
 /** The connection and the schema. */
 
-export { clickHouseUrlFault, hostsOf } from './clickhouse/addresses.js';
+export { clickHouseUrlFault, hostsOf } from './addresses.js';
 export {
   checkConnection,
   createWarehouse,
+  onEachShard,
+  type PreparedInsert,
   type Scope,
   type Statement,
   type StatementObserver,
@@ -16,27 +18,16 @@ export {
   isContentError,
   isStatementLimit,
 } from './clickhouse/errors.js';
-export type { PreparedInsert } from './clickhouse/insert.js';
-export { type Cluster, localDatabase } from './cluster/cluster.js';
-export { countShards, oneServer, openShards, type Shards, shardIndex, shardNumber } from './cluster/shards.js';
+export { type Cluster, localDatabase } from './clickhouse/hosts.js';
+export { checkCluster, oneServer, openShards, type Shards } from './cluster/shards.js';
 export { ClusterError } from './cluster/topology.js';
-export { accountsOf, EventRows, type NumberedEvent, type PricedEvent } from './events/event-rows.js';
+export { EventRows, type EventToStore, type PricedEvent } from './events/event-rows.js';
 export { Names } from './events/names.js';
 /** The write side. */
 export { checkPriceBook, PriceBookConflictError, readPriceBook, registerPriceBook } from './events/price-books.js';
+export { insertUsageEvents, prepareUsageEvents } from './events/usage-events.js';
 export {
-  deleteRejectedPayload,
-  type PayloadPart,
-  preparePayloadPart,
-  prepareRejectedEvents,
-  type RejectedEvent,
-  type RejectedPayload,
-  readPayloadParts,
-} from './events/rejected-events.js';
-export { encodeUsageEvents, insertUsageEvents, prepareUsageEvents } from './events/usage-events.js';
-export { uuidCharacters } from './events/uuid-words.js';
-export {
-  type EventListQuestion,
+  type EventListQuery,
   type EventPlace,
   type ListedEvent,
   placeOf,
@@ -45,10 +36,9 @@ export {
 } from './metrics/event-list.js';
 export { type DimensionValues, filtersOf, type Selection } from './metrics/plan.js';
 /** The read side. */
-export { type MetricsAnswer, type MetricsGroup, readMetrics } from './metrics/read.js';
-export { readResourceTypes } from './metrics/resource-types.js';
-export type { Grouping, MetricsQuestion } from './metrics/statement.js';
-export { countStoredGroups, readStoredMetrics, type StoredPage, storeMetrics } from './metrics/stored-pages.js';
+export { type MetricsGroup, type MetricsResult, readMetrics, readResourceTypes } from './metrics/read.js';
+export type { Grouping, MetricsQuery } from './metrics/statement.js';
+export { readStoredMetrics, type StoredPage, storeMetrics } from './metrics/stored-pages.js';
 /** Operations. */
 export {
   type AccountPartition,
@@ -56,18 +46,21 @@ export {
   DERIVED_TABLES,
   eraseAccountPartition,
   readAccountPartitions,
+  recomputationsEnded,
   removeDeletedRejections,
 } from './operations/account-erasure.js';
 export {
   type AuditScope,
-  type CellDifference,
+  type RollupDifference,
   readAuditDays,
-  readCellDifferences,
-  replaceCell,
+  readRollupDifferences,
+  replaceRollup,
 } from './operations/audit.js';
 export {
   countOpenRejections,
   type OpenRejection,
+  prepareRejectedEvents,
+  type RejectedEvent,
   type RejectionFilter,
   type RejectionId,
   readOpenRejections,
@@ -76,22 +69,20 @@ export {
 } from './operations/rejections.js';
 export { type EventKey, type RepricingScope, readDimensionSpans, readRepricingStep } from './operations/repricing.js';
 export { type RetentionBounds, readRetentionBounds, setRetentionBound } from './retention/bounds.js';
-export { makeDayFinal } from './retention/final-cells.js';
-export { dropEvents, type EventMonth, readEventMonths } from './retention/months.js';
-export { type AccountHours, type Cell, GRAIN_MS, GRAINS, type Grain } from './rollups/cells.js';
+export { dropEvents, type EventMonth, makeDayFinal, readEventMonths } from './retention/months.js';
 export {
-  markStaleHours,
+  markDirtyHours,
   type OpenMarks,
-  readAllStaleHours,
+  readAllDirtyHours,
+  readDirtyHours,
   readOpenMarks,
-  readStaleHours,
-  type StaleHours,
-} from './rollups/marks.js';
-export { REPAIR_LIMITS, type Repaired, type RepairLimits, repairNext } from './rollups/repair.js';
-export { sealNext } from './rollups/sealing.js';
+} from './rollups/dirty-hours.js';
+export { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './rollups/maintenance.js';
+export { type AccountHours, GRAIN_MS, GRAINS, type Grain, type RollupKey } from './rollups/rollup-rows.js';
 export {
-  NO_CELLS,
-  type ReadableCells,
+  lowestWatermarks,
+  NO_ROLLUPS,
+  type ReadableRollups,
   raiseWatermarks,
   readWatermarks,
   type SealedUntil,

@@ -1,113 +1,125 @@
 /** Starts the service: connects to Redis, builds the application and listens. Whatever is missing is reported by name. */
-import { fileURLToPath } from 'node:url';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
+
 import {
-  builtPage,
+  addErrorResponses,
+  addServiceRoutes,
+  createApplication,
+  createAuthenticate,
   createRedis,
+  createTokenVerifier,
   listen,
   logMalformedKey,
+  methodNotAllowed,
   openAdminPort,
-  openTokenVerifier,
-  RateGate,
+  RateLimiter,
+  rateLimits,
+  readSmallBodies,
   refusalCounter,
   requestMetrics,
   requestSpans,
-  SharedLimits,
   watchOutages,
 } from '@meterline/api';
 import { PriceBookError } from '@meterline/catalog';
-import { connectRedis, onceAMinute, type Service, STOP_DEADLINE_MS, StartError } from '@meterline/service';
+import {
+  connectRedis,
+  onceAMinute,
+  type Service,
+  STOP_DEADLINE_MS,
+  StartError,
+  warnOfReplicas,
+} from '@meterline/service';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/service/access';
 import { createRegistry, outageGauge } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
 import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
-import { createApp } from './app.js';
-import { BytesUnderWay } from './bytes-under-way.js';
+import { ByteBudget } from './byte-budget.js';
 import type { Env } from './env.js';
-import type { JobEvents } from './events/check.js';
 import { MAX_BODY_BYTES, MAX_EVENTS } from './events/limits.js';
+import { eventsRoute } from './events/route.js';
 import { bytesGauge, createEventMetrics } from './metrics.js';
-import { Gathering } from './queue/gathering.js';
-import { QueueShards } from './queue/queue-shards.js';
+import { createOpenApiDocument } from './openapi/document.js';
+import { MicroBatcher } from './queue/micro-batch.js';
+import { UsageQueue } from './queue/usage-queue.js';
 
-/** The same in the repository and in the image, from the build of this file. */
-const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 /** Limits are counted apart from those of the query service. */
 const LIMITS_PREFIX = `${REDIS_PREFIX}:collector`;
+const EVENTS = '/v0/accounts/:accountId/events';
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants } = env;
   const clock = () => new Date();
   const registry = createRegistry('collector');
   const book = await loadPriceBook(env.PRICE_BOOK).catch((error: unknown) => {
     throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
   });
   const redis = createRedis(env.REDIS_URL);
-  let queues: QueueShards | undefined;
+  let queue: UsageQueue | undefined;
   const disconnect = () => {
     redis.disconnect();
-    queues?.disconnect();
+    queue?.disconnect();
   };
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
+    await warnOfReplicas(redis, env.REDIS_URL, log);
     const accounts = new AccountDirectory(redis, REDIS_PREFIX);
     const keys = new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(logMalformedKey(log)));
     watchOutages(redis, log, 'requests get 503 until it does');
     outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
-    const shards = await QueueShards.open({
+    const opened = await UsageQueue.open({
       redisUrl: env.REDIS_URL,
       prefix: env.QUEUE_PREFIX,
-      shards: env.QUEUE_SHARDS,
       isAssumed: env.REDIS_DURABILITY === 'assumed',
-      writeMs: env.COLLECTOR_WRITE_MS,
+      writeMs: constants.writeMs,
       telemetry: tracing.queueTelemetry,
-      log,
     });
-    queues = shards;
+    queue = opened;
 
     const metrics = createEventMetrics(registry);
-    const write = async (events: JobEvents) => {
-      const end = metrics.write(events.count);
-      try {
-        await shards.add(events);
-        end('ok');
-      } catch (error) {
-        end('failed');
-        throw error;
-      }
-    };
-    const gathering = new Gathering({
-      write,
-      holdMs: env.COLLECTOR_HOLD_MS,
+    const batcher = new MicroBatcher({
+      write: (events) => metrics.write(events.length, opened.add(events)),
+      holdMs: constants.holdMs,
       maxEvents: MAX_EVENTS,
       maxBytes: MAX_BODY_BYTES,
     });
-    const bytes = new BytesUnderWay(env.COLLECTOR_MAX_BYTES);
-    bytesGauge(registry, bytes);
-    const limits = {
-      accountRate: { perSecond: env.COLLECTOR_ACCOUNT_RATE, burst: env.COLLECTOR_ACCOUNT_BURST },
-      callerRate: { perSecond: env.COLLECTOR_CALLER_RATE, burst: env.COLLECTOR_CALLER_BURST },
-    };
-    const shared = new SharedLimits(redis, LIMITS_PREFIX, limits);
-    const app = createApp({
-      gate: new RateGate({ limits, shared, observeRefusal: refusalCounter(registry) }),
-      keys,
-      tokens: await openTokenVerifier(env, clock, log),
-      protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
-      checks: [{ server: 'Redis', check: () => keys.ping().then(() => shards.require()), limit: () => shards.limit() }],
-      store: (events, size) => gathering.add(events, size),
-      book,
-      bytes,
-      metrics,
-      isStopping: () => isStopping,
-      clock,
+    const budget = new ByteBudget(constants.maxBytes);
+    bytesGauge(registry, budget);
+    const tokens = env.tokens && createTokenVerifier({ ...env.tokens, clock, log });
+    const shared = {
       log,
       corsOrigins: env.CORS_ORIGINS,
       trustProxy: env.TRUST_PROXY,
-      pageFolder: await builtPage(PAGE_FOLDER, log),
       watchers: [requestMetrics(registry), ...(tracing.isOn ? [requestSpans(tracing.tracer)] : [])],
+      isStopping: () => isStopping,
+      protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
+    };
+    const app = createApplication(shared);
+    const events = eventsRoute({
+      authenticate: createAuthenticate({ keys, tokens, clock }),
+      rates: new RateLimiter({
+        redis,
+        prefix: LIMITS_PREFIX,
+        limits: rateLimits(env),
+        observeRefusal: refusalCounter(registry),
+      }),
+      budget,
+      book,
+      clock,
+      store: (events, size) => batcher.add(events, size),
+      metrics,
     });
+    // Reads its body itself, once it knows whose it is.
+    app.route(EVENTS).post(events);
+    app.use(readSmallBodies());
+    app
+      .route(EVENTS)
+      .all(methodNotAllowed('POST', 'Events are read from the query API, which has an address of its own.'));
+    const checks = [{ server: 'Redis', check: () => keys.ping().then(() => opened.require()) }];
+    addServiceRoutes(app, { ...shared, checks, createDocument: createOpenApiDocument });
+    addErrorResponses(app, shared);
+
     const server = await listen(app, env, log);
     // Last: who asks there learns that it was this process that got the port.
     const admin = await openAdminPort(env, registry, log);

@@ -37,7 +37,7 @@ function openBatcher({
     enoughRows: 100,
     maxInFlight: 2,
     ...limits,
-    maxIntakes: () => maxIntakes,
+    maxIntakes,
     store: (batch) =>
       new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
   });

@@ -24,18 +24,12 @@ export interface BatcherOptions {
   /** How long a row waits for others, in milliseconds; up to five times as long when inserts take long. */
   readonly flushMs: number;
   /** Flush when this many intakes wait: with every worker slot waiting, no more would come. */
-  readonly maxIntakes: () => number;
+  readonly maxIntakes: number;
   readonly maxInFlight: number;
   /** An insert holds slices of at most so many months; no limit when undefined. */
   readonly maxMonths?: number;
   /** Rejects with an AbortError once it gives up for a shutdown, and with anything else for a defect. */
   readonly store: (batch: readonly Intake[]) => Promise<void>;
-}
-
-/** Told once what became of rows: they are durable, or not, with the error of the store. */
-export interface Ending {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** A job's rows that go into one insert, all of them or those of one month. */
@@ -48,7 +42,8 @@ export interface Slice {
 interface Waiting extends Slice {
   /** Slices of a job take turns with those of others: lower ones go first. */
   readonly turn: number;
-  readonly ending: Ending;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export class Batcher {
@@ -84,32 +79,17 @@ export class Batcher {
     if (this.#hasStopped) throw new Error('the batcher has stopped');
     const promises = slices.map(
       (slice, index) =>
-        new Promise<void>((resolve, reject) => this.#enqueue(slice, this.#turn + index, { resolve, reject })),
+        new Promise<void>((resolve, reject) => {
+          this.#pendingRows += rowsOf(slice.intake);
+          this.#pending.push({ ...slice, turn: this.#turn + index, resolve, reject });
+        }),
     );
     // Without a limit of months every job is one slice, and they are in order.
     if (this.#options.maxMonths !== undefined) this.#pending.sort((a, b) => a.turn - b.turn);
-    if (slices.length > 0) this.#onAdded();
-    return promises;
-  }
-
-  /**
-   * Adds a job that is one slice, where months have no limit.
-   * @throws when the batcher has stopped
-   */
-  add(slice: Slice, ending: Ending): void {
-    if (this.#hasStopped) throw new Error('the batcher has stopped');
-    this.#enqueue(slice, this.#turn, ending);
-    this.#onAdded();
-  }
-
-  #enqueue({ intake, month }: Slice, turn: number, ending: Ending): void {
-    this.#pendingRows += rowsOf(intake);
-    this.#pending.push({ intake, month, turn, ending });
-  }
-
-  #onAdded(): void {
+    if (slices.length === 0) return promises;
     if (!this.#isDue) this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs);
     this.#flush();
+    return promises;
   }
 
   /** From now on nothing waits for the rows of others: a worker that stops takes no more jobs. */
@@ -151,7 +131,7 @@ export class Batcher {
   #isBatchFull(): boolean {
     const { maxRows, enoughRows, maxIntakes } = this.#options;
     const rows = this.#inFlight === 0 ? Math.min(enoughRows, maxRows) : maxRows;
-    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes();
+    return this.#pendingRows >= rows || this.#pending.length >= maxIntakes;
   }
 
   /** Whole slices up to maxRows and maxMonths, and at least one. What it leaves is due, like what it takes. */
@@ -181,7 +161,7 @@ export class Batcher {
       () => true,
       () => false,
     );
-    if (isStored) for (const { ending } of batch) ending.resolve();
+    if (isStored) for (const { resolve } of batch) resolve();
     else await this.#storeOneByOne(batch);
     this.#inFlight -= 1;
     const { flushMs } = this.#options;
@@ -196,7 +176,7 @@ export class Batcher {
   /** After a defect each intake is stored alone, so that only the job at fault fails. */
   async #storeOneByOne(batch: readonly Waiting[]): Promise<void> {
     for (const waiting of batch) {
-      const { resolve, reject } = waiting.ending;
+      const { resolve, reject } = waiting;
       await this.#options.store(intakesOf([waiting])).then(resolve, reject);
     }
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EnvError } from '@meterline/service';
-import { maxBytesInWork, readEnv } from './env.js';
+import { maxDataInWork, readEnv } from './env.js';
 
 function faultOf(variables: Record<string, string>): string {
   try {
@@ -21,16 +21,11 @@ const WRONG: [string, string][] = [
   ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
   ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
   ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
-  ['INGEST_BATCH_ROWS', '0'],
-  ['INGEST_BATCH_ROWS', '1000001'],
-  ['INGEST_BATCH_ROWS', '1e3'],
-  ['INGEST_BATCH_ROWS', '0.5'],
-  ['INGEST_FLUSH_MS', '-1'],
-  ['INGEST_FLUSH_MS', ' '],
-  ['INGEST_CONCURRENCY', '10001'],
-  ['INGEST_CONCURRENCY', 'many'],
-  ['INGEST_TAKE', 'all'],
-  ['SHUTDOWN_TIMEOUT_MS', '99'],
+  ['STATEMENT_MB', '0'],
+  ['STATEMENT_MB', '1000001'],
+  ['STATEMENT_MB', '1e3'],
+  ['STATEMENT_MB', '0.5'],
+  ['STATEMENT_MB', ' '],
   ['ADMIN_PORT', '65536'],
   ['ADMIN_PORT', '0x50'],
   ['LISTEN_HOST', 'localhost'],
@@ -46,16 +41,12 @@ describe('readEnv', () => {
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
       QUEUE_PREFIX: 'bull',
-      QUEUE_SHARDS: 1,
-      INGEST_BATCH_ROWS: 65_000,
-      INGEST_FLUSH_MS: 100,
-      INGEST_CONCURRENCY: 6_000,
-      INGEST_TAKE: 'many',
-      INGEST_STATEMENT_MB: 8_192,
-      REPAIR_EVERY_MS: 1_000,
-      SEAL_DELAY_MS: 300_000,
-      SEAL_EVERY_MS: 60_000,
-      SHUTDOWN_TIMEOUT_MS: 8_000,
+      STATEMENT_MB: 8_192,
+      METERLINE_CONSTANTS: expect.objectContaining({
+        batchRows: 65_000,
+        sealDelayMs: 300_000,
+        maintenanceEveryMs: 2_000,
+      }),
       LOG_LEVEL: 'info',
     });
   });
@@ -63,11 +54,10 @@ describe('readEnv', () => {
   it('takes what is set', () => {
     const set = {
       REDIS_URL: 'rediss://:pw@redis:6380/1',
-      INGEST_FLUSH_MS: '1',
       ADMIN_PORT: '9000',
       PRICE_BOOK: 'book.json',
     };
-    expect(readEnv(set)).toMatchObject({ ...set, INGEST_FLUSH_MS: 1, ADMIN_PORT: 9_000 });
+    expect(readEnv(set)).toMatchObject({ ...set, ADMIN_PORT: 9_000 });
   });
 
   it('takes an empty variable as one that is not set', () => {
@@ -87,10 +77,10 @@ describe('readEnv', () => {
   });
 });
 
-describe('maxBytesInWork', () => {
+describe('maxDataInWork', () => {
   it('always has room for two of the largest jobs', () => {
-    const smallBatches = maxBytesInWork(readEnv({ INGEST_BATCH_ROWS: '1' }));
+    const smallBatches = maxDataInWork(1);
     expect(smallBatches).toBeGreaterThanOrEqual(2 * 5_000 * 250);
-    expect(maxBytesInWork(readEnv({ INGEST_BATCH_ROWS: '100000' }))).toBeGreaterThan(smallBatches);
+    expect(maxDataInWork(100_000)).toBeGreaterThan(smallBatches);
   });
 });

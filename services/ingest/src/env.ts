@@ -1,41 +1,45 @@
 import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import {
   adminPortVariable,
+  constant,
+  constantsVariable,
+  priceBookVariable,
   queueVariables,
   readEnvironment,
   STOP_DEADLINE_MS,
   serverVariables,
-  wholeNumberVariable,
+  statementMemoryVariable,
 } from '@meterline/service';
 import { z } from 'zod';
 
-/** Ten years. */
-const MAX_SEAL_DELAY_MS = 315_576_000_000;
+export const constants = {
+  batchRows: constant(
+    65_000,
+    'An insert holds at most about this many rows; a quarter is enough while none is under way.',
+  ),
+  flushMs: constant(
+    100,
+    'How long a row waits for others before it is inserted; up to five times as long while inserts take long.',
+  ),
+  concurrency: constant(1_000, 'How many jobs may be in work at once; fewer while jobs are large.'),
+  shutdownMs: constant(STOP_DEADLINE_MS, 'How long SIGTERM may take: container runtimes kill after 10 s.'),
+  sealDelayMs: constant(
+    300_000,
+    'How long after its end an hour is sealed: most events are there by then, and each later one costs a recomputed row.',
+  ),
+  maintenanceEveryMs: constant(
+    2_000,
+    'How often dirty hours are recomputed, and hours that are due sealed; until then they are read from the events. 0: never by this process.',
+  ),
+};
 
-const environment = z.object({
+export const environment = z.object({
   ...serverVariables,
-  /** Path of a price book in JSON; the example book when it is not set. */
-  PRICE_BOOK: z.string().optional(),
+  PRICE_BOOK: priceBookVariable,
   ...queueVariables,
-  /** An insert holds at most about this many rows; a quarter is enough while none is under way. */
-  INGEST_BATCH_ROWS: wholeNumberVariable(1, 1_000_000).default(65_000),
-  /** How long a row waits for others before it is inserted; up to five times as long while inserts take long. */
-  INGEST_FLUSH_MS: wholeNumberVariable(1, 60_000).default(100),
-  /** How many jobs may be in work at once, of all queues together: those of two inserts, and of the next one. */
-  INGEST_CONCURRENCY: wholeNumberVariable(1, 10_000).default(6_000),
-  /** Whether many jobs are taken with one command, or `one` by one as BullMQ's worker does it. */
-  INGEST_TAKE: z.enum(['many', 'one'], 'must be many or one').default('many'),
-  /** The most memory that ClickHouse may use for one statement, such as the recomputation of a cell. */
-  INGEST_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(8_192),
-  /** How long after its end an hour is sealed: read from cells from then on. */
-  SEAL_DELAY_MS: wholeNumberVariable(0, MAX_SEAL_DELAY_MS).default(300_000),
-  /** How often to look for hours that are due; 0: this process seals nothing, others do. */
-  SEAL_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(60_000),
-  /** How often to look for hours whose cells late events have made stale; 0: this process repairs nothing, others do. */
-  REPAIR_EVERY_MS: wholeNumberVariable(0, 3_600_000).default(1_000),
-  /** How long SIGTERM may take; container runtimes kill after 10 s. */
-  SHUTDOWN_TIMEOUT_MS: wholeNumberVariable(100, 600_000).default(STOP_DEADLINE_MS),
+  STATEMENT_MB: statementMemoryVariable(8_192),
   ADMIN_PORT: adminPortVariable,
+  METERLINE_CONSTANTS: constantsVariable(constants),
 });
 
 export type Env = z.output<typeof environment>;
@@ -46,9 +50,9 @@ export function readEnv(variables: NodeJS.ProcessEnv): Env {
 }
 
 /** An event is some 250 characters of JSON in a job. */
-const BYTES_PER_EVENT = 300;
+const CHARACTERS_PER_EVENT = 300;
 
 /** Room for one insert on its way and the next one being collected. */
-export function maxBytesInWork({ INGEST_BATCH_ROWS }: Env): number {
-  return 2 * BYTES_PER_EVENT * Math.max(INGEST_BATCH_ROWS, MAX_EVENTS_PER_JOB);
+export function maxDataInWork(batchRows: number): number {
+  return 2 * CHARACTERS_PER_EVENT * Math.max(batchRows, MAX_EVENTS_PER_JOB);
 }

@@ -1,14 +1,9 @@
 /** Makes a batch of intakes durable, and tries for as long as it takes. */
-import type { AnswerStamps } from '@meterline/access';
 import { Outage, retryUntilDone } from '@meterline/service';
 import {
-  type AccountHours,
-  accountsOf,
   isContentError,
-  markStaleHours,
-  type PayloadPart,
+  markDirtyHours,
   type PreparedInsert,
-  preparePayloadPart,
   prepareRejectedEvents,
   prepareUsageEvents,
   type RejectedEvent,
@@ -17,28 +12,17 @@ import {
 } from '@meterline/warehouse';
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { divideByAge, type Intake, refusedAsTooOld, refusedByStorage } from './intake.js';
+import type { Counter } from 'prom-client';
+import { divideByAge, type Intake, rejectedAsTooOld, rejectedByStorage } from './intake.js';
 import type { IngestMetrics, InsertedTable } from './metrics.js';
-import { serverName } from './shard-name.js';
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
 /** The accepted events of a job, or some of them. */
 type Part = Pick<Intake, 'job' | 'accepted'>;
 
-interface Attempts {
-  /** Whether another attempt can help. */
-  readonly isWorthwhile: (error: unknown) => boolean;
-  readonly onFailure: () => void;
-}
-
 export interface EventStoreOptions {
-  /** The one of several that it stores in, from 1 on; undefined: one server. */
-  readonly shard?: number | undefined;
   readonly warehouse: Warehouse;
-  readonly stamps: Pick<AnswerStamps, 'renew' | 'renewAll'>;
-  /** By which this process marks stale hours, a UUID. */
-  readonly writer: string;
   readonly log: Logger;
   /** Ends the retries; what is not durable by then stays in the queue. */
   readonly signal: AbortSignal;
@@ -49,39 +33,26 @@ export interface EventStoreOptions {
 export class EventStore {
   readonly #options: EventStoreOptions;
   readonly #outage: Outage;
-  readonly #stampsOutage: Outage;
-  /** Whether it has renewed the stamps of all accounts: watermarks may have fallen while no worker ran. */
-  #hasRenewedAll = false;
 
   constructor(options: EventStoreOptions) {
     this.#options = options;
-    this.#outage = new Outage(options.log, serverName(options.shard), 'jobs stay in the queue until it does');
-    this.#stampsOutage = new Outage(options.log, 'Redis', 'jobs stay in the queue until stamps can be renewed');
+    this.#outage = new Outage(options.log, 'ClickHouse', 'jobs stay in the queue until it does');
   }
 
-  /** Whether rows wait for ClickHouse, or for stamps that cannot be renewed. */
-  get isWaiting(): boolean {
-    return this.isClickHouseAway || this.areStampsAway;
-  }
-
+  /** Whether rows wait for ClickHouse. */
   get isClickHouseAway(): boolean {
     return this.#outage.isOn;
   }
 
-  /** Those of all shards are in one Redis: no other shard is better off. */
-  get areStampsAway(): boolean {
-    return this.#stampsOutage.isOn;
-  }
-
   /**
    * Resolves when every row of the batch is durable and every sealed hour that one of its events belongs to is marked as
-   * stale. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
+   * dirty. The jobs are acknowledged only then. So a crash at any point leaves them in the queue, and their redelivery
    * runs all steps again; docs/guarantees.md cites the numbers.
    * @throws when the signal is aborted, or the error of a defect of ours
    */
   async store(batch: readonly Intake[]): Promise<void> {
     await this.#traced(batch, async () => {
-      // 1. The events that the checks refused become durable. A failure before step 2 leaves them in rejected_events. The
+      // 1. The events that the checks rejected become durable. A failure before step 2 leaves them in rejected_events. The
       //    redelivery writes the same rows under the same keys: when the queue took the job, its id, position, payload.
       const rejected = batch.flatMap((intake) => intake.rejected);
       await this.#keepRejected(rejected);
@@ -89,35 +60,22 @@ export class EventStore {
       // 2. The accepted events become durable. A failure before step 3 leaves them in usage_events, perhaps only those of
       //    some halves of the batch. The table keeps one row of each identity, so the redelivery changes nothing.
       const parts = batch.filter(({ accepted }) => accepted.length > 0);
-      const refused = await this.#insertAccepted(parts);
+      const byStorage = await this.#insertAccepted(parts);
 
-      // 3. The events that ClickHouse refused become durable as refused, and so do those whose month is being dropped, which
+      // 3. The events that ClickHouse rejected become durable as rejected, and so do those whose month is being dropped, which
       //    must be found out after step 2: see retention/bounds.ts. A failure before step 4 leaves what step 1 leaves. Queries
-      //    answer from sealed cells, which lack the new events; that is not wrong before step 5.
-      await this.#keepRefusedByStorage(refused);
-      const { accepted, tooOld } = await this.#refuseTooOld(parts, refused);
+      //    answer from sealed rollup rows, which lack the new events; that is not wrong before step 5.
+      await this.#keepRejectedByStorage(byStorage);
+      const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage);
 
-      // 4. The watermarks are read, and the hours below them marked as stale: queries answer these from the events. A failure
+      // 4. The watermarks are read, and the hours below them marked as dirty: queries answer these from the events. A failure
       //    before step 5 leaves marks, which cost a recomputation. The redelivery marks the hours again. The watermarks must
-      //    be read after step 2: see marks.ts.
-      const stale = await this.#markStaleHours(accepted);
+      //    be read after step 2: see dirty-hours.ts.
+      await this.#markDirtyHours(accepted);
 
-      // 5. The stamps of the accounts are renewed, so that no answer without the events is given from memory. A failure before
-      //    step 6 leaves answers to be computed once more. It must be after step 4, and the first time those of every account
-      //    are: see AnswerStamps in packages/access.
-      await this.#renewStamps(parts, stale);
-
-      // 6. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
-      this.#count(rowsOf(parts) - refused.length - tooOld.length, [...rejected, ...refused, ...tooOld]);
+      // 5. The caller acknowledges the jobs. A failure before that leaves a job whose redelivery changes nothing.
+      this.#count(rowsOf(parts) - byStorage.length - tooOld.length, [...rejected, ...byStorage, ...tooOld]);
     });
-  }
-
-  /**
-   * Resolves when a part of the data of a job that is too large to be read is durable; tried for as long as it takes.
-   * @throws when the signal is aborted
-   */
-  async keepPayloadPart(part: PayloadPart): Promise<void> {
-    await this.#insert('rejected_payloads', 1, preparePayloadPart(part), () => true);
   }
 
   /** A span of its own, linked to the spans of all the jobs: it belongs to none of them alone. */
@@ -137,11 +95,11 @@ export class EventStore {
   /** Any text fits the table, so every failure is an outage. */
   async #keepRejected(events: readonly RejectedEvent[]): Promise<void> {
     if (events.length === 0) return;
-    await this.#insert('rejected_events', events.length, prepareRejectedEvents(events), () => true);
+    await this.#insert('rejected_events', events.length, prepareRejectedEvents(events));
   }
 
   /**
-   * A batch that is refused for its content is halved until the events at fault stand alone; the others are stored.
+   * A batch that ClickHouse rejects for its content is halved until the events at fault stand alone; the others are stored.
    * @returns the events at fault
    */
   async #insertAccepted(parts: readonly Part[]): Promise<RejectedEvent[]> {
@@ -154,78 +112,52 @@ export class EventStore {
       if (!isContentError(error)) throw error;
       const [only, ...others] = parts;
       if (only && others.length === 0 && only.accepted.length === 1) {
-        return [refusedByStorage(only.job, only.accepted, error.message)];
+        return [rejectedByStorage(only.job, only.accepted, error.message)];
       }
       const [left, right] = halves(parts);
       return (await this.#insertAccepted(left)).concat(await this.#insertAccepted(right));
     }
   }
 
-  /** One line for a batch, with its first event: should the schema refuse everything, the log must not fill up. */
-  async #keepRefusedByStorage(events: readonly RejectedEvent[]): Promise<void> {
+  /** One line for a batch, with its first event: should the schema reject everything, the log must not fill up. */
+  async #keepRejectedByStorage(events: readonly RejectedEvent[]): Promise<void> {
     const [first] = events;
     if (!first) return;
     await this.#keepRejected(events);
     const { jobId, position, accountId, message: reason } = first;
     this.#options.log.error(
-      { event: 'refused_by_storage', events: events.length, first: { jobId, position, accountId }, reason },
-      'ClickHouse refused events; they are in rejected_events',
+      { event: 'rejected_by_storage', events: events.length, first: { jobId, position, accountId }, reason },
+      'ClickHouse rejected events; they are in rejected_events',
     );
   }
 
   /**
-   * Keeps the events of months that are being dropped, if they are not kept as refused already.
+   * Keeps the events of months that are being dropped, if they are not kept as rejected already.
    * @returns these, and the parts without them
    */
-  async #refuseTooOld(
+  async #rejectTooOld(
     parts: readonly Part[],
-    refused: readonly RejectedEvent[],
+    byStorage: readonly RejectedEvent[],
   ): Promise<{ accepted: readonly Part[]; tooOld: readonly RejectedEvent[] }> {
     if (parts.length === 0) return { accepted: parts, tooOld: [] };
     const { warehouse, metrics } = this.#options;
-    const { droppingBefore } = await this.#retried(() => readRetentionBounds(warehouse), {
-      isWorthwhile: () => true,
-      onFailure: () => metrics.boundRetries.inc(),
-    });
+    const { droppingBefore } = await this.#retried(() => readRetentionBounds(warehouse), metrics.boundRetries);
     const divided = parts.map(({ job, accepted: rows }) => ({ job, ...divideByAge(rows, droppingBefore) }));
-    const known = new Set(refused.map(keyOf));
+    const known = new Set(byStorage.map(keyOf));
     const tooOld = divided
-      .flatMap(({ job, tooOld: rows }) => refusedAsTooOld(job, rows, droppingBefore))
+      .flatMap(({ job, tooOld: rows }) => rejectedAsTooOld(job, rows, droppingBefore))
       .filter((event) => !known.has(keyOf(event)));
     await this.#keepRejected(tooOld);
     return { accepted: divided.filter(({ accepted }) => accepted.length > 0), tooOld };
   }
 
-  /** Marks the sealed hours that the events belong to. @returns these hours */
-  async #markStaleHours(parts: readonly Part[]): Promise<readonly AccountHours[]> {
-    if (parts.length === 0) return [];
-    const { warehouse, writer, metrics } = this.#options;
+  /** Marks the sealed hours that the events belong to. */
+  async #markDirtyHours(parts: readonly Part[]): Promise<void> {
+    if (parts.length === 0) return;
+    const { warehouse, metrics } = this.#options;
     const events = parts.map(({ accepted }) => accepted);
-    const stale = await this.#retried(() => markStaleHours(warehouse, writer, events), {
-      isWorthwhile: () => true,
-      onFailure: () => metrics.markRetries.inc(),
-    });
-    metrics.hoursMarked.inc(stale.reduce((sum, { hours }) => sum + hours.length, 0));
-    return stale;
-  }
-
-  /** @param stale hours of late events */
-  async #renewStamps(parts: readonly Part[], stale: readonly AccountHours[]): Promise<void> {
-    const { signal, stamps } = this.#options;
-    const changed = accountsOf(parts.map(({ accepted }) => accepted));
-    const sealed = stale.map(({ accountId }) => accountId);
-    const renew = async () => {
-      if (!this.#hasRenewedAll) await stamps.renewAll();
-      this.#hasRenewedAll = true;
-      await stamps.renew(changed, sealed);
-    };
-    await retryUntilDone(renew, {
-      backoff: BACKOFF,
-      signal,
-      isWorthwhile: () => true,
-      onFailure: (error) => this.#stampsOutage.failed(error),
-    });
-    this.#stampsOutage.recovered();
+    const dirty = await this.#retried(() => markDirtyHours(warehouse, events), metrics.markRetries);
+    metrics.hoursMarked.inc(dirty.reduce((sum, { hours }) => sum + hours.length, 0));
   }
 
   #count(accepted: number, rejected: readonly RejectedEvent[]): void {
@@ -238,7 +170,7 @@ export class EventStore {
     table: InsertedTable,
     rows: number,
     insert: PreparedInsert,
-    isWorthwhile: Attempts['isWorthwhile'],
+    isWorthwhile?: (error: unknown) => boolean,
   ): Promise<void> {
     const { warehouse, metrics } = this.#options;
     const attempt = async () => {
@@ -246,19 +178,23 @@ export class EventStore {
       await insert(warehouse);
       return (performance.now() - started) / 1000;
     };
-    const onFailure = () => metrics.insertRetries.inc({ table });
-    const seconds = await this.#retried(attempt, { isWorthwhile, onFailure });
+    const seconds = await this.#retried(attempt, metrics.insertRetries.labels({ table }), isWorthwhile);
     metrics.insertDuration.observe({ table }, seconds);
     metrics.insertedRows.inc({ table }, rows);
   }
 
-  async #retried<T>(work: () => Promise<T>, { isWorthwhile, onFailure }: Attempts): Promise<T> {
+  /** @param isWorthwhile whether another attempt can help */
+  async #retried<T>(
+    work: () => Promise<T>,
+    failures: Pick<Counter.Internal, 'inc'>,
+    isWorthwhile: (error: unknown) => boolean = () => true,
+  ): Promise<T> {
     const done = await retryUntilDone(work, {
       backoff: BACKOFF,
       signal: this.#options.signal,
       isWorthwhile,
       onFailure: (error) => {
-        onFailure();
+        failures.inc();
         this.#outage.failed(error);
       },
     });

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE, PriceBook } from '@meterline/catalog';
-import { SANDBOX_EVENT } from '../../../test/sandbox-event.js';
-import { type Intake, Pricer, refusedByStorage } from './intake.js';
+import {
+  DEFAULT_PRICE_BOOK,
+  DEFAULT_PRICE_BOOK_FILE,
+  MAX_JOB_BYTES,
+  MAX_JOB_VALUES,
+  PriceBook,
+} from '@meterline/catalog';
+import { SANDBOX_EVENT } from '../../../test/harness/events.js';
+import { type Intake, Pricer, rejectedByStorage } from './intake.js';
 
 const NOW = Date.UTC(2026, 5, 1);
 const JOB = { id: '7', receivedAt: NOW - 1_000 };
@@ -53,6 +59,11 @@ describe('priceJob', () => {
     });
   });
 
+  it.each(['accountId', 'workspace', 'resourceName'])('rejects an event whose %s is empty', (field) => {
+    const { accepted, rejected } = take({ ...EVENT, [field]: '' });
+    expect([accepted.length, rejected.length]).toEqual([0, 1]);
+  });
+
   it('numbers events by their place in the job, refused ones included', () => {
     const intake = take({ events: [EVENT, { ...EVENT, usage: -1 }, EVENT, 7] });
     expect(intake.accepted.map(({ position }) => position)).toEqual([0, 2]);
@@ -99,6 +110,27 @@ describe('priceJob', () => {
     const intake = take(events(5_001));
     expect(intake.accepted).toEqual([]);
     expect(intake.rejected).toMatchObject([{ reason: 'job_too_large', position: 0 }]);
+  });
+
+  it('rejects a job that is larger than any job may be, or has more values, without parsing it', () => {
+    const long = `{"events":[${'{},'.repeat(MAX_JOB_BYTES / 3)}{}]}`;
+    const crowded = `{"events":[${'{},'.repeat(MAX_JOB_VALUES)}{}]}`;
+    for (const text of [long, crowded]) {
+      expect(takeText(text)).toMatchObject({ accepted: [], rejected: [{ reason: 'job_oversized', payload: text }] });
+    }
+  });
+
+  it('prices a usage with more digits than a double has exactly', () => {
+    const { accepted } = take({ ...EVENT, usage: '123456789012345.123456789' });
+    expect(accepted[0]?.priced).toMatchObject({
+      usage: 123_456_789_012_345_123_456_789n,
+      cost: 1_419_753_073_641_968_919_753n,
+    });
+  });
+
+  it('takes an id in upper case, and a resourceUuid of null, as what they mean', () => {
+    const { accepted } = take({ ...EVENT, eventId: EVENT.eventId.toUpperCase(), resourceUuid: null });
+    expect(accepted[0]?.priced).toMatchObject({ eventId: EVENT.eventId, resourceUuid: '' });
   });
 
   it('keeps the exact text of a job of one event', () => {
@@ -149,7 +181,7 @@ describe('priceJob', () => {
     expect(intake.rejected).toMatchObject([{ position: 0, reason: 'no_price', accountId: 'acme' }]);
   });
 
-  it('refuses events of closed months, usual ones and others, and keeps each as it was sent', () => {
+  it('rejects events of closed months, and keeps each as it was sent', () => {
     const closedBefore = Date.parse(EVENT.timestamp);
     const old = { ...EVENT, timestamp: '2025-12-31T23:59:59.999Z' };
     const unusual = { ...old, usage: '0000000000000000000001' };
@@ -158,11 +190,11 @@ describe('priceJob', () => {
     const intake = takeText(data, DEFAULT_PRICE_BOOK, closedBefore);
     expect(intake.accepted.map(({ position }) => position)).toEqual([1]);
     expect(intake.rejected).toMatchObject([
-      { position: 2, reason: 'invalid_usage' },
       { position: 0, reason: 'too_old', accountId: 'acme', payload: JSON.stringify(old) },
+      { position: 2, reason: 'invalid_usage' },
       { position: 3, reason: 'too_old', accountId: 'acme', payload: JSON.stringify(unusual) },
     ]);
-    expect(intake.rejected[1]?.message).toContain('events before 2026-01-01T00:00:00Z are not accepted');
+    expect(intake.rejected[0]?.message).toContain('events before 2026-01-01T00:00:00Z are not accepted');
     expect(takeText(data, DEFAULT_PRICE_BOOK, closedBefore - 1).rejected).toHaveLength(1);
   });
 
@@ -173,7 +205,7 @@ describe('priceJob', () => {
   });
 });
 
-describe('refusedByStorage', () => {
+describe('rejectedByStorage', () => {
   it('keeps a payload that is accepted as the same event when it is sent again', () => {
     const sent = { ...EVENT, resourceUuid: 'u-1', usage: '0.000000001', revision: 4, void: true };
     const { accepted } = new Pricer(DEFAULT_PRICE_BOOK).priceJob(
@@ -181,11 +213,11 @@ describe('refusedByStorage', () => {
       NOW,
       0,
     );
-    const row = refusedByStorage(JOB, accepted, 'violated constraint');
+    const row = rejectedByStorage(JOB, accepted, 'violated constraint');
     expect(row).toMatchObject({
       jobId: '7',
       position: 1,
-      reason: 'refused_by_storage',
+      reason: 'rejected_by_storage',
       message: 'violated constraint',
     });
     expect(takeText(row.payload).accepted[0]?.priced).toEqual(accepted.eventOf(0));

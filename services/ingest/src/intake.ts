@@ -1,23 +1,24 @@
-/** From the data of a job to the rows that are stored for it: priced events and refused ones. Pure. */
+/** From the data of a job to the rows that are stored for it: priced events and rejected ones. Pure. */
 import {
+  blankEvent,
   type Checked,
   costOf,
+  costOfInteger,
   type EpochMs,
   eventsOfJob,
   formatTimestamp,
   type PriceBook,
   parseJson,
-  parsePricedEvent,
   payloadOf,
   payloadReference,
   type Rejection,
+  readPricedEvent,
+  tooManyBytes,
+  tooManyValues,
   toUsageEventInput,
 } from '@meterline/catalog';
-import { EventRows, Names, type PricedEvent, type RejectedEvent } from '@meterline/warehouse';
+import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
 import type { SpanContext } from '@opentelemetry/api';
-import { JobScanner } from './job-scanner.js';
-import { NameBytes } from './name-bytes.js';
-import { addUsualEvent } from './usual-event.js';
 
 /** What is known of a job when it is taken from the queue. */
 export interface QueuedJob {
@@ -36,61 +37,55 @@ export interface Intake {
   readonly rejected: readonly RejectedEvent[];
 }
 
-/** Checks and prices events, and keeps their names from job to job, so that each is checked once. */
+/** Checks and prices events, and keeps the numbers of their names from job to job. */
 export class Pricer {
   readonly #book: PriceBook;
-  readonly #scanner: JobScanner;
-  #names = new NameBytes(new Names());
+  readonly #event;
+  #names = new Names();
 
   constructor(book: PriceBook) {
     this.#book = book;
-    this.#scanner = new JobScanner(book, this.#names);
+    this.#event = { ...blankEvent(), cost: 0 as number | bigint, priceRevision: 0, priceBook: book.version };
   }
 
   /**
-   * The short way of a job.
-   * @param data in UTF-8
-   * @param closedBefore events before are too old
-   * @returns undefined for one that is not as producers write it, which may be a good one for all that, and for one with an event that
-   *   is too old
-   */
-  priceUsualJob(job: Intake['job'], data: Buffer, now: EpochMs, closedBefore: EpochMs): Intake | undefined {
-    const accepted = this.#scanner.rowsOf(data, now, this.#currentNames());
-    if (!accepted || accepted.earliest < closedBefore) return undefined;
-    return { job, accepted, rejected: [] };
-  }
-
-  /**
-   * Checks and prices every event of a job. The others are accepted even if one is refused.
+   * Checks and prices every event of a job. The others are accepted even if one is rejected.
    * @param closedBefore events before are too old
    */
   priceJob({ data, ...job }: QueuedJob, now: EpochMs, closedBefore: EpochMs): Intake {
-    // Undefined for a text that is not JSON, which is not a job either.
-    const content = parseJson(data);
-    const events = eventsOfJob(content);
-    if (!events.ok) return refusedJob(job, data, events);
+    const content = readable(data);
+    const events = content.ok ? eventsOfJob(content.value) : content;
+    if (!events.ok) return rejectedJob(job, data, events);
 
-    const desk = { book: this.#book, now, rows: new EventRows(events.value.length, this.#currentNames().names) };
-    const refused: RejectedEvent[] = [];
-    const payloadOf = payloads(data, content);
+    if (this.#names.isLarge) this.#names = new Names();
+    const accepted = new EventRows(events.value.length, this.#names);
+    const rejected: RejectedEvent[] = [];
+    const payloadOf = payloads(data, content.ok ? content.value : undefined);
     for (const [position, input] of events.value.entries()) {
-      if (addUsualEvent(input, position, desk)) continue;
-      const priced = priceEvent(input, this.#book, now);
-      if (priced.ok) desk.rows.add(priced.value, position);
-      else refused.push(rejectedEvent(job, position, input, payloadOf(input, position), priced));
+      const rejection = this.#add(accepted, input, position, now, closedBefore);
+      if (rejection) rejected.push(rejectedEvent(job, position, input, payloadOf(input, position), rejection));
     }
-    const { accepted, tooOld } = divideByAge(desk.rows, closedBefore);
-    for (const position of positionsOf(tooOld)) {
-      const input = events.value[position];
-      refused.push(rejectedEvent(job, position, input, payloadOf(input, position), tooOldBefore(closedBefore)));
-    }
-    return { job, accepted, rejected: refused };
+    return { job, accepted, rejected };
   }
 
-  #currentNames(): NameBytes {
-    if (this.#names.names.isLarge) this.#names = new NameBytes(new Names());
-    return this.#names;
+  /** @returns why the event is not added */
+  #add(rows: EventRows, input: unknown, position: number, now: EpochMs, closedBefore: EpochMs): Rejection | undefined {
+    const event = this.#event;
+    const price = readPricedEvent(input, this.#book, now, event);
+    if ('reason' in price) return price;
+    if (event.timestamp < closedBefore) return tooOldBefore(closedBefore);
+    const { usage } = event;
+    const cost = typeof usage === 'number' ? costOfInteger(usage, price) : undefined;
+    event.cost = cost ?? costOf(BigInt(usage), price);
+    rows.add(event, position);
+    return undefined;
   }
+}
+
+/** What the data of a job says; what is not JSON says nothing, which is not a job either. A size that no job has is not parsed. */
+function readable(data: string): Checked<unknown> {
+  const oversized = tooManyBytes(Buffer.byteLength(data)) ?? tooManyValues(data);
+  return oversized ? { ok: false, ...oversized } : { ok: true, value: parseJson(data) };
 }
 
 /** Most often all are accepted, and nothing is copied. */
@@ -101,10 +96,6 @@ export function divideByAge(rows: EventRows, closedBefore: EpochMs): { accepted:
   return { accepted: rows.pick(all.filter((row) => !isTooOld(row))), tooOld: rows.pick(all.filter(isTooOld)) };
 }
 
-function positionsOf(rows: EventRows): number[] {
-  return Array.from({ length: rows.length }, (_, row) => rows.positionOf(row));
-}
-
 /** Also for an event that is stored already, and for one that is sent again. */
 function tooOldBefore(closedBefore: EpochMs): Rejection {
   const message =
@@ -113,15 +104,15 @@ function tooOldBefore(closedBefore: EpochMs): Rejection {
   return { reason: 'too_old', message };
 }
 
-/** A job that is refused whole. It belongs to no account. */
-export function refusedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
+/** A job that is rejected whole. It belongs to no account. */
+function rejectedJob(job: Intake['job'], payload: string, rejection: Rejection): Intake {
   const rejected = [rejectedEvent(job, 0, undefined, payload, rejection)];
   return { job, accepted: new EventRows(0, new Names()), rejected };
 }
 
 /**
- * What is kept of a refused event. A job of one event is kept as it came. What is nested too deeply to be written alone
- * is kept with its whole job, and the job once: it may be large and hold many such events.
+ * What is kept of a rejected event. A job of one event is kept as it came. What is nested too deeply to be written alone is kept with its
+ * whole job, and the job once: it may be large and hold many such events.
  */
 function payloads(data: string, content: unknown): (input: unknown, position: number) => string {
   let keptWhole: number | undefined;
@@ -131,33 +122,6 @@ function payloads(data: string, content: unknown): (input: unknown, position: nu
     if (keptWhole !== undefined) return payloadReference(keptWhole);
     keptWhole = position;
     return data;
-  };
-}
-
-/** The way of any event, usual or not: what it says decides. */
-export function priceEvent(input: unknown, book: PriceBook, now: EpochMs): Checked<PricedEvent> {
-  const checked = parsePricedEvent(input, book, now);
-  if (!checked.ok) return checked;
-  const { event, price } = checked.value;
-  return {
-    ok: true,
-    // Listed, because spreading the event costs more than all its checks together (docs/decisions/0003).
-    value: {
-      eventId: event.eventId,
-      accountId: event.accountId,
-      workspace: event.workspace,
-      resourceType: event.resourceType,
-      resourceName: event.resourceName,
-      resourceUuid: event.resourceUuid,
-      billingDimension: event.billingDimension,
-      usage: event.usage,
-      timestamp: event.timestamp,
-      revision: event.revision,
-      voided: event.voided,
-      cost: costOf(event.usage, price),
-      priceRevision: 0,
-      priceBook: book.version,
-    },
   };
 }
 
@@ -179,18 +143,18 @@ function rejectedEvent(
   };
 }
 
-/** Storage refused the only one of these events, which had passed every check. */
-export function refusedByStorage(job: Intake['job'], only: EventRows, message: string): RejectedEvent {
-  return refusedLater(job, only, 0, { reason: 'refused_by_storage', message });
+/** Storage rejected the only one of these events, which had passed every check. */
+export function rejectedByStorage(job: Intake['job'], only: EventRows, message: string): RejectedEvent {
+  return rejectedLater(job, only, 0, { reason: 'rejected_by_storage', message });
 }
 
 /** These events had passed every check, and their months are being dropped. */
-export function refusedAsTooOld(job: Intake['job'], rows: EventRows, closedBefore: EpochMs): RejectedEvent[] {
-  return positionsOf(rows).map((_, row) => refusedLater(job, rows, row, tooOldBefore(closedBefore)));
+export function rejectedAsTooOld(job: Intake['job'], rows: EventRows, closedBefore: EpochMs): RejectedEvent[] {
+  return Array.from({ length: rows.length }, (_, row) => rejectedLater(job, rows, row, tooOldBefore(closedBefore)));
 }
 
 /** Its payload is in the form a producer may send. */
-function refusedLater(job: Intake['job'], rows: EventRows, row: number, rejection: Rejection): RejectedEvent {
+function rejectedLater(job: Intake['job'], rows: EventRows, row: number, rejection: Rejection): RejectedEvent {
   const input = toUsageEventInput(rows.eventOf(row));
   return rejectedEvent(job, rows.positionOf(row), input, JSON.stringify(input), rejection);
 }

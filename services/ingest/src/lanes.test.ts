@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
-import { pricedEvent } from '../../../test/priced-event.js';
+import { pricedEvent } from '../../../test/harness/events.js';
 import type { Intake } from './intake.js';
 import { currentSince, Lanes, splitByAge } from './lanes.js';
 
@@ -73,7 +73,7 @@ function openLanes() {
   const lanes = new Lanes({
     maxRows: 100,
     flushMs: 1,
-    maxIntakes: () => 1,
+    maxIntakes: 1,
     sealDelayMs: 0,
     store: (batch) =>
       new Promise((resolve, reject) => {

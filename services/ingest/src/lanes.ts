@@ -7,10 +7,10 @@
  * its slices are; each goes through all steps of `store()`.
  */
 import { type EpochMs, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
-import { Batcher, type BatcherOptions, type Ending, type Slice } from './batcher.js';
+import { Batcher, type BatcherOptions, type Slice } from './batcher.js';
 import type { Intake } from './intake.js';
 
-/** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0018. */
+/** Of one insert in the late lane. The time it takes grows with each: docs/decisions/0006. */
 const LATE_MONTHS = 12;
 /** However late hours are sealed: current rows lie in three months at most. */
 const LONGEST_CURRENT_MS = 31 * MS_PER_DAY;
@@ -63,17 +63,6 @@ export class Lanes {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  /**
-   * The short way of a job without refused events.
-   * @returns false, and takes nothing, when an event is late
-   * @throws when the lanes have stopped
-   */
-  addCurrent(intake: Intake, now: EpochMs, ending: Ending): boolean {
-    if (intake.accepted.earliest < currentSince(now, this.#sealDelayMs)) return false;
-    this.#current.add({ intake }, ending);
-    return true;
-  }
-
   flushNow(): void {
     this.#current.flushNow();
     this.#late.flushNow();
@@ -92,7 +81,7 @@ export function currentSince(now: EpochMs, sealDelayMs: number): EpochMs {
   return Math.max(due - (due % MS_PER_HOUR), now - LONGEST_CURRENT_MS);
 }
 
-/** A refused event is as old as its job, because its table is divided by that time. */
+/** A rejected event is as old as its job, because its table is divided by that time. */
 export function splitByAge(intake: Intake, since: EpochMs): Split {
   const { job, accepted, rejected } = intake;
   const areRejectedLate = rejected.length > 0 && job.receivedAt < since;

@@ -1,6 +1,6 @@
 /** What the ingest worker measures. Every label has a fixed set of values: nothing that a producer names becomes one. */
 import { type EpochMs, REJECTION_REASONS } from '@meterline/catalog';
-import { type QueueDepth, sumOfDepths, waitingSeconds } from '@meterline/service/queue';
+import { type QueueDepth, secondsSince } from '@meterline/service/queue';
 import { GRAINS } from '@meterline/warehouse';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
@@ -9,7 +9,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
  * for some seconds, because it would have held up others.
  */
 const JOB_RESULTS = ['acknowledged', 'returned', 'deferred', 'failed'] as const;
-const INSERTED_TABLES = ['usage_events', 'rejected_events', 'rejected_payloads'] as const;
+const INSERTED_TABLES = ['usage_events', 'rejected_events'] as const;
 export type InsertedTable = (typeof INSERTED_TABLES)[number];
 
 /** Seconds, from a small insert on a fast disk to the request timeout. */
@@ -24,6 +24,8 @@ export function createIngestMetrics(registry: Registry) {
   const registers = [registry];
   const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers });
+  const gauge = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers });
   const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
     new Histogram({ name, help, buckets, labelNames, registers });
   const metrics = {
@@ -33,12 +35,8 @@ export function createIngestMetrics(registry: Registry) {
     ),
     jobsFinished: counter(
       'meterline_jobs_finished_total',
-      'Jobs that left this worker, by result: acknowledged, returned (to the queue, at a stop), deferred or failed.',
+      'Jobs that left this worker: acknowledged; returned to the queue, at a stop; deferred there for seconds, for others; failed, a defect.',
       'result',
-    ),
-    jobsUnreadable: counter(
-      'meterline_jobs_unreadable_total',
-      'Jobs taken with fields that BullMQ cannot read; their events were taken nevertheless.',
     ),
     eventsAccepted: counter(
       'meterline_events_accepted_total',
@@ -46,7 +44,7 @@ export function createIngestMetrics(registry: Registry) {
     ),
     eventsRejected: counter(
       'meterline_events_rejected_total',
-      'Events kept in rejected_events, by reason; a job that is refused as a whole counts once.',
+      'Events kept in rejected_events, by reason; a job that is rejected as a whole counts once.',
       'reason',
     ),
     insertDuration: histogram(
@@ -57,57 +55,45 @@ export function createIngestMetrics(registry: Registry) {
     ),
     insertedRows: counter('meterline_inserted_rows_total', 'Rows of the inserts that succeeded.', 'table'),
     insertRetries: counter('meterline_insert_retries_total', 'Inserts that failed and were tried again.', 'table'),
-    cellsRepaired: counter(
-      'meterline_cells_repaired_total',
-      'Cells of sealed hours and days recomputed because an event arrived late, by grain.',
+    rowsRecomputed: counter(
+      'meterline_rollup_rows_recomputed_total',
+      'Rollup rows of sealed hours and days recomputed because an event arrived late, by grain.',
       'grain',
     ),
     hoursMarked: counter(
       'meterline_hours_marked_total',
-      'Sealed hours marked as stale because an event arrived late, each of each account.',
+      'Sealed hours marked as dirty because an event arrived late, each of each account.',
     ),
-    markRetries: counter('meterline_mark_retries_total', 'Marks of stale hours that failed and were tried again.'),
-    repairFailures: counter(
-      'meterline_repair_failures_total',
-      'Steps of repairing cells that failed; their hours are read from the events until a later one succeeds.',
+    markRetries: counter('meterline_mark_retries_total', 'Marks of dirty hours that failed and were tried again.'),
+    maintenanceFailures: counter(
+      'meterline_maintenance_failures_total',
+      'Steps of recomputing or sealing rollups that failed; hours are read from the events until a later one succeeds.',
     ),
-    cellsTooLarge: counter(
-      'meterline_cells_too_large_total',
-      'Cells that sealing or repairing left because they need more than INGEST_STATEMENT_MB or 15 minutes.',
+    rowsTooLarge: counter(
+      'meterline_rollup_rows_too_large_total',
+      'Rollup rows that were left because they need more than STATEMENT_MB or 15 minutes; tried again after an hour.',
     ),
-    repairDuration: new Histogram({
-      name: 'meterline_repair_duration_seconds',
-      help: 'How long one step of repairing cells took.',
-      buckets: SEAL_BUCKETS,
-      registers,
-    }),
-    staleHours: new Gauge({
-      name: 'meterline_stale_hours',
-      help: 'Hours marked as stale and not repaired yet, by any process, when this one last looked; once for each mark.',
-      labelNames: ['shard'],
-      registers,
-    }),
-    oldestMark: new Gauge({
-      name: 'meterline_oldest_stale_hour_seconds',
-      help: 'For how long the oldest of them had been marked; 0 when there were none.',
-      labelNames: ['shard'],
-      registers,
-    }),
+    dirtyHours: gauge(
+      'meterline_dirty_hours',
+      'Dirty hours that are not recomputed yet, when this process last looked; once for each mark.',
+    ),
+    oldestMark: gauge(
+      'meterline_oldest_dirty_hour_seconds',
+      'For how long the oldest dirty hour has been marked; 0 when there is none.',
+    ),
     boundRetries: counter(
       'meterline_retention_bound_retries_total',
-      'Readings of the bound of months that are being dropped that failed and were tried again.',
+      'Failed attempts to read which months are being dropped; they are repeated.',
     ),
-    closedBefore: new Gauge({
-      name: 'meterline_closed_before_seconds',
-      help: 'Unix time before which events are refused as too old; 0: none are.',
-      registers,
-    }),
-    sealedUntil: new Gauge({
-      name: 'meterline_sealed_until_seconds',
-      help: 'Unix time up to which cells may be read, by grain, and by shard if there are several, when this process last sealed or looked.',
-      labelNames: ['grain', 'shard'],
-      registers,
-    }),
+    closedBefore: gauge(
+      'meterline_closed_before_seconds',
+      'Unix time before which events are rejected as too_old; 0: none are.',
+    ),
+    sealedUntil: gauge(
+      'meterline_sealed_until_seconds',
+      'Unix time up to which rollups may be read, by grain, when this process last sealed or looked.',
+      'grain',
+    ),
     sealDuration: histogram(
       'meterline_seal_duration_seconds',
       'How long one step of sealing took, by grain.',
@@ -122,7 +108,7 @@ export function createIngestMetrics(registry: Registry) {
     metrics.insertedRows.inc({ table }, 0);
     metrics.insertRetries.inc({ table }, 0);
   }
-  for (const grain of GRAINS) metrics.cellsRepaired.inc({ grain }, 0);
+  for (const grain of GRAINS) metrics.rowsRecomputed.inc({ grain }, 0);
   return metrics;
 }
 
@@ -132,14 +118,19 @@ const STALE_MS = 60_000;
 export interface Consumption {
   /** Undefined when Redis did not answer: then jobs may be waiting. */
   readonly waitingJobs: number | undefined;
+  /** Jobs that were taken since one was acknowledged. */
+  readonly unacknowledged: number;
   readonly lastProgressAt: EpochMs;
   /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
   readonly outage: boolean;
 }
 
-/** Not whether the worker runs, but whether it takes the jobs that wait. */
-export function isConsuming({ waitingJobs, lastProgressAt, outage }: Consumption, now: EpochMs): boolean {
-  return waitingJobs === 0 || outage || now - lastProgressAt < STALE_MS;
+/** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */
+export function isConsuming(
+  { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
+  now: EpochMs,
+): boolean {
+  return (waitingJobs === 0 && unacknowledged === 0) || outage || now - lastProgressAt < STALE_MS;
 }
 
 /** The value of the label, and what it counts. */
@@ -152,81 +143,64 @@ const QUEUE_STATES = {
 } as const satisfies Record<string, keyof QueueDepth>;
 
 export interface WorkerState {
-  /** By number; without those whose server does not answer. A scrape then lacks the numbers of the whole. */
-  readonly readQueues: () => Promise<ReadonlyMap<number, QueueDepth>>;
-  /** Rejects when Redis does not answer. */
-  readonly isRedisFull: () => Promise<boolean>;
-  /** Of the worker of each queue. */
-  readonly consumption: (depths: ReadonlyMap<number, QueueDepth>) => readonly (Consumption & { shard: number })[];
+  /** Undefined when Redis does not answer. */
+  readonly readQueue: () => Promise<QueueDepth | undefined>;
+  /** Undefined when Redis does not answer. */
+  readonly isRedisFull: () => Promise<boolean | undefined>;
+  readonly consumption: (depth: QueueDepth | undefined) => Consumption;
   readonly waitingRows: () => number;
   readonly clock: () => EpochMs;
 }
 
 /** Gauges that are read at each scrape: the queue, the worker, and the rows that wait between the two. */
 export function registerWorkerGauges(registry: Registry, state: WorkerState): void {
-  /** Of all queues together; undefined while one of them does not answer. */
-  const readWhole = async () => {
-    const depths = await state.readQueues();
-    return depths.size < state.consumption(depths).length ? undefined : sumOfDepths([...depths.values()]);
-  };
-  const gauge = <Label extends string = never>(
-    name: string,
-    help: string,
-    collect: (gauge: Gauge<Label>) => void | Promise<void>,
-    ...labelNames: Label[]
-  ) => {
-    const registered: Gauge<Label> = new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect: () => collect(registered),
+  const registers = [registry];
+  /** Absent where what is read is undefined. */
+  const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>) =>
+    new Gauge({
+      ...{ name, help, registers },
+      async collect() {
+        const value = await read();
+        this.remove();
+        if (value !== undefined) this.set(value);
+      },
     });
-  };
-
-  const jobsHelp = 'Jobs in all queues by state; absent while Redis does not answer.';
-  const setJobs = async (jobs: Gauge<'state'>) => {
-    const depth = await readWhole();
-    jobs.reset();
-    if (depth) for (const [state, field] of Object.entries(QUEUE_STATES)) jobs.set({ state }, depth[field]);
-  };
-  gauge('meterline_queue_jobs', jobsHelp, setJobs, 'state');
-
-  const waitingHelp = 'Jobs that wait in each queue, by its number; absent while its Redis does not answer.';
-  const setWaiting = async (waiting: Gauge<'shard'>) => {
-    waiting.reset();
-    for (const [shard, depth] of await state.readQueues()) waiting.set({ shard }, depth.waiting);
-  };
-  gauge('meterline_queue_waiting_jobs', waitingHelp, setWaiting, 'shard');
-
-  const ageHelp = 'How long the next job has waited, 0 when none waits; absent while Redis does not answer.';
-  gauge('meterline_queue_oldest_waiting_age_seconds', ageHelp, async (age) => {
-    const depth = await readWhole();
-    age.remove();
-    if (depth) age.set(waitingSeconds(depth, state.clock()));
+  new Gauge({
+    name: 'meterline_queue_jobs',
+    help: 'Jobs in the queue by state; absent while Redis does not answer.',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      const depth = await state.readQueue();
+      this.reset();
+      if (depth) for (const [name, field] of Object.entries(QUEUE_STATES)) this.set({ state: name }, depth[field]);
+    },
   });
-
-  const fullHelp = 'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.';
-  gauge('meterline_redis_full', fullHelp, async (full) => {
-    const isFull = await state.isRedisFull().catch(() => undefined);
-    full.remove();
-    if (isFull !== undefined) full.set(isFull ? 1 : 0);
-  });
-
-  const consumingHelp =
-    'Whether the worker takes jobs of every queue (1), or jobs wait in one and it has not taken any for a minute (0).';
-  gauge('meterline_consuming', consumingHelp, async (consuming) => {
-    const all = state.consumption(await state.readQueues());
-    consuming.set(all.every((queue) => isConsuming(queue, state.clock())) ? 1 : 0);
-  });
-
-  const progressHelp = 'When the worker last took a job or made one durable, in Unix time; at first, when it started.';
-  gauge('meterline_last_progress_timestamp_seconds', progressHelp, (progress) => {
-    const last = state.consumption(new Map()).map(({ lastProgressAt }) => lastProgressAt);
-    progress.set(Math.max(...last) / 1000);
-  });
-
-  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', (rows) => {
-    rows.set(state.waitingRows());
-  });
+  gauge(
+    'meterline_queue_oldest_waiting_age_seconds',
+    'How long the next job has waited, 0 when none waits; absent while Redis does not answer.',
+    async () => {
+      const depth = await state.readQueue();
+      return depth && secondsSince(depth.oldestWaitingSince, state.clock());
+    },
+  );
+  gauge(
+    'meterline_redis_full',
+    'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.',
+    async () => {
+      const isFull = await state.isRedisFull();
+      return isFull === undefined ? undefined : Number(isFull);
+    },
+  );
+  gauge(
+    'meterline_consuming',
+    'Whether the worker acknowledges jobs (1), or jobs wait or are in work and it has acknowledged none for a minute (0).',
+    async () => Number(isConsuming(state.consumption(await state.readQueue()), state.clock())),
+  );
+  gauge(
+    'meterline_last_progress_timestamp_seconds',
+    'When the worker last acknowledged a job, or took one while it had none, in Unix time; at first, when it started.',
+    () => state.consumption(undefined).lastProgressAt / 1000,
+  );
+  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', state.waitingRows);
 }

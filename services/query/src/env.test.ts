@@ -22,30 +22,24 @@ describe('readEnv', () => {
       CLICKHOUSE_USER: 'default',
       CLICKHOUSE_PASSWORD: '',
       CLICKHOUSE_DATABASE: 'meterline',
-      ANSWER_CACHE_BYTES: 64 * 1024 * 1024,
-      MAX_STORED_GROUPS: 5_000_000,
-      METRICS_SOURCE: 'cells',
       PORT: 8080,
-      QUERY_ACCOUNT_BURST: 400,
-      QUERY_ACCOUNT_RATE: 100,
-      QUERY_ACCOUNT_STATEMENTS: 3,
-      QUERY_CALLER_BURST: 200,
-      QUERY_CALLER_RATE: 50,
-      QUERY_CALLER_STATEMENTS: 2,
-      QUERY_MAX_WAITING: 100,
-      QUERY_MAX_WAIT_MS: 5_000,
-      QUERY_STATEMENTS: 8,
-      QUERY_STATEMENT_MB: 1_024,
-      QUERY_STATEMENT_MS: 15_000,
+      ACCOUNT_RATE: 100,
+      STATEMENT_MB: 1_024,
+      METERLINE_CONSTANTS: expect.objectContaining({ burstSeconds: 4, statements: 8, eventsOnly: 0 }),
       ...SECRET,
-      MAX_UNSENT_BYTES: 64 * 1024 * 1024,
       STOP_DELAY_MS: 0,
-      AUTH_JWKS_KEPT_MS: 86_400_000,
       CORS_ORIGINS: [],
       TRUST_PROXY: false,
       LOG_LEVEL: 'info',
       tokens: undefined,
     });
+  });
+
+  it('takes other values for constants as JSON, and refuses an unknown one', () => {
+    expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
+    for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {
+      expect(faultsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
+    }
   });
 
   it('takes an empty variable for one that is not set', () => {

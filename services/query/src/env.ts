@@ -1,56 +1,74 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
-import { httpVariables, requireAllOrNone, type WithTokens, withTokens } from '@meterline/api';
-import { readEnvironment, serverVariables, wholeNumberVariable } from '@meterline/service';
+import { burstConstant, httpVariables, rateVariable, withTokens } from '@meterline/api';
+import {
+  constant,
+  constantsVariable,
+  readEnvironment,
+  serverVariables,
+  statementMemoryVariable,
+  wholeNumberVariable,
+} from '@meterline/service';
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
+const MiB = 1024 * 1024;
 /** It becomes part of commands for a shell, so it has none of the characters with a meaning there. */
 const WEB_ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w.~%-]+)*\/?$/;
 
-const environment = z
-  .object({
-    ...serverVariables,
-    ...httpVariables,
-    /** 0: any free port. */
-    PORT: wholeNumberVariable(0, 65_535).default(8080),
-    /** The collector's address, as producers reach it: the page shows it where an account has no usage yet. */
-    COLLECTOR_URL: z
-      .string()
-      .regex(WEB_ADDRESS, 'must be a URL such as https://collector.example.com')
-      .transform((url) => url.replace(/\/$/, ''))
-      .optional(),
-    /** Signs cursors. Every process behind one address must have the same. */
-    CURSOR_SECRET: z
-      .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
-      .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`),
-    /** `events`: read every answer from the events themselves, never from cells. Slow; for comparisons and emergencies. */
-    METRICS_SOURCE: z.enum(['cells', 'events'], 'must be cells or events').default('cells'),
-    /** Groups that may be stored in 24 hours of one account's answers, when their second page is asked for. */
-    MAX_STORED_GROUPS: wholeNumberVariable(100, 1_000_000_000).default(5_000_000),
-    /** Bytes of answers that are kept as long as they are the answers still. 0: each is computed. */
-    ANSWER_CACHE_BYTES: wholeNumberVariable(0, 100_000_000_000).default(64 * 1024 * 1024),
-    QUERY_STATEMENTS: wholeNumberVariable(1, 1_000).default(8),
-    QUERY_ACCOUNT_STATEMENTS: wholeNumberVariable(1, 1_000).default(3),
-    QUERY_CALLER_STATEMENTS: wholeNumberVariable(1, 1_000).default(2),
-    QUERY_ACCOUNT_RATE: wholeNumberVariable(1, 100_000).default(100),
-    QUERY_ACCOUNT_BURST: wholeNumberVariable(1, 1_000_000).default(400),
-    QUERY_CALLER_RATE: wholeNumberVariable(1, 100_000).default(50),
-    QUERY_CALLER_BURST: wholeNumberVariable(1, 1_000_000).default(200),
-    /** How long a request may wait for its turn. */
-    QUERY_MAX_WAIT_MS: wholeNumberVariable(1, 60_000).default(5_000),
-    /** How many requests of one account may wait at once, in this process. */
-    QUERY_MAX_WAITING: wholeNumberVariable(1, 10_000).default(100),
-    /** How long ClickHouse may work on one statement, and in how much memory. */
-    QUERY_STATEMENT_MS: wholeNumberVariable(1_000, 25_000).default(15_000),
-    QUERY_STATEMENT_MB: wholeNumberVariable(16, 1_000_000).default(1_024),
-    /** Bytes of answers that may be computed and not sent yet; one caller may have a quarter of them. */
-    MAX_UNSENT_BYTES: wholeNumberVariable(1_000_000, 100_000_000_000).default(64 * 1024 * 1024),
-  })
-  .superRefine(requireAllOrNone);
+export const constants = {
+  ...burstConstant(4),
+  statements: constant(
+    8,
+    'Statements at once of a process: more of them only wait for ClickHouse. More processes have more.',
+  ),
+  accountStatements: constant(3, 'Of those, what one account may have, so that three busy ones do not stop a fourth.'),
+  callerStatements: constant(2, 'Of those, what one caller of an account may have.'),
+  maxWaitMs: constant(5_000, 'How long a request waits for a permit: a person has left by then.'),
+  maxWaiting: constant(
+    100,
+    'How many requests of one account may wait at once in a process; of all together ten times as many.',
+  ),
+  statementMs: constant(15_000, 'How long ClickHouse may work on one statement: below the time-outs of usual proxies.'),
+  maxStoredGroups: constant(
+    5_000_000,
+    'Groups that may be stored in 24 hours of the results of one account, when their second page is asked for; a caller may have a quarter.',
+  ),
+  cacheBytes: constant(
+    64 * MiB,
+    'Memory of the response cache, of which one account may have a quarter. 0: nothing is kept.',
+  ),
+  maxUnsentBytes: constant(
+    64 * MiB,
+    'Responses that may be computed and not sent yet; one account may have a quarter of them.',
+  ),
+  eventsOnly: constant(
+    0,
+    '1: every response is read from the events alone. The same figures, slower; for comparisons.',
+  ),
+};
 
-export interface Env extends WithTokens<z.output<typeof environment>> {}
+export const environment = z.object({
+  ...serverVariables,
+  ...httpVariables,
+  PORT: wholeNumberVariable(0, 65_535).default(8080).describe('The port of the API. 0: any free one.'),
+  COLLECTOR_URL: z
+    .string()
+    .regex(WEB_ADDRESS, 'must be a URL such as https://collector.example.com')
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional()
+    .describe("The collector's address as producers reach it: the page shows it for an account without usage."),
+  CURSOR_SECRET: z
+    .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
+    .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`)
+    .describe(`Required: at least ${MIN_CURSOR_SECRET} characters that sign cursors, the same for all processes.`),
+  STATEMENT_MB: statementMemoryVariable(1_024),
+  ...rateVariable(100),
+  METERLINE_CONSTANTS: constantsVariable(constants),
+});
+
+export type Env = ReturnType<typeof readEnv>;
 
 /** @throws EnvError */
-export function readEnv(variables: NodeJS.ProcessEnv): Env {
-  return withTokens(readEnvironment(environment, variables));
+export function readEnv(variables: NodeJS.ProcessEnv) {
+  return readEnvironment(environment.transform(withTokens), variables);
 }

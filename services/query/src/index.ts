@@ -1,6 +1,7 @@
 export { Admission, type AdmissionLimits } from './admission/admission.js';
-export { createApp, createRoutes, type QueryDependencies } from './app.js';
+export { createApp, type QueryDependencies } from './app.js';
 export { readEnv } from './env.js';
-export { KeptAnswers } from './metrics/kept-answers.js';
-export { createCellsReader } from './metrics/readable-cells.js';
+export { ResponseCache } from './metrics/response-cache.js';
+export { rollupStateReader } from './metrics/rollup-state.js';
+export { StoredGroups } from './metrics/stored-groups.js';
 export { createOpenApiDocument } from './openapi/document.js';

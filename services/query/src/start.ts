@@ -1,17 +1,17 @@
 /** Starts the service: connects to the servers behind it, builds the API and listens. Whatever is missing is reported by name. */
 import { fileURLToPath } from 'node:url';
-import { AccountDirectory, AnswerStamps, ApiKeyStore, REDIS_PREFIX } from '@meterline/access';
 import {
   builtPage,
   createRedis,
+  createTokenVerifier,
   listen,
   logMalformedKey,
   openAdminPort,
-  openTokenVerifier,
+  RateLimiter,
+  rateLimits,
   refusalCounter,
   requestMetrics,
   requestSpans,
-  SharedLimits,
   watchOutages,
 } from '@meterline/api';
 import {
@@ -22,29 +22,30 @@ import {
   STOP_DEADLINE_MS,
   warehouseOptions,
 } from '@meterline/service';
+import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/service/access';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
-import { createRegistry, outageGauge, StatementMetrics } from '@meterline/service/metrics';
+import { createRegistry, outageGauge, statementMetrics } from '@meterline/service/metrics';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse } from '@meterline/warehouse';
+import { createWarehouse, type WarehouseOptions } from '@meterline/warehouse';
 import type { Logger } from 'pino';
-import { Admission } from './admission/admission.js';
-import { admissionLimits, statementLimits } from './admission/limits.js';
-import { slotGauges } from './admission/metrics.js';
+import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
-import { observedAnswers } from './metrics/answer-metrics.js';
-import { createCellsReader, createEventsReader } from './metrics/readable-cells.js';
+import { measuredCache } from './metrics/response-cache.js';
+import { rollupStateReader } from './metrics/rollup-state.js';
+import { StoredGroups } from './metrics/stored-groups.js';
 
 /** The same in the repository and in the image, from the build of this file. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants } = env;
   const clock = () => new Date();
   const registry = createRegistry('query');
-  const observe = eachObserver(new StatementMetrics(registry).observe, statementSpans(tracing.tracer));
+  const observe = eachObserver(statementMetrics(registry), statementSpans(tracing.tracer));
   const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
-  const shards = await prepareClickHouse(storage, log);
+  await prepareClickHouse(storage, log);
   const warehouse = createWarehouse({ ...storage, ...statementLimits(env) });
   const redis = createRedis(env.REDIS_URL);
   const disconnect = async () => {
@@ -62,24 +63,20 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       ClickHouse: () => warehouse.ping(),
       Redis: () => keys.ping().then(() => true),
     });
-    const limits = admissionLimits(env);
-    const shared = new SharedLimits(redis, REDIS_PREFIX, limits);
     const observeRefusal = refusalCounter(registry);
-    const admission = new Admission({ limits, shared, warehouse, observeRefusal });
-    slotGauges(registry, admission);
+    const rates = new RateLimiter({ redis, prefix: REDIS_PREFIX, limits: rateLimits(env), observeRefusal });
+    const admission = new Admission({ limits: admissionLimits(env), rates, warehouse, observeRefusal });
+    permitGauges(registry, admission);
     const app = createApp({
       warehouse,
-      readCells:
-        env.METRICS_SOURCE === 'events' ? createEventsReader(shards) : createCellsReader(warehouse, clock, shards),
-      shards,
-      answers: observedAnswers(registry, env.ANSWER_CACHE_BYTES),
-      stamps: new AnswerStamps(redis, REDIS_PREFIX),
-      maxStoredGroups: env.MAX_STORED_GROUPS,
+      readRollupState: rollupStateReader(constants.eventsOnly > 0),
+      cache: measuredCache(registry, constants.cacheBytes),
+      storedGroups: new StoredGroups(redis, REDIS_PREFIX, constants.maxStoredGroups),
       admission,
-      maxUnsentBytes: env.MAX_UNSENT_BYTES,
+      maxUnsentBytes: constants.maxUnsentBytes,
       accounts,
       keys,
-      tokens: await openTokenVerifier(env, clock, log),
+      tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
       pingRedis: () => keys.ping(),
       isRedisFull: () => isRedisFull(redis),
@@ -109,4 +106,28 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     await disconnect();
     throw error;
   }
+}
+
+/** Requests of all accounts together that may wait, in requests of one. */
+const ACCOUNTS_WAITING = 10;
+
+/** How they were chosen: docs/operations.md, "Many tenants". */
+function admissionLimits({ METERLINE_CONSTANTS: constants }: Env): AdmissionLimits {
+  return {
+    process: constants.statements,
+    account: constants.accountStatements,
+    caller: constants.callerStatements,
+    maxWaitMs: constants.maxWaitMs,
+    maxWaitingOfAccount: constants.maxWaiting,
+    maxWaiting: ACCOUNTS_WAITING * constants.maxWaiting,
+  };
+}
+
+/** A connection for each statement at once, and a bound on each of them. */
+function statementLimits(env: Env): Pick<WarehouseOptions, 'maxConnections' | 'maxExecutionMs' | 'maxMemoryBytes'> {
+  return {
+    maxConnections: env.METERLINE_CONSTANTS.statements,
+    maxExecutionMs: env.METERLINE_CONSTANTS.statementMs,
+    maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
+  };
 }

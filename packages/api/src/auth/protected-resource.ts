@@ -4,7 +4,7 @@
  */
 import type { Request, RequestHandler } from 'express';
 import { ApiError, notFound } from '../http/errors.js';
-import { SCOPES } from './authenticate.js';
+import { SCOPES } from './permissions.js';
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
@@ -18,7 +18,7 @@ export interface ProtectedResource {
 /** @param resource undefined where only API keys are accepted */
 export function resourceMetadataRoute(resource: ProtectedResource | undefined): RequestHandler {
   return (request, response) => {
-    if (!resource) throw notFound('This service accepts no OAuth2 tokens; ask an admin of the account for an API key.');
+    if (!resource) throw noTokens();
     const origin = originOf(resource, request);
     if (origin === undefined) {
       throw new ApiError(400, 'malformed_request', 'The Host of the request is not a name or an address.');
@@ -33,6 +33,10 @@ export function resourceMetadataRoute(resource: ProtectedResource | undefined): 
       resource_documentation: `${origin}/docs`,
     });
   };
+}
+
+export function noTokens(): ApiError {
+  return notFound('This service accepts no OAuth2 tokens; ask an admin of the account for an API key.');
 }
 
 /** Where the document is, for a challenge; undefined if there is none. */

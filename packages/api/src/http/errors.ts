@@ -3,10 +3,10 @@
  * In the body, whose members are public, the status is `code` and the code is `error`; everywhere else they are `status`
  * and `code`. Source: the API specification, section "Errors", and DESIGN section 6.
  */
-import { ZodError } from 'zod';
-import { seconds } from '../admission/limits.js';
-import type { RateLimit } from '../admission/shared-limits.js';
-import { ClientGone } from './client-gone.js';
+import type { ServerResponse } from 'node:http';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import { ZodError, z } from 'zod';
+import { noteFailure, requestIdOf } from './request-observation.js';
 
 /** Public and stable: the member `error` of the body. */
 export type ErrorCode =
@@ -44,7 +44,7 @@ export type ErrorCode =
   | 'too_many_statements'
   | 'too_many_stored_groups'
   | 'too_many_unread_answers'
-  | 'too_much_under_way'
+  | 'too_many_bytes_in_flight'
   | 'unauthorized'
   | 'unsupported_media_type'
   | 'url_too_long';
@@ -92,15 +92,32 @@ export function unauthorized(message: string, { presented }: { presented: boolea
   return new ApiError(401, 'unauthorized', message, { headers: { 'WWW-Authenticate': challenge } });
 }
 
+export function unknownCredential(): ApiError {
+  return unauthorized('The API key or token is unknown, revoked or expired; send a valid one.', { presented: true });
+}
+
 export function insufficientScope(scope: string): ApiError {
   return new ApiError(403, 'insufficient_scope', `The token lacks the scope ${scope}; request one that has it.`, {
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   });
 }
 
+/** The message is the specification's; @param reason why that may be, and what to do */
+function accessDenied(reason: string): ApiError {
+  return new ApiError(403, 'forbidden', 'Access denied', { details: [{ message: reason }] });
+}
+
 /** The same for an account that is not the caller's and one that does not exist. */
-export function accessDenied(): ApiError {
-  return new ApiError(403, 'forbidden', 'Access denied');
+export function notAMember(): ApiError {
+  return accessDenied(
+    'There is no such account, or your key or token is not one of it. GET /v0/accounts lists the accounts that you may read.',
+  );
+}
+
+export function adminsOnly(): ApiError {
+  return accessDenied(
+    'Only an admin of the account may do this, and a member may not group or filter by workspace. Use the key or token of an admin.',
+  );
 }
 
 /** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
@@ -124,24 +141,19 @@ function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): Api
   });
 }
 
-/** @param whose limit it is: that of all callers of the account, or of this caller alone */
-export function tooManyRequests(
-  whose: 'account' | 'caller',
-  { perSecond, burst }: RateLimit,
-  waitMs: number,
-): ApiError {
-  const subject = whose === 'account' ? 'All callers of this account together' : 'You';
-  const message = `${subject} may send ${perSecond} requests a second, and ${burst} at once after a rest; wait as long as Retry-After says.`;
-  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds(waitMs)) } });
+/** @param limit a sentence that says what is allowed */
+export function tooManyRequests(limit: string, seconds: number): ApiError {
+  const message = `${limit}; wait as long as Retry-After says.`;
+  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds) } });
 }
 
-/** @param bytes of the answers that the caller has not read */
-export function tooManyUnreadAnswers(bytes: number): ApiError {
-  const message = `You have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
+/** @param bytes of responses that clients of the account have not read */
+export function tooManyUnreadResponses(bytes: number): ApiError {
+  const message = `Clients of this account have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
   return new ApiError(429, 'too_many_unread_answers', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
 }
 
-/** All callers together have too many answers that they have not read yet. */
+/** All clients together have too many responses that they have not read yet. */
 export function tooManyUnsentBytes(): ApiError {
   return unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.', undefined);
 }
@@ -196,4 +208,95 @@ export async function orUnavailable<T>(
     if (error instanceof ZodError || isDefect(error)) throw error;
     throw errorOf(error);
   }
+}
+
+/** The client closed the connection before it had its answer, so nobody reads one. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+
+  constructor() {
+    super('the client closed the connection before it had its answer');
+  }
+}
+
+/** Aborted when the client closes the connection before it has its answer. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  if (response.closed) gone.abort(new ClientGone());
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new ClientGone());
+  });
+  return gone.signal;
+}
+
+export interface ErrorBody {
+  readonly code: number;
+  readonly error: ErrorCode;
+  readonly message: string;
+  readonly details?: readonly Readonly<Record<string, string>>[];
+  readonly requestId: string;
+}
+
+/** Only what the caller may know: never the cause. */
+export function errorBody({ status, code, message, details }: ApiError, requestId: string): ErrorBody {
+  return { code: status, error: code, message, ...(details && { details }), requestId };
+}
+
+/** What the body parser throws. Source: the npm packages raw-body and body-parser. */
+const bodyError = z.object({ status: z.int().min(400).max(499), type: z.string(), message: z.string() });
+
+export const routeNotFound: RequestHandler = (request) => {
+  throw unknownPath(request.path);
+};
+
+/** @param elsewhere a sentence that says where it is allowed */
+export function methodNotAllowed(allowed: string, elsewhere = ''): RequestHandler {
+  return (request) => {
+    const message = `${request.method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
+    throw new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
+  };
+}
+
+/** @param metadataUrl of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */
+export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
+  // Express recognises an error handler by its four parameters.
+  return (thrown: unknown, request, response, _next) => {
+    if (thrown instanceof ClientGone) return;
+    const error = toApiError(thrown);
+    // The request log writes it down together with the request it belongs to.
+    if (error.status >= 500) noteFailure(request, error);
+    if (response.headersSent) {
+      request.socket.destroy();
+      return;
+    }
+    response
+      .status(error.status)
+      .set(error.headers)
+      .set(challengeOf(error, metadataUrl(request)))
+      .json(errorBody(error, requestIdOf(request)));
+  };
+}
+
+function challengeOf({ headers }: ApiError, url: string | undefined): Readonly<Record<string, string>> {
+  const challenge = headers['WWW-Authenticate'];
+  return challenge === undefined || url === undefined
+    ? {}
+    : { 'WWW-Authenticate': `${challenge}, resource_metadata="${url}"` };
+}
+
+export function internalError(cause?: unknown): ApiError {
+  const message = 'Something went wrong on our side; quote the requestId to support.';
+  return new ApiError(500, 'internal_error', message, { cause });
+}
+
+function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const known = bodyError.safeParse(thrown);
+  if (!known.success) return internalError(thrown);
+  const { status, message } = known.data;
+  if (status === 413) {
+    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; no operation needs so much.');
+  }
+  const advice = 'send it as it is, or none where none is needed';
+  return new ApiError(status, 'invalid_body', `The body cannot be read (${message}); ${advice}.`);
 }

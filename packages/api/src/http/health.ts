@@ -41,7 +41,7 @@ export function readinessRoute(isStopping: () => boolean, checks: readonly Readi
   };
 }
 
-function notReady(faults: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
+export function notReady(faults: readonly { readonly server: string; readonly cause: unknown }[]): ApiError {
   const details = faults.map(({ server, cause }) => {
     return { server, message: cause instanceof UnfitServer ? cause.message : 'does not answer' };
   });

@@ -11,23 +11,19 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Histogram, type Registry } from 'prom-client';
-import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
-import type { TrustProxy } from '../environment.js';
-import type { ApiError } from './errors.js';
 
-/** Sees a request first, and calls `next` without answering it. It knows nothing of Express, which not every request meets. */
-export type Watcher = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+/** Sees a request first, and calls `next` without answering it. */
+export type Watcher = RequestHandler;
 
 /** What is known of a request when its answer ends. */
 interface RequestRecord {
   readonly id: string;
   readonly facts: LoggedFacts;
-  /** Of a request that Express does not route. */
-  route?: string;
-  failure?: ApiError;
+  failure?: Error;
 }
 
 interface LoggedFacts {
@@ -114,12 +110,7 @@ const matched = z.object({ route: z.object({ path: z.string() }) });
  * route matches, or the request was answered before the routes.
  */
 function routeOf(request: IncomingMessage): string | undefined {
-  return recordOf(request).route ?? matched.safeParse(request).data?.route.path;
-}
-
-/** Names the route of a request that Express does not route, as Express would. */
-export function noteRoute(request: IncomingMessage, route: string): void {
-  recordOf(request).route = route;
+  return matched.safeParse(request).data?.route.path;
 }
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
@@ -128,14 +119,12 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
  * One log line for each request: who asked for what from where, and how it ended. Never a token, a header or a query string.
  * Caller, log and support identify a request by its id.
  */
-export function requestLog(log: Logger, trustProxy: TrustProxy): Watcher {
-  const isTrusted = proxyTrust(trustProxy);
+export function requestLog(log: Logger): Watcher {
   return (request, response, next) => {
     const started = Date.now();
-    const path = shortened(pathOf(request));
+    const path = shortened(pathOf(request.originalUrl));
     // Not known any more when the client is gone.
-    const address: string | undefined = proxyAddr(request, isTrusted);
-    const remoteAddress = address && shortened(address);
+    const remoteAddress = request.ip && shortened(request.ip);
     response.once('close', () => {
       const { id: requestId, facts, failure } = recordOf(request);
       const { statusCode: status } = response;
@@ -152,11 +141,6 @@ export function requestLog(log: Logger, trustProxy: TrustProxy): Watcher {
   };
 }
 
-/** As Express reads its setting "trust proxy": through how many proxies, or through which ones, the caller is looked for. */
-function proxyTrust(trustProxy: TrustProxy): (address: string, hop: number) => boolean {
-  return typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : proxyAddr.compile(trustProxy || []);
-}
-
 /** Adds to the request's line who the caller is, which account was asked for, or which API key was created. */
 export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
   const { facts: known } = recordOf(request);
@@ -166,7 +150,7 @@ export function noteInLog(request: IncomingMessage, facts: LoggedFacts): void {
 }
 
 /** The request's line then says that it has failed, and why. */
-export function noteFailure(request: IncomingMessage, failure: ApiError): void {
+export function noteFailure(request: IncomingMessage, failure: Error): void {
   recordOf(request).failure = failure;
 }
 
@@ -178,7 +162,7 @@ function shortened(text: string): string {
 }
 
 /** The query string may hold a cursor. */
-function pathOf({ url = '' }: IncomingMessage): string {
+function pathOf(url: string): string {
   const mark = url.indexOf('?');
   return mark < 0 ? url : url.slice(0, mark);
 }

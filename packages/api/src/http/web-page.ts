@@ -1,8 +1,6 @@
 /** The web page: static files, built by packages/dashboard. */
-import { readFile } from 'node:fs/promises';
 import type { RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import type { PageFiles } from '../reference/page.js';
 import { fileHasChanged, unknownPath } from './errors.js';
 
 /** Nothing from other origins, nothing inline, no eval. */
@@ -33,29 +31,6 @@ const missing = z.union([
 /** `If-Match` or `If-Unmodified-Since` does not hold. */
 const preconditionFailed = z.object({ status: z.literal(412) });
 
-const paths = z.array(z.string()).default([]);
-/** What Vite writes of each entry, with paths below the build's folder. Source: Vite's guide, "Backend Integration". */
-const manifest = z.record(z.string(), z.object({ file: z.string(), css: paths, assets: paths }));
-
-/** The typeface of the page, in the part that has the letters of English. */
-const FONT = /latin-wght.*\.woff2$/;
-
-/**
- * The addresses of an entry of the build.
- * @throws when the build has no such entry
- */
-export async function readPageFiles(folder: string, entry: string): Promise<PageFiles> {
-  const entries = manifest.parse(JSON.parse(await readFile(`${folder}/.vite/manifest.json`, 'utf8')));
-  const found = entries[entry];
-  if (!found) throw new Error(`the web page's build has no entry ${entry}`);
-  const font = found.assets.find((path) => FONT.test(path));
-  return {
-    script: `/${found.file}`,
-    styles: found.css.map((path) => `/${path}`),
-    font: font === undefined ? undefined : `/${font}`,
-  };
-}
-
 /** GET / @param folder the page's build */
 export function pageRoute(folder: string): RequestHandler {
   return (request, response, next) => sendFile(request, response, folder, 'index.html', REVALIDATE, next);
@@ -79,7 +54,7 @@ export function assetRoute(folder: string): RequestHandler<{ file: string }> {
     sendFile(request, response, `${folder}/assets`, request.params.file, IMMUTABLE, next);
 }
 
-function sendFile(
+export function sendFile(
   { path }: { path: string },
   response: Response,
   root: string,

@@ -1,165 +1,204 @@
-/** The OpenAPI document of a service, built from what is particular about it. */
-import type { z } from 'zod';
+/**
+ * Makes the OpenAPI document of a service from its operations and from the zod schemas that check its requests and describe its
+ * responses. zod writes their JSON Schema itself.
+ */
+import {
+  API_VERSIONS,
+  EARLIEST_API_VERSION,
+  EVENTS_PARAMETERS,
+  FILTER_PARAMETERS,
+  MAX_FILTER_VALUES,
+  MAX_NAME_LENGTH,
+  REPEATABLE_PARAMETERS,
+  VALUE_FILTERS,
+  WINDOW_PARAMETERS,
+} from '@meterline/catalog';
+import { z } from 'zod';
+import { errorBody } from '../http/errors.js';
+import { HEADERS, headerReference, LIMIT_HEADERS, OTHER_RESPONSE, REQUEST_HEADERS } from './common.js';
 import type {
-  Examples,
+  DocumentSketch,
+  ErrorSketch,
+  Example,
+  Header,
   JsonSchema,
+  MediaType,
   Method,
-  OpenApiDocument,
-  Operation,
+  Named,
   OperationExample,
+  OperationSketch,
   Parameter,
-  RequestBody,
+  Reference,
   Response,
 } from './model.js';
-import { IF_NONE_MATCH, IGNORED_WORKSPACE, pathParameters, queryParameters, versionParameter } from './parameters.js';
-import { ENTITY_TAG, HEADERS, headerReference, NOT_MODIFIED } from './responses.js';
 
-/** What is particular about an operation; the document adds what follows from it. */
-export interface OperationSketch {
-  /** With the parameters that `pathParameters` describes. */
-  readonly path: string;
-  readonly method: Method;
-  readonly operationId: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly description: string;
-  /** The platform's API does not have it. */
-  readonly isExtension?: true;
-  readonly query?: Readonly<Record<string, z.ZodType>>;
-  /** Takes a workspace, and does not look at it. */
-  readonly ignoresWorkspace?: true;
-  /** Of the request's body; none: there is no body. */
-  readonly body?: JsonSchema;
-  /** Its schemas in other formats, by media type. */
-  readonly otherFormats?: Readonly<Record<string, JsonSchema>>;
-  /** The answer has an entity tag, and comes without a body if the client has it already. */
-  readonly isConditional?: true;
-  /** Headers besides the version's. */
-  readonly headers?: readonly Parameter[];
-  /** Without a schema the answer has no body. */
-  readonly success: { readonly status?: '202'; readonly description: string; readonly schema?: JsonSchema };
-  readonly examples: Examples;
-  readonly errors: Operation['responses'];
-}
+/** The JSON or text on the wire, before a schema transforms it. */
+const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;
+const REQUEST_ID = '7f0c1a52-3a8e-4c1d-9a2b-5d0f6e7a8b9c';
+const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
+/** Query parameters that the platform's API does not have. */
+const EXTENSIONS: readonly string[] = [
+  ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
+  ...Object.keys(EVENTS_PARAMETERS).filter((name) => name === 'includeVoided'),
+];
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  accountId: 'The account, as `GET /v0/accounts` names it.',
+  clientId: 'The service account, as `meterline keys list` names it, or a new name for the first key of one.',
+  apiKeyId: 'The key’s id; not its text.',
+};
+const BEARER = 'An API key (`mlk_…`) or an OAuth2 access token (JWT).';
+const SVC_BEARER = 'The same, as `Bearer …`, where something before the API uses Authorization for itself.';
 
-/** What is particular about a service. */
-export interface DocumentSketch {
-  readonly info: Pick<OpenApiDocument['info'], 'title' | 'version' | 'summary' | 'description'>;
-  readonly tags: OpenApiDocument['tags'];
-  readonly operations: readonly OperationSketch[];
-  readonly schemas: OpenApiDocument['components']['schemas'];
-  readonly responses: OpenApiDocument['components']['responses'];
-}
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
+export type OpenApiOperation = ReturnType<typeof operationOf>;
 
-export function openApiDocument({ info, tags, operations, schemas, responses }: DocumentSketch): OpenApiDocument {
-  const { ETag, ...headers } = HEADERS;
-  const isConditional = operations.some((operation) => operation.isConditional);
+export function openApiDocument(sketch: DocumentSketch) {
+  const { title, summary, description, tags, operations, schemas, errors, headers } = sketch;
+  const paths: Record<string, Partial<Record<Method, OpenApiOperation>>> = {};
+  for (const operation of operations) {
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: operationOf(operation, errors) };
+  }
+  const responses: Record<string, Response> = {};
+  for (const [name, error] of Object.entries({ ...errors, Other: OTHER_RESPONSE })) responses[name] = errorOf(error);
+  const allHeaders: Named<Header> = { ...HEADERS, ...headers };
+  const version = API_VERSIONS.at(-1);
   return {
     openapi: '3.1.1',
-    info: { ...info, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
+    info: { title, version, summary, description, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/', description: 'The service that this document comes from' }],
     security: [{ bearer: [] }, { svcBearer: [] }],
     tags,
-    paths: pathsOf(operations),
+    paths,
     components: {
-      schemas,
+      schemas: schemasOf(schemas),
       responses,
-      headers: isConditional ? { ...headers, ETag } : headers,
+      headers: allHeaders,
       securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'An API key (`mlk_…`) or an OAuth2 access token (JWT).',
-        },
-        svcBearer: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-Svc-Authorization',
-          description: 'The same, as `Bearer …`, where something before the API uses Authorization for itself.',
-        },
+        bearer: { type: 'http', scheme: 'bearer', description: BEARER },
+        svcBearer: { type: 'apiKey', in: 'header', name: 'X-Svc-Authorization', description: SVC_BEARER },
       },
     },
   };
 }
 
-function pathsOf(operations: readonly OperationSketch[]): OpenApiDocument['paths'] {
-  const paths: Record<string, Partial<Record<Method, Operation>>> = {};
-  for (const sketch of operations) {
-    paths[sketch.path] = { ...paths[sketch.path], [sketch.method]: operationOf(sketch) };
-  }
-  return paths;
+/** A reference to a schema of the document. */
+export const schemaReference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const responseReference = (name: string) => ({ $ref: `#/components/responses/${name}` });
+
+function oneOf([first = '', ...others]: readonly string[]): JsonSchema {
+  return others.length === 0 ? schemaReference(first) : { oneOf: [first, ...others].map(schemaReference) };
 }
 
-function operationOf({ path, operationId, tag, summary, description, ...sketch }: OperationSketch): Operation {
-  const {
-    isExtension,
-    ignoresWorkspace,
-    query = {},
-    body,
-    otherFormats,
-    isConditional,
-    headers = [],
-    success,
-    examples,
-    errors,
-  } = sketch;
-  // Health checks need no credentials, and have no versions.
+function operationOf(sketch: OperationSketch, errors: DocumentSketch['errors']) {
+  const { method: _method, path, tag, isExtension, query = {}, body, success, examples, description, ...rest } = sketch;
+  const { otherParameters = [], otherFormats = {}, otherResponses, errors: names, operationId, summary } = rest;
+  // Health checks and metadata need no credentials, and have no versions.
   const isPublic = !path.startsWith('/v0/');
+  const formats = Object.entries(otherFormats).map(([type, schema]) => [type, { schema }]);
+  const responses: Named<Response | Reference> = {
+    [success.status ?? '200']: {
+      description: success.description,
+      headers: { ...success.headers, ...REQUEST_HEADERS, ...LIMIT_HEADERS },
+      ...(success.schemas.length > 0 && { content: json(success.schemas, examples, ({ response }) => response) }),
+    },
+    ...otherResponses,
+    ...Object.fromEntries(names.map((name) => [errors[name]?.error.status, responseReference(name)])),
+    default: responseReference('Other'),
+  };
   return {
     operationId,
     tags: [tag],
     summary,
-    description: isExtension
-      ? `${description}\n\nAn extension: the platform’s API does not have this operation.`
-      : description,
+    description: isExtension ? `${description}\n\nAn extension: the platform’s API does not have it.` : description,
     ...(isExtension && { 'x-extension': true }),
     ...(isPublic && { security: [] }),
     parameters: [
-      ...pathParameters(path, examples),
-      ...queryParameters(query, examples),
-      ...(ignoresWorkspace ? [IGNORED_WORKSPACE] : []),
-      ...(isConditional ? [IF_NONE_MATCH] : []),
-      ...headers,
-      ...(isPublic ? [] : [versionParameter(examples)]),
-    ],
-    ...(body && { requestBody: requestBody(body, otherFormats, examples) }),
-    responses: {
-      [success.status ?? '200']: successResponse(success, isConditional ? ENTITY_TAG : {}, examples),
-      ...(isConditional && { '304': NOT_MODIFIED }),
-      ...errors,
-    },
+      ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => pathParameter(name)),
+      ...Object.entries(query).map(([name, schema]) => queryParameter(name, schema)),
+      ...otherParameters,
+      ...(isPublic ? [] : [VERSION]),
+    ].map((parameter) => ({ ...parameter, ...parameterExamples(parameter.name, examples) })),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { ...json(body, examples, ({ body: sent }) => sent), ...Object.fromEntries(formats) },
+      },
+    }),
+    responses,
   };
 }
 
-function requestBody(
-  schema: JsonSchema,
-  otherFormats: OperationSketch['otherFormats'] = {},
-  examples: Examples,
-): RequestBody {
-  const others = Object.entries(otherFormats).map(([type, other]) => [type, { schema: other }]);
-  const json = mediaType(schema, examples, ({ body }) => body);
-  return { required: true, content: { ...json, ...Object.fromEntries(others) } };
-}
-
-function successResponse(
-  { description, schema }: OperationSketch['success'],
-  others: Response['headers'],
-  examples: Examples,
-): Response {
-  const headers = {
-    ...others,
-    'X-Request-Id': headerReference('X-Request-Id'),
-    'Svc-Version': headerReference('Svc-Version'),
-    'RateLimit-Policy': headerReference('RateLimit-Policy'),
-    RateLimit: headerReference('RateLimit'),
+function errorOf({ description, error, members, schema = schemaReference('Error') }: ErrorSketch): Response {
+  const value = { ...errorBody(error, REQUEST_ID), ...members };
+  const headers = Object.keys(error.headers).map(headerReference);
+  return {
+    description,
+    headers: Object.assign({}, headerReference('X-Request-Id'), ...headers, error.status === 429 && LIMIT_HEADERS),
+    content: { 'application/json': { schema, examples: { [error.code]: { summary: error.message, value } } } },
   };
-  if (!schema) return { description, headers };
-  return { description, headers, content: mediaType(schema, examples, ({ answer }) => answer) };
 }
 
-function mediaType(schema: JsonSchema, examples: Examples, contentOf: (example: OperationExample) => unknown) {
-  const values = Object.entries(examples).map(([id, example]) => {
-    return [id, { summary: example.summary, value: contentOf(example) }];
+function json(
+  schemas: readonly string[],
+  examples: OperationSketch['examples'],
+  content: (from: OperationExample) => unknown,
+) {
+  const values = Object.entries(examples).map(([id, example]) => [id, exampleOf(example, content(example))]);
+  const media: MediaType = { schema: oneOf(schemas), examples: Object.fromEntries(values) };
+  return { 'application/json': media };
+}
+
+function parameterExamples(name: string, examples: OperationSketch['examples']): Pick<Parameter, 'examples'> {
+  const values = Object.entries(examples).flatMap(([id, example]) => {
+    const value = example.parameters?.[name];
+    return value === undefined ? [] : [[id, exampleOf(example, value)]];
   });
-  return { 'application/json': { schema, examples: Object.fromEntries(values) } };
+  return values.length === 0 ? {} : { examples: Object.fromEntries(values) };
 }
+
+const exampleOf = ({ summary }: OperationExample, value: unknown): Example => ({ summary, value });
+
+function pathParameter(name: string): Parameter {
+  const schema = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH };
+  return { name, in: 'path', required: true, description: PATH_PARAMETERS[name] ?? '', schema };
+}
+
+const VERSION: Parameter = {
+  name: 'Svc-Version',
+  in: 'header',
+  required: false,
+  description: `The version of the API. Left out: ${EARLIEST_API_VERSION}.`,
+  schema: { type: 'string', enum: API_VERSIONS, default: EARLIEST_API_VERSION },
+};
+
+/** With all of the schema's `meta`: zod leaves some of it out (`default`) where a schema transforms its input. */
+function queryParameter(name: string, parameter: z.ZodType): Parameter {
+  const { description = '', ...all } = { ...z.toJSONSchema(parameter, ON_THE_WIRE), ...parameter.meta() };
+  return {
+    name,
+    in: 'query',
+    required: REQUIRED.includes(name),
+    description: String(description),
+    ...(EXTENSIONS.includes(name) && { 'x-extension': true }),
+    ...(name === 'cursor' && { allowEmptyValue: true }),
+    ...listOf(name, withoutAddress(all)),
+  };
+}
+
+/** How the values are written: with commas between them where the schema is a list, one by one where a value may repeat. */
+function listOf(name: string, schema: JsonSchema): Pick<Parameter, 'style' | 'explode' | 'schema'> {
+  if (schema['type'] === 'array') return { style: 'form', explode: false, schema };
+  if (!REPEATABLE_PARAMETERS.includes(name)) return { schema };
+  const values = { type: 'array', items: schema, minItems: 1, maxItems: MAX_FILTER_VALUES };
+  return { style: 'form', explode: true, schema: values };
+}
+
+function schemasOf(components: DocumentSketch['schemas']): Record<string, JsonSchema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(components)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { ...ON_THE_WIRE, uri: (id) => schemaReference(id).$ref });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutAddress(schema)]));
+}
+
+/** A schema in the document is identified by its place there. */
+const withoutAddress = ({ $schema, $id, ...schema }: JsonSchema): JsonSchema => schema;

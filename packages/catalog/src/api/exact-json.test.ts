@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readExactJson } from './exact-json.js';
 
-const RUNS = process.env.METERLINE_TEST_SHORT ? 1_000 : 10_000;
+const RUNS = 1_000;
 
 /** What the reader makes of a value: numbers as JavaScript writes them. */
 function withTexts(value: unknown): unknown {

@@ -13,7 +13,7 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /**
  * Like JSON.parse, but each number becomes its text in the document: `0.1` is `'0.1'`, and 25 digits stay 25 digits.
  * A reviver of JSON.parse does the same in one line with `context.source`, as fast, where it exists: Node from 22 on, and
- * browsers of 2025. It replaces this function when Node 20 is dropped (docs/decisions/0012).
+ * browsers of 2025. It replaces this function when Node 20 is dropped (docs/decisions/0002).
  * @throws SyntaxError when the text is not JSON
  */
 export function readExactJson(text: string): unknown {

@@ -1,4 +1,5 @@
-/** How much a request may ask for. Without a schema, so that a page that needs a limit does not load what checks parameters. */
+/** How much a request may ask for, and the names of filters: without the schemas that check them, which a page does not need. */
+import type { EntryField } from '../group-by.js';
 
 export const MAX_METRICS_PAGE = 100;
 /** Of all filters of a request together. */
@@ -13,3 +14,12 @@ export const MAX_EVENTS_PAGE = 1_000;
 /** Of the lists of accounts and of keys. */
 export const DEFAULT_LIST_PAGE = 50;
 export const MAX_LIST_PAGE = 200;
+
+/** The parameter that leaves out values of a field. */
+export const EXCLUDING_PARAMETER = {
+  workspace: 'excludeWorkspace',
+  resourceType: 'excludeResourceType',
+  resourceName: 'excludeResourceName',
+  resourceUuid: 'excludeResourceUuid',
+  billingDimension: 'excludeBillingDimension',
+} as const satisfies Record<EntryField, string>;

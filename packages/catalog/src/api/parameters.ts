@@ -5,8 +5,9 @@
  */
 import * as z from 'zod';
 import { RESOLUTIONS } from '../calendar.js';
+import { KEY_ROLES } from '../caller.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
-import { isName, MAX_NAME_LENGTH } from '../event-schema.js';
+import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
   canonicalGroupBy,
   GROUP_BY_DIMENSIONS,
@@ -18,6 +19,7 @@ import { parseTimestamp, START_OF_CALENDAR } from '../timestamp.js';
 import {
   DEFAULT_EVENTS_PAGE,
   DEFAULT_LIST_PAGE,
+  type EXCLUDING_PARAMETER,
   MAX_EVENTS_PAGE,
   MAX_LIST_PAGE,
   MAX_METRICS_PAGE,
@@ -106,7 +108,7 @@ export const EXCLUDING_FILTERS = {
   excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
     description: `Not this billing dimension. ${EXCLUSION}`,
   }),
-};
+} satisfies Record<(typeof EXCLUDING_PARAMETER)[keyof typeof EXCLUDING_PARAMETER], z.ZodType>;
 
 export const FILTER_PARAMETERS = {
   ...VALUE_FILTERS,
@@ -183,6 +185,22 @@ export const EVENTS_PARAMETERS = {
 
 export const ACCOUNT_LIST_PARAMETERS = listParameters('Accounts', ACCOUNT_SORTS);
 export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
+
+/** The body of a request: a new API key. */
+export const newApiKeySchema = z.strictObject({
+  role: z.enum(KEY_ROLES, { error: `must be one of ${KEY_ROLES.join(', ')}` }).meta({
+    description:
+      'An admin may group and filter by workspace, and manage keys; a member sees the account as a whole; an emitter may ' +
+      'send events and read nothing.',
+  }),
+  account: nameText.optional().meta({
+    description: 'An account that you are an admin of. Needed only by those who are an admin of several.',
+  }),
+  expiresAt: instantText.optional().meta({
+    format: 'date-time',
+    description: 'When the key stops to be valid: RFC 3339 in UTC, in the future. Left out: it does not expire.',
+  }),
+});
 
 /** The parameters that may be given several times. Of groupBy the names may also be in one, with commas between. */
 export const REPEATABLE_PARAMETERS: readonly string[] = [

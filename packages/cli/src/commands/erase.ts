@@ -1,14 +1,13 @@
-import type { RedisClient } from '@meterline/access';
 import { counted } from '@meterline/catalog';
-import { eraseAccount, findAccount, type Holdings } from '@meterline/operations/erasure';
+import type { RedisClient } from '@meterline/service/access';
 import type { Command } from 'commander';
-import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { withShards } from '../connections/clickhouse.js';
-import { withRedis } from '../connections/redis.js';
+import { type CommandContext, formatCount, say } from '../command.js';
+import { withRedis, withShards } from '../connections/servers.js';
+import { CommandError, usageError } from '../failure.js';
 import { type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
-import { requireAnswer } from '../input.js';
-import { withProgress } from '../output/progress.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
+import { eraseAccount, findAccount, type Holdings } from '../operations/erasure.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+import { operate } from './operation.js';
 
 interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
   readonly account: string;
@@ -17,16 +16,16 @@ interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
 
 const RESUMABLE = 'Run the same command again: it erases the rest.';
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addErase(program: Command, context: CommandContext): void {
   const command = program
     .command('erase')
     .description(
       'Erases an account, after a typed confirmation of its name: its API keys first, so that nobody reads in between, then ' +
-        'its events, the refused events that claim it and what was computed from them, month by month. Rows are written ' +
+        'its events, the rejected events that claim it and what was computed from them, month by month. Rows are written ' +
         `out of the files; ClickHouse removes the old files some minutes later.\n${RESUMABLE}\n` +
         'Events that arrive afterwards count as usual, so stop the producers first. Jobs in the queue cannot be searched ' +
         'cheaply: let the queue drain before. What stays: backups, price books, which may name the account, and jobs that ' +
-        'were refused whole, which belong to no account.',
+        'were rejected whole, which belong to no account.',
     )
     .requiredOption('--account <account>', 'the account', nameOf)
     .option('--confirm <account>', 'the same account again, instead of typing it')
@@ -38,25 +37,24 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   const { account, confirm } = flags;
   if (confirm !== undefined && confirm !== account) throw usageError('--confirm must repeat the name of --account');
   const redisUrl = await context.settings.redisUrl(flags);
-  await withShards(await context.settings.clickhouse(flags), async (shards) => {
-    const options = {
-      shards,
-      withRedis: <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work),
-      account,
-    };
+  const withKeys = <T>(work: (redis: RedisClient) => Promise<T>) => withRedis(redisUrl, work);
+  await withShards(context, flags, async (shards) => {
+    const options = { shards, withRedis: withKeys, account };
     const found = await findAccount(options);
     say(context, `Account ${account} has ${describe(found.holdings)}.`);
-    if (confirm === undefined) {
-      await requireAnswer(context, 'Erase them for good? Type the name of the account:', account);
+    const question = 'Erase them for good? Type the name of the account:';
+    const { rowsLeft = 0, apiKeys } = await operate(context, flags, {
+      confirm: confirm === undefined ? { question, answer: account } : undefined,
+      label: (partitions) => `Erasing ${formatCount(partitions)} partitions`,
+      work: (onProgress, signal) => eraseAccount(options, found, signal, onProgress),
+      describe: ({ rowsLeft: _, ...erased }) => ({ json: { account, ...erased }, text: `Erased ${describe(erased)}.` }),
+      resume: RESUMABLE,
+    });
+    if (found.partitions.length === 0 && apiKeys === 0) {
+      throw new CommandError(
+        `nothing of an account ${account} was found: it is erased already, or its name is another`,
+      );
     }
-    const signal = context.interruption();
-    const { rowsLeft, ...erased } = await withProgress(
-      context,
-      (partitions) => `Erasing ${formatCount(partitions)} partitions`,
-      (onProgress) => eraseAccount(options, found, signal, onProgress),
-    );
-    printResult(context, flags.json, { account, ...erased }, `Erased ${describe(erased)}.`);
-    if (rowsLeft === undefined) throw new CommandError(`interrupted. ${RESUMABLE}`);
     if (rowsLeft === 0) return;
     throw new CommandError(
       `rows of ${account} were stored meanwhile, ${formatCount(rowsLeft)} so far; stop its producers, let the queue drain, ` +
@@ -68,7 +66,7 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
 function describe({ usageEventRows, rejectedEventRows, apiKeys }: Holdings): string {
   return [
     counted(usageEventRows, 'stored event'),
-    counted(rejectedEventRows, 'refused event'),
+    counted(rejectedEventRows, 'rejected event'),
     counted(apiKeys, 'API key'),
   ].join(', ');
 }

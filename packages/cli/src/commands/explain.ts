@@ -1,14 +1,23 @@
-import { DIMENSIONS, formatUsage, formatUsdExact, priceText, replacedText, sumDecimals } from '@meterline/catalog';
-import { DEFAULT_EVENTS_PAGE, MAX_EVENTS_PAGE } from '@meterline/catalog/api';
+/** The events behind a figure, and the resource types of a window. */
+
+import {
+  DEFAULT_EVENTS_PAGE,
+  DIMENSIONS,
+  formatUsage,
+  formatUsdExact,
+  MAX_EVENTS_PAGE,
+  priceText,
+  replacedText,
+  sumDecimals,
+} from '@meterline/catalog';
 import type { EventPage, EventRevision } from '@meterline/client';
 import type { Command } from 'commander';
-import { type CommandContext, formatCount, say } from '../command.js';
+import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
-import { wholeNumber, withApiFlags } from '../flags.js';
-import { type FilterFlags, filtersOf, withFilters } from '../metrics/filters.js';
-import { type WindowFlags, windowOf, withWindow } from '../metrics/window.js';
+import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
+import { type FilterFlags, filtersOf, type WindowFlags, windowOf, withFilters, withWindow } from '../metrics/query.js';
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
-import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 interface ExplainFlags extends ApiFlags, WindowFlags, FilterFlags {
   readonly includeVoided?: boolean;
@@ -33,7 +42,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'COST', isNumeric: true },
 ];
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addExplain(program: Command, context: CommandContext): void {
   const command = program
     .command('explain')
     .description(
@@ -57,7 +66,7 @@ async function explain(
   { client, account }: AccountSession,
 ): Promise<void> {
   const { includeVoided, limit, cursor } = flags;
-  const query = { ...windowOf(flags, context.now()).query, ...filtersOf(flags), includeVoided, limit, cursor };
+  const query = { ...windowOf(flags, context.now()).sent, ...filtersOf(flags), includeVoided, limit, cursor };
   if (flags.json) {
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
@@ -91,7 +100,26 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
     ...[workspace, resourceName, billingDimension],
     formatUsage(usage, unit),
     // The book may not be on record.
-    price ? priceText(price) : `? (book ${priceBook})`,
+    price ? priceText(price, unit) : `? (book ${priceBook})`,
     voided ? 'void' : formatUsdExact(cost),
   ];
+}
+
+type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & JsonFlag;
+
+export function addResourceTypes(program: Command, context: CommandContext): void {
+  const command = program
+    .command('resource-types')
+    .description(
+      'Lists the resource types with at least one event in a window. A filter given several times selects any of its values.',
+    )
+    .addHelpText('after', API_SETTINGS_HELP)
+    .action((flags: ResourceTypesFlags) => listResourceTypes(context, flags));
+  withJson(withFilters(withWindow(withApiFlags(command))));
+}
+
+async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
+  const query = { ...windowOf(flags, context.now()).sent, ...filtersOf(flags) };
+  const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
+  printResult(context, flags.json, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
 }

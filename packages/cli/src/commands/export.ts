@@ -9,14 +9,15 @@ import {
   focusCsvHeading,
   focusCsvLines,
 } from '@meterline/client/focus';
-import { type CommandContext, CommandError, say, usageError } from '../command.js';
-import { type Command, Option } from '../commander.js';
+import { type Command, Option } from 'commander';
+import { type CommandContext, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
+import { CommandError, usageError } from '../failure.js';
 import { nameOf, withApiFlags } from '../flags.js';
-import { type Draft, writeWhole } from '../focus/whole-output.js';
-import { PageProgress } from '../metrics/page-progress.js';
-import { monthOf } from '../metrics/window.js';
-import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import { PageProgress } from '../output/progress.js';
+import { type Draft, writeWhole } from '../output/whole-output.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
+import { monthOf, monthText } from '../times.js';
 
 type Format = 'csv' | 'parquet';
 
@@ -33,7 +34,7 @@ Examples:
   meterline export focus --account acme --month 2026-10 > acme-2026-10.csv
   meterline export focus --month 2026-10 --format parquet --output acme-2026-10.parquet`;
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addExport(program: Command, context: CommandContext): void {
   const command = program
     .command('export')
     .description('a month of an account in a format of other tools')
@@ -60,6 +61,9 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
   if (flags.format === 'parquet' && flags.output === undefined && context.stdout.isTTY) {
     throw usageError('Parquet is not for a terminal: give --output <file>, or redirect');
   }
+  const { startTime } = flags.month;
+  if (startTime > context.now().getTime())
+    throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
   const signal = context.interruption();
   await withAccount(context, flags, async (session) => {
     const asked: Asked = { context, flags, session, signal };
@@ -114,6 +118,6 @@ async function openCsv(draft: Draft) {
 
 /** The writer is loaded by those who use it. */
 async function openParquet(draft: Draft) {
-  const { ParquetSink } = await import('../focus/parquet.js');
+  const { ParquetSink } = await import('../output/parquet.js');
   return new ParquetSink(draft);
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { EpochMs } from '@meterline/catalog';
 import {
   AccountDirectory,
   type ApiKey,
@@ -9,14 +10,15 @@ import {
   type NewApiKey,
   REDIS_PREFIX,
   TooManyApiKeys,
-} from '@meterline/access';
-import type { EpochMs } from '@meterline/catalog';
-import { type CommandContext, CommandError, printResult, usageError } from '../command.js';
-import { type Command, Option } from '../commander.js';
-import { withRedis } from '../connections/redis.js';
-import { instantOf, type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
+} from '@meterline/service/access';
+import { type Command, Option } from 'commander';
+import { type CommandContext, printResult } from '../command.js';
+import { withRedis } from '../connections/servers.js';
+import { CommandError, usageError } from '../failure.js';
+import { type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
 import { textTable } from '../output/table.js';
-import type { RedisFlags } from '../settings/settings.js';
+import type { RedisFlags } from '../settings.js';
+import { timeOf } from '../times.js';
 
 const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'EXPIRES', 'LAST USED', 'REVOKED'].map((heading) => ({
   heading,
@@ -36,7 +38,7 @@ interface ListFlags extends KeysFlags {
   readonly account?: string;
 }
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addKeys(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('API keys of the query API and the collector');
 
   const create = keys
@@ -58,7 +60,7 @@ export function addCommand(program: Command, context: CommandContext): void {
     .option(
       '--expires-at <time>',
       'when the key stops to be valid, such as 2027-01-01T00:00:00Z (default: never)',
-      instantOf,
+      timeOf,
     )
     .action((flags: CreateFlags) => createKey(context, flags));
   withJson(withRedisUrl(create));

@@ -1,11 +1,13 @@
-import { type CommandContext, usageError } from '../command.js';
-import { type Command, Option } from '../commander.js';
-import { type AccountSession, withAccount, withClientErrors } from '../connections/api.js';
+import { type Command, Option } from 'commander';
+import type { CommandContext } from '../command.js';
+import { withAccount, withClientErrors } from '../connections/api.js';
+import { usageError } from '../failure.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
-import type { Asked } from '../metrics/ask.js';
-import { jsonLines, printCsv, printJson, printTable, tableText } from '../metrics/print.js';
-import { type QueryFlags, questionOf, withQuery } from '../metrics/query.js';
-import { API_SETTINGS_HELP, type ApiFlags } from '../settings/api-settings.js';
+import type { Request } from '../metrics/pages.js';
+import { printCsv, printJson, printTable, readJson, readTable } from '../metrics/print.js';
+import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
+import { watch } from '../metrics/watch.js';
+import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
   readonly all?: boolean;
@@ -28,7 +30,7 @@ Examples:
 const DEFAULT_WATCH_SECONDS = 10;
 const LONGEST_WATCH_SECONDS = 86_400;
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addMetrics(program: Command, context: CommandContext): void {
   const command = program
     .command('metrics')
     .description(
@@ -55,17 +57,26 @@ export function addCommand(program: Command, context: CommandContext): void {
 async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise<void> {
   requireSense(flags);
   // Before the first request, so that flags which contradict each other ask nothing.
-  const question = questionOf(flags, context.now());
-  await withAccount(context, flags, async (session) => {
-    if (flags.watch !== undefined) return watchMetrics(context, flags, session);
-    const { client, account } = session;
-    const asked: Asked = {
-      ...{ context, client, account, question },
-      ...{ all: flags.all ?? false, isWatched: false, signal: undefined },
-    };
-    if (flags.json) return printJson(asked);
-    if (flags.csv) return printCsv(asked, flags.series ?? false);
-    return printTable(asked, flags.exact ?? false);
+  const query = queryOf(flags, context.now());
+  await withAccount(context, flags, async ({ client, account, access }) => {
+    const { all = false, exact = false, json = false, csv = false, series = false, watch: watched } = flags;
+    const request: Request = { context, client, account, query, all, isWatched: false, signal: undefined };
+    if (watched === undefined) {
+      if (json) return printJson(request);
+      return csv ? printCsv(request, series) : printTable(request, exact);
+    }
+    const signal = context.interruption();
+    const { stdout, environment, now } = context;
+    // What --debug says would be drawn over.
+    const isOnScreen = stdout.isTTY === true && environment.TERM !== 'dumb' && !flags.debug && !json;
+    // The window moves along with the time: each turn asks what the flags mean then.
+    const read = () =>
+      withClientErrors(access, async () => {
+        const turn = { ...request, query: queryOf(flags, now()), isWatched: true, signal };
+        return json ? readJson(turn) : `${(await readTable(turn, exact)).text}\n\n`;
+      });
+    const seconds = watched === true ? DEFAULT_WATCH_SECONDS : watched;
+    await watch(context, { seconds, signal, isOnScreen, read });
   });
 }
 
@@ -78,29 +89,4 @@ function requireSense({ json, csv, series, compare, watch: watched, cursor }: Me
     throw usageError('--watch shows a table, or with --json a line each time; leave out --csv');
   if (watched !== undefined && cursor)
     throw usageError('--watch begins at the first page each time; leave out --cursor');
-}
-
-/** The window moves along with the time: each turn asks what the flags mean then. */
-async function watchMetrics(
-  context: CommandContext,
-  flags: MetricsFlags,
-  { client, account, access }: AccountSession,
-): Promise<void> {
-  const seconds = typeof flags.watch === 'number' ? flags.watch : DEFAULT_WATCH_SECONDS;
-  const signal = context.interruption();
-  const { stdout, environment } = context;
-  // What --debug says would be drawn over.
-  const isOnScreen = stdout.isTTY === true && environment.TERM !== 'dumb' && !flags.debug && !flags.json;
-  const read = () => {
-    const question = questionOf(flags, context.now());
-    const asked: Asked = { context, client, account, question, all: flags.all ?? false, isWatched: true, signal };
-    return withClientErrors(access, async () => {
-      if (!flags.json) return `${await tableText(asked, flags.exact ?? false)}\n\n`;
-      const lines: string[] = [];
-      for await (const line of jsonLines(asked)) lines.push(line);
-      return lines.join('');
-    });
-  };
-  const { watch } = await import('../metrics/watch.js');
-  await watch(context, { seconds, signal, isOnScreen, read });
 }

@@ -1,32 +1,70 @@
-import { once } from 'node:events';
-import type { Writable } from 'node:stream';
-import { formatTimestamp } from '@meterline/catalog';
-import { formatRejectionId, holderOf, readData, requireRejection } from '@meterline/operations/rejections';
-import { type OpenRejection, readOpenRejections, readRejectionPayloads } from '@meterline/warehouse';
-import { type CommandContext, CommandError, printResult, say } from '../command.js';
-import { type Command, Option } from '../commander.js';
-import { withShards } from '../connections/clickhouse.js';
-import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+/** Events and jobs that could not be accepted: see, fix, send again, discard. */
+import { counted, type EpochMs, formatTimestamp, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
+import {
+  type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
+  readOpenRejections,
+  readRejectionPayloads,
+} from '@meterline/warehouse';
+import { type Command, Option } from 'commander';
+import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { withQueue, withShards } from '../connections/servers.js';
+import { CommandError, usageError } from '../failure.js';
+import { type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import {
+  countSelected,
+  discardRejections,
+  formatRejectionId,
+  holderOf,
+  type KeptRejection,
+  parseRejectionId,
+  type RejectionSelection,
+  type ReplayOptions,
+  replayRejections,
+  requireRejection,
+  selectionAt,
+  sendableRejections,
+  verdict,
+} from '../operations/rejections.js';
+import { type Edits, parseEdit } from '../operations/resendable.js';
 import { printable, shortened, textTable } from '../output/table.js';
-import { type FilterFlags, filterOf, idOf, withFilter } from '../rejection-flags.js';
-import type { ClickHouseFlags } from '../settings/settings.js';
-import { addDiscardCommand } from './rejected-discard.js';
-import { addReplayCommand } from './rejected-replay.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+import { lastSpan, SPANS, type Span, spanOf, timeOf } from '../times.js';
+import { operate } from './operation.js';
 
-interface ListFlags extends ClickHouseFlags, FilterFlags, JsonFlag {
+interface FilterFlags extends ClickHouseFlags, JsonFlag {
+  readonly reason?: RejectionReason;
+  readonly account?: string;
+  readonly since?: Span;
+  readonly from?: EpochMs;
+  readonly to?: EpochMs;
+}
+interface ListFlags extends FilterFlags {
   readonly limit: number;
 }
-
 interface ShowFlags extends ClickHouseFlags, JsonFlag {
   readonly payload?: boolean;
 }
+interface SelectionFlags extends FilterFlags {
+  readonly all?: boolean;
+  readonly dryRun?: boolean;
+}
+interface DiscardFlags extends SelectionFlags {
+  readonly yes?: boolean;
+}
+interface ReplayFlags extends RedisFlags, SelectionFlags {
+  readonly edit: readonly string[];
+  readonly unset: readonly string[];
+}
 
-const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100_000;
 const MESSAGE_LENGTH = 100;
-const COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
+const LIST_COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
+const REPLAY_COLUMNS = ['ID', 'ACCOUNT', 'REJECTED FOR', 'NOW'].map((heading) => ({ heading }));
+const RESUMABLE = 'What is not done yet is still there: run the same command again.';
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addRejected(program: Command, context: CommandContext): void {
   const rejected = program
     .command('rejected')
     .description(
@@ -36,107 +74,133 @@ export function addCommand(program: Command, context: CommandContext): void {
 
   const list = rejected
     .command('list')
-    .summary('list refusals, the newest first')
-    .description('Lists the refusals that are neither replayed nor discarded, the newest first.')
-    .addOption(
-      new Option('--limit <n>', 'at most so many')
-        .argParser((text) => wholeNumber(text, 1, MAX_LIMIT))
-        .default(DEFAULT_LIMIT),
-    )
+    .summary('list rejections, the newest first')
+    .description('Lists the rejections that are neither replayed nor discarded, the newest first.')
+    .option('--limit <n>', 'at most so many', (text) => wholeNumber(text, 1, MAX_LIMIT), 50)
     .action((flags: ListFlags) => listRejections(context, flags));
-  withJson(withClickHouseFlags(withFilter(list)));
+  withFilter(list);
 
   const show = rejected
     .command('show')
-    .summary('show a refusal with its message and payload')
-    .description('Shows a refusal with its message and the payload as the producer sent it.')
+    .summary('show a rejection with its message and payload')
+    .description('Shows a rejection with its message and the payload as the producer sent it.')
     .argument('<id>', 'as shown by list')
-    .option('--payload', 'print the payload alone, as it is; all of it, also of a job that was too large to be read')
+    .option('--payload', 'print the payload alone, as it is')
     .action((id: string, flags: ShowFlags) => showRejection(context, id, flags));
   withJson(withClickHouseFlags(show));
 
-  addReplayCommand(rejected, context);
-  addDiscardCommand(rejected, context);
+  const collect = (text: string, earlier: readonly string[]) => [...earlier, text];
+  const replay = rejected
+    .command('replay')
+    .summary('send rejected events through the queue again')
+    .description(
+      'Sends rejected events through the queue again, as they are or with fields changed; a job that was rejected whole is ' +
+        'sent whole. A rejection is removed once its event is in the queue. Should the worker reject it again, it comes back ' +
+        'as a new rejection.\nSending twice is harmless: an event that is sent twice counts once.\n' +
+        'What cannot be sent stays, is named, and makes the exit code 1.',
+    )
+    .argument('[id...]', 'as shown by list')
+    .option('--all', 'all that fit the filters')
+    .addOption(
+      new Option(
+        '--edit <field=value>',
+        'change a field first; a value that is JSON is taken as such, else as a string',
+      )
+        .argParser(collect)
+        .default([], 'none'),
+    )
+    .addOption(new Option('--unset <field>', 'remove a field first').argParser(collect).default([], 'none'))
+    .option('--dry-run', 'send nothing, and print what would be sent')
+    .action((ids: string[], flags: ReplayFlags) => replayRejected(context, ids, flags));
+  withRedisFlags(withFilter(replay));
+
+  const discard = rejected
+    .command('discard')
+    .summary('delete rejections for good')
+    .description('Deletes rejections for good, after a typed "yes". Their events are never counted.')
+    .argument('[id...]', 'as shown by list')
+    .option('--all', 'all that fit the filters')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'delete nothing, and print how many there are')
+    .action((ids: string[], flags: DiscardFlags) => discardRejected(context, ids, flags));
+  withFilter(discard);
+}
+
+function withFilter(command: Command): Command {
+  const filtered = command
+    .addOption(new Option('--reason <code>', 'only those with this reason code').choices(REJECTION_REASONS))
+    .option('--account <account>', 'only those that claim this account', nameOf)
+    .addOption(new Option('--since <span>', `received in the last ${SPANS}`).argParser(spanOf).conflicts('from'))
+    .option('--from <time>', 'received at this time or later, such as 2026-10-01T00:00:00Z', timeOf)
+    .option('--to <time>', 'received before this time', timeOf);
+  return withJson(withClickHouseFlags(filtered));
+}
+
+function filterOf({ reason, account, since, from, to }: FilterFlags, now: Date): RejectionFilter {
+  return { reason, accountId: account, from: since ? lastSpan(since, now.getTime()).startTime : from, to };
+}
+
+/** @throws CommandError for anything but ids alone, or --all with a filter */
+function selectionOf(ids: readonly string[], flags: SelectionFlags, now: Date): RejectionSelection {
+  const filter = filterOf(flags, now);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  if (ids.length > 0 && !flags.all && !isFiltered) return { ids: ids.map(idOf) };
+  if (ids.length === 0 && flags.all && isFiltered) return { filter };
+  throw usageError('name rejections by their ids, or choose them with --all and at least one of the filters');
+}
+
+/** @throws CommandError for a text that is no id */
+function idOf(text: string): RejectionId {
+  const id = parseRejectionId(text);
+  if (id) return id;
+  throw usageError(`${text} is no id of a rejection; "meterline rejected list" shows the ids`);
 }
 
 async function listRejections(context: CommandContext, flags: ListFlags): Promise<void> {
   const filter = filterOf(flags, context.now());
-  const found = await withShards(await context.settings.clickhouse(flags), ({ whole }) =>
+  const found = await withShards(context, flags, ({ whole }) =>
     readOpenRejections(whole, filter, { limit: flags.limit + 1 }),
   );
   const shown = found.slice(0, flags.limit);
-  printResult(context, flags.json, shown.map(describe), shown.length === 0 ? 'No refusals.' : table(shown));
-  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
-}
-
-function table(rejections: readonly OpenRejection[]): string {
-  const rows = rejections.map((rejection) => ({
-    cells: [
-      formatTimestamp(rejection.receivedAt),
-      formatRejectionId(rejection),
-      rejection.accountId,
-      rejection.reason,
-      shortened(rejection.message, MESSAGE_LENGTH),
-    ],
+  const rows = shown.map(describe).map(({ receivedAt, id, account, reason, message }) => ({
+    cells: [receivedAt, id, account, reason, shortened(message, MESSAGE_LENGTH)],
   }));
-  return textTable(COLUMNS, rows);
+  const text = rows.length === 0 ? 'No rejections.' : textTable(LIST_COLUMNS, rows);
+  printResult(context, flags.json, shown.map(describe), text);
+  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
 }
 
 async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
   const wanted = idOf(id);
-  await withShards(await context.settings.clickhouse(flags), async ({ whole: warehouse }) => {
+  await withShards(context, flags, async ({ whole: warehouse }) => {
     const rejection = await requireRejection(warehouse, wanted);
     const [payload] = await readRejectionPayloads(warehouse, [rejection]);
-    if (payload === undefined) throw new CommandError(`refusal ${id} has just been settled`);
-    if (flags.payload) await printData(context, readData(warehouse, rejection, payload));
-    else printRejection(context, flags, { rejection, payload, holder: await holderOf(warehouse, rejection, payload) });
+    if (payload === undefined) throw new CommandError(`rejection ${id} has just been settled`);
+    if (flags.payload) {
+      context.stdout.write(`${payload}\n`);
+      return;
+    }
+    const holder = await holderOf(warehouse, rejection, payload);
+    const heldBy = holder ? formatRejectionId(holder) : null;
+    const described = describe(rejection);
+    const text = [
+      `id        ${described.id}`,
+      `received  ${described.receivedAt}`,
+      `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
+      `account   ${printable(rejection.accountId)}`,
+      `reason    ${rejection.reason}`,
+      `message   ${printable(rejection.message)}`,
+      ...(heldBy === null ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
+      '',
+      readable(payload),
+    ];
+    printResult(context, flags.json, { ...described, payload, heldBy }, text.join('\n'));
   });
 }
 
-/** It may be more than fits in memory. */
-async function printData({ stdout }: CommandContext, parts: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const part of parts) await written(stdout, part);
-  await written(stdout, '\n');
-}
-
-/** Resolves when there is room for more; what reads may have stopped, which the program answers by itself. */
-async function written(stdout: Writable, text: Uint8Array | string): Promise<void> {
-  if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
-}
-
-interface ShownRejection {
-  readonly rejection: OpenRejection;
-  readonly payload: string;
-  readonly holder: OpenRejection | undefined;
-}
-
-function printRejection(context: CommandContext, flags: ShowFlags, shown: ShownRejection): void {
-  const { rejection, payload, holder } = shown;
-  const heldBy = holder && formatRejectionId(holder);
-  const text = [
-    `id        ${formatRejectionId(rejection)}`,
-    `received  ${formatTimestamp(rejection.receivedAt)}`,
-    `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
-    `account   ${printable(rejection.accountId)}`,
-    `reason    ${rejection.reason}`,
-    `message   ${printable(rejection.message)}`,
-    ...(heldBy === undefined ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
-    '',
-    readable(payload),
-  ];
-  printResult(context, flags.json, { ...describe(rejection), payload, heldBy: heldBy ?? null }, text.join('\n'));
-}
-
-function describe(rejection: OpenRejection) {
-  return {
-    id: formatRejectionId(rejection),
-    receivedAt: formatTimestamp(rejection.receivedAt),
-    jobId: rejection.jobId,
-    position: rejection.position,
-    account: rejection.accountId,
-    reason: rejection.reason,
-    message: rejection.message,
-  };
+function describe({ receivedAt, fingerprint, jobId, position, accountId, reason, message }: OpenRejection) {
+  const id = formatRejectionId({ receivedAt, fingerprint });
+  return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account: accountId, reason, message };
 }
 
 /** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */
@@ -146,4 +210,136 @@ function readable(payload: string): string {
   } catch {
     return printable(payload);
   }
+}
+
+async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
+  const asked = selectionOf(ids, flags, context.now());
+  const edits = editsOf(flags);
+  requireIdentities(asked, edits);
+  const { kept, onKept } = keptOnes(context);
+  await withShards(context, flags, async (shards) => {
+    const selection = await selectionAt(shards.whole, asked, context.now());
+    const options = { shards, selection, onKept, edits };
+    if (flags.dryRun) return printReplay(context, flags, options);
+    const found = await countSelected(shards.whole, selection);
+    let replayed = 0;
+    const jobIds: string[] = [];
+    return withQueue(context, flags, (queue) =>
+      operate(context, flags, {
+        label: (rejections) => `Sending ${counted(rejections, 'rejection')}`,
+        work: (onProgress, signal) => {
+          onProgress(0, found);
+          const onReplayed = (ids: readonly string[], count: number) => {
+            jobIds.push(...ids);
+            replayed += count;
+            onProgress(replayed + kept.length, found);
+          };
+          return replayRejections({ ...options, signal, queue, onReplayed });
+        },
+        describe: () => {
+          const jobs = jobIds.length === 1 ? `job ${jobIds[0]}` : counted(jobIds.length, 'job');
+          const text = replayed === 0 ? 'Nothing was sent.' : `Sent ${formatCount(replayed)} again, as ${jobs}.`;
+          return { json: { replayed, jobIds, kept }, text };
+        },
+        resume: RESUMABLE,
+      }),
+    );
+  });
+  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} could not be sent and stay where they are`);
+}
+
+/** Says for each what would be sent, and what the worker would say of it. */
+async function printReplay(
+  context: CommandContext,
+  flags: ReplayFlags,
+  options: Omit<ReplayOptions, 'queue' | 'onReplayed' | 'signal'>,
+): Promise<void> {
+  await operate(context, flags, {
+    label: () => 'Reading',
+    work: async (_, signal) => {
+      const now = context.now().getTime();
+      const found = [];
+      for await (const resends of sendableRejections({ ...options, signal })) {
+        for (const resend of resends) {
+          const { rejection, sendable } = resend;
+          const { id, account, reason } = describe(rejection);
+          // What a filter selects may be too much to hold.
+          const data = sendable.kind === 'event' ? sendable.event : sendable.jobs;
+          found.push({
+            id,
+            account,
+            reason,
+            verdict: verdict(resend, now),
+            ...('ids' in options.selection && { data }),
+          });
+        }
+      }
+      return found;
+    },
+    describe: (found) => {
+      const rows = found.map(({ id, account, reason, verdict: now }) => ({ cells: [id, account, reason, now] }));
+      const [only] = found;
+      const data = found.length === 1 && only?.data ? ['', printable(JSON.stringify(only.data))] : [];
+      const end = ['', `${formatCount(found.length)} would be sent. Nothing was sent.`];
+      return { json: found, text: [textTable(REPLAY_COLUMNS, rows), ...data, ...end].join('\n') };
+    },
+    resume: undefined,
+  });
+}
+
+async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
+  const asked = selectionOf(ids, flags, context.now());
+  const { kept, onKept } = keptOnes(context);
+  await withShards(context, flags, async (shards) => {
+    const selection = await selectionAt(shards.whole, asked, context.now());
+    const found = await countSelected(shards.whole, selection);
+    const rejections = counted(found, 'rejection');
+    if (flags.dryRun) {
+      printResult(context, flags.json, { found }, `${rejections} would be discarded. Nothing was deleted.`);
+      return;
+    }
+    const question = `Discard ${rejections} for good? Type yes:`;
+    let discarded = 0;
+    await operate(context, flags, {
+      confirm: found > 0 && !flags.yes ? { question, answer: 'yes' } : undefined,
+      label: () => `Discarding ${rejections}`,
+      work: (onProgress, signal) => {
+        onProgress(0, found);
+        const onDiscarded = (count: number) => {
+          discarded += count;
+          onProgress(discarded, found);
+        };
+        return discardRejections({ shards, selection, signal, onKept, onDiscarded });
+      },
+      describe: () => ({ json: { discarded, kept }, text: `Discarded ${formatCount(discarded)}.` }),
+      resume: RESUMABLE,
+    });
+  });
+  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);
+}
+
+/** Names each that stays, and keeps it for the result. */
+function keptOnes(context: CommandContext) {
+  const kept: KeptRejection[] = [];
+  const onKept = (one: KeptRejection) => {
+    kept.push(one);
+    say(context, `${one.id} stays: ${one.why}`);
+  };
+  return { kept, onKept };
+}
+
+/** @throws CommandError for an edit that is none */
+function editsOf({ edit, unset }: ReplayFlags): Edits {
+  const set = edit.map((text) => {
+    const parsed = parseEdit(text);
+    if (!parsed) throw usageError(`--edit ${text} is not of the form field=value`);
+    return [parsed.field, parsed.value] as const;
+  });
+  return { set: new Map(set), unset: new Set(unset) };
+}
+
+/** Events that are given the same id become one event: one of them would count, and the others would be gone. */
+function requireIdentities(selection: RejectionSelection, { set }: Edits): void {
+  if (!set.has('eventId') || ('ids' in selection && new Set(selection.ids.map(formatRejectionId)).size === 1)) return;
+  throw usageError('--edit eventId is for one rejection at a time: events with the same id count as one');
 }

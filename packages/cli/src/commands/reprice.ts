@@ -1,25 +1,17 @@
 import { counted, type EpochMs, formatTimestamp, type PriceBook } from '@meterline/catalog';
-import { renewStampsWith } from '@meterline/operations/renewed-stamps';
-import { type CostChange, CostChanges, reprice } from '@meterline/operations/repricing';
-import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { type Command, Option } from '../commander.js';
-import { withShards } from '../connections/clickhouse.js';
-import { withRedis } from '../connections/redis.js';
-import {
-  instantOf,
-  type JsonFlag,
-  nameOf,
-  wholeNumber,
-  withClickHouseFlags,
-  withJson,
-  withRedisUrl,
-} from '../flags.js';
-import { withProgress } from '../output/progress.js';
+import { type Command, Option } from 'commander';
+import { type CommandContext, formatCount } from '../command.js';
+import { withShards } from '../connections/servers.js';
+import { usageError } from '../failure.js';
+import { type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { type CostChange, CostChanges, reprice } from '../operations/repricing.js';
 import { textTable } from '../output/table.js';
-import { readPriceBook } from '../prices/book.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
+import { readPriceBook } from '../price-book.js';
+import type { ClickHouseFlags } from '../settings.js';
+import { timeOf } from '../times.js';
+import { operate } from './operation.js';
 
-interface RepriceFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
+interface RepriceFlags extends ClickHouseFlags, JsonFlag {
   readonly account: string;
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -38,7 +30,7 @@ const COLUMNS = [
 const STEP_EVENTS = 10_000;
 const RESUMABLE = 'Run the same command again: it does the rest, and nothing twice.';
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addReprice(program: Command, context: CommandContext): void {
   const command = program
     .command('reprice')
     .description(
@@ -50,8 +42,8 @@ export function addCommand(program: Command, context: CommandContext): void {
         'An event older than the first price of its dimension is an error that names it, and then nothing is written.',
     )
     .requiredOption('--account <account>', 'the account', nameOf)
-    .requiredOption('--from <time>', 'events from this time on, such as 2026-10-01T00:00:00Z', instantOf)
-    .requiredOption('--to <time>', 'events before this time', instantOf)
+    .requiredOption('--from <time>', 'events from this time on, such as 2026-10-01T00:00:00Z', timeOf)
+    .requiredOption('--to <time>', 'events before this time', timeOf)
     .option('--book <file>', 'the price book, a JSON file (else PRICE_BOOK, the built-in book)')
     .option('--dry-run', 'write nothing, and print the difference in money')
     .addOption(
@@ -61,7 +53,7 @@ export function addCommand(program: Command, context: CommandContext): void {
         .hideHelp(),
     )
     .action((flags: RepriceFlags) => runReprice(context, flags));
-  withJson(withRedisUrl(withClickHouseFlags(command)));
+  withJson(withClickHouseFlags(command));
 }
 
 async function runReprice(context: CommandContext, flags: RepriceFlags): Promise<void> {
@@ -69,48 +61,22 @@ async function runReprice(context: CommandContext, flags: RepriceFlags): Promise
   if (from >= to) throw usageError('--to must be after --from');
   const book = await readPriceBook(context.settings.priceBookFile(flags.book));
   const scope = { accountId: account, window: { startTime: from, endTime: to } };
-  const signal = context.interruption();
   const changes = new CostChanges();
-  const redisUrl = await context.settings.redisUrl(flags);
-  const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
-  try {
-    await withShards(await context.settings.clickhouse(flags), (shards) =>
-      withProgress(
-        context,
-        (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
-        (onProgress) => reprice({ shards, renewStamps, scope, book, dryRun, step, signal, onProgress }, changes),
-      ),
-    );
-  } catch (error) {
-    if (!dryRun && changes.total().events > 0) say(context, `Stopped on the way. ${RESUMABLE}`);
-    throw error;
-  }
-  report(context, flags, book, changes, signal.aborted);
-  if (!signal.aborted) return;
-  throw new CommandError(dryRun ? 'interrupted before everything was compared' : `interrupted. ${RESUMABLE}`);
-}
-
-function report(
-  context: CommandContext,
-  flags: RepriceFlags,
-  book: PriceBook,
-  changes: CostChanges,
-  interrupted: boolean,
-): void {
-  const { account, from, to, dryRun = false, json } = flags;
-  const total = changes.total();
-  const result = {
-    account,
-    from: formatTimestamp(from),
-    to: formatTimestamp(to),
-    priceBook: book.version,
-    dryRun,
-    dimensions: changes.byDimension(),
-    total,
-  };
-  const isEmpty = total.events === 0 && !interrupted;
-  const text = isEmpty ? `Account ${account} has no events in this window.` : describe(changes, book, dryRun);
-  printResult(context, json, result, text);
+  await withShards(context, flags, (shards) =>
+    operate(context, flags, {
+      label: (events) => `${dryRun ? 'Comparing' : 'Re-pricing'} ${counted(events, 'event')}`,
+      work: (onProgress, signal) => reprice({ shards, scope, book, dryRun, step, signal, onProgress }, changes),
+      describe: (_, wasInterrupted) => {
+        const total = changes.total();
+        const times = { from: formatTimestamp(from), to: formatTimestamp(to) };
+        const json = { account, ...times, priceBook: book.version, dryRun, dimensions: changes.byDimension(), total };
+        const isEmpty = total.events === 0 && !wasInterrupted;
+        const text = isEmpty ? `Account ${account} has no events in this window.` : describe(changes, book, dryRun);
+        return { json, text };
+      },
+      resume: dryRun ? undefined : RESUMABLE,
+    }),
+  );
 }
 
 function describe(changes: CostChanges, book: PriceBook, dryRun: boolean): string {

@@ -1,25 +1,25 @@
 import { counted, type EpochMs, formatTimestamp } from '@meterline/catalog';
-import { renewStampsWith } from '@meterline/operations/renewed-stamps';
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, printResult, say } from '../command.js';
+import { withShards } from '../connections/servers.js';
+import { usageError } from '../failure.js';
+import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { requireAnswer } from '../input.js';
 import {
   closeMonths,
+  compareClosedMonths,
   dropClosedMonths,
   latestClosing,
   monthsBefore,
   type Retention,
   readRetention,
-  rehearseDrop,
   reopenMonths,
   requireClosable,
-} from '@meterline/operations/retention';
-import { type CommandContext, CommandError, formatCount, printResult, say, usageError } from '../command.js';
-import { type Command, InvalidArgumentError } from '../commander.js';
-import { withShards } from '../connections/clickhouse.js';
-import { withRedis } from '../connections/redis.js';
-import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson, withRedisUrl } from '../flags.js';
-import { requireAnswer } from '../input.js';
-import { withProgress } from '../output/progress.js';
+} from '../operations/retention.js';
 import { textTable } from '../output/table.js';
-import type { ClickHouseFlags, RedisFlags } from '../settings/settings.js';
+import type { ClickHouseFlags } from '../settings.js';
+import { monthOf, monthText } from '../times.js';
+import { operate } from './operation.js';
 
 type StatusFlags = ClickHouseFlags & JsonFlag;
 
@@ -33,8 +33,6 @@ interface CloseFlags extends ChangeFlags {
   readonly months?: number;
 }
 
-interface DropFlags extends ChangeFlags, RedisFlags {}
-
 interface ReopenFlags extends StatusFlags {
   readonly from: EpochMs;
 }
@@ -43,7 +41,7 @@ const COLUMNS = [{ heading: 'MONTH' }, { heading: 'EVENTS', isNumeric: true }, {
 const MAX_MONTHS = 1_200;
 const RESUMABLE = 'Run the same command again: it does the rest.';
 
-export function addCommand(program: Command, context: CommandContext): void {
+export function addRetention(program: Command, context: CommandContext): void {
   const retention = program
     .command('retention')
     .description(
@@ -62,12 +60,12 @@ export function addCommand(program: Command, context: CommandContext): void {
     .command('close')
     .summary('refuse events of old months from now on')
     .description(
-      'Closes the months before one, after a typed "yes": their events are refused as too_old from then on, and kept among ' +
-        'the refused ones. Nothing is deleted, and "retention reopen" takes it back. This month and the one before it cannot ' +
+      'Closes the months before one, after a typed "yes": their events are rejected as too_old from then on, and kept among ' +
+        'the rejected ones. Nothing is deleted, and "retention reopen" takes it back. This month and the one before it cannot ' +
         'be closed, nor can one that is not sealed.',
     )
-    .option('--before <month>', 'the first month that stays open, such as 2025-01', monthOf)
-    .option('--months <n>', 'so many whole months before this one stay open (else RETENTION_MONTHS)', (text) =>
+    .option('--before <month>', 'the first month that stays open, such as 2025-01', monthStart)
+    .option('--months <n>', 'so many whole months before this one stay open', (text) =>
       wholeNumber(text, 1, MAX_MONTHS),
     );
   withChange(close).action((flags: CloseFlags) => runClose(context, flags));
@@ -76,10 +74,10 @@ export function addCommand(program: Command, context: CommandContext): void {
     .command('reopen')
     .summary('accept events of closed months again')
     .description(
-      'Opens closed months again, as far as their events have not been dropped. Events that were refused meanwhile count when ' +
+      'Opens closed months again, as far as their events have not been dropped. Events that were rejected meanwhile count when ' +
         'they are sent again: "meterline rejected replay --all --reason too_old".',
     )
-    .requiredOption('--from <month>', 'the first month to open, such as 2024-11', monthOf)
+    .requiredOption('--from <month>', 'the first month to open, such as 2024-11', monthStart)
     .action((flags: ReopenFlags) => runReopen(context, flags));
   withJson(withClickHouseFlags(reopen));
 
@@ -92,7 +90,7 @@ export function addCommand(program: Command, context: CommandContext): void {
         'hour, the list of events and "explain", re-pricing, an audit.\n' +
         `It may be stopped or killed at any time. ${RESUMABLE} Run one at a time.`,
     );
-  withRedisUrl(withChange(drop)).action((flags: DropFlags) => runDrop(context, flags));
+  withChange(drop).action((flags: ChangeFlags) => runDrop(context, flags));
 }
 
 function withChange(command: Command): Command {
@@ -102,18 +100,11 @@ function withChange(command: Command): Command {
   return withJson(withClickHouseFlags(confirmed));
 }
 
-/** @throws InvalidArgumentError */
-function monthOf(text: string): EpochMs {
-  const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
-  const start = Date.UTC(Number(year), Number(month) - 1);
-  // NaN is neither.
-  if (start >= 0 && start < Date.UTC(2101, 0)) return start;
-  throw new InvalidArgumentError('It must be a month from 1970-01 to 2100-12, such as 2025-01.');
-}
+const monthStart = (text: string): EpochMs => monthOf(text).startTime;
 
 async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
-  const found = await withShards(await context.settings.clickhouse(flags), readRetention);
-  const months = found.months.map((month) => ({ month: nameOf(month.startTime), ...stateOf(month, found) }));
+  const found = await withShards(context, flags, readRetention);
+  const months = found.months.map((month) => ({ month: monthText(month.startTime), ...stateOf(month, found) }));
   const result = {
     closedBefore: formatTimestamp(found.closedBefore),
     droppedBefore: formatTimestamp(found.droppedBefore),
@@ -131,109 +122,82 @@ function stateOf({ endTime, rows }: Retention['months'][number], { closedBefore,
 
 function describe({ closedBefore, droppedBefore }: Retention): string {
   if (closedBefore === 0) return 'No month is closed: events of any age are accepted, and kept.';
-  const dropped = droppedBefore > 0 ? ` Events before ${nameOf(droppedBefore)} have been dropped.` : '';
-  return `Months before ${nameOf(closedBefore)} are closed.${dropped}`;
+  const dropped = droppedBefore > 0 ? ` Events before ${monthText(droppedBefore)} have been dropped.` : '';
+  return `Months before ${monthText(closedBefore)} are closed.${dropped}`;
 }
 
 async function runClose(context: CommandContext, flags: CloseFlags): Promise<void> {
   const now = context.now().getTime();
-  const before = closingOf(context, flags, now);
-  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+  const before = closingOf(flags, now);
+  await withShards(context, flags, async (shards) => {
     const { closedBefore } = await readRetention(shards);
     const result = { closedBefore: formatTimestamp(Math.max(before, closedBefore)) };
-    if (before <= closedBefore) {
-      printResult(context, flags.json, result, `Months before ${nameOf(closedBefore)} are closed already.`);
-      return;
-    }
+    const print = (text: string) => printResult(context, flags.json, result, text);
+    if (before <= closedBefore) return print(`Months before ${monthText(closedBefore)} are closed already.`);
     await requireClosable(shards, before, now);
-    if (flags.dryRun) {
-      printResult(context, flags.json, result, `Months before ${nameOf(before)} would be closed. Nothing was changed.`);
-      return;
-    }
-    const question = `Refuse events before ${nameOf(before)} from now on? Type yes:`;
+    if (flags.dryRun) return print(`Months before ${monthText(before)} would be closed. Nothing was changed.`);
+    const question = `Refuse events before ${monthText(before)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
     await closeMonths(shards, before, now);
-    printResult(
-      context,
-      flags.json,
-      result,
-      `Months before ${nameOf(before)} are closed. Every worker knows within seconds.`,
-    );
+    print(`Months before ${monthText(before)} are closed. Every worker knows within seconds.`);
   });
 }
 
-/** @throws CommandError when neither a flag nor the environment says */
-function closingOf({ environment }: CommandContext, { before, months }: CloseFlags, now: EpochMs): EpochMs {
-  if (before !== undefined && months !== undefined) throw usageError('give --before or --months, not both');
-  const start = before ?? monthsBefore(now, months ?? monthsOf(environment.RETENTION_MONTHS));
+/** @throws CommandError when not exactly one of the flags is there */
+function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
+  if ((before === undefined) === (months === undefined)) throw usageError('give --before or --months');
+  const start = before ?? monthsBefore(now, months ?? 0);
   if (start > latestClosing(now)) {
-    throw usageError(`months before ${nameOf(start)} cannot be closed: this month and the one before it stay open`);
+    throw usageError(`months before ${monthText(start)} cannot be closed: this month and the one before it stay open`);
   }
   return start;
 }
 
-/** @throws CommandError */
-function monthsOf(variable: string | undefined): number {
-  if (variable === undefined) throw usageError('give --before or --months, or set RETENTION_MONTHS');
-  const months = Number(variable);
-  if (/^\d+$/.test(variable) && months >= 1 && months <= MAX_MONTHS) return months;
-  throw usageError(`RETENTION_MONTHS must be a whole number from 1 to ${MAX_MONTHS}`);
-}
-
 async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<void> {
-  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+  const from = monthText(flags.from);
+  await withShards(context, flags, async (shards) => {
     const { closedBefore } = await readRetention(shards);
+    const isOpen = flags.from >= closedBefore;
+    if (!isOpen) await reopenMonths(shards, flags.from);
     const result = { closedBefore: formatTimestamp(Math.min(flags.from, closedBefore)) };
-    if (flags.from >= closedBefore) {
-      printResult(context, flags.json, result, `Months from ${nameOf(flags.from)} on are open already.`);
-      return;
-    }
-    await reopenMonths(shards, flags.from);
-    const text = `Months from ${nameOf(flags.from)} on are open again. Every worker knows within seconds.`;
-    printResult(context, flags.json, result, text);
+    const opened = `Months from ${from} on are open again. Every worker knows within seconds.`;
+    printResult(context, flags.json, result, isOpen ? `Months from ${from} on are open already.` : opened);
   });
 }
 
-async function runDrop(context: CommandContext, flags: DropFlags): Promise<void> {
-  const redisUrl = await context.settings.redisUrl(flags);
-  const renewStamps = renewStampsWith((work) => withRedis(redisUrl, work));
-  await withShards(await context.settings.clickhouse(flags), async (shards) => {
+async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<void> {
+  const { dryRun = false, yes = false, json } = flags;
+  await withShards(context, flags, async (shards) => {
     const { closedBefore, months } = await readRetention(shards);
     const closed = months.filter(({ endTime }) => endTime <= closedBefore);
     if (closed.length === 0) {
-      printResult(context, flags.json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
+      printResult(context, json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
-    const names = closed.map(({ startTime }) => nameOf(startTime));
+    const names = closed.map(({ startTime }) => monthText(startTime));
     say(context, `Closed months with ${counted(rows, 'stored event')}: ${names.join(', ')}.`);
-    if (!flags.dryRun && !flags.yes) await requireAnswer(context, 'Delete these events for good? Type yes:', 'yes');
-    const signal = context.interruption();
-    const dropped = new Set<string>();
-    await withProgress(
-      context,
-      (days) => `Comparing ${counted(days, 'day')}`,
-      async (onProgress) => {
+    const dropped: string[] = [];
+    await operate(context, flags, {
+      confirm: dryRun || yes ? undefined : { question: 'Delete these events for good? Type yes:', answer: 'yes' },
+      label: (days) => `Comparing ${counted(days, 'day')}`,
+      work: async (onProgress, signal) => {
         const options = { shards, now: context.now().getTime(), signal, onProgress };
-        if (flags.dryRun) await rehearseDrop(options);
-        else
-          await dropClosedMonths({
-            ...options,
-            renewStamps,
-            onDropped: ({ startTime }) => dropped.add(nameOf(startTime)),
-          });
+        if (dryRun) await compareClosedMonths(options);
+        else await dropClosedMonths({ ...options, onDropped: ({ startTime }) => dropped.push(monthText(startTime)) });
       },
-    );
-    const done =
-      dropped.size > 0 ? `Dropped the events of ${[...dropped].sort().join(', ')}.` : 'No event was dropped.';
-    const rehearsed = 'Their hours and days agree with their events, which would be dropped. Nothing was changed.';
-    if (signal.aborted && flags.dryRun) throw new CommandError('interrupted before everything was compared');
-    printResult(context, flags.json, { dropped: [...dropped].sort() }, flags.dryRun ? rehearsed : done);
-    if (signal.aborted) throw new CommandError(`interrupted. ${RESUMABLE}`);
+      describe: (_, wasInterrupted) => ({
+        json: { dropped },
+        text: !dryRun ? droppedText(dropped) : wasInterrupted ? NOT_COMPARED : COMPARED,
+      }),
+      resume: dryRun ? undefined : RESUMABLE,
+    });
   });
 }
 
-/** 2025-01. */
-function nameOf(month: EpochMs): string {
-  return formatTimestamp(month).slice(0, 'YYYY-MM'.length);
+const NOT_COMPARED = 'Not everything was compared. Nothing was changed.';
+const COMPARED = 'Their hours and days agree with their events, which would be dropped. Nothing was changed.';
+
+function droppedText(dropped: readonly string[]): string {
+  return dropped.length > 0 ? `Dropped the events of ${dropped.join(', ')}.` : 'No event was dropped.';
 }

@@ -1,18 +1,9 @@
 /** The query API as a command uses it: opened with what the settings say, and its failures in words for people. */
-import { MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
-import {
-  type CommandContext,
-  CommandError,
-  EXIT_CODES,
-  type ExitCode,
-  say,
-  systemErrorCode,
-  usageError,
-} from '../command.js';
-import type { ApiAccess, ApiFlags } from '../settings/api-settings.js';
-import { keyStart, placeText, type Setting } from '../settings/settings.js';
-import { describedFetch } from './described-fetch.js';
-import { httpFetch } from './http-fetch.js';
+import { type Fetch, MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
+import { type CommandContext, formatCount, say } from '../command.js';
+import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
+import type { ApiAccess, ApiFlags } from '../settings.js';
+import { keyStart, placeText, type Setting } from '../settings.js';
 
 export interface ApiSession {
   readonly client: MeterlineClient;
@@ -28,8 +19,8 @@ export async function withApi<T>(
   flags: ApiFlags,
   work: (session: ApiSession) => Promise<T>,
 ): Promise<T> {
-  const access = await context.apiSettings.access(flags);
-  for (const warning of access.warnings) say(context, `meterline: ${warning}`);
+  const access = await context.settings.api(flags);
+  if (access.warning !== undefined) say(context, `meterline: ${access.warning}`);
   if (!access.key) {
     throw usageError(
       `there is no API key for ${access.url.value} (from ${access.url.source}); run "meterline login", or set METERLINE_API_KEY`,
@@ -41,12 +32,12 @@ export async function withApi<T>(
 
 /** A client of this address. With --debug it says on stderr what it asks. */
 export function openClient(context: CommandContext, { debug }: ApiFlags, url: Setting, key: Setting): MeterlineClient {
-  const options = { baseUrl: url.value, credential: key.value, fetch: httpFetch };
+  const options = { baseUrl: url.value, credential: key.value };
   if (!debug) return new MeterlineClient(options);
   say(context, `meterline: API ${placeText(url)}, key ${placeText({ ...key, value: keyStart(key.value) })}`);
   return new MeterlineClient({
     ...options,
-    fetch: describedFetch(httpFetch, (line) => say(context, `meterline: ${line}`)),
+    fetch: describedFetch((line) => say(context, `meterline: ${line}`)),
   });
 }
 
@@ -75,8 +66,13 @@ async function onlyAccount(client: MeterlineClient): Promise<string> {
   throw usageError(`name an account with --account: ${accounts.map(({ id }) => id).join(', ')}`);
 }
 
+interface ServerAccess extends Pick<ApiAccess, 'url' | 'key'> {
+  /** What answers there; by default the API. */
+  readonly server?: 'collector' | undefined;
+}
+
 /** Runs `work`, and turns the client's errors into what they mean at a terminal. @throws CommandError */
-export async function withClientErrors<T>(access: Pick<ApiAccess, 'url' | 'key'>, work: () => Promise<T>): Promise<T> {
+export async function withClientErrors<T>(access: ServerAccess, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -86,38 +82,77 @@ export async function withClientErrors<T>(access: Pick<ApiAccess, 'url' | 'key'>
   }
 }
 
-function refusal({ key }: Pick<ApiAccess, 'key'>, error: MeterlineError): CommandError {
+function refusal({ key, server }: ServerAccess, error: MeterlineError): CommandError {
   const { code, message, requestId, status } = error;
   const request = requestId === undefined ? '' : `, request ${requestId}`;
-  const hint = hintOn(error, key?.source ?? 'no key');
-  return new CommandError(`${message} (${status} ${code}${request})${hint}`, exitCodeOf(status), { cause: error });
+  const hint = server ? ` (from the ${server}, key from ${key?.source})` : hintOn(error, key);
+  return new CommandError(`${message} (${status} ${code}${request})${hint}`, exitCodeOf(error), { cause: error });
 }
 
-function hintOn({ code, status }: MeterlineError, source: string): string {
-  if (status === 401) return `\nThe key is from ${source}. Log in again with "meterline login".`;
+function hintOn({ code, status }: MeterlineError, key: Setting | undefined): string {
+  const again = key?.kind === 'flag' ? '' : ' Log in again with "meterline login".';
+  if (status === 401) return `\nThe key is from ${key?.source}.${again}`;
+  if (code === 'cursor_expired') {
+    return '\nThe answer changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
+  }
   if (code === 'forbidden') {
     return '\nEither the key is not of this account ("meterline accounts" lists yours), or it is a member\'s: only an admin may group or filter by workspace.';
   }
   return '';
 }
 
-function exitCodeOf(status: number): ExitCode {
+function exitCodeOf({ code, status }: MeterlineError): ExitCode {
+  if (code === 'cursor_expired') return EXIT_CODES.failed;
   if (status === 401 || status === 403) return EXIT_CODES.notAllowed;
   if (status === 400) return EXIT_CODES.usage;
   return status === 429 || status >= 500 ? EXIT_CODES.unavailable : EXIT_CODES.failed;
 }
 
-function unreachable({ url }: Pick<ApiAccess, 'url'>, error: MeterlineConnectionError): CommandError {
+function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
+  const name = server ?? 'API';
   const reason = reasonOf(error.cause);
   const detail =
     reason === undefined
       ? error.message
-      : `cannot reach the API at ${url.value} (from ${url.source}): ${reason}; is it running?`;
+      : `cannot reach the ${name} at ${url.value} (from ${url.source}): ${reason}; is it running?`;
   return new CommandError(detail, EXIT_CODES.unavailable, { cause: error });
 }
 
-/** Node's fetch, which follows a redirection, wraps what went wrong: the cause of the cause has the code. */
+/** Node's fetch wraps what went wrong: the cause of the cause has the code. */
 function reasonOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name === 'TimeoutError') return undefined;
-  return systemErrorCode(error.cause) ?? systemErrorCode(error);
+  const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined;
+  return systemErrorCode(cause) ?? systemErrorCode(error);
+}
+
+/**
+ * A fetch that says of each attempt, retries included: method, path, status, the time until the answer was read, its size and
+ * request id, and when it began, in milliseconds since the process did. Nothing of the headers that were sent: the key is
+ * among them.
+ */
+function describedFetch(say: (line: string) => void): Fetch {
+  return async (url, init) => {
+    const begun = performance.now();
+    const { pathname, search } = new URL(url);
+    const asked = `${init.method} ${pathname}${search}`;
+    const took = () =>
+      `in ${formatCount(Math.round(performance.now() - begun))} ms (${formatCount(Math.round(begun))} ms after the start)`;
+    try {
+      const answer = await fetch(url, init);
+      const text = await answer.text();
+      const { ok, status, headers } = answer;
+      const id = headers.get('x-request-id') ?? 'none';
+      say(`${asked}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
+      return { ok, status, headers, text: async () => text };
+    } catch (error) {
+      say(`${asked}: no answer ${took()}: ${failureText(error)}`);
+      throw error;
+    }
+  };
+}
+
+/** Node's fetch wraps what went wrong: the cause has the code, or says it. */
+function failureText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return systemErrorCode(cause) ?? systemErrorCode(error) ?? (cause instanceof Error ? cause : error).message;
 }

@@ -1,70 +1,92 @@
-/** The forms in which an answer is printed. What a form is made with is loaded only once the API has been asked. */
-import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
+/** The forms in which an answer is printed. JSON and CSV appear whole or not at all, so their pages can be read again. */
+import { csvHeading, csvRow, groupKey, groupsCsvColumns, seriesCsvColumns, ZERO } from '@meterline/catalog/plain';
+import type { MetricsAnswer } from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
-import { type Asked, answerPages, isWorkspaceHidden, textPages, timeBefore } from './ask.js';
+import { layoutFor } from '../output/table.js';
+import { type Draft, writeWhole } from '../output/whole-output.js';
+import { isWorkspaceHidden, type Request, readEntries, readPages, readTexts, timeBefore } from './pages.js';
+import { type Before, reportText } from './report.js';
+
+export async function printJson(request: Request): Promise<void> {
+  await writeWhole(request.context, undefined, (draft) => writeJson(request, draft));
+}
+
+export async function readJson(request: Request): Promise<string> {
+  const chunks: string[] = [];
+  await writeJson(request, {
+    get length() {
+      return chunks.length;
+    },
+    write: async (line) => void chunks.push(line),
+    clear: async (kept) => void chunks.splice(kept),
+  });
+  return chunks.join('');
+}
+
+interface Lines {
+  readonly length: number;
+  write(line: string): Promise<void>;
+  /** Forgets what came after this length. */
+  clear(kept: number): Promise<void>;
+}
 
 /** One answer a line, as the API wrote it; those of the time before come last. */
-export async function* jsonLines(asked: Asked): AsyncGenerator<string> {
-  for await (const text of textPages(asked)) yield `${text}\n`;
-  const { question } = asked;
-  if (!question.compared) return;
-  const before = { ...asked, question: { ...question, query: question.compared.query } };
-  for await (const text of textPages(before)) yield `${text}\n`;
-}
-
-export async function printJson(asked: Asked): Promise<void> {
-  for await (const line of jsonLines(asked)) asked.context.stdout.write(line);
-}
-
-export async function printCsv(asked: Asked, isSeries: boolean): Promise<void> {
-  const { context, question, all } = asked;
-  const before = (await timeBefore(asked))?.costs;
-  const options = { groupBy: question.groupBy, isSeries, before };
-  let isFirst = true;
-  for await (const page of answerPages(asked)) {
-    const { csvHeader, csvPage } = await import('./csv.js');
-    // Not before the first answer: a call that fails prints nothing.
-    context.stdout.write(isFirst ? csvHeader(options) + csvPage(page, options) : csvPage(page, options));
-    isFirst = false;
-    if (!all) sayIfThereIsMore(context, page);
+async function writeJson(request: Request, output: Lines): Promise<void> {
+  const { query } = request;
+  for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
+    const start = output.length;
+    const texts = readTexts({ ...request, query: { ...query, sent } }, () => output.clear(start));
+    for await (const text of texts) await output.write(`${text}\n`);
   }
 }
 
-export async function printTable(asked: Asked, isExact: boolean): Promise<void> {
-  const table = await tableOf(asked, isExact);
-  if (!table) return;
-  asked.context.stdout.write(`${table.text}\n`);
-  if (!asked.all) sayIfThereIsMore(asked.context, table.last);
+/** @param isSeries a line for each bucket of each group */
+export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
+  const { context, query, all } = request;
+  const before = await timeBefore(request);
+  const write = isSeries ? seriesLines : groupLines;
+  await writeWhole(context, undefined, async (draft: Draft) => {
+    let last: MetricsAnswer | undefined;
+    for await (const page of readPages(request, () => draft.clear())) {
+      const [heading, ...lines] = write(page, query.groupBy, before);
+      await draft.write((draft.length === 0 ? [heading, ...lines] : lines).join(''));
+      last = page;
+    }
+    if (last && !all) sayIfThereIsMore(context, last);
+  });
 }
 
-/** The table as text, of groups as many as were asked for. */
-export async function tableText(asked: Asked, isExact: boolean): Promise<string> {
-  return (await tableOf(asked, isExact))?.text ?? '';
+type GroupBy = Request['query']['groupBy'];
+
+function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | undefined): string[] {
+  const columns = groupsCsvColumns(groupBy, before !== undefined);
+  const costBefore = (entry: MetricsAnswer['data'][number]) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
+  const rows = answer.data.map((entry) => ({ answer, entry, amounts: entry.summary, before: costBefore(entry) }));
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
 }
 
-/** `last` is the last page that was read; its summary is of the whole window, as that of every page. */
-async function tableOf(asked: Asked, isExact: boolean): Promise<{ text: string; last: MetricsAnswer } | undefined> {
-  const [{ entries, last }, { reportText }] = await Promise.all([readPages(asked), import('./report.js')]);
-  if (!last) return undefined;
-  const { context, account, question } = asked;
-  const before = await timeBefore(asked, entries);
-  const hidesWorkspace = await isWorkspaceHidden(asked, entries);
-  const { layoutFor } = await import('../output/table.js');
-  const report = { account, groupBy: question.groupBy, hidesWorkspace, answer: last, entries, before };
+function seriesLines({ data, resolution }: MetricsAnswer, groupBy: GroupBy): string[] {
+  const columns = seriesCsvColumns(groupBy);
+  const rows = data.flatMap((entry) =>
+    entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
+  );
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+}
+
+export async function printTable(request: Request, isExact: boolean): Promise<void> {
+  const { text, last } = await readTable(request, isExact);
+  request.context.stdout.write(`${text}\n`);
+  if (!request.all) sayIfThereIsMore(request.context, last);
+}
+
+/** The table as text, and the last page that was read. */
+export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsAnswer }> {
+  const { context, account, query } = request;
+  const { entries, last } = await readEntries(request);
+  const before = await timeBefore(request, entries);
+  const hidesWorkspace = await isWorkspaceHidden(request, entries);
+  const report = { account, groupBy: query.groupBy, hidesWorkspace, answer: last, entries, before };
   return { text: reportText(report, { ...layoutFor(context), isExact }), last };
-}
-
-async function readPages(asked: Asked): Promise<{ entries: MetricsEntry[]; last: MetricsAnswer | undefined }> {
-  const entries: MetricsEntry[] = [];
-  const discard = () => {
-    entries.length = 0;
-  };
-  let last: MetricsAnswer | undefined;
-  for await (const page of answerPages(asked, discard)) {
-    entries.push(...page.data);
-    last = page;
-  }
-  return { entries, last };
 }
 
 function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsAnswer): void {

@@ -1,10 +1,14 @@
-/** The flags of a question, as people say it, and the question they make. */
+/** The flags of a query, as people say it, and the query that they make: its window, its filters, its groups. */
 import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
   COMPARISONS,
-  type ComparedWindow,
   type Comparison,
   canonicalGroupBy,
   comparedWindow,
+  defaultResolution,
+  type EpochMs,
+  EXCLUDING_PARAMETER,
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
@@ -12,14 +16,206 @@ import {
   MAX_GROUP_BY_DIMENSIONS,
   MAX_METRICS_PAGE,
   RESOLUTIONS,
+  RESOURCE_TYPES,
   type Resolution,
-} from '@meterline/catalog/questions';
-import type { MetricsQuery } from '@meterline/client';
-import { usageError } from '../command.js';
-import { type Command, InvalidArgumentError, Option } from '../commander.js';
-import { wholeNumber } from '../flags.js';
-import { type FilterFlags, filtersOf, withFilters } from './filters.js';
-import { type WindowFlags, windowOf, withWindow } from './window.js';
+  type ResourceType,
+  START_OF_CALENDAR,
+  upTo,
+  type Window,
+  wholeMonths,
+} from '@meterline/catalog/plain';
+import type { FilterQuery, MetricsQuery, WindowQuery } from '@meterline/client';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { usageError } from '../failure.js';
+import { nameOf, wholeNumber } from '../flags.js';
+import { lastSpan, monthOf, SPANS, type Span, spanOf, timeOf } from '../times.js';
+
+export interface WindowFlags {
+  readonly since?: Span;
+  readonly month?: Window;
+  readonly from?: EpochMs;
+  readonly to?: EpochMs;
+}
+
+const DEFAULT_SPAN: Span = { count: 30, unit: 'daily' };
+
+export function withWindow(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--month <month>', 'a calendar month, such as 2026-11; one that is not over: up to now')
+        .argParser(monthOf)
+        .conflicts(['since', 'from', 'to']),
+    )
+    .addOption(new Option('--since <span>', `the last ${SPANS} (default: 30d)`).argParser(spanOf).conflicts('from'))
+    .option('--from <time>', 'from this time on: 2026-10-01, or 2026-10-01T12:00:00Z; always UTC', timeOf)
+    .option('--to <time>', 'up to, not including, this time (default: now)', timeOf);
+}
+
+/** A window as it is meant, and the part of it that is asked for. */
+export interface AskedWindow {
+  /** The whole period: of the present month or day, also what is still to come. */
+  readonly whole: Window;
+  /** The calendar months that it is meant as; undefined for any other window. */
+  readonly months: number | undefined;
+  readonly sent: WindowQuery;
+  /** Of the whole period, so that a month has days from its first day on. */
+  readonly resolution: Resolution;
+  /** The present, to the second: milliseconds of the clock would only make the answer harder to read. */
+  readonly asOf: EpochMs;
+}
+
+/** @throws CommandError when the flags contradict each other */
+export function windowOf(flags: WindowFlags, now: Date): AskedWindow {
+  const asOf = Math.floor(now.getTime() / 1_000) * 1_000;
+  const { whole, isNamed } = wholeWindow(flags, asOf);
+  if (whole.startTime >= whole.endTime) {
+    throw usageError(`--from must be before ${flags.to === undefined ? 'now' : '--to'}`);
+  }
+  if (whole.startTime < START_OF_CALENDAR) throw usageError('the window begins before the year 0001');
+  return {
+    whole,
+    months: flags.since === undefined ? wholeMonths(whole) : undefined,
+    sent: timesOf(isNamed ? whole : upTo(whole, asOf)),
+    resolution: defaultResolution(whole),
+    asOf,
+  };
+}
+
+/** @returns isNamed: both ends were given, or one and now; what is asked for is just that */
+function wholeWindow({ since, month, from, to }: WindowFlags, asOf: EpochMs): { whole: Window; isNamed: boolean } {
+  if (month) return { whole: month, isNamed: false };
+  if (from !== undefined) return { whole: { startTime: from, endTime: to ?? asOf }, isNamed: true };
+  const span = since ?? DEFAULT_SPAN;
+  if (span.unit === 'exact') return { whole: lastSpan(span, to ?? asOf), isNamed: true };
+  // Up to a time that was named, the last day is the one that ends there or holds it.
+  if (to === undefined) return { whole: lastSpan(span, asOf), isNamed: false };
+  return { whole: { startTime: lastSpan(span, to - 1).startTime, endTime: to }, isNamed: true };
+}
+
+function timesOf({ startTime, endTime }: Window) {
+  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
+}
+
+/** Those with a flag of their own, as the API names them. */
+interface OwnFlags {
+  readonly workspace?: readonly string[];
+  readonly resourceType?: readonly ResourceType[];
+  readonly resourceName?: readonly string[];
+  readonly resourceUuid?: readonly string[];
+  readonly withoutResourceUuid?: boolean;
+  readonly billingDimension?: readonly BillingDimension[];
+}
+
+interface Filters extends OwnFlags {
+  readonly excludeWorkspace?: readonly string[];
+  readonly excludeResourceType?: readonly ResourceType[];
+  readonly excludeResourceName?: readonly string[];
+  readonly excludeResourceUuid?: readonly string[];
+  readonly excludeWithoutResourceUuid?: boolean;
+  readonly excludeBillingDimension?: readonly BillingDimension[];
+}
+
+export interface FilterFlags extends OwnFlags {
+  readonly filter?: Filters;
+}
+
+const NAMES = [...Object.keys(EXCLUDING_PARAMETER), 'withoutResourceUuid'];
+const EXCLUDING: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(EXCLUDING_PARAMETER),
+  ['withoutResourceUuid', 'excludeWithoutResourceUuid'],
+]);
+const resourceTypeOf = oneOf(RESOURCE_TYPES);
+const billingDimensionOf = oneOf(BILLING_DIMENSIONS);
+
+/** Flags that may be given several times, for one value or another; `--filter` has the names of the API's parameters. */
+export function withFilters(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--filter <name=value>',
+        'a filter as in the API, such as resourceType=agent; != leaves out; may be repeated',
+      )
+        .choices([...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)])
+        .argParser(filterOf),
+    )
+    .addOption(repeated('--workspace <name>', 'only this workspace; admins only', nameOf))
+    .addOption(repeated('--resource-type <type>', 'only this type', resourceTypeOf, RESOURCE_TYPES))
+    .addOption(repeated('--resource-name <name>', 'only this resource', nameOf))
+    .addOption(repeated('--resource-uuid <uuid>', 'only this instance', nameOf))
+    .option('--without-resource-uuid', 'only what has no UUID')
+    .addOption(
+      repeated('--billing-dimension <dimension>', 'only this dimension', billingDimensionOf, BILLING_DIMENSIONS),
+    );
+}
+
+export function filtersOf({ filter = {}, ...flags }: FilterFlags): FilterQuery {
+  return {
+    ...filter,
+    workspace: both(flags.workspace, filter.workspace),
+    resourceType: both(flags.resourceType, filter.resourceType),
+    resourceName: both(flags.resourceName, filter.resourceName),
+    resourceUuid: both(flags.resourceUuid, filter.resourceUuid),
+    withoutResourceUuid: flags.withoutResourceUuid ?? filter.withoutResourceUuid,
+    billingDimension: both(flags.billingDimension, filter.billingDimension),
+  };
+}
+
+function both<Value>(one: readonly Value[] = [], other: readonly Value[] = []): readonly Value[] | undefined {
+  return one.length + other.length === 0 ? undefined : [...one, ...other];
+}
+
+/**
+ * `resourceType=agent` or `resourceType!=agent`, added to those before; also by the API's name, `excludeResourceType=agent`.
+ * The value may hold an equals sign.
+ * @throws InvalidArgumentError
+ */
+function filterOf(text: string, before: Filters = {}): Filters {
+  const [, named = '', operator = '', value = ''] = /^(\w+)(!?=)(.*)$/s.exec(text) ?? [];
+  const name = operator === '!=' ? EXCLUDING.get(named) : named;
+  switch (name) {
+    case 'workspace':
+    case 'resourceName':
+    case 'resourceUuid':
+    case 'excludeWorkspace':
+    case 'excludeResourceName':
+    case 'excludeResourceUuid':
+      return { ...before, [name]: [...(before[name] ?? []), nameOf(value)] };
+    case 'resourceType':
+    case 'excludeResourceType':
+      return { ...before, [name]: [...(before[name] ?? []), resourceTypeOf(value)] };
+    case 'billingDimension':
+    case 'excludeBillingDimension':
+      return { ...before, [name]: [...(before[name] ?? []), billingDimensionOf(value)] };
+    case 'withoutResourceUuid':
+    case 'excludeWithoutResourceUuid':
+      return { ...before, [name]: oneOf(['true', 'false'])(value) === 'true' };
+    default:
+      throw new InvalidArgumentError(
+        `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
+      );
+  }
+}
+
+/** A flag that collects its values. */
+function repeated<Value extends string>(
+  flags: string,
+  description: string,
+  parse: (text: string) => Value,
+  choices?: readonly Value[],
+): Option {
+  const option = new Option(flags, description);
+  if (choices) option.choices(choices);
+  return option.argParser((text, values: readonly Value[] = []) => [...values, parse(text)]);
+}
+
+/** @throws InvalidArgumentError */
+function oneOf<const Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return (text) => {
+    const value = values.find((each) => each === text);
+    if (value === undefined) throw new InvalidArgumentError(`Allowed choices are ${values.join(', ')}.`);
+    return value;
+  };
+}
 
 export interface QueryFlags extends WindowFlags, FilterFlags {
   readonly resolution?: Resolution;
@@ -55,40 +251,26 @@ export function withQuery(command: Command): Command {
     .option('--cursor <cursor>', 'the page of this cursor, which is meta.nextCursor of another answer');
 }
 
-export interface Question {
-  readonly query: MetricsQuery;
+export interface Query {
+  /** What the API is sent. */
+  readonly sent: MetricsQuery;
   readonly groupBy: readonly GroupByDimension[];
-  /** Undefined: not compared. */
-  readonly compared: ComparedQuestion | undefined;
-}
-
-/** The same question about the time before. */
-export interface ComparedQuestion {
-  readonly query: MetricsQuery;
-  /** `4 weeks earlier`. */
-  readonly distance: string;
+  /** The same about the time before, which is such as `4 weeks earlier`; undefined: not compared. */
+  readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 
 /** @throws CommandError when the flags contradict each other */
-export function questionOf(flags: QueryFlags, now: Date): Question {
-  const { groupBy, limit, cursor, compare } = flags;
-  const { query: window, resolution: byWindow, whole, months, asOf } = windowOf(flags, now);
+export function queryOf(flags: QueryFlags, now: Date): Query {
+  const { groupBy = [], limit, cursor, compare } = flags;
+  const { sent: times, resolution: byWindow, whole, months, asOf } = windowOf(flags, now);
   const resolution = flags.resolution ?? byWindow;
-  const asked = { ...filtersOf(flags), resolution, groupBy, limit };
-  const query = { ...asked, ...window, cursor };
-  if (compare === undefined) return { query, groupBy: groupBy ?? [], compared: undefined };
+  const common = { ...filtersOf(flags), resolution, groupBy, limit };
+  const sent = { ...common, ...times, cursor };
+  if (compare === undefined) return { sent, groupBy, compared: undefined };
   const comparison = compare === true ? (months === undefined ? 'period' : 'months') : compare;
   const before = comparedWindow(comparison, { window: whole, months, resolution, asOf });
   if (!before) throw usageError('--compare: the window lies in the future, or the time before it begins before 1970');
-  return {
-    query,
-    groupBy: groupBy ?? [],
-    compared: { query: { ...asked, ...timesOf(before) }, distance: before.distance },
-  };
-}
-
-function timesOf({ window: { startTime, endTime } }: ComparedWindow) {
-  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
+  return { sent, groupBy, compared: { sent: { ...common, ...timesOf(before.window) }, distance: before.distance } };
 }
 
 /** Added to those before. @throws InvalidArgumentError */

@@ -20,7 +20,7 @@ import {
   subtractDecimals,
   sumDecimals,
   ZERO,
-} from '@meterline/catalog/questions';
+} from '@meterline/catalog/plain';
 import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
 import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { CommandError, EXIT_CODES } from '../command.js';
+import { CommandError, EXIT_CODES } from '../failure.js';
 import { watch } from './watch.js';
 
 const ENTER = '\u001b[?1049h\u001b[?25l';

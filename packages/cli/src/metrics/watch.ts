@@ -1,6 +1,7 @@
 /** Shows a result again and again, until the person has seen enough. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type CommandContext, CommandError, EXIT_CODES, say } from '../command.js';
+import { type CommandContext, say } from '../command.js';
+import { CommandError, EXIT_CODES } from '../failure.js';
 
 /** Another screen than that of the shell, so that what stood there stays; without a cursor. */
 const ENTER = '\u001b[?1049h\u001b[?25l';

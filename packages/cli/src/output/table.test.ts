@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readEnvironment } from '../settings/settings.js';
+import { environment } from '../settings.js';
 import { displayWidth, layoutFor, shortened, tableWidth, textTable } from './table.js';
 
 const COLUMNS = [
@@ -105,5 +105,5 @@ it.each<[string, boolean, Record<string, string>, string]>([
   ['a terminal with an empty NO_COLOR', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[1mx\u001b[22m'],
 ])('strong text on %s', (_name, isTTY, variables, expected) => {
   const stdout = Object.assign(new PassThrough(), { isTTY });
-  expect(layoutFor({ stdout, environment: readEnvironment(variables) }).style.strong('x')).toBe(expected);
+  expect(layoutFor({ stdout, environment: environment.parse(variables) }).style.strong('x')).toBe(expected);
 });

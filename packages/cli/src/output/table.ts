@@ -74,7 +74,7 @@ function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
 }
 
-export interface Style {
+interface Style {
   strong(text: string): string;
   quiet(text: string): string;
 }
@@ -126,7 +126,7 @@ export function shortened(text: string, width: number): string {
   return `${kept}…`;
 }
 
-export function padded(text: string, width: number, toTheRight: boolean): string {
+function padded(text: string, width: number, toTheRight: boolean): string {
   const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
   return toTheRight ? space + text : text + space;
 }

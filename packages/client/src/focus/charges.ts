@@ -1,17 +1,26 @@
-/** A page of metrics as charges. */
-import { DIMENSIONS, MS_PER_DAY, MS_PER_HOUR, parseTimestamp, type Window, ZERO } from '@meterline/catalog';
+/**
+ * A page of metrics as charges, with what FOCUS calls the services, meters and units.
+ * Source: FOCUS 1.2, columns ServiceCategory and ServiceSubcategory (allowed values), attribute Unit Format.
+ */
+import {
+  type BillingDimension,
+  DIMENSIONS,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  parseTimestamp,
+  type ResourceType,
+  type Unit,
+  type Window,
+  ZERO,
+} from '@meterline/catalog';
 import type { MetricsAnswerBy } from '../grouping.js';
 import type { FocusCharge } from './columns.js';
-import { FOCUS_METERS, FOCUS_SERVICES, FOCUS_UNITS } from './services.js';
 
 /** A row for each day, or for each hour. */
 export const FOCUS_RESOLUTIONS = ['daily', 'hourly'] as const;
 export type FocusResolution = (typeof FOCUS_RESOLUTIONS)[number];
 
-export const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const satisfies Record<
-  FocusResolution,
-  number
->;
+const FOCUS_PERIOD_MS = { daily: MS_PER_DAY, hourly: MS_PER_HOUR } as const satisfies Record<FocusResolution, number>;
 
 /** What all charges of an export have in common. */
 export interface FocusSetting {
@@ -34,7 +43,7 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const { account, provider, month, resolution } = setting;
     const { resourceName, billingDimension } = group;
     const { resourceType, unit } = DIMENSIONS[billingDimension];
-    const { serviceName, category, subcategory, resourceType: typeName } = FOCUS_SERVICES[resourceType];
+    const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType];
     const meter = FOCUS_METERS[billingDimension];
     // Members may not see workspaces.
     const workspace = group.workspace ?? null;
@@ -65,3 +74,39 @@ function periodFrom(timestamp: string, resolution: FocusResolution): Window {
   if (startTime === undefined) throw new RangeError(`not a time: ${timestamp}`);
   return { startTime, endTime: startTime + FOCUS_PERIOD_MS[resolution] };
 }
+
+/** One service for each resource type: what the resource and the service are called, and the allowed values of its two categories. */
+const FOCUS_SERVICES = {
+  sandbox: ['Sandbox', 'Sandboxes', 'Compute', 'Containers'],
+  agent: ['Agent', 'Agents', 'AI and Machine Learning', 'AI Platforms'],
+  job: ['Batch Job', 'Batch Jobs', 'Compute', 'Serverless Compute'],
+  mcp_server: ['MCP Server', 'MCP Servers', 'Compute', 'Serverless Compute'],
+  volume: ['Volume', 'Volumes', 'Storage', 'Block Storage'],
+  custom_domain: ['Custom Domain', 'Custom Domains', 'Networking', 'Application Networking'],
+} as const satisfies Record<
+  ResourceType,
+  readonly [type: string, service: string, category: string, subcategory: string]
+>;
+
+/** What is measured. */
+const FOCUS_METERS = {
+  sandbox_compute_runtime_gbs: 'Compute Runtime',
+  sandbox_image_storage_gbs: 'Image Storage',
+  sandbox_snapshot_storage_gbs: 'Snapshot Storage',
+  agent_compute_runtime_gbs: 'Compute Runtime',
+  agent_image_storage_gbs: 'Image Storage',
+  agent_async_requests_count: 'Async Requests',
+  job_compute_runtime_gbs: 'Compute Runtime',
+  job_image_storage_gbs: 'Image Storage',
+  mcp_server_compute_runtime_gbs: 'Compute Runtime',
+  mcp_server_image_storage_gbs: 'Image Storage',
+  volume_storage_gbs: 'Storage',
+  custom_domain_active_time_hours: 'Active Time',
+} as const satisfies Record<BillingDimension, string>;
+
+/** In the Unit Format. */
+const FOCUS_UNITS = {
+  gbs: 'GB-Seconds',
+  count: 'Requests',
+  hours: 'Hours',
+} as const satisfies Record<Unit, string>;

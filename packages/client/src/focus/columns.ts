@@ -7,6 +7,7 @@ import {
   type DecimalText,
   type EpochMs,
   formatTimestamp,
+  plainCsvLine,
   USAGE_SCALE,
   type Window,
 } from '@meterline/catalog';
@@ -14,7 +15,7 @@ import {
 export const FOCUS_VERSION = '1.2';
 
 /** Strings and decimals as they are written; a Date/Time in epoch milliseconds; null: there is none. */
-export type FocusType = 'String' | 'Decimal' | 'Date/Time';
+type FocusType = 'String' | 'Decimal' | 'Date/Time';
 
 /** One charge: what one resource used of one dimension in one hour or day. */
 export interface FocusCharge {
@@ -116,12 +117,12 @@ export const FOCUS_COLUMNS: readonly FocusColumn[] = [
 
 /** RFC 4180, without the guard of `metrics --csv` against formulas: FOCUS wants every name as it is. No byte order mark. */
 export function focusCsvHeading(): string {
-  return csvLine(FOCUS_COLUMNS.map(({ name }) => name));
+  return plainCsvLine(FOCUS_COLUMNS.map(({ name }) => name));
 }
 
 /** The lines of some charges; a null is an empty cell. */
 export function focusCsvLines(charges: readonly FocusCharge[]): string {
-  return charges.map((charge) => csvLine(FOCUS_COLUMNS.map((column) => cellText(column, charge)))).join('');
+  return charges.map((charge) => plainCsvLine(FOCUS_COLUMNS.map((column) => cellText(column, charge)))).join('');
 }
 
 function cellText(column: FocusColumn, charge: FocusCharge): string {
@@ -130,11 +131,4 @@ function cellText(column: FocusColumn, charge: FocusCharge): string {
     return instant === null ? '' : formatTimestamp(instant);
   }
   return column.value(charge) ?? '';
-}
-
-const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
-
-function csvLine(cells: readonly string[]): string {
-  const quoted = cells.map((cell) => (NEEDS_QUOTES.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
-  return `${quoted.join(',')}\r\n`;
 }

@@ -9,8 +9,8 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
+import { MeterlineError } from '../answers.js';
 import type { MeterlineClient } from '../client.js';
-import { MeterlineError } from '../errors.js';
 import type { RequestOptions } from '../options.js';
 import {
   ADMIN_GROUPS,

@@ -1,11 +1,10 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
-import { type EpochMs, type Role, sumDecimals, upTo } from '@meterline/catalog';
-import { useState } from 'react';
-import { amountOf } from '../breakdown/breakdown.js';
+import { type EpochMs, type Role, upTo } from '@meterline/catalog';
+import { useEffect, useState } from 'react';
+import { filterText } from '../breakdown/texts.js';
 import { ChartCard } from '../chart/chart-card.js';
-import { FilterBar, FilterChips } from '../controls/filters.js';
-import { Toolbar } from '../controls/toolbar.js';
-import type { PreviousPeriod } from '../metrics/queries.js';
+import { FilterBar } from '../controls/filters.js';
+import { FilterChips, Toolbar } from '../controls/toolbar.js';
 import { periodWindow } from '../period/period.js';
 import { Empty } from '../states/empty.js';
 import { MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
@@ -13,8 +12,7 @@ import { problemOf } from '../states/problem.js';
 import { ViewLink } from '../table/cells.js';
 import { TableCard } from '../table/table-card.js';
 import { navigate } from '../view/address.js';
-import { breadcrumb } from '../view/breadcrumb.js';
-import { type View, withGroups } from '../view/view.js';
+import { breadcrumb, type View, withGroups } from '../view/view.js';
 import { Figures } from './figures.js';
 import { useAccountView } from './use-account-view.js';
 
@@ -28,21 +26,22 @@ interface AccountViewProps {
   readonly view: View;
   readonly now: EpochMs;
   readonly refresh: () => void;
+  /** Called with the instant that the figures on the screen are as of. */
+  readonly onShown: (asOf: EpochMs) => void;
 }
 
-export function AccountView({ account, role, view, now, refresh }: AccountViewProps) {
+export function AccountView({ account, role, view, now, refresh, onShown }: AccountViewProps) {
   const shown = useAccountView(account, view, role, now);
-  const { query, measure, isRefused, isStale, result, breakdown, first, compared, previous } = shown;
+  const { query, isForbidden, isStale, result, breakdown, first, comparisonError, awaited } = shown;
   const [isFiltering, setFiltering] = useState(false);
+  useEffect(() => onShown(shown.asOf), [onShown, shown.asOf]);
   const window = periodWindow(view.period, now);
   const settled = { ...view, groupBy: shown.groupBy };
   const workspaceReason = role === 'member' ? MEMBERS_ONLY_SEE_ALL : undefined;
   const retry = () => void result.refetch();
-  const { error, failureCount, failureReason } = result;
+  const { error } = result;
   // Without a breakdown there is always one entry; it is zero if there was nothing.
   const isEmpty = first?.data.every(({ summary }) => query.groupBy?.length === 0 && summary.cost === '0');
-  const totalOf = ({ whole }: PreviousPeriod) =>
-    sumDecimals(whole.data.map(({ summary }) => amountOf(summary, measure)));
 
   return (
     <>
@@ -50,8 +49,8 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
       {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
       <Breadcrumb view={view} />
       <FilterChips view={view} />
-      {failureReason && !error && <Waiting error={failureReason} failures={failureCount} onRetry={retry} />}
-      {isRefused ? (
+      <Waiting of={awaited} asOf={first && shown.asOf} />
+      {isForbidden ? (
         <MessagePanel title="Workspaces are for admins">
           <p>{MEMBERS_ONLY_SEE_ALL} An admin can send you the figures, or make you one.</p>
           <button type="button" className="primary" onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
@@ -65,18 +64,15 @@ export function AccountView({ account, role, view, now, refresh }: AccountViewPr
       ) : (
         <div className={isStale ? 'content stale' : 'content'}>
           {error && <ProblemPanel error={error} account={account} onRetry={retry} />}
-          {compared && shown.comparison.error && (
+          {comparisonError && (
             <div className="banner" role="alert">
-              <span>The period before cannot be read: {problemOf(shown.comparison.error, account).text}</span>
-              <button type="button" className="quiet" onClick={() => void shown.comparison.refetch()}>
+              <span>The period before cannot be read: {problemOf(comparisonError, account).text}</span>
+              <button type="button" className="quiet" onClick={shown.compareAgain}>
                 Try again
               </button>
             </div>
           )}
-          <Figures
-            {...{ account, view, shown }}
-            previous={compared && (previous ? { ...compared, total: totalOf(previous) } : null)}
-          />
+          <Figures {...{ account, view, shown }} />
           <ChartCard {...{ account, shown }} view={settled} />
           <TableCard {...{ account, shown, role }} view={settled} />
         </div>
@@ -91,18 +87,22 @@ function withoutWorkspace({ filters, groupBy }: View): Partial<View> {
   return { filters: others, groupBy: rest.length > 0 ? rest : ['resource_type'] };
 }
 
-/** The steps that led into a group or a day, each a way back. */
+/** The steps into a group, each a way back. */
 function Breadcrumb({ view }: { readonly view: View }) {
   const crumbs = breadcrumb(view);
   if (crumbs.length === 0) return null;
   return (
-    <nav className="breadcrumb" aria-label="Breadcrumb">
-      <ol>
-        {crumbs.map(({ key, label, to }) => (
-          <li key={key} aria-current={to ? undefined : 'page'} title={label}>
-            {to ? <ViewLink to={to}>{label}</ViewLink> : label}
-          </li>
-        ))}
+    <nav aria-label="Breadcrumb">
+      <ol className="crumbs">
+        {crumbs.map(({ field, to }) => {
+          const filter = field && view.filters[field];
+          const label = filter ? filterText(field, filter) : 'All usage';
+          return (
+            <li key={field ?? 'all'} aria-current={to ? undefined : 'page'} title={label}>
+              {to ? <ViewLink to={to}>{label}</ViewLink> : label}
+            </li>
+          );
+        })}
       </ol>
     </nav>
   );

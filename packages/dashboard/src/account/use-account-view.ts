@@ -1,33 +1,37 @@
-/** Everything that the view of an account shows: the question, the answers so far, and what is still missing. */
+/** Everything that the view of an account shows: the queries, the responses so far, and what is still missing. */
 import {
   bucketAxis,
-  type ComparedWindow,
-  type Comparison,
   comparedWindow,
   type EpochMs,
-  groupKey,
+  MAX_METRICS_PAGE,
   type Role,
+  sumDecimals,
   upTo,
 } from '@meterline/catalog';
-import { MAX_METRICS_PAGE } from '@meterline/catalog/api';
-import type { FilterQuery } from '@meterline/client';
 import { useMemo } from 'react';
-import { type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
-import type { Quantity } from '../breakdown/quantities.js';
+import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
+import type { Quantity } from '../breakdown/texts.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
-import { monthFigures, withShownDays } from '../forecast/forecast.js';
-import { filterQuery } from '../metrics/filter-query.js';
+import { monthFigures } from '../forecast/forecast.js';
 import {
-  type Snapshot,
   snapshotOf,
   useBreakdown,
   useDailyCosts,
   useFurtherPages,
-  usePreviousPeriod,
+  useMetrics,
+  usePreviousGroups,
 } from '../metrics/queries.js';
-import { measureOf, metricsQuery, needsAdmin, usageScope, wholeQuery } from '../metrics/question.js';
+import {
+  filterQuery,
+  measureOf,
+  metricsQuery,
+  needsAdmin,
+  queriesOfGroups,
+  usageScope,
+  wholeQuery,
+} from '../metrics/query.js';
 import { periodMonths } from '../period/period.js';
-import { isServerOrder, rowOf, searchRows, sortRows } from '../table/rows.js';
+import { needsAllGroups, previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
 
 /** Any order but the API's own, and a search, need all groups. After so many pages the table says that there are more. */
@@ -37,12 +41,12 @@ export type ShownAccount = ReturnType<typeof useAccountView>;
 
 export function useAccountView(account: string, view: View, role: Role | undefined, now: EpochMs) {
   const wanted = useMemo(() => snapshotOf(view, now), [view, now]);
-  const isRefused = role === 'member' && needsAdmin(view);
+  const isForbidden = role === 'member' && needsAdmin(view);
   const filters = useMemo(() => filterQuery(view.filters), [view.filters]);
-  const result = useBreakdown(account, wanted, filters, !isRefused);
+  const result = useBreakdown(account, wanted, filters, !isForbidden);
   const source = result.data;
 
-  // Until the answer comes, the one before is shown, with its own breakdown, period and unit.
+  // Until the response comes, the one before is shown, with its own breakdown, period and unit.
   const isStale = result.isPlaceholderData;
   const asked = isStale && source ? source.asked : wanted;
   const { view: of, window, resolution, asOf } = asked;
@@ -59,99 +63,93 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   );
 
   const first = source?.first;
-  const neededPages = Math.ceil((view.page * view.pageSize) / MAX_METRICS_PAGE);
-  const needsAll = !isServerOrder(view.sort) || view.search.trim() !== '';
-  const furtherPages = (needsAll ? MOST_READ_PAGES : neededPages) - 1;
-  const further = useFurtherPages(account, query, first, furtherPages);
+  const { sort, search, pageSize } = view;
+  const needsAll = needsAllGroups(view);
+  const neededPages = Math.ceil((view.page * pageSize) / MAX_METRICS_PAGE);
+  const further = useFurtherPages(account, query, first, (needsAll ? MOST_READ_PAGES : neededPages) - 1);
+  const found = useMemo(() => {
+    const entries = [...(first?.data ?? []), ...further.entries];
+    return sortRows(
+      searchRows(
+        entries.map((entry) => rowOf(entry, groupBy)),
+        search,
+      ),
+      sort,
+    );
+  }, [first, further.entries, groupBy, sort, search]);
+  const isReading = needsAll ? further.isFetching : further.hasMore && found.length < view.page * pageSize;
+  // A link may name a page that is not there any more.
+  const page = isReading ? view.page : Math.max(1, Math.min(view.page, Math.ceil(found.length / pageSize)));
+  const from = (page - 1) * pageSize;
 
   const { compare } = view;
-  const compared = useMemo(() => compareWith(compare, asked), [compare, asked]);
-  const before = compared?.window;
-  const previousQuery = before && metricsQuery(of, { window: before, resolution, filters });
-  const comparison = usePreviousPeriod(
+  const compared = useMemo(
+    () => compare && comparedWindow(compare, { window, months: periodMonths(of.period), resolution, asOf }),
+    [compare, window, of, resolution, asOf],
+  );
+  const previousQuery = compared && metricsQuery(of, { window: compared.window, resolution, filters });
+  const isCompared = !isForbidden && first !== undefined && !isStale;
+  const previousTotal = useMetrics(account, previousQuery && wholeQuery(of, previousQuery), isCompared);
+  // Only the order by change needs groups that are not shown.
+  const sortsByChange = sort.column === 'change';
+  const shownGroups = found.slice(from, from + pageSize);
+  const previousGroups = usePreviousGroups(
     account,
-    previousQuery,
-    previousQuery && wholeQuery(of, previousQuery),
-    !isRefused && first !== undefined && !isStale,
+    previousQuery && (sortsByChange ? [previousQuery] : queriesOfGroups(previousQuery, of, shownGroups)),
+    sortsByChange ? MOST_READ_PAGES : 1,
+    isCompared && !isReading,
   );
-  const previous = comparison.data;
-  const previousCosts = useMemo(
-    () => previous && new Map(previous.entries.map((entry) => [groupKey(entry, groupBy), entry.summary.cost])),
-    [previous, groupBy],
-  );
+  const rows = useMemo(() => {
+    if (!compared) return found;
+    const previousCost = previousCostIn(previousGroups.data, groupBy);
+    const priced = found.map((row) => ({ ...row, previousCost: previousCost(row.key) }));
+    return sortsByChange ? sortRows(priced, sort) : priced;
+  }, [found, compared, previousGroups.data, groupBy, sortsByChange, sort]);
+
+  const previousWhole = compared && previousTotal.data;
   const previousSeries = useMemo((): ComparedSeries | undefined => {
-    if (!previous || !compared) return undefined;
+    if (!previousWhole || !compared) return undefined;
     const buckets = bucketAxis(compared.window, resolution);
-    const points = sumSeries(previous.whole.data, measure, buckets.length);
+    const points = sumSeries(previousWhole.data, measure, buckets.length);
     return { distance: compared.distance, points, buckets };
-  }, [previous, compared, measure, resolution]);
+  }, [previousWhole, compared, measure, resolution]);
 
   // These figures are less important, and wait for the breakdown.
-  const month = useMonth(
-    account,
-    asked,
-    filters,
-    measure === 'cost' ? breakdown : undefined,
-    !isRefused && first !== undefined,
-  );
-
-  const rows = useMemo(() => {
-    const entries = [...(first?.data ?? []), ...further.entries];
-    const all = entries.map((entry) => rowOf(entry, groupBy, previousCosts ?? undefined));
-    return searchRows(sortRows(all, view.sort), view.search);
-  }, [first, further.entries, groupBy, view.sort, view.search, previousCosts]);
+  const daily = useDailyCosts(account, filters, asOf, !isForbidden && first !== undefined);
+  const month = useMemo(() => daily.data && monthFigures(daily.data, asOf), [daily.data, asOf]);
 
   return {
+    awaited: [result, further, previousTotal, previousGroups],
     groupBy,
     window,
     resolution,
     asOf,
     query,
-    measure,
     unit,
-    isRefused,
+    isForbidden,
     isStale,
     result,
     breakdown,
     first,
+    /** All that were found, and where the page of the table begins. */
     rows,
+    from,
+    page,
+    isReading,
     needsAll,
     further,
     compared,
-    comparison,
-    previous,
-    previousCosts: previousCosts ?? undefined,
+    previousQuery,
     previousSeries,
-    // Undefined when it cannot be read; null while it is on its way.
-    month,
+    previousTotals: previousWhole && {
+      shown: sumDecimals(previousWhole.data.map(({ summary }) => amountOf(summary, measure))),
+      cost: sumDecimals(previousWhole.data.map(({ summary }) => summary.cost)),
+    },
+    isComparing: isCompared && !previousGroups.error && previousGroups.isFetching,
+    comparisonError: compared && (previousTotal.error ?? previousGroups.error),
+    compareAgain: () => void Promise.all([previousTotal.refetch(), previousGroups.refetch()]),
+    /** Undefined when it cannot be read; null while it is on its way. */
+    month: month ?? (daily.failureReason ? undefined : null),
     usageUnit: scope.unit,
   };
-}
-
-function compareWith(
-  comparison: Comparison | undefined,
-  { view, window, resolution, asOf }: Snapshot,
-): ComparedWindow | undefined {
-  return comparison && comparedWindow(comparison, { window, months: periodMonths(view.period), resolution, asOf });
-}
-
-/**
- * The figures of the present month, which agree with the bars wherever those show the same days. Undefined when they cannot be
- * read, null while they are on their way.
- * @param breakdown of costs; undefined: not known yet, or not of costs
- */
-function useMonth(
-  account: string,
-  asked: Snapshot,
-  filters: FilterQuery,
-  breakdown: Breakdown | undefined,
-  enabled: boolean,
-) {
-  const daily = useDailyCosts(account, filters, asked.asOf, enabled);
-  const { data, isError } = daily;
-  const figures = useMemo(
-    () => data && monthFigures(withShownDays(data, breakdown, asked), asked.asOf),
-    [data, breakdown, asked],
-  );
-  return isError ? undefined : (figures ?? null);
 }

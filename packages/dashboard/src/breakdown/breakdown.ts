@@ -18,8 +18,7 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsAnswer, MetricsEntry, MetricsPoint } from '@meterline/client';
-import type { DimensionValues } from '../view/filters.js';
-import type { Measure } from '../view/view.js';
+import type { DimensionValues, Measure } from '../view/view.js';
 import { valueLabel } from './texts.js';
 
 /** People cannot distinguish more than ten colours. */
@@ -149,3 +148,11 @@ export const BUCKET_NOUN = {
   weekly: 'week',
   monthly: 'month',
 } as const satisfies Record<Resolution, string>;
+
+/** How many the style sheet has. */
+const COLORS = 10;
+
+/** A CSS colour by rank: the most expensive group has the accent, and all others are grey. */
+export function seriesColor({ key }: Pick<Series, 'key'>, rank: number): string {
+  return key === OTHER_KEY ? 'var(--series-other)' : `var(--series-${(rank % COLORS) + 1})`;
+}

@@ -1,7 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { addDecimals, changeFrom, decimalText } from '@meterline/catalog';
-import { quantityOf } from './quantities.js';
-import { amountText, axisText, changePercentText, differenceText, exactText, filterText, shareOf } from './texts.js';
+import {
+  amountText,
+  axisText,
+  changePercentText,
+  commonQuantity,
+  differenceText,
+  exactText,
+  filterText,
+  quantityOf,
+  quantityText,
+  shareOf,
+  unitPriceText,
+} from './texts.js';
 
 const GB_HOUR = quantityOf('agent_compute_runtime_gbs');
 
@@ -25,9 +36,9 @@ describe('rounded amounts', () => {
   });
 
   it('a difference has its sign', () => {
-    const change = changeFrom(decimalText('1'), decimalText('1.5'));
-    expect(differenceText(change, undefined)).toBe('+$0.50');
-    expect(differenceText(changeFrom(decimalText('1.5'), decimalText('1')), undefined)).toBe('−$0.50');
+    const [less, more] = [decimalText('1'), decimalText('1.5')];
+    const texts = [changeFrom(less, more), changeFrom(more, less)].map((change) => differenceText(change, undefined));
+    expect(texts).toEqual(['+$0.50', '−$0.50']);
   });
 
   it.each([
@@ -52,11 +63,8 @@ describe('a filter', () => {
   });
 });
 
-describe('a share', () => {
-  it('has a bar between nothing and everything', () => {
-    expect(shareOf(decimalText('1'), decimalText('4'))).toBe(0.25);
-    expect(shareOf(decimalText('1'), decimalText('0'))).toBe(0);
-  });
+it('the bar of a share is between nothing and everything', () => {
+  expect(['4', '0'].map((whole) => shareOf(decimalText('1'), decimalText(whole)))).toEqual([0.25, 0]);
 });
 
 describe('a change', () => {
@@ -72,5 +80,40 @@ describe('a change', () => {
     const change = changeFrom(decimalText(before), decimalText(now));
     expect([change.difference, changePercentText(change), change.direction]).toEqual([difference, percent, direction]);
     expect(addDecimals(decimalText(before), change.difference)).toBe(now);
+  });
+});
+
+describe('usage as people compare it', () => {
+  it.each([
+    ['agent_compute_runtime_gbs', '3600', '1 GB-h'],
+    ['agent_compute_runtime_gbs', '4444.444', '1.23 GB-h'],
+    ['volume_storage_gbs', '1103760000', '420 GB-month'],
+    ['volume_storage_gbs', '3', '0.0000011 GB-month'],
+    ['agent_async_requests_count', '12345', '12,345 events'],
+    ['custom_domain_active_time_hours', '720.5', '720.5 h'],
+    ['sandbox_compute_runtime_gbs', '0', '0 GB-h'],
+  ] as const)('%s %s is %s', (dimension, usage, text) => {
+    expect(quantityText(decimalText(usage), quantityOf(dimension))).toBe(text);
+  });
+
+  it.each([
+    ['agent_compute_runtime_gbs', '0.0414', '3600', '$0.0414 per GB-h'],
+    ['volume_storage_gbs', '50.4', '1103760000', '$0.12 per GB-month'],
+    ['agent_async_requests_count', '0.0000014', '7', '$0.20 per 1,000,000 events'],
+    ['custom_domain_active_time_hours', '20', '730', '$20.00 per month (730 h)'],
+    ['custom_domain_active_time_hours', '0', '730', '$0.00 per month (730 h)'],
+    ['custom_domain_active_time_hours', '123456', '730', '$123,456.00 per month (730 h)'],
+  ] as const)('%s that cost %s for %s is priced at %s', (dimension, cost, usage, text) => {
+    expect(unitPriceText(decimalText(cost), decimalText(usage), quantityOf(dimension))).toBe(text);
+  });
+
+  it('has no price where nothing was used', () => {
+    expect(unitPriceText(decimalText('0'), decimalText('0'), quantityOf('volume_storage_gbs'))).toBeUndefined();
+  });
+
+  it('of several dimensions is in the finer unit, and in none where they differ', () => {
+    expect(commonQuantity(['volume_storage_gbs'])?.name).toBe('GB-month');
+    expect(commonQuantity(['sandbox_compute_runtime_gbs', 'sandbox_image_storage_gbs'])?.name).toBe('GB-h');
+    expect(commonQuantity(['agent_compute_runtime_gbs', 'agent_async_requests_count'])).toBeUndefined();
   });
 });

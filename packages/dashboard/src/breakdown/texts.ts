@@ -1,20 +1,26 @@
-/** How values, amounts, changes and shares are written. Codes stay in the CSV and in the URL. */
+/** How values, amounts, quantities, prices, changes and shares are written. Codes stay in the CSV and in the URL. */
 import {
   approximateDecimal,
   type BillingDimension,
   type Change,
   type DecimalText,
+  DIMENSIONS,
+  decimalText,
+  divideDecimals,
   type EntryField,
   formatUsage,
   formatUsd,
   formatUsdExact,
   type GroupByDimension,
+  grouped,
   percentChangeText,
+  priceText,
   type ResourceType,
+  roundDecimal,
   type Unit,
+  ZERO,
 } from '@meterline/catalog';
-import type { Filter } from '../view/filters.js';
-import { type Quantity, quantityText } from './quantities.js';
+import type { Filter } from '../view/view.js';
 
 export const DIMENSION_LABEL = {
   workspace: 'Workspace',
@@ -23,6 +29,15 @@ export const DIMENSION_LABEL = {
   resource_uuid: 'Instance',
   billing_dimension: 'Billing dimension',
 } as const satisfies Record<GroupByDimension, string>;
+
+/** The same as the names of filters. */
+export const FIELD_LABEL = {
+  workspace: DIMENSION_LABEL.workspace,
+  resourceType: 'Type',
+  resourceName: DIMENSION_LABEL.resource_name,
+  resourceUuid: DIMENSION_LABEL.resource_uuid,
+  billingDimension: DIMENSION_LABEL.billing_dimension,
+} as const satisfies Record<EntryField, string>;
 
 export const RESOURCE_TYPE_LABEL = {
   sandbox: 'Sandbox',
@@ -109,4 +124,70 @@ export function filterText(field: EntryField, { values, isExcluded }: Filter): s
   const [only = '', ...others] = values;
   const text = others.length === 0 ? valueLabel(field, only) : `${values.length} values`;
   return isExcluded ? `all but ${text}` : text;
+}
+
+export interface Quantity {
+  readonly name: string;
+  /** How much of the API's unit one of these is. */
+  readonly size: DecimalText;
+  /** The API's unit, in which amounts are exact. */
+  readonly base: Unit;
+  /** How much of the API's unit a price is for. */
+  readonly priced: DecimalText;
+}
+
+const ONE = decimalText('1');
+const PER_HOUR = decimalText('3600');
+/** A month has 730 hours, as in the price book. */
+const PER_MONTH = decimalText('2628000');
+
+const GB_HOUR: Quantity = { name: 'GB-h', size: PER_HOUR, base: 'gbs', priced: PER_HOUR };
+const GB_MONTH: Quantity = { name: 'GB-month', size: PER_MONTH, base: 'gbs', priced: PER_MONTH };
+const HOUR: Quantity = { name: 'h', size: ONE, base: 'hours', priced: decimalText('730') };
+const EVENT: Quantity = { name: 'events', size: ONE, base: 'count', priced: decimalText('1000000') };
+
+export function quantityOf(dimension: BillingDimension): Quantity {
+  const { unit } = DIMENSIONS[dimension];
+  if (unit === 'count') return EVENT;
+  if (unit === 'hours') return HOUR;
+  return dimension.endsWith('_storage_gbs') ? GB_MONTH : GB_HOUR;
+}
+
+/** The one quantity that several dimensions of one unit add up in. */
+export function commonQuantity(dimensions: readonly BillingDimension[]): Quantity | undefined {
+  const [first, ...others] = dimensions.map(quantityOf);
+  if (!first || others.some(({ base }) => base !== first.base)) return undefined;
+  return others.every(({ name }) => name === first.name) ? first : GB_HOUR;
+}
+
+const DIGITS = 2;
+const DIGITS_BELOW = 2;
+/** Digits of a quotient that is still to be rounded: exact for every usage that the service keeps. */
+const QUOTIENT_DIGITS = 24;
+const PRICE_DIGITS = 4;
+const LONGEST_FRACTION = 18;
+
+/** `1,234.57 GB-h`; an amount that two decimals would make zero keeps two significant digits. */
+export function quantityText(usage: DecimalText, quantity: Quantity): string {
+  const amount = divideDecimals(usage, quantity.size, QUOTIENT_DIGITS) ?? ZERO;
+  const rounded = roundDecimal(amount, DIGITS);
+  const shown = rounded === ZERO ? significant(amount, DIGITS_BELOW) : rounded;
+  return `${grouped(shown)} ${quantity.name}`;
+}
+
+/**
+ * What usage cost on average, in the words of a price book: `$0.0414 per GB-h`, with four significant digits. Undefined when nothing
+ * was used. Prices may have changed within the time, so it is a quotient of what is shown, and not taken from a price book.
+ */
+export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, priced }: Quantity): string | undefined {
+  const amount = divideDecimals(usage, priced, QUOTIENT_DIGITS);
+  const price = amount && divideDecimals(cost, amount, LONGEST_FRACTION);
+  return price && priceText({ amount: significant(price, PRICE_DIGITS), per: priced }, base);
+}
+
+/** With so many digits from the first that is not zero; digits before the point stay. */
+function significant(amount: DecimalText, digits: number): DecimalText {
+  const [integer = '', fraction = ''] = amount.replace('-', '').split('.');
+  const leading = integer === '0' ? fraction.search(/[1-9]/) : -integer.length;
+  return roundDecimal(amount, Math.max(0, leading + digits));
 }

@@ -1,15 +1,14 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
 import { useMemo } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
-import type { Quantity } from '../breakdown/quantities.js';
+import type { Quantity } from '../breakdown/texts.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
-import { useBudget } from '../forecast/budget.js';
+import { Segments } from '../controls/controls.js';
+import { useBudget } from '../forecast/forecast.js';
 import { bucketWindow } from '../period/period.js';
-import { bucketText } from '../period/period-text.js';
-import { ChartSkeleton } from '../states/panels.js';
+import { Skeleton } from '../states/panels.js';
 import { navigate } from '../view/address.js';
-import { hasFilters } from '../view/filters.js';
-import { canDrill, drillDown, type View, zoomInto } from '../view/view.js';
+import { canDrill, drillDown, hasFilters, type View, zoomInto } from '../view/view.js';
 import { chartFigures } from './chart-figures.js';
 import { SeriesTable } from './series-table.js';
 import { UsageChart } from './usage-chart.js';
@@ -24,11 +23,10 @@ interface ChartCardProps {
 }
 
 export function ChartCard({ account, view, shown }: ChartCardProps) {
-  const { breakdown, window, resolution, unit, asOf, month, compared, previousSeries } = shown;
+  const { breakdown, window, resolution, unit, asOf, month, previousSeries: previous } = shown;
   const accountBudget = useBudget(account);
   // A budget is for all that the account uses.
   const budget = hasFilters(view.filters) ? undefined : accountBudget;
-  const previous = compared && previousSeries;
   const figures = useMemo(
     () =>
       breakdown &&
@@ -51,17 +49,14 @@ export function ChartCard({ account, view, shown }: ChartCardProps) {
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
         <h2>{title(view, unit)}</h2>
-        <fieldset className="segments">
-          <legend className="sr-only">How the figures are shown</legend>
-          <button type="button" aria-pressed={!view.asTable} onClick={() => navigate({ ...view, asTable: false })}>
-            Chart
-          </button>
-          <button type="button" aria-pressed={view.asTable} onClick={() => navigate({ ...view, asTable: true })}>
-            Table
-          </button>
-        </fieldset>
+        <Segments
+          legend="How the figures are shown"
+          choices={['Chart', 'Table']}
+          chosen={view.asTable ? 'Table' : 'Chart'}
+          onChoose={(form) => navigate({ ...view, asTable: form === 'Table' })}
+        />
       </header>
-      {!figures && <ChartSkeleton />}
+      {!figures && <Skeleton of="chart" />}
       {figures && view.asTable && (
         <SeriesTable
           figures={figures}
@@ -95,13 +90,12 @@ function targetOf(view: View, shown: ShownAccount, series: number | undefined, b
   const start = breakdown?.buckets[bucket];
   if (start === undefined) return undefined;
   const period = rangeOf(shown, bucket, bucket);
-  const time = bucketText(start, resolution);
   const chosen = series === undefined ? undefined : breakdown?.series[series];
   if (chosen?.values && canDrill(view)) {
-    return { view: drillDown(view, chosen.values, period), hint: `Click to break down ${chosen.label} on ${time}` };
+    return { view: drillDown(view, chosen.values, period), hint: `breaks down ${chosen.label}` };
   }
   if (resolution === 'hourly') return undefined;
-  return { view: zoomInto(view, period), hint: `Click to zoom into ${time}; drag to choose a range` };
+  return { view: zoomInto(view, period), hint: 'zooms in; dragging chooses a range' };
 }
 
 function rangeOf({ breakdown, resolution, window }: ShownAccount, first: number, last: number) {

@@ -3,9 +3,9 @@
  * for all bars of a series, so that a year of hours is as few nodes as a week.
  */
 import { approximateDecimal, type DecimalText, ZERO } from '@meterline/catalog';
-import type { Quantity } from '../breakdown/quantities.js';
+import type { Quantity } from '../breakdown/texts.js';
 import { axisText } from '../breakdown/texts.js';
-import { tickText } from '../period/period-text.js';
+import { tickText } from '../period/period.js';
 import type { ChartFigures } from './chart-figures.js';
 
 export interface Size {
@@ -52,11 +52,17 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
   const previous = (isWhole && figures.previous?.points.slice(0, buckets.length).map(numberOf)) || [];
   const budget = isWhole && figures.budget ? numberOf(figures.budget.amount) : undefined;
 
-  const stack = new Stack(
-    breakdown.series.map(({ key, points }) => (hidden.has(key) ? [] : points.map(numberOf))),
-    buckets.length,
+  /** Where the bars upon each other end so far: the first series is at the bottom. */
+  const heights = buckets.map(() => 0);
+  const edges = breakdown.series.map(({ key, points }) =>
+    (hidden.has(key) ? [] : points).map((point, bucket) => {
+      const from = heights[bucket] ?? 0;
+      const to = from + numberOf(point);
+      heights[bucket] = to;
+      return { from, to };
+    }),
   );
-  const tops = stack.heights.map((height, bucket) => height + (forecast[bucket] ?? 0));
+  const tops = heights.map((height, bucket) => height + (forecast[bucket] ?? 0));
   const scale = scaleOf(Math.max(0, ...tops, ...previous, budget ?? 0), unit);
   const plot = plotOf(scale);
   const right = size.width - plot.right;
@@ -78,11 +84,14 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
   return {
     plot,
     band,
-    bars: stack.edges.map((edges) => ({
-      closed: edges.map(({ from, to }, bucket) => (bucket === unfinished ? '' : bar(bucket, from, to))).join(''),
-      open: edges.map(({ from, to }, bucket) => (bucket === unfinished ? bar(bucket, from, to) : '')).join(''),
-    })),
-    forecast: forecast.map((_, bucket) => bar(bucket, stack.heights[bucket] ?? 0, tops[bucket] ?? 0)).join(''),
+    bars: edges.map((bars) => {
+      const paths = bars.map(({ from, to }, bucket) => bar(bucket, from, to));
+      return {
+        closed: paths.filter((_, bucket) => bucket !== unfinished).join(''),
+        open: paths[unfinished ?? -1] ?? '',
+      };
+    }),
+    forecast: forecast.map((_, bucket) => bar(bucket, heights[bucket] ?? 0, tops[bucket] ?? 0)).join(''),
     previous: line(previous),
     budget: budget === undefined ? '' : across(budget),
     grid: steps.slice(1).map(across).join(''),
@@ -95,32 +104,13 @@ export function drawChart(figures: ChartFigures, hidden: ReadonlySet<string>, si
     barAt: (x, y) => {
       const bucket = Math.floor((x - plot.left) / band);
       if (!(bucket >= 0 && bucket < buckets.length) || Math.abs(x - middle(bucket)) > barWidth / 2) return undefined;
-      const series = stack.edges.findIndex((edges) => {
-        const { from = 0, to = 0 } = edges[bucket] ?? {};
+      const series = edges.findIndex((bars) => {
+        const { from = 0, to = 0 } = bars[bucket] ?? {};
         return y <= level(from) && y >= level(to) && to > from;
       });
       return series === -1 ? undefined : { series, bucket };
     },
   };
-}
-
-/** Bars upon each other: the first series at the bottom. */
-class Stack {
-  /** Of each series, where its bars begin and end. */
-  readonly edges: { readonly from: number; readonly to: number }[][];
-  /** Of each bucket, where the last bar ends. */
-  readonly heights: number[];
-
-  constructor(series: readonly (readonly number[])[], buckets: number) {
-    this.heights = Array.from({ length: buckets }, () => 0);
-    this.edges = series.map((amounts) =>
-      amounts.map((amount, bucket) => {
-        const from = this.heights[bucket] ?? 0;
-        this.heights[bucket] = from + amount;
-        return { from, to: from + amount };
-      }),
-    );
-  }
 }
 
 /** A hundredth of a pixel is less than anybody sees. */

@@ -15,7 +15,7 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import { accumulated, accumulatedBreakdown, type Breakdown } from '../breakdown/breakdown.js';
-import type { Quantity } from '../breakdown/quantities.js';
+import type { Quantity } from '../breakdown/texts.js';
 import { unfinishedBucket } from '../period/period.js';
 
 export interface ComparedSeries {
@@ -25,7 +25,7 @@ export interface ComparedSeries {
   readonly points: readonly DecimalText[];
 }
 
-export interface BudgetLine {
+interface BudgetLine {
   readonly amount: DecimalText;
   /** `a day`, `a month`. */
   readonly per: string;

@@ -1,6 +1,6 @@
 /** The chart's figures as a table: a row for each bucket, a column for each series. */
 import { type DecimalText, ZERO } from '@meterline/catalog';
-import { bucketText } from '../period/period-text.js';
+import { bucketText } from '../period/period.js';
 import { Amount, roomOf, ViewLink } from '../table/cells.js';
 import type { View } from '../view/view.js';
 import type { ChartFigures } from './chart-figures.js';
@@ -14,68 +14,62 @@ interface SeriesTableProps {
 }
 
 export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTableProps) {
-  const { breakdown, resolution, previous, unit, toCome, unfinished, isCumulative } = figures;
+  const { breakdown, buckets, resolution, previous, unit, toCome, unfinished = buckets.length } = figures;
   const { series, totals, total } = breakdown;
-  const shownSeries = series.length > 1 ? series : [];
   const room = roomOf([total, ...totals, ...(previous?.points ?? []), ...series.flatMap(({ points }) => points)], unit);
-  const text = (amount: DecimalText = ZERO) => <Amount {...{ amount, unit, isExact, room }} />;
+  const text = (amount: DecimalText | undefined) =>
+    amount === undefined ? '–' : <Amount {...{ amount, unit, isExact, room }} />;
+  /** What is still to come has no amount. */
+  const passed = (points: readonly DecimalText[]) => points.slice(0, unfinished + 1);
+  const columns: readonly Column[] = [
+    { key: 'total', label: 'Total', points: passed(totals), total },
+    ...(previous ? [{ key: 'previous', label: previous.distance, points: previous.points }] : []),
+    ...(toCome
+      ? [{ key: 'forecast', label: 'Forecast', points: toCome.map((amount) => (amount === ZERO ? undefined : amount)) }]
+      : []),
+    ...(series.length > 1 ? series : []).map((each, rank) => ({
+      ...each,
+      points: passed(each.points),
+      to: groupViewOf(rank),
+    })),
+  ];
   return (
     <section className="scroller series-table" aria-label="The chart's figures">
       <table>
         <thead>
           <tr>
             <th scope="col">Time (UTC){unit && `, in ${unit.name}`}</th>
-            <th scope="col" className="number">
-              Total
-            </th>
-            {previous && (
-              <th scope="col" className="number">
-                {previous.distance}
-              </th>
-            )}
-            {toCome && (
-              <th scope="col" className="number">
-                Forecast
-              </th>
-            )}
-            {shownSeries.map(({ key, label }, rank) => (
+            {columns.map(({ key, label, to }) => (
               <th key={key} scope="col" className="number series-name" title={label}>
-                <Linked to={groupViewOf(rank)}>{label}</Linked>
+                <Linked to={to}>{label}</Linked>
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {figures.buckets.map((bucket, index) => {
-            const isAhead = unfinished !== undefined && index > unfinished;
-            return (
-              <tr key={bucket}>
-                <th scope="row">
-                  <Linked to={isAhead ? undefined : viewOf(undefined, index)}>{bucketText(bucket, resolution)}</Linked>
-                  {index === unfinished && <span className="beside"> so far</span>}
-                </th>
-                <td className="number">{isAhead ? '–' : text(totals[index])}</td>
-                {previous && <td className="number">{previous.points[index] ? text(previous.points[index]) : '–'}</td>}
-                {toCome && <td className="number">{toCome[index] === ZERO ? '–' : text(toCome[index])}</td>}
-                {shownSeries.map(({ key, points }) => (
-                  <td key={key} className="number">
-                    {isAhead ? '–' : text(points[index])}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
+          {buckets.map((bucket, index) => (
+            <tr key={bucket}>
+              <th scope="row">
+                <Linked to={index > unfinished ? undefined : viewOf(undefined, index)}>
+                  {bucketText(bucket, resolution)}
+                </Linked>
+                {index === unfinished && <span className="beside"> so far</span>}
+              </th>
+              {columns.map(({ key, points }) => (
+                <td key={key} className="number">
+                  {text(points[index])}
+                </td>
+              ))}
+            </tr>
+          ))}
         </tbody>
-        {!isCumulative && (
+        {!figures.isCumulative && (
           <tfoot>
             <tr>
               <th scope="row">Total</th>
-              <td className="number">{text(total)}</td>
-              {previous && <td />}
-              {toCome && <td />}
-              {shownSeries.map((each) => (
-                <td key={each.key} className="number">
-                  {text(each.total)}
+              {columns.map((column) => (
+                <td key={column.key} className="number">
+                  {column.total && text(column.total)}
                 </td>
               ))}
             </tr>
@@ -84,6 +78,16 @@ export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTab
       </table>
     </section>
   );
+}
+
+interface Column {
+  readonly key: string;
+  readonly label: string;
+  /** One amount a bucket, where there is one. */
+  readonly points: readonly (DecimalText | undefined)[];
+  readonly total?: DecimalText;
+  /** What a click on the label opens. */
+  readonly to?: View | undefined;
 }
 
 function Linked({ to, children }: { readonly to: View | undefined; readonly children: string }) {

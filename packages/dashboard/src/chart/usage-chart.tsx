@@ -6,6 +6,7 @@
 import {
   type KeyboardEvent,
   type MouseEvent,
+  memo,
   type PointerEvent,
   useEffect,
   useLayoutEffect,
@@ -13,12 +14,11 @@ import {
   useRef,
   useState,
 } from 'react';
+import { type Breakdown, seriesColor } from '../breakdown/breakdown.js';
 import { amountText } from '../breakdown/texts.js';
-import { BucketTooltip, bucketSentence } from './bucket-tooltip.js';
-import { drawChart, type Size } from './chart-drawing.js';
+import { type ChartDrawing, drawChart, type Label, type Size } from './chart-drawing.js';
 import type { ChartFigures } from './chart-figures.js';
-import { ChartShapes } from './chart-shapes.js';
-import { Legend } from './legend.js';
+import { BucketTooltip, bucketSentence, Legend } from './chart-text.js';
 
 const TOOLTIP_GAP_PX = 12;
 
@@ -42,6 +42,8 @@ interface Range {
 export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: UsageChartProps) {
   const [bucket, setBucket] = useState<number>();
   const [current, setCurrent] = useState<number>();
+  /** What opens the bar that is shown. */
+  const [gesture, setGesture] = useState('A click');
   /** Of the legend, under the pointer. */
   const [pointed, setPointed] = useState<number>();
   const [range, setRange] = useState<Range>();
@@ -74,6 +76,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
   };
   const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
     const { under } = placeUnder(event);
+    setGesture(event.pointerType === 'touch' ? 'A second tap' : 'A click');
     chooses.current = event.pointerType !== 'touch' || under === shown;
     if (event.pointerType === 'mouse' && event.button === 0) pressed.current = under;
     setBucket(under);
@@ -81,6 +84,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
     if (event.pointerType === 'touch') return;
     const { bar, under } = placeUnder(event);
+    setGesture('A click');
     setBucket(under);
     setCurrent(bar?.series);
     const from = pressed.current;
@@ -120,6 +124,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const { key, shiftKey } = event;
+    setGesture('Enter');
     if (key === 'ArrowRight') walk(shown === undefined ? 0 : shown + 1, shiftKey);
     else if (key === 'ArrowLeft') walk(shown === undefined ? last : shown - 1, shiftKey);
     else if (key === 'Home') walk(0, shiftKey);
@@ -138,8 +143,9 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
     setHidden(next);
   };
 
+  const hint = shown === undefined ? undefined : hintOf(current, shown);
   const tooltip =
-    shown === undefined ? undefined : { figures, bucket: shown, current, hidden, hint: hintOf(current, shown) };
+    shown === undefined ? undefined : { figures, bucket: shown, current, hidden, hint: hint && `${gesture} ${hint}` };
   const placeOf = (from: number, to: number) => ({
     left: plot.left + Math.min(from, to) * band,
     width: (Math.abs(to - from) + 1) * band,
@@ -161,7 +167,7 @@ export function UsageChart({ figures, onChoose, onZoom, hintOf, onDrawn }: Usage
         onPointerMove={onPointerMove}
         onPointerDown={onPointerDown}
         onPointerUp={onPointerUp}
-        onPointerLeave={hide}
+        onPointerLeave={({ pointerType }) => pointerType !== 'touch' && hide()}
         onClick={onClick}
         onKeyDown={onKeyDown}
         onBlur={hide}
@@ -216,4 +222,54 @@ function useSize() {
 function tooltipPlace(center: number, band: number, width: number) {
   const offset = band / 2 + TOOLTIP_GAP_PX;
   return center < width / 2 ? { left: center + offset } : { right: width - center + offset };
+}
+
+interface ChartShapesProps {
+  readonly drawing: ChartDrawing;
+  readonly breakdown: Breakdown;
+  /** The series that stands out; undefined: all look the same. */
+  readonly lit: number | undefined;
+}
+
+/** The drawing as SVG. Screen readers have the slider around it. */
+const ChartShapes = memo(function ChartShapes({ drawing, breakdown, lit }: ChartShapesProps) {
+  return (
+    <svg aria-hidden="true">
+      <path className="chart-grid" d={drawing.grid} />
+      <path className="chart-axis" d={drawing.axis} />
+      {drawing.bars.map(({ closed, open }, rank) => {
+        const series = breakdown.series[rank];
+        if (!series) return null;
+        const isQuiet = lit !== undefined && lit !== rank;
+        return (
+          <g
+            key={series.key}
+            className={`chart-bars${isQuiet ? ' quiet' : ''}`}
+            style={{ color: seriesColor(series, rank) }}
+          >
+            <path d={closed} />
+            <path className="open" d={open} />
+          </g>
+        );
+      })}
+      <path className="chart-forecast" d={drawing.forecast} />
+      <path className="chart-previous-edge" d={drawing.previous} />
+      <path className="chart-previous" d={drawing.previous} />
+      <path className="chart-budget" d={drawing.budget} />
+      <Labels className="amounts" labels={drawing.amounts} />
+      <Labels className="times" labels={drawing.times} />
+    </svg>
+  );
+});
+
+function Labels({ className, labels }: { readonly className: string; readonly labels: readonly Label[] }) {
+  return (
+    <g className={className}>
+      {labels.map(({ text, x, y }) => (
+        <text key={`${x} ${y}`} x={x} y={y}>
+          {text}
+        </text>
+      ))}
+    </g>
+  );
 }

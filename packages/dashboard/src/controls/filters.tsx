@@ -1,37 +1,30 @@
 /** The filters, each of which takes several values: the catalog's words, or every name that was used in the period. */
+
+import { Combobox } from '@base-ui/react/combobox';
 import {
   BILLING_DIMENSIONS,
-  ENTRY_FIELD,
   type EntryField,
   formatUsd,
+  grouped,
   RESOURCE_TYPES,
   type Window,
 } from '@meterline/catalog';
 import type { FilterQuery } from '@meterline/client';
-import { useCallback, useState } from 'react';
-import { quantityOf } from '../breakdown/quantities.js';
+import { useState } from 'react';
 import {
   BILLING_DIMENSION_LABEL,
-  DIMENSION_LABEL,
+  FIELD_LABEL,
   filterText,
+  quantityOf,
   RESOURCE_TYPE_LABEL,
   valueLabel,
 } from '../breakdown/texts.js';
-import { filterQuery } from '../metrics/filter-query.js';
-import { NAME_DIMENSION, useUsedValues } from '../metrics/values.js';
+import { useUsedValues } from '../metrics/queries.js';
+import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
-import { type Filter, hasFilters, type NameField } from '../view/filters.js';
-import { type View, withFilter, withGroups } from '../view/view.js';
-import { MultiPicker } from './multi-picker.js';
-
-const FIELD_LABEL = {
-  workspace: DIMENSION_LABEL.workspace,
-  resourceType: 'Type',
-  resourceName: DIMENSION_LABEL.resource_name,
-  resourceUuid: DIMENSION_LABEL.resource_uuid,
-  billingDimension: DIMENSION_LABEL.billing_dimension,
-} as const satisfies Record<EntryField, string>;
-const FIELDS = Object.values(ENTRY_FIELD);
+import { type Filter, type NameField, type View, withFilter } from '../view/view.js';
+import { type Choice, ControlText, Popover, Segments } from './controls.js';
+import { choiceItem, SearchPopup } from './search-list.js';
 
 interface FilterBarProps {
   readonly account: string;
@@ -49,7 +42,7 @@ export function FilterBar({ account, view, window, workspaceReason }: FilterBarP
     <fieldset className="filters">
       <legend className="sr-only">Filters</legend>
       <NameFilter {...{ account, view, window }} field="workspace" disabledReason={workspaceReason} />
-      <MultiPicker
+      <ValuePicker
         label={FIELD_LABEL.resourceType}
         shown={shownFilter(view, 'resourceType')}
         filter={filters.resourceType}
@@ -58,7 +51,7 @@ export function FilterBar({ account, view, window, workspaceReason }: FilterBarP
       />
       <NameFilter {...{ account, view, window }} field="resourceName" />
       <NameFilter {...{ account, view, window }} field="resourceUuid" />
-      <MultiPicker
+      <ValuePicker
         label={FIELD_LABEL.billingDimension}
         shown={shownFilter(view, 'billingDimension')}
         filter={filters.billingDimension}
@@ -80,16 +73,13 @@ interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
 
 function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
   const [opened, setOpened] = useState(false);
-  const onOpen = useCallback(() => setOpened(true), []);
   const used = useUsedValues(account, field, window, otherFilters(view, field), opened);
-  const choices = used.values.map(({ value, cost }) => ({
-    value,
-    label: valueLabel(field, value),
-    hint: formatUsd(cost),
-  }));
+  const choices = used.entries.map(({ [field]: value = '', summary }) => {
+    return { value, label: valueLabel(field, value), hint: formatUsd(summary.cost) };
+  });
   return (
-    <MultiPicker
-      label={DIMENSION_LABEL[NAME_DIMENSION[field]]}
+    <ValuePicker
+      label={FIELD_LABEL[field]}
       shown={shownFilter(view, field)}
       filter={view.filters[field]}
       choices={choices}
@@ -98,7 +88,7 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
       isLoading={used.isLoading && opened}
       note={used.isError ? 'The list cannot be read.' : used.isCut ? 'There are more; type the exact name.' : undefined}
       disabledReason={disabledReason}
-      onOpen={onOpen}
+      onOpenChange={setOpened}
     />
   );
 }
@@ -114,33 +104,104 @@ function shownFilter({ filters }: View, field: EntryField): string {
   return filter === undefined ? 'All' : filterText(field, filter);
 }
 
-/** Each filter that is set, with a way to take it away. */
-export function FilterChips({ view }: { readonly view: View }) {
-  if (!hasFilters(view.filters)) return null;
+/** More would make the list slow, and nobody reads so far: they search. */
+const MOST_SHOWN = 200;
+const ONLY = 'Only';
+const ALL_BUT = 'All but';
+
+interface ValuePickerProps {
+  readonly label: string;
+  readonly shown: string;
+  readonly filter: Filter | undefined;
+  readonly choices: readonly Choice[];
+  readonly onApply: (filter: Filter | undefined) => void;
+  /** Any text may be a value, not only those in the list. */
+  readonly takesText?: boolean;
+  readonly isLoading?: boolean;
+  /** Said under the list. */
+  readonly note?: string | undefined;
+  readonly disabledReason?: string | undefined;
+  readonly onOpenChange?: (isOpen: boolean) => void;
+}
+
+/** What is ticked is applied when the list closes, unless Escape closes it. */
+function ValuePicker(props: ValuePickerProps) {
+  const { label, shown, filter, choices, onApply, takesText = false, isLoading = false, note, disabledReason } = props;
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState('');
+  const [values, setValues] = useState<readonly string[]>([]);
+  const [isExcluded, setExcluded] = useState(false);
+
+  const chosen = values.length === 0 ? undefined : { values, isExcluded };
+  const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
+  const show = () => {
+    setValues(filter?.values ?? []);
+    setExcluded(filter?.isExcluded ?? false);
+  };
+  const turn = (isOpen: boolean, isApplied: boolean) => {
+    if (isOpen) show();
+    else if (isApplied && isChanged) onApply(chosen);
+    setOpen(isOpen);
+    setText('');
+    props.onOpenChange?.(isOpen);
+  };
+  if (disabledReason !== undefined) return <Popover {...{ label, shown, disabledReason }}>{() => null}</Popover>;
+
+  const known = new Map(choices.map((choice) => [choice.value, choice]));
+  const choiceOf = (value: string) => known.get(value) ?? { value, label: value };
+  const missing = (filter?.values ?? []).filter((value) => !known.has(value)).map(choiceOf);
+  const wanted = text.trim();
+  const listed = [...missing, ...choices].filter((choice) => choice.label.toLowerCase().includes(wanted.toLowerCase()));
+  const isNew = takesText && wanted !== '' && listed.every(({ value }) => value !== wanted);
+  const found = isNew ? [...listed, { value: wanted, label: wanted, hint: 'exactly this' }] : listed;
+  const cut =
+    found.length > MOST_SHOWN && `The first ${MOST_SHOWN} of ${grouped(String(found.length))}; search for the others.`;
   return (
-    <ul className="chips" aria-label="Filters that are set">
-      {FIELDS.map((field) => {
-        const filter = view.filters[field];
-        if (!filter) return null;
-        const text = `${FIELD_LABEL[field]}: ${filterText(field, filter)}`;
-        return (
-          <li key={field} className="chip">
-            <span title={text}>{text}</span>
+    <Combobox.Root
+      multiple
+      items={found}
+      filter={null}
+      limit={MOST_SHOWN}
+      value={values.map(choiceOf)}
+      isItemEqualToValue={(a, b) => a.value === b.value}
+      onValueChange={(next) => setValues(next.map(({ value }) => value))}
+      inputValue={text}
+      onInputValueChange={(next, { isItemPress }) => !isItemPress && setText(next)}
+      open={open}
+      onOpenChange={(isOpen, { reason }) => turn(isOpen, reason !== 'escape-key')}
+    >
+      <Combobox.Trigger className={filter ? 'control active' : 'control'} aria-label={label}>
+        <ControlText {...{ label, shown }} />
+      </Combobox.Trigger>
+      <SearchPopup {...{ label, isLoading }} onEnter={() => turn(false, true)}>
+        <Combobox.List className="choices">{choiceItem}</Combobox.List>
+        <p className="choices-note" role="status">
+          {isLoading && listed.length > 0 ? `${grouped(String(choices.length))} so far…` : cut} {note}
+        </p>
+        <div className="choices-end">
+          <Segments
+            legend="What the chosen values mean"
+            choices={[ONLY, ALL_BUT]}
+            chosen={isExcluded ? ALL_BUT : ONLY}
+            onChoose={(chosen) => setExcluded(chosen === ALL_BUT)}
+          />
+          {wanted !== '' && listed.length > 1 && (
             <button
               type="button"
-              aria-label={`Remove ${text}`}
-              onClick={() => navigate(withFilter(view, field, undefined))}
+              className="quiet"
+              onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}
             >
-              ×
+              Choose these {grouped(String(listed.length))}
             </button>
-          </li>
-        );
-      })}
-      <li>
-        <button type="button" className="quiet" onClick={() => navigate(withGroups(view, { filters: {}, trail: [] }))}>
-          Clear filters
-        </button>
-      </li>
-    </ul>
+          )}
+          <button type="button" className="quiet" disabled={values.length === 0} onClick={() => setValues([])}>
+            None
+          </button>
+          <button type="button" className="primary" onClick={() => turn(false, true)}>
+            Apply{values.length > 0 && ` (${values.length})`}
+          </button>
+        </div>
+      </SearchPopup>
+    </Combobox.Root>
   );
 }

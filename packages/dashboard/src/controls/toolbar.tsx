@@ -1,17 +1,37 @@
-/** The row above the figures: what people change most. Everything else is in the options. */
-import { type EpochMs, GROUP_BY_DIMENSIONS, type GroupByDimension, type Window } from '@meterline/catalog';
-import { DIMENSION_LABEL } from '../breakdown/texts.js';
+/** The row above the figures: what people change most; and the options, which they change seldom, behind one button. */
+import {
+  ENTRY_FIELD,
+  type EpochMs,
+  GROUP_BY_DIMENSIONS,
+  type GroupByDimension,
+  type Resolution,
+  type Window,
+} from '@meterline/catalog';
+import { type FormEvent, useId, useState } from 'react';
+import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
+import { readBudget, setBudget, useBudget } from '../forecast/forecast.js';
+import { resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
 import { PeriodPicker } from '../period/period-picker.js';
 import { navigate } from '../view/address.js';
-import { type View, withGroups } from '../view/view.js';
-import { Options } from './options.js';
-import { Picker } from './picker.js';
+import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
+import { type Choice, ControlText, Popover, Select, Switch } from './controls.js';
 
-interface ToolbarProps {
+const RESOLUTION_LABEL = {
+  hourly: 'Hourly',
+  daily: 'Daily',
+  weekly: 'Weekly',
+  monthly: 'Monthly',
+} as const satisfies Record<Resolution, string>;
+
+interface OptionsProps {
   readonly account: string;
   readonly view: View;
   readonly window: Window;
+}
+
+interface ToolbarProps extends OptionsProps {
   readonly now: EpochMs;
+  /** Why this caller may not choose workspaces; undefined if they may. */
   readonly workspaceReason: string | undefined;
   /** Whether the row of filters is shown. */
   readonly isFiltering: boolean;
@@ -25,46 +45,196 @@ export function Toolbar(props: ToolbarProps) {
     <fieldset className="toolbar">
       <legend className="sr-only">What is shown</legend>
       <PeriodPicker
+        {...{ window, now }}
         period={view.period}
-        window={window}
-        now={now}
         onChoose={(period) => navigate(withGroups(view, { period }))}
       />
-      <GroupPicker view={view} workspaceReason={workspaceReason} />
+      <GroupPickers {...{ view, workspaceReason }} />
       <button
         type="button"
         className={count > 0 ? 'control active' : 'control'}
         aria-expanded={isFiltering}
         onClick={() => onFilter(!isFiltering)}
       >
-        <span className="control-label">Filters</span>
-        <span className="control-value">{count === 0 ? 'None' : `${count} set`}</span>
-        <svg viewBox="0 0 12 12" aria-hidden="true">
-          <path d={isFiltering ? 'm3 7.500 3-3 3 3' : 'm3 4.500 3 3 3-3'} />
-        </svg>
+        <ControlText label="Filters" shown={count === 0 ? 'None' : `${count} set`} />
       </button>
-      <Options {...{ account, view, window, workspaceReason }} />
+      <Options {...{ account, view, window }} />
     </fieldset>
   );
 }
 
-function GroupPicker({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
-  const [first, second] = view.groupBy;
-  const group = (...dimensions: (GroupByDimension | undefined)[]) =>
-    navigate(withGroups(view, { groupBy: dimensions.filter((each) => each !== undefined) }));
-  const choices = GROUP_BY_DIMENSIONS.map((value) => ({
-    value,
-    label: DIMENSION_LABEL[value],
-    disabledReason: value === 'workspace' ? workspaceReason : undefined,
-  }));
-  const names = view.groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
+type Grouping = GroupByDimension | 'none';
+
+function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
+  const [first = 'none', second = 'none'] = view.groupBy;
+  const group = (...chosen: Grouping[]) =>
+    navigate(withGroups(view, { groupBy: [...new Set(chosen)].filter((each) => each !== 'none') }));
+  const dimensions = GROUP_BY_DIMENSIONS.map((value): Choice<Grouping> => {
+    return {
+      value,
+      label: DIMENSION_LABEL[value],
+      disabledReason: value === 'workspace' ? workspaceReason : undefined,
+    };
+  });
   return (
-    <Picker<GroupByDimension | undefined>
-      label="Group by"
-      shown={names.join(', ') || 'Nothing'}
-      choices={[...choices, { value: undefined, label: 'Nothing', hint: 'only the total' }]}
-      chosen={first}
-      onChoose={(chosen) => (chosen ? group(chosen, second === chosen ? undefined : second) : group())}
+    <>
+      <Select
+        label="Group by"
+        labelled="inside"
+        value={first}
+        choices={[...dimensions, { value: 'none', label: 'Nothing', hint: 'only the total' }]}
+        onChange={(chosen) => (chosen === 'none' ? group() : group(chosen, second))}
+      />
+      {first !== 'none' && (
+        <Select
+          label="and by"
+          labelled="inside"
+          active={second !== 'none'}
+          value={second}
+          choices={[{ value: 'none', label: 'nothing else' }, ...dimensions.filter(({ value }) => value !== first)]}
+          onChange={(chosen) => group(first, chosen)}
+        />
+      )}
+    </>
+  );
+}
+
+function Options({ account, view, window }: OptionsProps) {
+  const changed = [view.compare, view.isCumulative, view.isExact, view.isLive, view.resolution];
+  const count = changed.filter(Boolean).length + (view.measure === 'usage' ? 1 : 0);
+  const usage = usageScope(view);
+  return (
+    <Popover label="Options" shown={count === 0 ? 'Default' : `${count} changed`} active={count > 0}>
+      {() => (
+        <div className="options">
+          <Select
+            label="Compare with"
+            value={view.compare ?? 'nothing'}
+            onChange={(chosen) => navigate({ ...view, compare: chosen === 'nothing' ? undefined : chosen })}
+            choices={[
+              { value: 'nothing', label: 'Nothing' },
+              { value: 'period', label: 'The period before' },
+              { value: 'months', label: 'Months before, by date' },
+            ]}
+            hint={
+              view.compare === 'months'
+                ? 'Day by date: weekdays may differ.'
+                : 'Whole weeks earlier, so that weekends face weekends; months where the bars are months.'
+            }
+          />
+          <ResolutionOption {...{ view, window }} />
+          <Select
+            label="Measure"
+            value={usage.unit === undefined ? 'cost' : view.measure}
+            onChange={(measure) => navigate({ ...view, measure })}
+            choices={[
+              { value: 'cost', label: 'Cost' },
+              { value: 'usage', label: 'Usage', disabledReason: usage.unit ? undefined : usage.reason },
+            ]}
+            hint={usage.unit === undefined ? usage.reason : ''}
+          />
+          <Switch
+            label="Cumulative"
+            isOn={view.isCumulative}
+            onChange={(isCumulative) => navigate({ ...view, isCumulative })}
+          />
+          <Switch label="Every digit" isOn={view.isExact} onChange={(isExact) => navigate({ ...view, isExact })} />
+          <Switch
+            label="Refresh every minute"
+            isOn={view.isLive}
+            onChange={(isLive) => navigate({ ...view, isLive })}
+          />
+          <BudgetOption account={account} />
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function ResolutionOption({ view, window }: Pick<OptionsProps, 'view' | 'window'>) {
+  const automatic = RESOLUTION_LABEL[resolutionOf({ ...view, resolution: undefined }, window)].toLowerCase();
+  const choices = resolutionChoices(window).map(({ resolution, disabledReason }) => {
+    return { value: resolution, label: RESOLUTION_LABEL[resolution], disabledReason };
+  });
+  const reasons = choices.map(({ label, disabledReason }) => disabledReason && `${label}: ${disabledReason}`);
+  return (
+    <Select<Resolution | 'automatic'>
+      label="Bars"
+      value={view.resolution === undefined ? 'automatic' : resolutionOf(view, window)}
+      choices={[{ value: 'automatic', label: `Automatic (${automatic})` }, ...choices]}
+      onChange={(chosen) => navigate({ ...view, resolution: chosen === 'automatic' ? undefined : chosen })}
+      hint={reasons.filter(Boolean).join(' ')}
     />
+  );
+}
+
+function BudgetOption({ account }: { readonly account: string }) {
+  const budget = useBudget(account);
+  const [text, setText] = useState<string>(budget ?? '');
+  const [isWrong, setWrong] = useState(false);
+  const [inputId, hintId] = [useId(), useId()];
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const wanted = readBudget(text);
+    const isEmpty = text.trim() === '';
+    setWrong(wanted === undefined && !isEmpty);
+    if (wanted !== undefined || isEmpty) setBudget(account, wanted);
+  };
+  return (
+    <form className="option" onSubmit={submit} noValidate>
+      <label className="option-label" htmlFor={inputId}>
+        Budget, USD a month
+      </label>
+      <span className="option-row">
+        <input
+          id={inputId}
+          className="field"
+          inputMode="decimal"
+          autoComplete="off"
+          placeholder="none"
+          value={text}
+          aria-describedby={hintId}
+          aria-invalid={isWrong}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="submit" className="control">
+          Set
+        </button>
+      </span>
+      <span className={isWrong ? 'fault' : 'hint'} id={hintId} role={isWrong ? 'alert' : undefined}>
+        {isWrong ? 'Write an amount such as 1200.50, or nothing.' : 'For the whole account; kept in this browser.'}
+      </span>
+    </form>
+  );
+}
+
+/** Each filter that is set, with a way to take it away. */
+export function FilterChips({ view }: { readonly view: View }) {
+  if (!hasFilters(view.filters)) return null;
+  return (
+    <ul className="chips" aria-label="Filters that are set">
+      {Object.values(ENTRY_FIELD).map((field) => {
+        const filter = view.filters[field];
+        if (!filter) return null;
+        const text = `${FIELD_LABEL[field]}: ${filterText(field, filter)}`;
+        return (
+          <li key={field} className="chip">
+            <span title={text}>{text}</span>
+            <button
+              type="button"
+              aria-label={`Remove ${text}`}
+              onClick={() => navigate(withFilter(view, field, undefined))}
+            >
+              ×
+            </button>
+          </li>
+        );
+      })}
+      <li>
+        <button type="button" className="quiet" onClick={() => navigate(withGroups(view, { filters: {} }))}>
+          Clear filters
+        </button>
+      </li>
+    </ul>
   );
 }

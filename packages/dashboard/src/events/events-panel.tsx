@@ -1,13 +1,22 @@
-/** Why a row says what it says: the events behind it. Loaded when the first row is opened. */
-import { compareDecimals, counted, type DecimalText, formatUsdExact, sumDecimals } from '@meterline/catalog';
-import type { EventAnswer, EventPage, EventsQuery } from '@meterline/client';
+/** Why a row says what it says: the events behind it. */
+import { Dialog } from '@base-ui/react/dialog';
+import {
+  compareDecimals,
+  counted,
+  type DecimalText,
+  DIMENSIONS,
+  formatUsage,
+  formatUsdExact,
+  priceText,
+  replacedText,
+  sumDecimals,
+} from '@meterline/catalog';
+import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useId, useRef } from 'react';
+import { BILLING_DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
-import { ProblemPanel, TableSkeleton } from '../states/panels.js';
-import { EventsTable } from './events-table.js';
+import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
 import { scopeText } from './row-events.js';
-import '../styles/events.css';
 
 const EVENTS_ON_PAGE = 100;
 
@@ -21,10 +30,8 @@ export interface EventsPanelProps {
   readonly onClose: () => void;
 }
 
-export default function EventsPanel({ account, name, cost, query, onClose }: EventsPanelProps) {
+export function EventsPanel({ account, name, cost, query, onClose }: EventsPanelProps) {
   const { client } = useSession();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   const pages = useInfiniteQuery({
     queryKey: ['events', account, query],
     queryFn: ({ pageParam, signal }) =>
@@ -32,46 +39,49 @@ export default function EventsPanel({ account, name, cost, query, onClose }: Eve
     initialPageParam: '',
     getNextPageParam: (last: EventPage) => last.meta.nextCursor || undefined,
   });
-  useEffect(() => dialog.current?.showModal(), []);
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = pages;
   const events = data?.pages.flatMap((page) => page.data);
   return (
-    <dialog ref={dialog} className="events" aria-labelledby={titleId} onClose={onClose} closedby="any">
-      <header className="card-header">
-        <div>
-          <h2 id={titleId}>Events behind {name}</h2>
-          <p className="hint">{scopeText(query)}</p>
-        </div>
-        <button type="button" className="quiet" onClick={() => dialog.current?.close()}>
-          Close
-        </button>
-      </header>
-      {error && !isFetchingNextPage && (
-        <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
-      )}
-      {!events && !error && <TableSkeleton />}
-      {events && (
-        <>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it can be focused */}
-          <section className="scroller" aria-label="Events" tabIndex={0}>
-            <EventsTable events={events} />
-          </section>
-          <footer className="events-end">
-            <p role="status">{sumText(events, cost, hasNextPage)}</p>
-            {hasNextPage && (
-              <button
-                type="button"
-                className="control"
-                disabled={isFetchingNextPage}
-                onClick={() => void fetchNextPage()}
-              >
-                {isFetchingNextPage ? 'Reading…' : 'More events'}
-              </button>
-            )}
-          </footer>
-        </>
-      )}
-    </dialog>
+    <Dialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="events">
+          <header className="card-header">
+            <div>
+              <Dialog.Title>Events behind {name}</Dialog.Title>
+              <p className="hint">{scopeText(query)}</p>
+            </div>
+            <Dialog.Close className="quiet">Close</Dialog.Close>
+          </header>
+          {error && !isFetchingNextPage && (
+            <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
+          )}
+          <Waiting of={[pages]} />
+          {!events && !error && <Skeleton of="table" />}
+          {events && (
+            <>
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it can be focused */}
+              <section className="scroller" aria-label="Events" tabIndex={0}>
+                <EventsTable events={events} />
+              </section>
+              <footer className="events-end">
+                <p role="status">{sumText(events, cost, hasNextPage)}</p>
+                {hasNextPage && (
+                  <button
+                    type="button"
+                    className="control"
+                    disabled={isFetchingNextPage}
+                    onClick={() => void fetchNextPage()}
+                  >
+                    {isFetchingNextPage ? 'Reading…' : 'More events'}
+                  </button>
+                )}
+              </footer>
+            </>
+          )}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
   );
 }
 
@@ -89,4 +99,67 @@ function sumText(events: readonly EventAnswer[], cost: DecimalText, hasMore: boo
   const added = `${shown}: ${formatUsdExact(sum)} in all`;
   if (compareDecimals(sum, cost) === 0) return `${added}, as in the table.`;
   return `${added} by now. The table, as of its last refresh, says ${formatUsdExact(cost)}.`;
+}
+
+/** A row for each event, and below it one for each payload that it replaced. */
+function EventsTable({ events }: { readonly events: readonly EventAnswer[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Event, time (UTC)</th>
+          <th scope="col">Resource</th>
+          <th scope="col" className="number">
+            Usage
+          </th>
+          <th scope="col" className="number">
+            Price
+          </th>
+          <th scope="col" className="number">
+            Cost (USD)
+          </th>
+        </tr>
+      </thead>
+      {events.map(({ eventId, history, ...newest }) => (
+        <tbody key={`${newest.timestamp} ${eventId}`}>
+          <tr>
+            <th scope="row">
+              {newest.timestamp.replace('T', ' ').replace('Z', '')}
+              <code>{eventId}</code>
+            </th>
+            <PayloadCells payload={newest} />
+          </tr>
+          {history.map((replaced) => (
+            <tr key={`${replaced.revision} ${replaced.priceRevision} ${replaced.priceBook}`} className="replaced">
+              <th scope="row">{replacedText(replaced)}</th>
+              <PayloadCells payload={replaced} />
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
+}
+
+function PayloadCells({ payload }: { readonly payload: EventRevision }) {
+  const { workspace, resourceName, resourceUuid, billingDimension, usage, cost, voided, price, priceBook } = payload;
+  const { unit } = DIMENSIONS[billingDimension];
+  const beside = [workspace, BILLING_DIMENSION_LABEL[billingDimension], valueLabel('resourceUuid', resourceUuid)];
+  return (
+    <>
+      <td>
+        <span className="event-resource">{resourceName}</span>
+        <span className="beside">{beside.join(' · ')}</span>
+      </td>
+      <td className="number">{formatUsage(usage, unit)}</td>
+      <td className="number">
+        {price ? priceText(price, unit) : 'not on record'}
+        <span className="beside">
+          book {priceBook}
+          {price && `, since ${price.effectiveFrom.slice(0, 10)}`}
+        </span>
+      </td>
+      <td className="number">{voided ? 'void' : formatUsdExact(cost)}</td>
+    </>
+  );
 }

@@ -1,10 +1,15 @@
 /** The question for the events behind a row of the table. */
-import { ENTRY_FIELD, GROUP_BY_DIMENSIONS, type GroupByDimension, parseTimestamp } from '@meterline/catalog';
-import { EXCLUDING_PARAMETER } from '@meterline/catalog/api';
+import {
+  ENTRY_FIELD,
+  EXCLUDING_PARAMETER,
+  GROUP_BY_DIMENSIONS,
+  type GroupByDimension,
+  parseTimestamp,
+} from '@meterline/catalog';
 import type { EventsQuery, MetricsQuery } from '@meterline/client';
 import { DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
-import { windowText } from '../period/period-text.js';
-import type { DimensionValues } from '../view/filters.js';
+import { windowText } from '../period/period.js';
+import type { DimensionValues } from '../view/view.js';
 
 /**
  * The window and the filters of the table, and of each dimension that it is grouped by the value of the row: that value passes

@@ -1,17 +1,13 @@
-import { type EpochMs, parseTimestamp } from '@meterline/catalog';
-import type { FocusQuestion } from '@meterline/client/focus';
+import { bucketStart, counted, type EpochMs, isName, parseTimestamp } from '@meterline/catalog';
+import { DEFAULT_PROVIDER, type FocusQuestion } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
-import { Popover } from '../controls/popover.js';
+import { type FormEvent, useState } from 'react';
+import { Field, Popover, Select } from '../controls/controls.js';
+import { monthChoices } from '../period/period-picker.js';
 import { useSession } from '../shell/session.js';
-import { NotLoaded } from '../states/panels.js';
-import type { ExportedFile, TableKind, TableSource } from './exports.js';
-
-/** Loaded when the menu opens: few people export in each visit. */
-const FocusForm = lazy(() => import('./focus-form.js').catch(() => ({ default: NotLoaded })));
+import { type ExportedFile, focusFile, type TableKind, type TableSource, tableFile } from './exports.js';
 
 interface ExportMenuProps extends TableSource {
-  readonly isCompared: boolean;
   readonly now: EpochMs;
 }
 
@@ -20,18 +16,17 @@ const KINDS = {
   series: { label: 'The series', hint: 'a line for each group and bar' },
 } as const satisfies Record<TableKind, unknown>;
 
-export function ExportMenu({ isCompared, now, ...source }: ExportMenuProps) {
+export function ExportMenu({ now, ...source }: ExportMenuProps) {
   const { client } = useSession();
-  const { account, query, previous } = source;
+  const { account, query } = source;
   const [read, setRead] = useState('');
   const { mutate, isPending, isError, error } = useMutation({
     mutationFn: async (wanted: TableKind | FocusQuestion) => {
       setRead('');
-      const { focusFile, tableFile } = await import('./exports.js');
       const file =
         typeof wanted === 'string'
-          ? await tableFile(client, source, wanted, (groups) => setRead(`, ${groups} groups`))
-          : await focusFile(client, wanted, (rows) => setRead(`, ${rows} rows`));
+          ? await tableFile(client, source, wanted, (groups) => setRead(`, ${counted(groups, 'group')}`))
+          : await focusFile(client, wanted, (rows) => setRead(`, ${counted(rows, 'row')}`));
       download(file);
     },
   });
@@ -43,18 +38,14 @@ export function ExportMenu({ isCompared, now, ...source }: ExportMenuProps) {
           Export failed: {error.message}
         </span>
       )}
-      <Popover
-        label="Export CSV"
-        disabledReason={isCompared && previous === undefined ? 'The period before is still being read.' : undefined}
-      >
+      <Popover label="Export CSV">
         {(close) => (
           <>
             <ul className="menu">
-              {(['groups', 'series'] as const).map((kind, position) => (
+              {(['groups', 'series'] as const).map((kind) => (
                 <li key={kind}>
                   <button
                     type="button"
-                    data-autofocus={position === 0 || undefined}
                     onClick={() => {
                       mutate(kind);
                       close();
@@ -66,16 +57,14 @@ export function ExportMenu({ isCompared, now, ...source }: ExportMenuProps) {
                 </li>
               ))}
             </ul>
-            <Suspense fallback={<div className="focus-form-room" />}>
-              <FocusForm
-                {...{ account, now }}
-                during={(parseTimestamp(String(query.endTime)) ?? now) - 1}
-                onSubmit={(question) => {
-                  mutate(question);
-                  close();
-                }}
-              />
-            </Suspense>
+            <FocusForm
+              {...{ account, now }}
+              during={(parseTimestamp(String(query.endTime)) ?? now) - 1}
+              onSubmit={(question) => {
+                mutate(question);
+                close();
+              }}
+            />
           </>
         )}
       </Popover>
@@ -90,4 +79,61 @@ function download({ name, content }: ExportedFile): void {
   link.download = name;
   link.click();
   URL.revokeObjectURL(url);
+}
+
+/** The browser keeps the provider's name. */
+const PROVIDER = 'meterline.provider';
+
+interface FocusFormProps {
+  readonly account: string;
+  /** An instant of the month that is suggested. */
+  readonly during: EpochMs;
+  readonly now: EpochMs;
+  readonly onSubmit: (question: FocusQuestion) => void;
+}
+
+/** What there is to choose for a FOCUS file. */
+function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
+  const suggested = bucketStart(during, 'monthly');
+  const [month, setMonth] = useState(suggested);
+  const [resolution, setResolution] = useState<'daily' | 'hourly'>('daily');
+  const [provider, setProvider] = useState(localStorage.getItem(PROVIDER) ?? '');
+  const name = provider.trim();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (name === '') localStorage.removeItem(PROVIDER);
+    else localStorage.setItem(PROVIDER, name);
+    onSubmit({ account, month, resolution, provider: isName(name) ? name : undefined });
+  };
+  return (
+    <form className="form focus-form" onSubmit={submit}>
+      <p className="form-title">A month as FOCUS 1.2</p>
+      <p className="hint">The common format of cost data: all usage of the account, whatever is filtered here.</p>
+      <Select
+        label="Month"
+        value={String(month)}
+        choices={monthChoices(now, suggested)}
+        onChange={(chosen) => setMonth(Number(chosen))}
+      />
+      <Select
+        label="A row for each resource and"
+        value={resolution}
+        choices={[
+          { value: 'daily', label: 'day' },
+          { value: 'hourly', label: 'hour' },
+        ]}
+        onChange={setResolution}
+      />
+      <Field
+        label="Name of the provider"
+        value={provider}
+        maxLength={256}
+        placeholder={DEFAULT_PROVIDER}
+        onChange={setProvider}
+      />
+      <button type="submit" className="primary">
+        Export FOCUS
+      </button>
+    </form>
+  );
 }

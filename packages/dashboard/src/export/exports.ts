@@ -1,10 +1,18 @@
-/** The files that the page can write. Loaded when the first is asked for. */
-import { formatTimestamp } from '@meterline/catalog';
+/** The files that the page can write. */
+import {
+  csvHeading,
+  csvRow,
+  formatTimestamp,
+  type GroupByDimension,
+  groupsCsvColumns,
+  seriesCsvColumns,
+  ZERO,
+} from '@meterline/catalog';
 import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
 import { exportFocus, type FocusQuestion, focusCsvHeading, focusCsvLines } from '@meterline/client/focus';
-import { type PreviousCosts, rowOf, searchRows, sortRows } from '../table/rows.js';
+import type { Row } from '../table/rows.js';
+import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
 import type { View } from '../view/view.js';
-import { type CsvSource, seriesCsv, tableCsv } from './metrics-csv.js';
 
 export interface ExportedFile {
   readonly name: string;
@@ -18,8 +26,8 @@ export interface TableSource {
   readonly account: string;
   readonly view: View;
   readonly query: MetricsQuery;
-  /** Undefined while comparing: not read yet. */
-  readonly previous: PreviousCosts;
+  /** Of the period before; undefined: the view is not compared. */
+  readonly previousQuery: MetricsQuery | undefined;
 }
 
 const TYPE = 'text/csv;charset=utf-8';
@@ -31,24 +39,40 @@ const WRITE = { groups: tableCsv, series: seriesCsv } as const;
  */
 export async function tableFile(
   client: MeterlineClient,
-  { account, view, query, previous }: TableSource,
+  { account, view, query, previousQuery }: TableSource,
   kind: TableKind,
   onRead: (groups: number) => void,
 ): Promise<ExportedFile> {
-  const entries: MetricsEntry[] = [];
-  let answer: MetricsAnswer | undefined;
-  for await (const page of client.metricsPages(account, query)) {
-    entries.push(...page.data);
-    answer ??= page;
-    onRead(entries.length);
-  }
-  if (!answer) throw new Error('There was no answer.');
-  const all = entries.map((entry) => rowOf(entry, view.groupBy, previous));
+  const { answer, entries } = await readAll(client, account, query, onRead);
+  const before =
+    previousQuery && (await readAll(client, account, previousQuery, (groups) => onRead(entries.length + groups)));
+  const previousCost = previousCostIn(before && { entries: before.entries, isWhole: true }, view.groupBy);
+  const all = entries
+    .map((entry) => rowOf(entry, view.groupBy))
+    .map((row) => ({ ...row, previousCost: previousCost(row.key) }));
   const rows = searchRows(sortRows(all, view.sort), view.search);
-  const source: CsvSource = { rows, groupBy: query.groupBy ?? [], answer, isCompared: previous !== undefined };
+  const source: CsvSource = { rows, groupBy: query.groupBy ?? [], answer, isCompared: before !== undefined };
   const [from, to] = [query.startTime, query.endTime].map((time) => String(time).slice(0, 10));
   const parts = [account, from, 'to', to, ...view.groupBy, ...(kind === 'series' ? ['series'] : [])];
   return { name: fileName(parts), content: new Blob([WRITE[kind](source)], { type: TYPE }) };
+}
+
+async function readAll(
+  client: MeterlineClient,
+  account: string,
+  query: MetricsQuery,
+  onRead: (groups: number) => void,
+) {
+  const entries: MetricsEntry[] = [];
+  const onRestart = () => void entries.splice(0);
+  let answer: MetricsAnswer | undefined;
+  for await (const page of client.metricsPages(account, query, { onRestart })) {
+    entries.push(...page.data);
+    answer = page;
+    onRead(entries.length);
+  }
+  if (!answer) throw new Error('There was no answer.');
+  return { answer, entries };
 }
 
 /**
@@ -79,4 +103,32 @@ export async function focusFile(
 /** File systems allow fewer characters than names do. */
 function fileName(parts: readonly (string | undefined)[]): string {
   return `${['meterline', ...parts].join('-').replace(/[^\w.-]+/g, '_')}.csv`;
+}
+
+export interface CsvSource {
+  /** Those that the table shows, on all its pages, in its order. */
+  readonly rows: readonly Row[];
+  /** The columns. */
+  readonly groupBy: readonly GroupByDimension[];
+  /** A page of the answer: all have the same summary. */
+  readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'resolution' | 'summary'>;
+  readonly isCompared: boolean;
+}
+
+/** A line for each row of the table. */
+export function tableCsv({ rows, groupBy, answer, isCompared }: CsvSource): string {
+  const columns = groupsCsvColumns(groupBy, isCompared);
+  const lines = rows.map(({ entry, previousCost }) => {
+    return csvRow(columns, { answer, entry, amounts: entry.summary, before: previousCost ?? ZERO });
+  });
+  return `${csvHeading(columns)}${lines.join('')}`;
+}
+
+/** A line for each bucket of each row of the table: what `meterline metrics --csv --series` prints. */
+export function seriesCsv({ rows, groupBy, answer: { resolution } }: CsvSource): string {
+  const columns = seriesCsvColumns(groupBy);
+  const lines = rows.flatMap(({ entry }) =>
+    entry.timeseries.map((point) => csvRow(columns, { entry, amounts: point, timestamp: point.timestamp, resolution })),
+  );
+  return `${csvHeading(columns)}${lines.join('')}`;
 }

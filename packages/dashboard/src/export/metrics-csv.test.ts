@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { decimalText } from '@meterline/catalog';
+import { decimalText, groupKey } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
-import { rowOf } from '../table/rows.js';
-import { type CsvSource, seriesCsv, tableCsv } from './metrics-csv.js';
+import { previousCostIn, rowOf } from '../table/rows.js';
+import { type CsvSource, seriesCsv, tableCsv } from './exports.js';
 
 const lines = (csv: string) => csv.replace(/^\uFEFF/, '').split('\r\n');
 
@@ -19,10 +19,11 @@ describe('the CSV', () => {
     ],
   });
   const keyBy = ['resource_name'] as const;
-  const before = new Map([['["disk"]', decimalText('1.5')]]);
   const entries = [entry('disk', '0.75', '10'), entry('=evil', '0.25', '2.5')];
+  const then = { entries: [entry('disk', '1.5', '20')], isWhole: true };
+  const before = previousCostIn(then, keyBy);
   const source: CsvSource = {
-    rows: entries.map((each) => rowOf(each, keyBy, undefined)),
+    rows: entries.map((each) => rowOf(each, keyBy)),
     groupBy: ['resource_name', 'billing_dimension'],
     answer: {
       startTime: '2026-11-01T00:00:00Z',
@@ -51,7 +52,7 @@ describe('the CSV', () => {
   });
 
   it('has the period before when compared; a group that was not there has no percent', () => {
-    const rows = entries.map((each) => rowOf(each, keyBy, before));
+    const rows = entries.map((each) => ({ ...rowOf(each, keyBy), previousCost: before(groupKey(each, keyBy)) }));
     const [header, disk, evil] = lines(tableCsv({ ...source, rows, isCompared: true }));
     expect(header).toMatch(/,previousCostUsd,changeUsd,changePercent$/);
     expect(disk).toMatch(/,1\.5,-0\.75,-50$/);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { bucketAxis, decimalText, MS_PER_DAY, type Resolution, sumDecimals, ZERO } from '@meterline/catalog';
-import type { Breakdown } from '../breakdown/breakdown.js';
-import { monthFigures, monthWindow, withShownDays } from './forecast.js';
+import { bucketAxis, decimalText, MS_PER_DAY, ZERO } from '@meterline/catalog';
+import { budgetShare, monthFigures, monthWindow, readBudget } from './forecast.js';
 
 /** A Sunday. */
 const NOW = Date.parse('2026-11-22T06:00:00Z');
@@ -58,37 +57,22 @@ describe('the month so far and its forecast', () => {
   });
 });
 
-const asOf = Date.parse('2026-11-03T06:00:00Z');
-const days = ['2026-10-31', '2026-11-01', '2026-11-02', '2026-11-03'].map((day) => Date.parse(`${day}T00:00:00Z`));
-/** Read a moment later than the bars: an event of the third has arrived in between. */
-const later = { days, costs: ['5', '1', '2', '3.5'].map(decimalText) };
-
-function shown(resolution: Resolution, from: string, to: string, ...totals: string[]) {
-  const window = { startTime: Date.parse(from), endTime: Date.parse(to) };
-  const buckets = bucketAxis(window, resolution);
-  const breakdown: Breakdown = { buckets, series: [], totals: totals.map(decimalText), total: decimalText('0') };
-  return withShownDays(later, breakdown, { resolution, window, asOf });
-}
-
-describe('the figures of the month', () => {
-  it('are those of the bars, where these are of its days', () => {
-    const { costs } = shown('daily', '2026-11-01T00:00:00Z', '2026-11-04T00:00:00Z', '1', '2', '3');
-    expect(costs).toEqual(['5', '1', '2', '3']);
-    expect(monthFigures({ days, costs }, asOf).toDate).toBe('6');
+describe('a budget', () => {
+  it.each([
+    ['1200', '1200'],
+    ['$1,200.50', '1200.5'],
+    [' 0099 ', '99'],
+    ['0.05', '0.05'],
+  ])('that is written as %s is %s', (text, amount) => {
+    expect(readBudget(text)).toBe(amount);
   });
 
-  it('are those of the bars of hours, but for days that the window cuts', () => {
-    const hours = Array.from({ length: 36 }, () => '0.1');
-    const { costs } = shown('hourly', '2026-11-01T12:00:00Z', '2026-11-03T00:00:00Z', ...hours);
-    expect(costs).toEqual(['5', '1', '2.4', '3.5']);
+  it.each(['', '0', '0.00', '-5', 'much', '1.234', '1e3', '.5'])('cannot be %j', (text) => {
+    expect(readBudget(text)).toBeUndefined();
   });
 
-  it('add up to the bar of the month', () => {
-    const { costs } = shown('monthly', '2026-10-01T00:00:00Z', '2026-12-01T00:00:00Z', '40', '6');
-    expect(sumDecimals(costs.slice(1))).toBe('6');
-  });
-
-  it('are those that were read, where the bars are weeks', () => {
-    expect(shown('weekly', '2026-10-01T00:00:00Z', '2026-11-04T00:00:00Z', '1').costs).toEqual(later.costs);
+  it('is used by a share in whole percent', () => {
+    expect(budgetShare(decimalText('620'), decimalText('1000'))).toBe('62%');
+    expect(budgetShare(decimalText('1080'), decimalText('1000'))).toBe('108%');
   });
 });

@@ -11,15 +11,16 @@ import {
   decimalText,
   divideDecimals,
   type EpochMs,
+  isDecimalText,
   MS_PER_DAY,
+  percentOf,
   plusMonths,
   subtractDecimals,
   sumDecimals,
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import type { Breakdown } from '../breakdown/breakdown.js';
-import type { Snapshot } from '../metrics/queries.js';
+import { useSyncExternalStore } from 'react';
 
 export const FORECAST_RULE =
   'The cost so far; every day still to come as the same weekday on average in the last four weeks, and today at least that.';
@@ -80,38 +81,41 @@ export function monthFigures({ days, costs }: DailyCosts, asOf: EpochMs): MonthF
   return { toDate, forecast: sumDecimals([toDate, ...toCome.values()]), toCome };
 }
 
-/**
- * Makes the figures of the month agree with the bars beside them, to the last digit. The answers come one after another, and events that arrive in between are in the later one only. Days that the bars
- * show are therefore taken from them.
- */
-export function withShownDays(
-  { days, costs }: DailyCosts,
-  breakdown: Breakdown | undefined,
-  { resolution, window, asOf }: Pick<Snapshot, 'resolution' | 'window' | 'asOf'>,
-): DailyCosts {
-  if (!breakdown) return { days, costs };
-  if (resolution === 'monthly') return withShownMonth({ days, costs }, breakdown, window.startTime, asOf);
-  if (resolution === 'weekly') return { days, costs };
-  const shown = new Map<EpochMs, DecimalText[]>();
-  for (const [index, bucket] of breakdown.buckets.entries()) {
-    const day = bucketStart(bucket, 'daily');
-    // The first and the last day may be cut off by the window.
-    if (day < window.startTime || (window.endTime < asOf && bucketStart(window.endTime, 'daily') === day)) continue;
-    shown.set(day, [...(shown.get(day) ?? []), breakdown.totals[index] ?? ZERO]);
-  }
-  return { days, costs: costs.map((cost, index) => sumOr(shown.get(days[index] ?? 0), cost)) };
+const listeners = new Set<() => void>();
+const keyOf = (account: string) => `meterline.budget.${account}`;
+
+/** USD a month; undefined: none is set. */
+export function useBudget(account: string): DecimalText | undefined {
+  const text = useSyncExternalStore(subscribe, () => localStorage.getItem(keyOf(account)));
+  return text !== null && isDecimalText(text) ? text : undefined;
 }
 
-/** Bars of months give the sum of the month alone: what they have more or less is of today. */
-function withShownMonth({ days, costs }: DailyCosts, breakdown: Breakdown, start: EpochMs, asOf: EpochMs): DailyCosts {
-  const month = bucketStart(asOf, 'monthly');
-  const bar = breakdown.totals[breakdown.buckets.indexOf(month)];
-  const today = days.indexOf(bucketStart(asOf, 'daily'));
-  if (bar === undefined || start > month || today < 0) return { days, costs };
-  const earlier = sumDecimals(costs.filter((_, index) => index !== today && (days[index] ?? 0) >= month));
-  return { days, costs: costs.map((cost, index) => (index === today ? subtractDecimals(bar, earlier) : cost)) };
+export function setBudget(account: string, budget: DecimalText | undefined): void {
+  if (budget === undefined) localStorage.removeItem(keyOf(account));
+  else localStorage.setItem(keyOf(account), budget);
+  for (const listener of listeners) listener();
 }
 
-function sumOr(amounts: readonly DecimalText[] | undefined, otherwise: DecimalText): DecimalText {
-  return amounts ? sumDecimals(amounts) : otherwise;
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  window.addEventListener('storage', listener);
+  return () => {
+    listeners.delete(listener);
+    window.removeEventListener('storage', listener);
+  };
+}
+
+const AMOUNT = /^\$?(\d{1,15})(?:\.(\d{1,2}))?$/;
+
+/** `$1,200.50` and `1200.5` are the same; undefined for what is no amount above zero. */
+export function readBudget(text: string): DecimalText | undefined {
+  const [, integer = '', fraction = ''] = AMOUNT.exec(text.replaceAll(/[\s,]/g, '')) ?? [];
+  const [whole, rest] = [integer.replace(/^0+(?=\d)/, ''), fraction.replace(/0+$/, '')];
+  if (whole === '' || (whole === '0' && rest === '')) return undefined;
+  return decimalText(rest === '' ? whole : `${whole}.${rest}`);
+}
+
+/** `62% used`, in whole percent. */
+export function budgetShare(part: DecimalText, budget: DecimalText): string {
+  return `${percentOf(part, budget, 0) ?? '0'}%`;
 }

@@ -1,42 +1,43 @@
 /** The page's requests to the API. Every answer is kept until the person refreshes. */
 import {
-  bucketAxis,
+  ENTRY_FIELD,
   type EpochMs,
   formatTimestamp,
+  GROUP_BY_DIMENSIONS,
   MS_PER_DAY,
+  parseTimestamp,
   type Resolution,
   upTo,
   type Window,
 } from '@meterline/catalog';
-import type { FilterQuery, MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import type { FilterQuery, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
 import {
   hashKey,
+  type InfiniteData,
   keepPreviousData,
-  type QueryClient,
-  queryOptions,
+  skipToken,
+  type UseQueryOptions,
   useInfiniteQuery,
   useQuery,
 } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import * as z from 'zod/mini';
-import { type BreakdownSource, sumSeries } from '../breakdown/breakdown.js';
+import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
-import { useSession } from '../shell/session.js';
-import type { View } from '../view/view.js';
-import { filterQuery } from './filter-query.js';
-import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './question.js';
+import { type Session, useSession } from '../shell/session.js';
+import type { NameField, View } from '../view/view.js';
+import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './query.js';
 
-/** A comparison reads so many pages of the period before; the groups after them are too small to matter. */
-const MOST_COMPARED_PAGES = 50;
 const BREAKDOWN_ATTEMPTS = 3;
 
-function accountsQuery(client: MeterlineClient) {
-  return queryOptions({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
+function fresh({ maxAgeSeconds }: Session, signal: AbortSignal) {
+  return { signal, maxAgeSeconds };
 }
 
 export function useAccounts() {
-  return useQuery(accountsQuery(useSession().client));
+  const { client } = useSession();
+  return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
 }
 
 const pageSettings = z.object({ collectorUrl: z.optional(z.string()) });
@@ -67,35 +68,23 @@ export function snapshotOf(view: View, asOf: EpochMs): Snapshot {
   return { view, window, resolution: resolutionOf(view, window), asOf };
 }
 
-function breakdownQuery(client: MeterlineClient, account: string, asked: Snapshot, filters: FilterQuery) {
-  const { view, resolution, asOf } = asked;
-  const query = metricsQuery(view, { window: upTo(asked.window, asOf), resolution, filters });
-  const whole = wholeQuery(view, query);
-  return queryOptions({
-    queryKey: ['metrics', account, 'breakdown', query, whole],
-    queryFn: async ({ signal }) => ({
-      ...(await fetchBreakdown(client, account, query, whole, signal)),
-      // The page may still show the answer to the question before.
-      asked: { ...asked, query },
-    }),
-  });
-}
-
 /**
  * The first page of groups and, if there are more pages, the totals of all groups, which Other is computed from. Both are
  * requested again when events arrived between the two answers.
  */
 async function fetchBreakdown(
-  client: MeterlineClient,
+  session: Session,
   account: string,
   query: MetricsQuery,
   whole: MetricsQuery,
   signal: AbortSignal,
 ): Promise<BreakdownSource> {
   for (let attempt = 1; ; attempt += 1) {
-    const first = await client.metrics(account, query, { signal });
+    // What differs is not read from a cache again.
+    const options = attempt === 1 ? fresh(session, signal) : { signal, maxAgeSeconds: 0 };
+    const first = await session.client.metrics(account, query, options);
     if (!first.meta.hasMore) return { first, whole: undefined };
-    const everything = await client.metrics(account, whole, { signal });
+    const everything = await session.client.metrics(account, whole, options);
     const agree = everything.summary.totalCost === first.summary.totalCost;
     if (agree || attempt === BREAKDOWN_ATTEMPTS) return { first, whole: everything };
   }
@@ -103,118 +92,160 @@ async function fetchBreakdown(
 
 /** The first page of groups and the whole. The last answer stays on the page until the next one comes. */
 export function useBreakdown(account: string, asked: Snapshot, filters: FilterQuery, enabled: boolean) {
-  const { client } = useSession();
+  const session = useSession();
+  const { view, resolution, asOf } = asked;
+  const query = metricsQuery(view, { window: upTo(asked.window, asOf), resolution, filters });
+  const whole = wholeQuery(view, query);
   return useQuery({
-    ...breakdownQuery(client, account, asked, filters),
+    queryKey: ['metrics', account, 'breakdown', query, whole],
+    queryFn: async ({ signal }) => ({
+      ...(await fetchBreakdown(session, account, query, whole, signal)),
+      // The page may still show the answer to the question before.
+      asked: { ...asked, query },
+    }),
     placeholderData: keepPreviousData,
     enabled,
   });
 }
 
-/** Starts the requests of the first view before the page renders. */
-export function prefetchFirstView(queries: QueryClient, client: MeterlineClient, view: View, asOf: EpochMs): void {
-  void queries.prefetchQuery(accountsQuery(client));
-  const { account, filters } = view;
-  if (account === undefined) return;
-  void queries.prefetchQuery(breakdownQuery(client, account, snapshotOf(view, asOf), filterQuery(filters)));
+/** The answer to one query: its first page. @param query undefined: none is sent */
+export function useMetrics<Shown = MetricsAnswer>(
+  account: string,
+  query: MetricsQuery | undefined,
+  enabled: boolean,
+  options: Partial<UseQueryOptions<MetricsAnswer, Error, Shown>> = {},
+) {
+  const session = useSession();
+  return useQuery({
+    queryKey: ['metrics', account, query],
+    queryFn: query ? ({ signal }) => session.client.metrics(account, query, fresh(session, signal)) : skipToken,
+    enabled,
+    ...options,
+  });
+}
+
+/** Reads one page after the other, until there are so many, or all. @param from where the first begins; empty: at the beginning */
+function usePages(account: string, query: MetricsQuery, from: string, most: number, enabled: boolean) {
+  const session = useSession();
+  const result = useInfiniteQuery({
+    queryKey: ['metrics', account, 'pages', query, from],
+    queryFn: ({ pageParam, signal }) =>
+      session.client.metrics(account, { ...query, cursor: pageParam || undefined }, fresh(session, signal)),
+    initialPageParam: from,
+    getNextPageParam: (last: MetricsAnswer) => last.meta.nextCursor || undefined,
+    select: entriesOf,
+    enabled: enabled && most > 0,
+  });
+  const { data = NOTHING_READ, fetchNextPage, hasNextPage, isFetching, isError } = result;
+  const goesOn = enabled && data.pages > 0 && data.pages < most && hasNextPage && !isFetching && !isError;
+  useEffect(() => {
+    if (goesOn) void fetchNextPage();
+  }, [goesOn, fetchNextPage]);
+  const { error, failureReason, failureCount, refetch } = result;
+  return { ...data, hasNextPage, isFetching, error, failureReason, failureCount, refetch };
+}
+
+const NOTHING_READ: ReturnType<typeof entriesOf> = { entries: [], pages: 0 };
+
+function entriesOf({ pages }: InfiniteData<MetricsAnswer>) {
+  return { entries: pages.flatMap(({ data }) => data), pages: pages.length };
 }
 
 /** The pages after the first, as many as are needed. */
 export function useFurtherPages(account: string, query: MetricsQuery, first: MetricsAnswer | undefined, pages: number) {
-  const { client } = useSession();
   const cursor = first?.meta.nextCursor ?? '';
-  const result = useInfiniteQuery({
-    queryKey: ['metrics', account, 'pages', query, cursor],
-    queryFn: ({ pageParam, signal }) => client.metrics(account, { ...query, cursor: pageParam }, { signal }),
-    initialPageParam: cursor,
-    getNextPageParam: (last: MetricsAnswer) => last.meta.nextCursor || undefined,
-    enabled: cursor !== '' && pages > 0,
-  });
-  const { data, fetchNextPage, hasNextPage, isFetching, isError } = result;
-  const fetched = data?.pages.length ?? 0;
-  useEffect(() => {
-    if (fetched > 0 && fetched < pages && hasNextPage && !isFetching && !isError) void fetchNextPage();
-  }, [fetched, pages, hasNextPage, isFetching, isError, fetchNextPage]);
-  const entries: readonly MetricsEntry[] = cursor === '' ? [] : (data?.pages.flatMap((page) => page.data) ?? []);
-  const hasMore = cursor !== '' && (fetched === 0 || hasNextPage);
-  return { entries, hasMore, isFetching, error: result.error, refetch: result.refetch };
+  const further = usePages(account, query, cursor, pages, cursor !== '');
+  return { ...further, hasMore: cursor !== '' && (further.pages === 0 || further.hasNextPage) };
 }
 
-export interface PreviousPeriod {
-  /** Without a breakdown. */
-  readonly whole: MetricsAnswer;
+/** Groups of the period before; those that `isWhole` leaves out cost nothing then. */
+export interface PreviousGroups {
   readonly entries: readonly MetricsEntry[];
+  /** Each group of the queries is there. */
+  readonly isWhole: boolean;
 }
 
-/** The period before, with its groups, to compare each row of the table with. */
-export function usePreviousPeriod(
+/**
+ * The groups of the period before that the queries ask for. @param mostPages of each query; a first page alone makes the service store nothing
+ */
+export function usePreviousGroups(
   account: string,
-  query: MetricsQuery | undefined,
-  whole: MetricsQuery | undefined,
+  queries: readonly MetricsQuery[] | undefined,
+  mostPages: number,
   enabled: boolean,
 ) {
-  const { client } = useSession();
+  const session = useSession();
   return useQuery({
-    queryKey: ['metrics', account, 'previous', query, whole],
-    queryFn: async ({ signal }): Promise<PreviousPeriod | null> => {
-      if (!query || !whole) return null;
-      const [everything, entries] = await Promise.all([
-        client.metrics(account, whole, { signal }),
-        firstEntries(client, account, query, signal),
-      ]);
-      return { whole: everything, entries };
+    queryKey: ['metrics', account, 'previous groups', queries, mostPages],
+    queryFn: async ({ signal }): Promise<PreviousGroups> => {
+      const read = (query: MetricsQuery) =>
+        firstPages(session.client.metricsPages(account, query, fresh(session, signal)), mostPages);
+      const parts = await Promise.all((queries ?? []).map(read));
+      return { entries: parts.flatMap(({ entries }) => entries), isWhole: parts.every(({ isWhole }) => isWhole) };
     },
-    enabled: enabled && query !== undefined,
+    enabled: enabled && queries !== undefined,
   });
 }
 
-async function firstEntries(client: MeterlineClient, account: string, query: MetricsQuery, signal: AbortSignal) {
+async function firstPages(pages: AsyncGenerator<MetricsAnswer>, most: number): Promise<PreviousGroups> {
   const entries: MetricsEntry[] = [];
-  let pages = 0;
-  for await (const page of client.metricsPages(account, query, { signal })) {
-    entries.push(...page.data);
-    pages += 1;
-    if (pages === MOST_COMPARED_PAGES) break;
+  let read = 0;
+  for await (const { data, meta } of pages) {
+    entries.push(...data);
+    read += 1;
+    if (!meta.hasMore) return { entries, isWhole: true };
+    if (read === most) break;
   }
-  return entries;
+  return { entries, isWhole: false };
 }
 
 /** What each day of the month, and of the four weeks before, cost under the filters. */
 export function useDailyCosts(account: string, filters: FilterQuery, asOf: EpochMs, enabled: boolean) {
-  const { client } = useSession();
-  const window = monthWindow(asOf);
-  return useQuery({
-    queryKey: ['metrics', account, 'daily', filters, window],
-    queryFn: async ({ signal }): Promise<DailyCosts> => {
-      const query = { ...filters, ...timesOf(window), resolution: 'daily' } as const;
-      const { data } = await client.metrics(account, query, { signal });
-      const days = bucketAxis(window, 'daily');
-      return { days, costs: sumSeries(data, 'cost', days.length) };
-    },
+  const of = hashKey([account, filters]);
+  return useMetrics(account, { ...filters, ...timesOf(monthWindow(asOf)), resolution: 'daily' }, enabled, {
+    select: dailyCosts,
+    meta: { of },
     // After a refresh the figure stays until the next one comes; that of other filters would be a wrong one.
-    placeholderData: (last, lastQuery) =>
-      lastQuery?.queryKey[1] === account && hashKey([lastQuery.queryKey[3]]) === hashKey([filters]) ? last : undefined,
-    enabled,
+    placeholderData: (last, lastQuery) => (lastQuery?.meta?.['of'] === of ? last : undefined),
   });
+}
+
+/** Without a breakdown there is one entry. */
+function dailyCosts({ data: [whole] }: MetricsAnswer): DailyCosts {
+  const days = whole?.timeseries ?? [];
+  return { days: days.map(({ timestamp }) => parseTimestamp(timestamp) ?? 0), costs: days.map(({ cost }) => cost) };
 }
 
 /** The start of the last month with any usage; null when there never was any. */
 export function useLastUse(account: string, asOf: EpochMs, enabled: boolean) {
-  const { client } = useSession();
-  return useQuery({
-    queryKey: ['metrics', account, 'last use', asOf],
-    queryFn: async ({ signal }) => {
-      const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(asOf + MS_PER_DAY) };
-      const answer = await client.metrics(
-        account,
-        { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] },
-        { signal },
-      );
-      const used = answer.data.flatMap(({ timeseries }) => timeseries.filter(({ usage }) => usage !== '0'));
-      const months = used.map(({ timestamp }) => timestamp).sort();
-      return months.at(-1) ?? null;
-    },
+  const ever = { startTime: formatTimestamp(0), endTime: formatTimestamp(asOf + MS_PER_DAY) };
+  return useMetrics(account, { ...ever, resolution: 'monthly', groupBy: ['billing_dimension'] }, enabled, {
+    select: lastMonth,
     placeholderData: keepPreviousData,
-    enabled,
   });
+}
+
+function lastMonth({ data }: MetricsAnswer): string | null {
+  const used = data.flatMap(({ timeseries }) => timeseries.filter(({ usage }) => usage !== '0'));
+  const months = used.map(({ timestamp }) => timestamp).sort();
+  return months.at(-1) ?? null;
+}
+
+/** Ten thousand values; a list that has more says so. */
+const MOST_VALUE_PAGES = 100;
+
+/** The groups of each value of a field in the window, most expensive first. They appear page by page, until all are there. */
+export function useUsedValues(
+  account: string,
+  field: NameField,
+  window: Window,
+  others: FilterQuery,
+  enabled: boolean,
+) {
+  const groupBy = GROUP_BY_DIMENSIONS.filter((dimension) => ENTRY_FIELD[dimension] === field);
+  const query: MetricsQuery = { ...others, ...timesOf(window), resolution: 'monthly', groupBy };
+  const read = usePages(account, query, '', MOST_VALUE_PAGES, enabled);
+  const isCut = read.pages === MOST_VALUE_PAGES && read.hasNextPage;
+  const isLoading = read.isFetching || (read.hasNextPage && !isCut);
+  return { entries: read.entries, isLoading, isCut, isError: read.failureReason !== null };
 }

@@ -1,8 +1,17 @@
-import { bucketStart, type EpochMs, MS_PER_DAY, parseTimestamp, plusMonths, type Window } from '@meterline/catalog';
-import { type FormEvent, useId, useState } from 'react';
-import { Popover } from '../controls/popover.js';
-import { monthOf, type PeriodChoice, PRESETS, presetWindow } from './period.js';
-import { dateInputText, monthText, periodText, windowText } from './period-text.js';
+import { bucketStart, type EpochMs, MS_PER_DAY, plusMonths, type Window } from '@meterline/catalog';
+import { type FormEvent, useState } from 'react';
+import { Field, Popover, Select } from '../controls/controls.js';
+import {
+  dayText,
+  monthOf,
+  monthText,
+  type PeriodChoice,
+  PRESETS,
+  parseDay,
+  periodText,
+  presetWindow,
+  windowText,
+} from './period.js';
 
 interface PeriodPickerProps {
   readonly period: PeriodChoice;
@@ -12,7 +21,6 @@ interface PeriodPickerProps {
 }
 
 export function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProps) {
-  const chosenPreset = 'preset' in period ? period.preset : undefined;
   return (
     <Popover label="Period" shown={periodText(period)}>
       {(close) => {
@@ -20,15 +28,15 @@ export function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProp
           onChoose(next);
           close();
         };
+        const month = monthOf(window);
         return (
           <div className="period">
-            <ul className="presets">
+            <ul className="menu">
               {PRESETS.map(({ id, label }) => (
                 <li key={id}>
                   <button
                     type="button"
-                    data-autofocus={id === (chosenPreset ?? PRESETS[0].id) || undefined}
-                    aria-pressed={id === chosenPreset}
+                    aria-pressed={'preset' in period && period.preset === id}
                     onClick={() => choose({ preset: id })}
                   >
                     <span>{label}</span>
@@ -38,7 +46,12 @@ export function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProp
               ))}
             </ul>
             <div className="period-own">
-              <AnyMonth window={window} now={now} onChoose={choose} />
+              <Select
+                label="A month"
+                value={month === undefined ? '' : String(month)}
+                choices={monthChoices(now, month)}
+                onChange={(from) => choose({ from: Number(from), to: plusMonths(Number(from), 1) })}
+              />
               <CustomRange window={window} onChoose={choose} />
             </div>
           </div>
@@ -48,67 +61,36 @@ export function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProp
   );
 }
 
-interface AnyMonthProps {
-  readonly window: Window;
-  readonly now: EpochMs;
-  readonly onChoose: (period: PeriodChoice) => void;
-}
-
 const MONTHS_OFFERED = 24;
 
-function AnyMonth({ window, now, onChoose }: AnyMonthProps) {
-  const selectId = useId();
-  const chosen = monthOf(window);
+/** The last two years, and the month that is shown. */
+export function monthChoices(now: EpochMs, shown: EpochMs | undefined) {
   const recent = Array.from({ length: MONTHS_OFFERED }, (_, back) => plusMonths(bucketStart(now, 'monthly'), -back));
-  const months = chosen === undefined || recent.includes(chosen) ? recent : [...recent, chosen];
-  return (
-    <div className="any-month">
-      <label htmlFor={selectId}>A month</label>
-      <select
-        id={selectId}
-        value={chosen ?? ''}
-        onChange={({ target }) => onChoose({ from: Number(target.value), to: plusMonths(Number(target.value), 1) })}
-      >
-        {chosen === undefined && <option value="">Choose…</option>}
-        {months.map((month) => (
-          <option key={month} value={month}>
-            {monthText(month)}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
+  const months = shown === undefined || recent.includes(shown) ? recent : [...recent, shown];
+  return months.map((month) => ({ value: String(month), label: monthText(month) }));
 }
 
-interface CustomRangeProps {
-  readonly window: Window;
-  readonly onChoose: (period: PeriodChoice) => void;
-}
-
-function CustomRange({ window, onChoose }: CustomRangeProps) {
-  const [from, setFrom] = useState(dateInputText(window.startTime));
-  const [to, setTo] = useState(dateInputText(window.endTime - 1));
-  const [fault, setFault] = useState<string>();
-  const [fromId, toId] = [useId(), useId()];
+function CustomRange({ window, onChoose }: Pick<PeriodPickerProps, 'window' | 'onChoose'>) {
+  const [from, setFrom] = useState(dayText(window.startTime));
+  const [to, setTo] = useState(dayText(window.endTime - 1));
+  const [problem, setProblem] = useState<string>();
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const [start, last] = [parseTimestamp(`${from}T00:00:00Z`), parseTimestamp(`${to}T00:00:00Z`)];
-    if (start === undefined || last === undefined) return setFault('Enter both days.');
-    if (last < start) return setFault('The last day is before the first.');
-    if (start < 0 || last >= Date.UTC(2100, 0)) return setFault('Choose days between 1970 and 2099.');
+    const [start, last] = [parseDay(from), parseDay(to)];
+    if (start === undefined || last === undefined) return setProblem('Write days as 1 Nov 2026 or 2026-11-01.');
+    if (last < start) return setProblem('The last day is before the first.');
+    if (start < 0 || last >= Date.UTC(2100, 0)) return setProblem('Choose days between 1970 and 2099.');
     onChoose({ from: start, to: last + MS_PER_DAY });
   };
   return (
-    <form className="custom-range" onSubmit={submit} noValidate>
-      <p className="custom-range-title">Custom range</p>
-      <label htmlFor={fromId}>First day</label>
-      <input id={fromId} type="date" value={from} onChange={(event) => setFrom(event.target.value)} />
-      <label htmlFor={toId}>Last day, inclusive</label>
-      <input id={toId} type="date" value={to} onChange={(event) => setTo(event.target.value)} />
-      {fault && (
+    <form className="form" onSubmit={submit} noValidate>
+      <p className="form-title">Custom range</p>
+      <Field label="First day" value={from} onChange={setFrom} />
+      <Field label="Last day, inclusive" value={to} onChange={setTo} />
+      {problem && (
         <p className="fault" role="alert">
-          {fault}
+          {problem}
         </p>
       )}
       <button type="submit" className="primary">

@@ -1,10 +1,10 @@
 /** The sign-in page or, with a key or token, the explorer. */
+import { CSPProvider } from '@base-ui/react/csp-provider';
 import { MeterlineError } from '@meterline/client';
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
-import { prefetchFirstView } from '../metrics/queries.js';
 import { currentSecond } from '../period/period.js';
-import { retryDelay, shouldRetry } from '../states/problem.js';
+import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
 import { readView } from '../view/address.js';
 import {
   answerOtherTabs,
@@ -15,7 +15,7 @@ import {
   tellEnded,
 } from './credential.js';
 import { Explorer } from './explorer.js';
-import { createClient, SessionContext } from './session.js';
+import { createClient, SessionContext, SHARED_SECONDS } from './session.js';
 import { SignIn } from './sign-in.js';
 
 const shownAccount = () => readView(location.search).account;
@@ -23,7 +23,8 @@ const shownAccount = () => readView(location.search).account;
 export function App() {
   const [credential, setCredential] = useState(keptCredential);
   const [isAsking, setAsking] = useState(credential === undefined);
-  const [wasRefused, setWasRefused] = useState(false);
+  /** Why the last session ended; undefined: the person ended it. */
+  const [endedBecause, setEndedBecause] = useState<string>();
 
   useEffect(() => {
     if (!isAsking) return;
@@ -38,49 +39,50 @@ export function App() {
 
   const session = useMemo(() => {
     if (credential === undefined) return undefined;
-    const end = (refused: boolean) => {
+    const end = (reason?: string) => {
       forgetCredential();
-      setWasRefused(refused);
+      setEndedBecause(reason);
       setCredential(undefined);
     };
     const client = createClient(credential);
-    const queries = createQueries(() => end(true));
-    const openedAt = currentSecond();
-    prefetchFirstView(queries, client, readView(location.search), openedAt);
+    const queries = createQueries(end);
     const signOut = () => {
       tellEnded(credential);
-      end(false);
+      end();
     };
-    return { client, queries, openedAt, signOut, end };
+    return { client, queries, openedAt: currentSecond(), signOut, end, maxAgeSeconds: SHARED_SECONDS };
   }, [credential]);
 
   useEffect(() => {
     if (!session || credential === undefined) return;
-    return answerOtherTabs({ credential, account: shownAccount, onEnded: () => session.end(false) });
+    return answerOtherTabs({ credential, account: shownAccount, onEnded: session.end });
   }, [session, credential]);
 
   if (isAsking) return null;
   if (!session) {
     const enter = (entered: string) => {
       keepCredential(entered);
-      setWasRefused(false);
+      setEndedBecause(undefined);
       setCredential(entered);
     };
-    return <SignIn wasRefused={wasRefused} onSignedIn={enter} />;
+    return <SignIn endedBecause={endedBecause} onSignedIn={enter} />;
   }
   return (
     <SessionContext value={session}>
       <QueryClientProvider client={session.queries}>
-        <Explorer />
+        {/* The content security policy allows no style elements; the page's own style has what they would say. */}
+        <CSPProvider disableStyleElements>
+          <Explorer />
+        </CSPProvider>
       </QueryClientProvider>
     </SessionContext>
   );
 }
 
 /** Each session has its own cache: nobody sees the answers of the session before. */
-function createQueries(onRefused: () => void): QueryClient {
+function createQueries(onRejected: (reason: string) => void): QueryClient {
   const onError = (error: Error) => {
-    if (error instanceof MeterlineError && error.status === 401) onRefused();
+    if (error instanceof MeterlineError && error.status === 401) onRejected(error.message);
   };
   return new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -89,10 +91,10 @@ function createQueries(onRefused: () => void): QueryClient {
       queries: {
         staleTime: Number.POSITIVE_INFINITY,
         refetchOnWindowFocus: false,
-        retry: shouldRetry,
+        retry: (_failures, error) => shouldRetry(error),
         retryDelay,
       },
-      mutations: { retry: shouldRetry, retryDelay },
+      mutations: { retry: shouldRetryExport, retryDelay },
     },
   });
 }

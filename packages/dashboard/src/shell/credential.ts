@@ -1,4 +1,4 @@
-/** The key or token of the tab. Without React: the API's reference sends requests with it too. */
+/** The key or token of the tab. */
 import * as z from 'zod/mini';
 
 /** In session storage: a reload keeps it, and closing the tab removes it. */
@@ -19,7 +19,7 @@ export function forgetCredential(): void {
 /*
  * A tab that was opened from a link asks the tabs that are signed in for their key or token, so that nobody signs in twice.
  * The browser delivers these messages to tabs of the same origin only, and stores none. Why not a storage that all tabs
- * share: docs/decisions/0020.
+ * share: docs/decisions/0008.
  */
 
 const CHANNEL = 'meterline.session';

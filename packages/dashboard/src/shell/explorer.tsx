@@ -3,25 +3,31 @@ import type { EpochMs } from '@meterline/catalog';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
-import { Picker } from '../controls/picker.js';
+import { Select } from '../controls/controls.js';
+import { SearchSelect } from '../controls/search-list.js';
 import { useAccounts } from '../metrics/queries.js';
-import { currentSecond } from '../period/period.js';
-import { clockText } from '../period/period-text.js';
-import { MessagePanel, OfflineBanner, ProblemPanel } from '../states/panels.js';
+import { clockText, currentSecond } from '../period/period.js';
+import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
+import { isOnFirstPage } from '../table/rows.js';
 import { navigate, replaceView, useView } from '../view/address.js';
-import { DEFAULT_VIEW } from '../view/view.js';
+import { DEFAULT_VIEW, type View } from '../view/view.js';
 import { Brand, ThemeSwitch } from './header.js';
-import { useSession } from './session.js';
+import { SHARED_SECONDS, useSession } from './session.js';
 
 /** A page that was hidden for so long reads everything again when it becomes visible. */
 const STALE_MS = 5 * 60_000;
 /** Between two readings of a view that refreshes by itself. */
 const LIVE_MS = 60_000;
 
+/** So many accounts are seen at once; in a longer list they are searched. */
+const MOST_UNSEARCHED = 8;
+
 export function Explorer() {
   const { signOut } = useSession();
   const view = useView();
-  const { now, refresh } = useNow(view.isLive);
+  const { now, refresh } = useNow(view);
+  /** Of the figures on the screen: older than `now` while the service is away. */
+  const [shownAsOf, setShownAsOf] = useState(now);
   const accounts = useAccounts();
   const account = view.account ?? accounts.data?.[0]?.id;
 
@@ -32,26 +38,25 @@ export function Explorer() {
     document.title = account ? `${account} · Meterline` : 'Meterline';
   }, [account]);
 
+  const choices = (accounts.data ?? []).map(({ id, name, role }) => {
+    return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
+  });
+  const onChange = (chosen: string) => navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen });
   return (
     <>
       <header className="top">
         <Brand />
-        <Picker<string | undefined>
-          label="Account"
-          shown={account ?? '…'}
-          choices={(accounts.data ?? []).map(({ id, name, role }) => ({
-            value: id,
-            label: name === id ? id : `${name} (${id})`,
-            hint: role,
-          }))}
-          chosen={account}
-          onChoose={(chosen) => chosen && navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen })}
-          placeholder={(accounts.data?.length ?? 0) > 8 ? 'Find an account' : undefined}
-          isLoading={accounts.isPending}
-        />
+        {choices.length > MOST_UNSEARCHED ? (
+          <SearchSelect {...{ choices, onChange }} label="Account" value={account ?? '…'} />
+        ) : (
+          <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
+        )}
         <div className="top-end">
-          <button type="button" className="quiet" onClick={refresh}>
-            Refresh<span className="refreshed">, as of {clockText(now)} UTC</span>
+          <button type="button" className="quiet" onClick={() => refresh(0)}>
+            Refresh
+            <span className="refreshed">
+              , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ', paused'}
+            </span>
           </button>
           <ThemeSwitch />
           <button type="button" className="quiet" onClick={signOut}>
@@ -69,8 +74,10 @@ export function Explorer() {
             account={account}
             role={accounts.data?.find(({ id }) => id === account)?.role}
             {...{ view, now, refresh }}
+            onShown={setShownAsOf}
           />
         )}
+        {account === undefined && <Waiting of={[accounts]} />}
         {account === undefined && accounts.error && (
           <ProblemPanel error={accounts.error} account="your accounts" onRetry={() => void accounts.refetch()} />
         )}
@@ -86,27 +93,33 @@ export function Explorer() {
 
 /**
  * The instant that the screen is as of. Every question of the screen ends there, and it stays the same until a refresh, so
- * that all figures are of one moment and answers can be cached.
+ * that all figures are of one moment and answers can be cached. The page refreshes by itself only what is on the API's first page.
  */
-function useNow(isLive: boolean): { now: EpochMs; refresh: () => void } {
-  const { openedAt } = useSession();
+function useNow(view: View): { now: EpochMs; refresh: (maxAgeSeconds?: number) => void } {
+  const session = useSession();
   const queries = useQueryClient();
-  const [now, setNow] = useState(openedAt);
-  const refresh = useCallback(() => {
-    setNow(currentSecond());
-    void queries.invalidateQueries();
-  }, [queries]);
+  const [now, setNow] = useState(session.openedAt);
+  const isRefreshing = isOnFirstPage(view);
+  const staleMs = view.isLive ? LIVE_MS : STALE_MS;
+  const refresh = useCallback(
+    (maxAgeSeconds = SHARED_SECONDS) => {
+      session.maxAgeSeconds = maxAgeSeconds;
+      setNow(currentSecond());
+      void queries.invalidateQueries();
+    },
+    [queries, session],
+  );
   useEffect(() => {
     const seen = () => {
-      if (document.visibilityState === 'visible' && Date.now() - now > (isLive ? LIVE_MS : STALE_MS)) refresh();
+      if (isRefreshing && document.visibilityState === 'visible' && Date.now() - now > staleMs) refresh();
     };
     document.addEventListener('visibilitychange', seen);
     // A page that nobody sees asks nothing.
-    const timer = isLive ? setInterval(seen, LIVE_MS / 12) : undefined;
+    const timer = view.isLive ? setInterval(seen, LIVE_MS / 12) : undefined;
     return () => {
       document.removeEventListener('visibilitychange', seen);
       clearInterval(timer);
     };
-  }, [now, isLive, refresh]);
+  }, [now, view.isLive, staleMs, isRefreshing, refresh]);
   return { now, refresh };
 }

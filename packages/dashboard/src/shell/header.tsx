@@ -1,10 +1,5 @@
-/** For the top of every page: the name, and the theme's switch. */
-import { useSyncExternalStore } from 'react';
-import { chooseTheme, currentTheme, onThemeChange, type Theme } from './theme.js';
-
-export function useTheme(): Theme {
-  return useSyncExternalStore(onThemeChange, currentTheme);
-}
+/** For the top of every page: the name, and the switch of the theme. */
+import { useEffect, useState } from 'react';
 
 export function Brand() {
   return (
@@ -18,16 +13,37 @@ export function Brand() {
   );
 }
 
+/** Where the browser keeps the theme that the person chose. */
+const CHOSEN = 'meterline.theme';
+const DARK = window.matchMedia('(prefers-color-scheme: dark)');
+
+function currentTheme(): 'light' | 'dark' {
+  const chosen = localStorage.getItem(CHOSEN);
+  return (chosen === null ? DARK.matches : chosen === 'dark') ? 'dark' : 'light';
+}
+
+/** Shows the system's theme in the style sheet, unless the person chose one. */
+export function applyTheme(): void {
+  document.documentElement.dataset['theme'] = currentTheme();
+}
+
 export function ThemeSwitch() {
-  const theme = useTheme();
+  const [theme, setTheme] = useState(currentTheme);
   const other = theme === 'dark' ? 'light' : 'dark';
+  const show = () => {
+    applyTheme();
+    setTheme(currentTheme());
+  };
+  const choose = () => {
+    localStorage.setItem(CHOSEN, other);
+    show();
+  };
+  useEffect(() => {
+    DARK.addEventListener('change', show);
+    return () => DARK.removeEventListener('change', show);
+  });
   return (
-    <button
-      type="button"
-      className="icon-button"
-      aria-label={`Use the ${other} theme`}
-      onClick={() => chooseTheme(other)}
-    >
+    <button type="button" className="icon-button" aria-label={`Use the ${other} theme`} onClick={choose}>
       <svg viewBox="0 0 20 20" aria-hidden="true">
         {theme === 'dark' ? (
           <path d="M10 3.200v-1.700M10 18.500v-1.700M3.200 10h-1.700M18.500 10h-1.700M5.200 5.200 4 4M16 16l-1.200-1.200M14.800 5.200 16 4M4 16l1.200-1.200M13.500 10a3.500 3.500 0 1 1-7 0 3.500 3.500 0 0 1 7 0Z" />

@@ -10,7 +10,12 @@ export interface Session {
   /** What the first screen is as of. */
   readonly openedAt: EpochMs;
   readonly signOut: () => void;
+  /** Seconds that a response may be old: 0 once the person has asked for a refresh, until the page refreshes by itself. */
+  maxAgeSeconds: number;
 }
+
+/** So old may the responses be that nobody asked for: tabs that refresh share them. */
+export const SHARED_SECONDS = 15;
 
 export const SessionContext = createContext<Session | undefined>(undefined);
 

@@ -1,18 +1,19 @@
-import { type FormEvent, useId, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { signInProblem } from '../states/problem.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
 
 interface SignInProps {
-  /** The last session ended because the API refused its key or token. */
-  readonly wasRefused: boolean;
+  /** Why the API did not accept the key or token of the last session any more; undefined: there was none, or it was signed out. */
+  readonly endedBecause: string | undefined;
   readonly onSignedIn: (credential: string) => void;
 }
 
-export function SignIn({ wasRefused, onSignedIn }: SignInProps) {
+export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
   const [fault, setFault] = useState<string>();
   const [checking, setChecking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
   const [inputId, hintId, faultId] = [useId(), useId(), useId()];
 
   const submit = async (event: FormEvent) => {
@@ -36,22 +37,22 @@ export function SignIn({ wasRefused, onSignedIn }: SignInProps) {
 
   return (
     <div className="sign-in">
-      <header className="sign-in-header">
+      <header>
         <ThemeSwitch />
       </header>
       <main className="sign-in-card">
         <Brand />
         <h1>See what your account used, and what it cost</h1>
-        {wasRefused && (
+        {endedBecause !== undefined && (
           <p className="notice" role="status">
-            Your key or token is no longer valid: it was revoked, or it has expired. Sign in again; the view that you
-            had open is kept.
+            {endedBecause} Sign in again; the view that you had open is kept.
           </p>
         )}
         <form onSubmit={submit} noValidate>
           <label htmlFor={inputId}>API key or access token</label>
           <input
             ref={input}
+            className="field"
             id={inputId}
             type="password"
             autoComplete="off"

@@ -1,10 +1,10 @@
 import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
 import { useEffect, useState } from 'react';
+import { CopyButton } from '../controls/controls.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
-import { monthText } from '../period/period-text.js';
+import { monthText } from '../period/period.js';
 import { navigate } from '../view/address.js';
-import { hasFilters } from '../view/filters.js';
-import { type View, withGroups } from '../view/view.js';
+import { hasFilters, type View, withGroups } from '../view/view.js';
 import { firstEvent, keyCommand, producerCode, sendCommand } from './first-event.js';
 import { MessagePanel } from './panels.js';
 
@@ -30,11 +30,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
     return (
       <MessagePanel title="Nothing matches these filters">
         <p>In this period the account used nothing that matches all of them.</p>
-        <button
-          type="button"
-          className="primary"
-          onClick={() => navigate(withGroups(view, { filters: {}, trail: [] }))}
-        >
+        <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
           Clear filters
         </button>
       </MessagePanel>
@@ -58,7 +54,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
 const LOOK_MS = 3_000;
 
 function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
-  const [event] = useState(() => firstEvent(account, new Date(), crypto.getRandomValues(new Uint8Array(10))));
+  const [event] = useState(() => firstEvent(account, new Date()));
   const collector = useCollectorUrl();
   const url = collector.data ?? undefined;
   useEffect(() => {
@@ -102,19 +98,12 @@ function FirstEvent({ account, role, onRefresh }: FirstEventProps) {
 }
 
 function Command({ text, label }: { readonly text: string; readonly label: string }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => {
-    // Browsers have a clipboard only over https or on localhost; elsewhere the text can be selected.
-    void navigator.clipboard?.writeText(text).then(() => setCopied(true));
-  };
   return (
     <div className="command">
       <pre>
         <code>{text}</code>
       </pre>
-      <button type="button" className="control" onClick={copy}>
-        {copied ? 'Copied' : `Copy ${label}`}
-      </button>
+      <CopyButton text={text} label={`Copy ${label}`} className="control" />
     </div>
   );
 }

@@ -1,10 +1,10 @@
 /** What sends an account its first event, ready to be pasted. */
-import { type EpochMs, formatTimestamp, type UsageEventInput } from '@meterline/catalog';
+import { formatTimestamp, type UsageEventInput } from '@meterline/catalog';
 
-/** Two minutes of a sandbox with one gigabyte. @param random 10 bytes */
-export function firstEvent(accountId: string, now: Date, random: Uint8Array): UsageEventInput {
+/** Two minutes of a sandbox with one gigabyte. */
+export function firstEvent(accountId: string, now: Date): UsageEventInput {
   return {
-    eventId: uuidV7(now.getTime(), random),
+    eventId: `first-event-${now.getTime()}`,
     accountId,
     workspace: 'production',
     resourceType: 'sandbox',
@@ -45,14 +45,4 @@ await meter.close();`;
 /** Without the characters that a shell gives a meaning in double quotes or at its prompt. */
 function pathPart(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-/** 48 bits of milliseconds, then the version, the variant and random bits. Source: RFC 9562, section 5.7. */
-function uuidV7(now: EpochMs, random: Uint8Array): string {
-  const time = now.toString(16).padStart(12, '0');
-  const bytes = Uint8Array.from(random.subarray(0, 10));
-  bytes[0] = ((bytes[0] ?? 0) & 0x0f) | 0x70;
-  bytes[2] = ((bytes[2] ?? 0) & 0x3f) | 0x80;
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return [time.slice(0, 8), time.slice(8), hex.slice(0, 4), hex.slice(4, 8), hex.slice(8)].join('-');
 }

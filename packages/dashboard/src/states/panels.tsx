@@ -1,7 +1,9 @@
 /** What the page shows in place of figures: messages, problems, the wait for another attempt, and skeletons. */
+import type { EpochMs } from '@meterline/catalog';
 import { onlineManager } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
-import { problemOf, retryDelay, waitingText } from './problem.js';
+import { clockText } from '../period/period.js';
+import { problemOf, retryDelay, waitingText, waitText } from './problem.js';
 
 const SECOND_MS = 1_000;
 
@@ -16,15 +18,6 @@ export function MessagePanel({ title, children }: MessagePanelProps) {
       <h2>{title}</h2>
       {children}
     </section>
-  );
-}
-
-/** In place of a part of the page whose code does not come. */
-export function NotLoaded() {
-  return (
-    <p className="panel-reason" role="alert">
-      This part of the page could not be loaded. Reload the page and try again.
-    </p>
   );
 }
 
@@ -55,29 +48,36 @@ export function ProblemPanel({ error, account, onRetry }: ProblemPanelProps) {
   );
 }
 
-interface WaitingProps {
-  readonly error: Error;
+/** What of a query the page waits for, while the service is away or busy. */
+export interface Awaited {
+  readonly failureReason: Error | null;
   /** Failed attempts so far. */
-  readonly failures: number;
-  readonly onRetry: () => void;
+  readonly failureCount: number;
+  readonly error: Error | null;
+  readonly refetch: () => Promise<unknown>;
 }
 
-/** The page tries again by itself, and says when. */
-export function Waiting({ error, failures, onRetry }: WaitingProps) {
+/** The page tries again by itself, and says when. @param asOf of the figures on the screen; undefined: there are none */
+export function Waiting({ of, asOf }: { readonly of: readonly Awaited[]; readonly asOf?: EpochMs | undefined }) {
+  const failing = of.find(({ failureReason, error }) => failureReason && !error);
+  const { failureReason: reason = null, failureCount = 0 } = failing ?? {};
   const [left, setLeft] = useState(0);
   useEffect(() => {
-    const until = performance.now() + retryDelay(failures - 1, error);
+    if (!reason) return;
+    const until = performance.now() + retryDelay(failureCount - 1, reason);
     const tick = () => setLeft(Math.max(0, Math.ceil((until - performance.now()) / SECOND_MS)));
     tick();
     const timer = setInterval(tick, SECOND_MS / 4);
     return () => clearInterval(timer);
-  }, [error, failures]);
+  }, [reason, failureCount]);
+  if (!failing || !reason) return null;
   return (
     <div className="banner" role="status">
       <span>
-        {waitingText(error)} {left > 0 ? `Trying again in ${left} s.` : 'Trying again…'}
+        {waitingText(reason)} {asOf !== undefined && `The figures are of ${clockText(asOf)} UTC. `}
+        {left > 0 ? `Trying again ${waitText(left)}.` : 'Trying again…'}
       </span>
-      <button type="button" className="quiet" onClick={onRetry}>
+      <button type="button" className="quiet" onClick={() => void failing.refetch()}>
         Try now
       </button>
     </div>
@@ -98,27 +98,7 @@ export function OfflineBanner() {
   );
 }
 
-/** Heights of bars in percent: always the same, and all different, because they are React keys too. */
-const BARS = [38, 52, 47, 60, 66, 30, 26, 55, 63, 71, 67, 74, 35, 31, 62, 70, 77, 81, 72, 40, 36, 68, 75, 84];
-const ROWS = [62, 48, 55, 40, 51, 35];
-
-/** As large as the chart, so that nothing moves when it comes. */
-export function ChartSkeleton() {
-  return (
-    <div className="chart-skeleton" aria-hidden="true">
-      {BARS.map((height) => (
-        <span key={height} style={{ height: `${height}%` }} />
-      ))}
-    </div>
-  );
-}
-
-export function TableSkeleton() {
-  return (
-    <div className="table-skeleton" aria-hidden="true">
-      {ROWS.map((width) => (
-        <span key={width} style={{ width: `${width}%` }} />
-      ))}
-    </div>
-  );
+/** Bars or lines in place of what is on its way: as large as the chart, so that nothing moves when it comes. */
+export function Skeleton({ of }: { readonly of: 'chart' | 'table' }) {
+  return <div className={`${of}-skeleton`} aria-hidden="true" />;
 }

@@ -1,75 +1,72 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseUsageEvent } from '@meterline/catalog';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { firstEvent, keyCommand, producerCode, sendCommand } from './first-event.js';
-import { problemOf, retryDelay, shouldRetry } from './problem.js';
+import {
+  problemOf,
+  retryDelay,
+  shouldRetry,
+  shouldRetryExport,
+  signInProblem,
+  waitingText,
+  waitText,
+} from './problem.js';
 
 const failure = (status: number, code = 'some_code', retryAfter?: number) =>
   new MeterlineError({ status, code, message: 'What the API says.', requestId: 'r-1', retryAfter });
 
-describe('a problem', () => {
+describe('problemOf', () => {
   it.each([
     [failure(403, 'forbidden'), 'You have no access to acme', false],
     [failure(403, 'insufficient_scope'), 'This token may not read billing data', false],
-    [failure(429, 'too_many_requests', 7), 'Too many requests', true],
-    [failure(503, 'storage_unavailable'), 'The service has a problem', true],
     [failure(400, 'cursor_expired'), 'This list is too old to continue', true],
     [failure(400, 'invalid_parameter'), 'The service refused the request', false],
-    [new MeterlineConnectionError('x'), 'The service cannot be reached', true],
     [new TypeError('x'), 'Something went wrong in this page', true],
-  ])('has a title, and a way on where there is one: %s', (error, title, canRetry) => {
+  ])('gives %s a title, and a way on where there is one', (error, title, canRetry) => {
     expect(problemOf(error, 'acme')).toMatchObject({ title, canRetry });
   });
 
-  it('names the request, and the wait that is asked for', () => {
-    expect(problemOf(failure(429, 'too_many_requests', 7), 'acme')).toMatchObject({
-      requestId: 'r-1',
-      text: expect.stringContaining('in 7 seconds'),
-    });
+  it('says of a forbidden account why, and what to do', () => {
+    const details = [{ message: 'The key belongs to another account.' }];
+    const refused = new MeterlineError({ status: 403, code: 'forbidden', message: 'Access denied', details });
+    expect(problemOf(refused, 'acme').text).toMatch(
+      /^The key belongs to another account\. Choose one of your accounts/,
+    );
+    expect(problemOf(failure(403, 'forbidden'), 'acme').text).toMatch(/^There is no such account, or your key/);
   });
 });
 
-describe('trying again', () => {
-  const asking = (status: number, retryAfter: number) => failure(status, 'some_code', retryAfter);
+it('a sign-in shows what the API says of a key that it does not accept', () => {
+  const expired = 'The API key expired at 2026-11-23T15:26:00.000Z; ask an admin of the account for another one.';
+  expect(signInProblem(new MeterlineError({ status: 401, code: 'unauthorized', message: expired }))).toBe(expired);
+});
 
-  it.each([429, 502, 503, 504])('makes sense a few times after %d', (status) => {
-    expect([shouldRetry(0, failure(status)), shouldRetry(4, failure(status))]).toEqual([true, false]);
+describe('the page', () => {
+  it.each([
+    [failure(429), 'Too many requests: the service asks to wait.'],
+    [failure(500), 'The service has a problem (500, request r-1).'],
+    [failure(502), 'The service has a problem (502, request r-1).'],
+    [new MeterlineConnectionError('x'), 'The service cannot be reached.'],
+  ])('tries again for ever after %s, and says so, and an export a few times', (error, text) => {
+    expect(shouldRetry(error)).toBe(true);
+    expect(waitingText(error)).toBe(text);
+    expect([0, 4].map((failures) => shouldRetryExport(failures, error))).toEqual([true, false]);
   });
 
-  it('makes none when the service asks for too long a wait', () => {
-    expect([shouldRetry(0, asking(429, 60)), shouldRetry(0, asking(429, 61))]).toEqual([true, false]);
+  it.each([failure(400), failure(401), failure(403), new TypeError('x')])('does not try again after %s', (error) => {
+    expect(shouldRetry(error)).toBe(false);
   });
 
-  it.each([400, 401, 403, 500])('makes none after %d', (status) => {
-    expect(shouldRetry(0, failure(status))).toBe(false);
-  });
-
-  it('makes sense when no answer came, and none after an error in the page', () => {
-    expect(shouldRetry(0, new MeterlineConnectionError('x'))).toBe(true);
-    expect(shouldRetry(0, new TypeError('x'))).toBe(false);
-  });
-
-  it('waits as long as the service asks, or else longer each time', () => {
-    expect(retryDelay(0, asking(429, 20))).toBe(20_000);
+  it('waits as long as the service asks, or else longer each time, and no export longer than a minute', () => {
+    expect(retryDelay(0, failure(429, 'some_code', 20))).toBe(20_000);
     expect([0, 1, 2, 9].map((failures) => retryDelay(failures, failure(503)))).toEqual([1_000, 2_000, 4_000, 15_000]);
+    expect([60, 61].map((asked) => shouldRetryExport(0, failure(429, 'some_code', asked)))).toEqual([true, false]);
+    expect([7, 3600].map(waitText)).toEqual(['in 7 s', 'in 60 minutes']);
   });
 });
 
 describe('the first event', () => {
   const now = new Date('2026-11-21T16:49:12.345Z');
-  const event = firstEvent("o'hara & co", now, new Uint8Array(10).fill(0xff));
-
-  it('is one that the worker accepts', () => {
-    expect(parseUsageEvent(event, now.getTime())).toMatchObject({ ok: true });
-    // 2026-11-21T16:49:12.345Z in milliseconds, then version 7 and the variant.
-    expect(event.eventId).toBe(
-      `${now
-        .getTime()
-        .toString(16)
-        .padStart(12, '0')
-        .replace(/^(.{8})/, '$1-')}-7fff-bfff-ffffffffffff`,
-    );
-  });
+  const event = firstEvent("o'hara & co", now);
 
   it('is sent by a command that leaves every name alone', () => {
     const [command, _headers, json, end] = sendCommand(event, 'https://collector.example.com').split('\n');

@@ -1,26 +1,26 @@
 /** Failures: whether the page tries again by itself, and what it shows. */
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
 
-const MOST_RETRIES = 4;
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 15_000;
-/** If the service asks for a longer wait, the page shows the problem instead of waiting. */
-const LONGEST_ASKED_SECONDS = 60;
-const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** A person waits for an export: they are told when it does not come, or not soon. */
+const EXPORT_RETRIES = 4;
+const LONGEST_EXPORT_WAIT_MS = 60_000;
 
 /**
- * Whether the page tries again by itself. It does so instead of the client, so that it can show what it waits for. Unlike
- * the client it also retries a proxy's 502 and 504: all that it retries are reads.
- * @param failures before this one
+ * Whether the page tries again by itself: for as long as the service is away, fails or is busy. What was shown stays meanwhile. It does so
+ * instead of the client, so that it can show what it waits for. All that it repeats are reads.
  */
-export function shouldRetry(failures: number, error: Error): boolean {
-  if (failures >= MOST_RETRIES) return false;
-  if (error instanceof MeterlineError)
-    return BUSY.has(error.status) && (error.retryAfter ?? 0) <= LONGEST_ASKED_SECONDS;
+export function shouldRetry(error: Error): boolean {
+  if (error instanceof MeterlineError) return error.status === 429 || error.status >= 500;
   return error instanceof MeterlineConnectionError;
 }
 
-/** Milliseconds: as long as the service asks for, or else twice as long as the last time. */
+export function shouldRetryExport(failures: number, error: Error): boolean {
+  return failures < EXPORT_RETRIES && shouldRetry(error) && retryDelay(failures, error) <= LONGEST_EXPORT_WAIT_MS;
+}
+
+/** Milliseconds: as long as the service asks for, or else twice as long as the last time. @param failures before this one */
 export function retryDelay(failures: number, error: Error): number {
   const asked = error instanceof MeterlineError ? error.retryAfter : undefined;
   return asked === undefined ? Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS) : asked * 1_000;
@@ -34,59 +34,50 @@ export interface Problem {
   readonly requestId?: string | undefined;
 }
 
+/** @param error one that the page does not wait for */
 export function problemOf(error: Error, account: string): Problem {
-  if (error instanceof MeterlineConnectionError) {
-    return {
-      title: 'The service cannot be reached',
-      text: 'No answer came. Check the connection, or whether the service is running.',
-      canRetry: true,
-    };
-  }
-  if (error instanceof MeterlineError) return { ...problemOfAnswer(error, account), requestId: error.requestId };
-  return { title: 'Something went wrong in this page', text: error.message, canRetry: true };
+  if (!(error instanceof MeterlineError))
+    return { title: 'Something went wrong in this page', text: error.message, canRetry: true };
+  return { ...problemOfResponse(error, account), requestId: error.requestId };
 }
 
-function problemOfAnswer({ code, message, retryAfter, status }: MeterlineError, account: string): Problem {
+function problemOfResponse({ code, message, details, status }: MeterlineError, account: string): Problem {
   if (code === 'insufficient_scope')
     return { title: 'This token may not read billing data', text: message, canRetry: false };
   if (status === 403) {
-    return {
-      title: `You have no access to ${account}`,
-      text: 'There is no such account, or your key does not belong to it. Choose one of yours above, or sign in with another key.',
-      canRetry: false,
-    };
+    const reasons = details.map((detail) => detail['message'] ?? '').join(' ');
+    const text = reasons || 'There is no such account, or your key does not belong to it.';
+    const wayOn =
+      'Choose one of your accounts above, ask an admin of this one to add you, or sign in with another key.';
+    return { title: `You have no access to ${account}`, text: `${text} ${wayOn}`, canRetry: false };
   }
-  if (status === 429) {
-    return {
-      title: 'Too many requests',
-      text: `${message}${retryAfter ? ` It accepts requests again in ${retryAfter} seconds.` : ''}`,
-      canRetry: true,
-    };
-  }
-  if (status >= 500) return { title: 'The service has a problem', text: message, canRetry: true };
   if (code === 'cursor_expired' || code === 'invalid_cursor') {
     return { title: 'This list is too old to continue', text: 'Refresh to read it again.', canRetry: true };
   }
   return { title: 'The service refused the request', text: message, canRetry: false };
 }
 
-/** For a failed check of a key or token. */
+/** For a failed check of a key or token. The API says whether it is unknown, revoked or expired, and when it expired. */
 export function signInProblem(error: unknown): string {
-  if (error instanceof MeterlineError && error.status === 401) {
-    return 'This key or token is unknown, revoked or expired. Check that all of it was copied.';
-  }
+  if (error instanceof MeterlineError && error.status === 401) return error.message;
   if (error instanceof MeterlineError)
     return `${error.message} (${error.status}, request ${error.requestId ?? 'unknown'})`;
   if (error instanceof MeterlineConnectionError)
-    return 'The service cannot be reached. Check the connection and try again.';
+    return `${AWAY} No response came. Check the connection, or whether the service is running.`;
   // fetch refuses a header with such characters, so that nothing was sent.
   return 'This is not an API key or token: it contains characters that neither of them has.';
 }
 
+const AWAY = 'The service cannot be reached.';
+
 /** While the page waits to try again. */
 export function waitingText(error: Error): string {
-  if (!(error instanceof MeterlineError)) return 'The service cannot be reached.';
-  return error.status === 429
-    ? 'Too many requests: the service asks to wait.'
-    : `The service has a problem (${error.status}).`;
+  if (!(error instanceof MeterlineError)) return AWAY;
+  if (error.status === 429) return 'Too many requests: the service asks to wait.';
+  return `The service has a problem (${error.status}, request ${error.requestId ?? 'unknown'}).`;
+}
+
+/** `in 7 s`, `in 60 minutes`. */
+export function waitText(seconds: number): string {
+  return seconds > 120 ? `in ${Math.ceil(seconds / 60)} minutes` : `in ${seconds} s`;
 }

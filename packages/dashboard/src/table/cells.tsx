@@ -1,8 +1,22 @@
 /** What the table of groups and the chart's table have in common: amounts, and links to other views. */
-import { type DecimalText, ENTRY_FIELD, enrichedDimensions, grouped, SEVERAL_VALUES } from '@meterline/catalog';
+import {
+  type Change,
+  type DecimalText,
+  ENTRY_FIELD,
+  enrichedDimensions,
+  grouped,
+  SEVERAL_VALUES,
+} from '@meterline/catalog';
 import type { MouseEvent, ReactNode } from 'react';
-import type { Quantity } from '../breakdown/quantities.js';
-import { amountText, exactText, valueLabel } from '../breakdown/texts.js';
+import type { Quantity } from '../breakdown/texts.js';
+import {
+  amountText,
+  changePercentText,
+  differenceText,
+  exactDifferenceText,
+  exactText,
+  valueLabel,
+} from '../breakdown/texts.js';
 import { navigate, viewHref } from '../view/address.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
 import { longestFraction, type Row } from './rows.js';
@@ -24,7 +38,8 @@ export function Amount({ amount, unit, isExact, room }: AmountProps) {
   return (
     <>
       <ExactAmount amount={amount} room={room} unit={unit} />
-      {unit && <span className="unit"> {exactText(amount, unit).split(' ').at(-1)}</span>}
+      {unit && ' '}
+      {unit && <span className="unit">{exactText(amount, unit).split(' ').at(-1)}</span>}
     </>
   );
 }
@@ -53,6 +68,24 @@ function ExactAmount({ amount, room, unit }: Omit<AmountProps, 'isExact'>) {
         {rest}
       </span>
     </span>
+  );
+}
+
+interface ChangeTextProps {
+  readonly change: Change;
+  /** Undefined: money. */
+  readonly unit: Quantity | undefined;
+  readonly isExact: boolean;
+}
+
+/** `+$1.20 +3.4%`, with all digits on hover. */
+export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
+  const exact = exactDifferenceText(change, unit);
+  return (
+    <>
+      <span title={exact}>{isExact ? exact : differenceText(change, unit)}</span>{' '}
+      <span className={`change ${change.direction}`}>{changePercentText(change)}</span>
+    </>
   );
 }
 

@@ -1,20 +1,13 @@
-import { changeFrom, type DecimalText, type GroupByDimension, shareText } from '@meterline/catalog';
+/** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
+import { changeFrom, type DecimalText, shareText } from '@meterline/catalog';
 import type { ReactNode } from 'react';
-import { type Quantity, unitPriceText } from '../breakdown/quantities.js';
-import {
-  amountText,
-  changePercentText,
-  DIMENSION_LABEL,
-  differenceText,
-  exactDifferenceText,
-  shareOf,
-} from '../breakdown/texts.js';
+import { amountText, DIMENSION_LABEL, type Quantity, shareOf, unitPriceText } from '../breakdown/texts.js';
 import { navigate } from '../view/address.js';
-import type { Sort, SortColumn, View } from '../view/view.js';
-import { Amount, GroupCells, roomOf } from './cells.js';
+import type { SortColumn, View } from '../view/view.js';
+import { Amount, ChangeText, GroupCells, roomOf } from './cells.js';
 import type { Row } from './rows.js';
 
-export interface Totals {
+interface Totals {
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
   /** Undefined: the groups are measured in several units. */
@@ -27,8 +20,11 @@ export interface CostTableProps {
   readonly rows: readonly Row[];
   /** Of all groups on all pages. */
   readonly totals: Totals;
+  /** The sum of those that a search found; undefined: nothing is searched for. */
+  readonly found: { readonly label: string; readonly cost: DecimalText } | undefined;
   /** `4 weeks earlier`; undefined: not compared. */
   readonly distance: string | undefined;
+  readonly isComparing: boolean;
   readonly seesWorkspaces: boolean;
   /** Opens the events behind a row; undefined where the caller may not see them. */
   readonly onExplain: ((row: Row) => void) | undefined;
@@ -36,91 +32,126 @@ export interface CostTableProps {
   readonly colorOf: (key: string) => string | undefined;
 }
 
-export function CostTable({ view, rows, totals, distance, seesWorkspaces, onExplain, colorOf }: CostTableProps) {
-  const { isExact } = view;
-  const compared = distance !== undefined;
-  const showsUsage = rows.some(({ usage }) => usage !== undefined);
-  const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
-  const usageRoom = roomOf([...rows.map(({ usage }) => usage), totals.usage], totals.unit ?? rows[0]?.unit);
-  const header = { sort: view.sort, onSort: (sort: Sort) => navigate({ ...view, sort, page: 1 }) };
+interface Column {
+  readonly label: string;
+  /** Undefined: the table cannot be sorted by it. */
+  readonly sort?: SortColumn;
+  readonly className: string;
+  readonly cell: (of: Row | Totals) => ReactNode;
+  /** Of what a search found. */
+  readonly found?: ReactNode;
+}
+
+export function CostTable(props: CostTableProps) {
+  const { view, rows, totals, found, seesWorkspaces, colorOf } = props;
+  const columns = columnsOf(props);
+  const [first = 'Group', ...others] = view.groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
+  const restOfName = others.map((label) => <td key={label} className="group-more" />);
+  const cells = (contentOf: (column: Column) => ReactNode) =>
+    columns.map((column) => (
+      <td key={column.label} className={column.className}>
+        {contentOf(column)}
+      </td>
+    ));
   return (
     <table>
       <thead>
         <tr>
-          {groupColumns(view.groupBy).map((label, index) =>
-            index === 0 ? (
-              <SortHeader key={label} {...header} column="name" label={label} />
-            ) : (
-              <th key={label} scope="col" className="group-more">
-                {label}
-              </th>
-            ),
-          )}
-          <SortHeader {...header} column="cost" label="Cost (USD)" numeric />
-          <th scope="col" className="share-column">
-            Share
-          </th>
-          {showsUsage && <SortHeader {...header} column="usage" label="Usage" numeric />}
-          {showsUsage && (
-            <th scope="col" className="number price-column">
-              Average price
-            </th>
-          )}
-          {compared && (
-            <th scope="col" className="number">
-              {distance}
-            </th>
-          )}
-          {compared && <SortHeader {...header} column="change" label="Change" numeric />}
+          <Header view={view} label={first} sort="name" className="" />
+          {others.map((label) => (
+            <Header key={label} view={view} label={label} className="group-more" />
+          ))}
+          {columns.map((column) => (
+            <Header key={column.label} view={view} {...column} />
+          ))}
         </tr>
       </thead>
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
             <GroupCells {...{ row, view, seesWorkspaces }} color={colorOf(row.key)} />
-            <td className="number">
-              <ExplainButton row={row} onExplain={onExplain}>
-                <Amount amount={row.cost} unit={undefined} room={costRoom} isExact={isExact} />
-              </ExplainButton>
-            </td>
-            <td className="share-column">
-              <Share part={row.cost} whole={totals.cost} />
-            </td>
-            {showsUsage && <UsageCells {...row} {...{ isExact }} room={usageRoom} />}
-            {compared && <ComparisonCells now={row.cost} before={row.previousCost} isExact={isExact} />}
+            {cells(({ cell }) => cell(row))}
           </tr>
         ))}
       </tbody>
       <tfoot>
+        {found && (
+          <tr>
+            <th scope="row">{found.label}</th>
+            {restOfName}
+            {cells((column) => column.found)}
+          </tr>
+        )}
         <tr>
           <th scope="row">Total of all groups</th>
-          {view.groupBy.slice(1).map((dimension) => (
-            <td key={dimension} className="group-more" />
-          ))}
-          <td className="number">
-            <Amount amount={totals.cost} unit={undefined} room={costRoom} isExact={isExact} />
-          </td>
-          <td className="share-column" />
-          {showsUsage && <UsageCells {...totals} {...{ isExact }} room={usageRoom} />}
-          {compared && <ComparisonCells now={totals.cost} before={totals.previousCost} isExact={isExact} />}
+          {restOfName}
+          {cells(({ cell }) => cell(totals))}
         </tr>
       </tfoot>
     </table>
   );
 }
 
-function groupColumns(groupBy: readonly GroupByDimension[]): string[] {
-  return groupBy.length === 0 ? ['Group'] : groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
-}
-
-interface ExplainButtonProps extends Pick<CostTableProps, 'onExplain'> {
-  readonly row: Row;
-  readonly children: ReactNode;
+function columnsOf({ view, rows, totals, found, distance, isComparing, onExplain }: CostTableProps): Column[] {
+  const { isExact } = view;
+  const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
+  const money = (amount: DecimalText, room = costRoom) => <Amount {...{ amount, room, isExact }} unit={undefined} />;
+  const share = (part: DecimalText) => <Share part={part} whole={totals.cost} />;
+  const columns: Column[] = [
+    {
+      label: 'Cost (USD)',
+      sort: 'cost',
+      className: 'number',
+      cell: (of) => (onExplain && 'key' in of ? explainButton(of, onExplain, money(of.cost)) : money(of.cost)),
+      found: found && money(found.cost),
+    },
+    {
+      label: 'Share',
+      className: 'share-column',
+      cell: (of) => 'key' in of && share(of.cost),
+      found: found && share(found.cost),
+    },
+  ];
+  if (rows.some(({ usage }) => usage !== undefined)) {
+    const room = roomOf([...rows.map(({ usage }) => usage), totals.usage], totals.unit ?? rows[0]?.unit);
+    columns.push(
+      {
+        label: 'Usage',
+        sort: 'usage',
+        className: 'number',
+        cell: ({ usage, unit }) => (usage && unit ? <Amount {...{ unit, room, isExact }} amount={usage} /> : '–'),
+      },
+      {
+        // Quantity and price: their product is the cost.
+        label: 'Average price',
+        className: 'number price-column',
+        cell: ({ cost, usage, unit }) => (usage && unit && unitPriceText(cost, usage, unit)) || '–',
+      },
+    );
+  }
+  if (distance === undefined) return columns;
+  const unknown = isComparing ? '…' : 'not compared';
+  return [
+    ...columns,
+    {
+      label: distance,
+      className: 'number',
+      cell: ({ previousCost }) => (previousCost ? money(previousCost, roomOf([previousCost], undefined)) : unknown),
+    },
+    {
+      label: 'Change',
+      sort: 'change',
+      className: 'number',
+      cell: ({ cost, previousCost }) => {
+        if (!previousCost) return isComparing ? unknown : '–';
+        return <ChangeText change={changeFrom(previousCost, cost)} unit={undefined} isExact={isExact} />;
+      },
+    },
+  ];
 }
 
 /** Why does it say that? */
-function ExplainButton({ row, onExplain, children }: ExplainButtonProps) {
-  if (!onExplain) return children;
+function explainButton(row: Row, onExplain: (row: Row) => void, amount: ReactNode) {
   return (
     <button
       type="button"
@@ -129,27 +160,30 @@ function ExplainButton({ row, onExplain, children }: ExplainButtonProps) {
       aria-label={`${amountText(row.cost, undefined)}: events behind ${row.labels.join(', ')}`}
       onClick={() => onExplain(row)}
     >
-      {children}
+      {amount}
     </button>
   );
 }
 
-interface SortHeaderProps {
-  readonly column: SortColumn;
-  readonly label: string;
-  readonly numeric?: boolean;
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
+interface HeaderProps extends Pick<Column, 'label' | 'sort' | 'className'> {
+  readonly view: View;
 }
 
-function SortHeader({ column, label, numeric = false, sort, onSort }: SortHeaderProps) {
-  const isSorted = sort.column === column;
-  const order = isSorted ? (sort.descending ? 'descending' : 'ascending') : 'none';
+function Header({ view, label, sort: column, className }: HeaderProps) {
+  if (!column) {
+    return (
+      <th scope="col" className={className}>
+        {label}
+      </th>
+    );
+  }
+  const isSorted = view.sort.column === column;
+  const order = isSorted ? (view.sort.descending ? 'descending' : 'ascending') : 'none';
   // The first click sorts names from A, and amounts from the largest.
-  const next = { column, descending: isSorted ? !sort.descending : numeric };
+  const sort = { column, descending: isSorted ? !view.sort.descending : column !== 'name' };
   return (
-    <th scope="col" className={numeric ? 'number' : undefined} aria-sort={order}>
-      <button type="button" className="sort" data-order={order} onClick={() => onSort(next)}>
+    <th scope="col" className={className} aria-sort={order}>
+      <button type="button" className="sort" data-order={order} onClick={() => navigate({ ...view, sort, page: 1 })}>
         {label}
       </button>
     </th>
@@ -164,63 +198,5 @@ function Share({ part, whole }: { readonly part: DecimalText; readonly whole: De
       </span>
       <span className="share-text">{shareText(part, whole)}</span>
     </span>
-  );
-}
-
-interface UsageCellsProps {
-  readonly cost: DecimalText;
-  readonly usage: DecimalText | undefined;
-  readonly unit: Quantity | undefined;
-  readonly room: number;
-  readonly isExact: boolean;
-}
-
-/** Quantity and price: their product is the cost. */
-function UsageCells({ cost, usage, unit, room, isExact }: UsageCellsProps) {
-  if (usage === undefined || unit === undefined) {
-    return (
-      <>
-        <td className="number">–</td>
-        <td className="number price-column">–</td>
-      </>
-    );
-  }
-  return (
-    <>
-      <td className="number">
-        <Amount {...{ unit, room, isExact }} amount={usage} />
-      </td>
-      <td className="number price-column">{unitPriceText(cost, usage, unit) ?? '–'}</td>
-    </>
-  );
-}
-
-interface ComparisonCellsProps {
-  readonly now: DecimalText;
-  readonly before: DecimalText | undefined;
-  readonly isExact: boolean;
-}
-
-function ComparisonCells({ now, before, isExact }: ComparisonCellsProps) {
-  if (before === undefined) {
-    return (
-      <>
-        <td className="number">…</td>
-        <td className="number">…</td>
-      </>
-    );
-  }
-  const change = changeFrom(before, now);
-  const exact = exactDifferenceText(change, undefined);
-  return (
-    <>
-      <td className="number">
-        <Amount amount={before} unit={undefined} room={roomOf([before], undefined)} isExact={isExact} />
-      </td>
-      <td className="number">
-        <span title={exact}>{isExact ? exact : differenceText(change, undefined)}</span>{' '}
-        <span className={`change ${change.direction}`}>{changePercentText(change)}</span>
-      </td>
-    </>
   );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { decimalText } from '@meterline/catalog';
-import { longestFraction, type Row, searchRows, sortRows } from './rows.js';
+import { DEFAULT_VIEW, type View } from '../view/view.js';
+import { isOnFirstPage, longestFraction, previousCostIn, type Row, searchRows, sortRows } from './rows.js';
 
 const row = (label: string, cost: string, usage?: string, previous?: string): Row => ({
   key: label,
@@ -42,5 +43,36 @@ describe('the rows of the table', () => {
       ),
     ).toBe(6);
     expect(longestFraction([undefined, decimalText('5')], 2)).toBe(2);
+  });
+});
+
+describe('what a group cost before', () => {
+  const entry = (resourceName: string, cost: string) => ({
+    resourceName,
+    summary: { cost: decimalText(cost) },
+    timeseries: [],
+  });
+
+  it('is nothing where all groups were read, and not known where some were left out', () => {
+    const entries = [entry('box', '1.5')];
+    for (const [isWhole, other] of [
+      [true, '0'],
+      [false, undefined],
+    ] as const) {
+      const cost = previousCostIn({ entries, isWhole }, ['resource_name']);
+      expect([cost('["box"]'), cost('["other"]')]).toEqual(['1.5', other]);
+    }
+  });
+});
+
+describe('a view that refreshes by itself', () => {
+  it('has all its groups on the first page: for others the service stores the whole result each time', () => {
+    const can = (change: Partial<View>) => isOnFirstPage({ ...DEFAULT_VIEW, ...change });
+    expect([can({}), can({ page: 4 }), can({ compare: 'period' })]).toEqual([true, true, true]);
+    expect([can({ page: 5 }), can({ search: 'x' }), can({ sort: { column: 'name', descending: false } })]).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 });

@@ -4,14 +4,14 @@ import {
   type DecimalText,
   type GroupByDimension,
   groupKey,
+  MAX_METRICS_PAGE,
   subtractDecimals,
   ZERO,
 } from '@meterline/catalog';
 import type { MetricsEntry } from '@meterline/client';
 import { groupLabels } from '../breakdown/breakdown.js';
-import { type Quantity, quantityOf } from '../breakdown/quantities.js';
-import type { DimensionValues } from '../view/filters.js';
-import type { Sort } from '../view/view.js';
+import { type Quantity, quantityOf } from '../breakdown/texts.js';
+import type { DimensionValues, Sort, View } from '../view/view.js';
 
 export interface Row {
   readonly key: string;
@@ -21,14 +21,23 @@ export interface Row {
   readonly cost: DecimalText;
   readonly usage: DecimalText | undefined;
   readonly unit: Quantity | undefined;
-  /** Undefined: not compared. */
+  /** Undefined: not compared, or not known. */
   readonly previousCost: DecimalText | undefined;
 }
 
-/** What each group cost in the period before; undefined: not known yet, or not compared. */
-export type PreviousCosts = ReadonlyMap<string, DecimalText> | undefined;
+/** What a group cost in the period before; undefined where that is not known. */
+export type PreviousCost = (key: string) => DecimalText | undefined;
 
-export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[], previous: PreviousCosts): Row {
+/** @param previous undefined: the view is not compared, or the answer is not here yet */
+export function previousCostIn(
+  previous: { readonly entries: readonly MetricsEntry[]; readonly isWhole: boolean } | undefined,
+  groupBy: readonly GroupByDimension[],
+): PreviousCost {
+  const costs = new Map(previous?.entries.map((entry) => [groupKey(entry, groupBy), entry.summary.cost]));
+  return (key) => costs.get(key) ?? (previous?.isWhole ? ZERO : undefined);
+}
+
+export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[]): Row {
   const key = groupKey(entry, groupBy);
   return {
     key,
@@ -38,13 +47,26 @@ export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[],
     cost: entry.summary.cost,
     usage: entry.summary.usage,
     unit: entry.billingDimension && quantityOf(entry.billingDimension),
-    previousCost: previous && (previous.get(key) ?? ZERO),
+    previousCost: undefined,
   };
 }
 
 /** The API sends the most expensive groups first. Any other order needs all pages. */
-export function isServerOrder({ column, descending }: Sort): boolean {
+function isServerOrder({ column, descending }: Sort): boolean {
   return column === 'cost' && descending;
+}
+
+/** Whether the table needs every group: for another order than the API's own, or for a search. */
+export function needsAllGroups({ sort, search }: Pick<View, 'sort' | 'search'>): boolean {
+  return !isServerOrder(sort) || search.trim() !== '';
+}
+
+/**
+ * Whether the first page of the API holds all that is shown. Only then may the page read it again by itself: for further pages
+ * the service stores the whole answer, each time.
+ */
+export function isOnFirstPage(view: View): boolean {
+  return !needsAllGroups(view) && view.page * view.pageSize <= MAX_METRICS_PAGE;
 }
 
 /** The rows whose names contain the text, in any case. */

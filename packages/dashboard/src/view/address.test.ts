@@ -12,7 +12,8 @@ const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: 
 const filter = (value: fc.Arbitrary<string>) =>
   fc.record({ values: fc.uniqueArray(value, { minLength: 1, maxLength: 4 }), isExcluded: fc.boolean() });
 
-const step = {
+const view: fc.Arbitrary<View> = fc.record({
+  account: optional(name),
   period: fc.oneof(
     fc.constantFrom(...PRESETS).map(({ id }) => ({ preset: id })),
     fc.tuple(second, fc.integer({ min: 1, max: 1e9 })).map(([from, length]) => ({ from, to: from + length })),
@@ -29,11 +30,6 @@ const step = {
     },
     { requiredKeys: [] },
   ),
-};
-
-const view: fc.Arbitrary<View> = fc.record({
-  account: optional(name),
-  ...step,
   measure: fc.constantFrom('cost', 'usage'),
   compare: optional(fc.constantFrom('period', 'months')),
   isCumulative: fc.boolean(),
@@ -44,7 +40,6 @@ const view: fc.Arbitrary<View> = fc.record({
   search: fc.string({ unit: 'grapheme' }),
   pageSize: fc.constantFrom(...PAGE_SIZES),
   page: fc.integer({ min: 1, max: 999_999 }),
-  trail: fc.array(fc.record(step), { maxLength: 3 }),
 });
 
 describe('the view in the URL', () => {
@@ -68,11 +63,10 @@ describe('the view in the URL', () => {
         resourceUuid: { values: [''], isExcluded: false },
       },
       compare: 'period',
-      trail: [DEFAULT_VIEW],
     };
     expect(writeView(shown)).toBe(
       'account=acme&group=resource_name%2Cbilling_dimension&not-workspace=staging&type=agent&type=job&uuid=' +
-        '&compare=period&via=',
+        '&compare=period',
     );
   });
 
@@ -87,7 +81,6 @@ describe('the view in the URL', () => {
     ['group=workspace,resource_type,resource_name', { groupBy: ['workspace', 'resource_type'] }],
     ['group=none', { groupBy: [] }],
     ['type=toaster&dimension=toast', { filters: {} }],
-    ['compare=previous', { compare: 'period' }],
     ['compare=years', { compare: undefined }],
     ['rows=7', { pageSize: 25 }],
     ['page=0', { page: 1 }],

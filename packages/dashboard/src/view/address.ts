@@ -1,40 +1,105 @@
 /**
- * The view in the address bar, so that a link, a reload and the back button show the same view again; and the view as a query
- * string, which leaves out defaults. Parts that cannot be read are ignored, so that a mistyped link still shows something.
+ * The view in the address bar, so that a link, a reload and the back button show the same view again. Defaults are left out; parts that
+ * cannot be read are ignored, so that a mistyped link still shows something.
  */
 import {
-  type Comparison,
+  ENTRY_FIELD,
   type EntryField,
   formatTimestamp,
-  type GroupByDimension,
   isBillingDimension,
   isGroupByDimension,
-  isResolution,
   isResourceType,
   parseTimestamp,
+  RESOLUTIONS,
 } from '@meterline/catalog';
 import { useMemo, useSyncExternalStore } from 'react';
-import { isPresetId, type PeriodChoice } from '../period/period.js';
-import type { Filters } from './filters.js';
-import {
-  DEFAULT_VIEW,
-  MAX_BREAKDOWN,
-  PAGE_SIZES,
-  type PageSize,
-  SORT_COLUMNS,
-  type Sort,
-  type TrailStep,
-  type View,
-} from './view.js';
+import { PRESETS } from '../period/period.js';
+import type { Filters } from './view.js';
+import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, type View } from './view.js';
+
+/** How a part of the view is written. */
+interface Codec<Part> {
+  /** Undefined for what is not there, or cannot be read. */
+  readonly read: (query: URLSearchParams) => Part | undefined;
+  /** Names and values. */
+  readonly write: (part: Part) => readonly (readonly [string, string])[];
+}
+
+function codec<Part>(
+  name: string,
+  read: (text: string) => Part | undefined,
+  write: (part: Part) => string = String,
+): Codec<Part> {
+  const readQuery = (query: URLSearchParams) => {
+    const text = query.get(name);
+    return text === null ? undefined : read(text);
+  };
+  return { read: readQuery, write: (part) => [[name, write(part)]] };
+}
+const oneOf = <Value extends string | number>(name: string, values: readonly Value[]) =>
+  codec<Value>(name, (text) => values.find((value) => String(value) === text));
+const flag = (name: string, on = '1'): Codec<boolean> => ({
+  read: (query) => query.get(name) === on,
+  write: (part) => (part ? [[name, on]] : []),
+});
+/** For parts of which nothing is the default. */
+const optional = <Part>({ read, write }: Codec<Part>): Codec<Part | undefined> => ({
+  read,
+  write: (part) => (part === undefined ? [] : write(part)),
+});
 
 const UNGROUPED = 'none';
-const DESCENDING = '-';
-const ON = '1';
-/** Before the name of a filter that excludes its values. */
-const NOT = 'not-';
-/** A longer trail is of no use as a breadcrumb, and would make the address too long. */
-const MAX_TRAIL = 8;
+const SORTS = SORT_COLUMNS.flatMap((column) => [
+  { text: column, sort: { column, descending: false } },
+  { text: `-${column}`, sort: { column, descending: true } },
+]);
+const preset = oneOf(
+  'period',
+  PRESETS.map(({ id }) => id),
+);
 
+const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
+  account: optional(codec('account', (text) => text || undefined)),
+  period: {
+    read: (query) => {
+      const id = preset.read(query);
+      if (id !== undefined) return { preset: id };
+      const [from = -1, to = -1] = ['from', 'to'].map((name) => parseTimestamp(query.get(name) ?? ''));
+      return from >= 0 && from < to ? { from, to } : undefined;
+    },
+    write: (period) => {
+      if ('preset' in period) return preset.write(period.preset);
+      return [['from', formatTimestamp(period.from)] as const, ['to', formatTimestamp(period.to)] as const];
+    },
+  },
+  resolution: optional(oneOf('resolution', RESOLUTIONS)),
+  groupBy: codec<View['groupBy']>(
+    'group',
+    (text) => {
+      const known = [...new Set(text.split(','))].filter(isGroupByDimension).slice(0, MAX_BREAKDOWN);
+      return known.length > 0 || text === UNGROUPED ? known : undefined;
+    },
+    (dimensions) => dimensions.join(',') || UNGROUPED,
+  ),
+  filters: { read: readFilters, write: writeFilters },
+  measure: oneOf('measure', ['cost', 'usage']),
+  compare: optional(oneOf('compare', ['period', 'months'])),
+  isCumulative: flag('cumulative'),
+  asTable: flag('show', 'table'),
+  isExact: flag('exact'),
+  isLive: flag('live'),
+  sort: codec(
+    'sort',
+    (text) => SORTS.find((each) => each.text === text)?.sort,
+    ({ column, descending }) => `${descending ? '-' : ''}${column}`,
+  ),
+  search: codec('search', (text) => text),
+  pageSize: oneOf('rows', PAGE_SIZES),
+  page: codec('page', (text) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined)),
+};
+const PARTS = Object.keys(CODECS) as readonly (keyof View)[];
+
+/** The name of a filter; `not-` before it, of one that excludes its values. */
 const FILTER_NAME = {
   workspace: 'workspace',
   resourceType: 'type',
@@ -42,161 +107,58 @@ const FILTER_NAME = {
   resourceUuid: 'uuid',
   billingDimension: 'dimension',
 } as const satisfies Record<EntryField, string>;
-const FILTER_FIELDS = Object.keys(FILTER_NAME) as readonly EntryField[];
 
-export function writeView(view: View): string {
-  const query = new URLSearchParams();
-  const put = (name: string, value: string | undefined, byDefault?: string) => {
-    if (value !== undefined && value !== byDefault) query.set(name, value);
-  };
-  put('account', view.account);
-  writeStep(view, query);
-  put('measure', view.measure, DEFAULT_VIEW.measure);
-  put('compare', view.compare);
-  put('cumulative', view.isCumulative ? ON : undefined);
-  put('show', view.asTable ? 'table' : undefined);
-  put('exact', view.isExact ? ON : undefined);
-  put('live', view.isLive ? ON : undefined);
-  put('sort', writeSort(view.sort), writeSort(DEFAULT_VIEW.sort));
-  put('search', view.search || undefined);
-  put('rows', String(view.pageSize), String(DEFAULT_VIEW.pageSize));
-  put('page', String(view.page), '1');
-  for (const step of view.trail.slice(-MAX_TRAIL)) {
-    const before = new URLSearchParams();
-    writeStep(step, before);
-    query.append('via', before.toString());
-  }
-  return query.toString();
-}
-
-function writeStep({ period, resolution, groupBy, filters }: TrailStep, query: URLSearchParams): void {
-  if ('preset' in period) {
-    if (period.preset !== writePreset(DEFAULT_VIEW.period)) query.set('period', period.preset);
-  } else {
-    query.set('from', formatTimestamp(period.from));
-    query.set('to', formatTimestamp(period.to));
-  }
-  if (resolution) query.set('resolution', resolution);
-  const group = groupBy.join(',') || UNGROUPED;
-  if (group !== DEFAULT_VIEW.groupBy.join(',')) query.set('group', group);
-  for (const field of FILTER_FIELDS) {
-    const filter = filters[field];
-    const name = `${filter?.isExcluded ? NOT : ''}${FILTER_NAME[field]}`;
-    for (const value of filter?.values ?? []) query.append(name, value);
-  }
-}
-
-export function readView(text: string): View {
-  const query = new URLSearchParams(text);
-  const given = (name: string) => query.get(name) || undefined;
-  return {
-    account: given('account'),
-    ...readStep(query),
-    measure: given('measure') === 'usage' ? 'usage' : 'cost',
-    compare: readComparison(given('compare')),
-    isCumulative: given('cumulative') === ON,
-    asTable: given('show') === 'table',
-    isExact: given('exact') === ON,
-    isLive: given('live') === ON,
-    sort: readSort(given('sort')),
-    search: given('search') ?? '',
-    pageSize: readPageSize(given('rows')),
-    page: readPage(given('page')),
-    trail: query
-      .getAll('via')
-      .slice(-MAX_TRAIL)
-      .map((step) => readStep(new URLSearchParams(step))),
-  };
-}
-
-function readStep(query: URLSearchParams): TrailStep {
-  const given = (name: string) => query.get(name) || undefined;
-  return {
-    period: readPeriod(given('period'), given('from'), given('to')),
-    resolution: known(given('resolution'), isResolution),
-    groupBy: readGroupBy(given('group')),
-    filters: readFilters(query),
-  };
-}
-
-function writePreset(period: PeriodChoice): string | undefined {
-  return 'preset' in period ? period.preset : undefined;
-}
-
-function readPeriod(preset = '', from = '', to = ''): PeriodChoice {
-  if (isPresetId(preset)) return { preset };
-  const [start, end] = [parseTimestamp(from), parseTimestamp(to)];
-  return start !== undefined && end !== undefined && start >= 0 && start < end
-    ? { from: start, to: end }
-    : DEFAULT_VIEW.period;
-}
-
-function readGroupBy(text: string | undefined): readonly GroupByDimension[] {
-  if (text === undefined) return DEFAULT_VIEW.groupBy;
-  if (text === UNGROUPED) return [];
-  const dimensions = [...new Set(text.split(','))].filter(isGroupByDimension);
-  return dimensions.length > 0 ? dimensions.slice(0, MAX_BREAKDOWN) : DEFAULT_VIEW.groupBy;
+function writeFilters(filters: Filters) {
+  return Object.values(ENTRY_FIELD).flatMap((field) => {
+    const { values = [], isExcluded = false } = filters[field] ?? {};
+    return values.map((value) => [`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`, value] as const);
+  });
 }
 
 function readFilters(query: URLSearchParams): Filters {
   const filters: { -readonly [Field in keyof Filters]: Filters[Field] } = {};
-  for (const field of FILTER_FIELDS) {
-    const included = readValues(query, field, FILTER_NAME[field]);
-    const excluded = readValues(query, field, `${NOT}${FILTER_NAME[field]}`);
-    if (included.length > 0) filters[field] = { values: included, isExcluded: false };
-    else if (excluded.length > 0) filters[field] = { values: excluded, isExcluded: true };
+  for (const field of Object.values(ENTRY_FIELD)) {
+    for (const isExcluded of [true, false]) {
+      const given = query.getAll(`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`);
+      const values = [...new Set(given)].filter((value) => isValue(field, value));
+      if (values.length > 0) filters[field] = { values, isExcluded };
+    }
   }
   return filters;
 }
 
-function readValues(query: URLSearchParams, field: EntryField, name: string): readonly string[] {
-  return [...new Set(query.getAll(name))].filter((value) => {
-    if (field === 'resourceType') return isResourceType(value);
-    if (field === 'billingDimension') return isBillingDimension(value);
-    // Empty: what has no instance id.
-    return value !== '' || field === 'resourceUuid';
+function isValue(field: EntryField, value: string): boolean {
+  if (field === 'resourceType') return isResourceType(value);
+  if (field === 'billingDimension') return isBillingDimension(value);
+  // Empty: what has no instance id.
+  return value !== '' || field === 'resourceUuid';
+}
+
+export function writeView(view: View): string {
+  const written = <Part extends keyof View>(part: Part, of: View) => CODECS[part].write(of[part]);
+  const pairs = PARTS.flatMap((part) => {
+    const isDefault = String(written(part, view)) === String(written(part, DEFAULT_VIEW));
+    return isDefault ? [] : written(part, view).map(([name, value]) => [name, value]);
   });
+  return new URLSearchParams(pairs).toString();
 }
 
-function writeSort({ column, descending }: Sort): string {
-  return `${descending ? DESCENDING : ''}${column}`;
-}
-
-function readSort(text = ''): Sort {
-  const descending = text.startsWith(DESCENDING);
-  const column = SORT_COLUMNS.find((name) => name === text.slice(descending ? 1 : 0));
-  return column ? { column, descending } : DEFAULT_VIEW.sort;
-}
-
-/** `previous` is what older links say. */
-function readComparison(text = ''): Comparison | undefined {
-  if (text === 'months') return 'months';
-  return text === 'period' || text === 'previous' ? 'period' : undefined;
-}
-
-function readPageSize(text = ''): PageSize {
-  return PAGE_SIZES.find((size) => String(size) === text) ?? DEFAULT_VIEW.pageSize;
-}
-
-function readPage(text = ''): number {
-  return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : 1;
-}
-
-function known<Value extends string>(
-  text: string | undefined,
-  isKnown: (text: string) => text is Value,
-): Value | undefined {
-  return text !== undefined && isKnown(text) ? text : undefined;
+export function readView(text: string): View {
+  const query = new URLSearchParams(text);
+  const view: { -readonly [Part in keyof View]: View[Part] } = { ...DEFAULT_VIEW };
+  const read = <Part extends keyof View>(part: Part) => {
+    view[part] = CODECS[part].read(query) ?? DEFAULT_VIEW[part];
+  };
+  for (const part of PARTS) read(part);
+  return view;
 }
 
 const CHANGED = 'meterline:view';
 
 function subscribe(listener: () => void): () => void {
-  window.addEventListener('popstate', listener);
-  window.addEventListener(CHANGED, listener);
+  for (const event of ['popstate', CHANGED]) window.addEventListener(event, listener);
   return () => {
-    window.removeEventListener('popstate', listener);
-    window.removeEventListener(CHANGED, listener);
+    for (const event of ['popstate', CHANGED]) window.removeEventListener(event, listener);
   };
 }
 

@@ -1,53 +1,31 @@
 import { describe, expect, it } from '@jest/globals';
-import { type DimensionValues, type Filters, only } from './filters.js';
-import { backTo, canDrill, DEFAULT_VIEW, drillDown, type View, withFilter, zoomInto } from './view.js';
+import type { GroupByDimension } from '@meterline/catalog';
+import {
+  breadcrumb,
+  canDrill,
+  DEFAULT_VIEW,
+  type DimensionValues,
+  drillDown,
+  type Filters,
+  only,
+  type View,
+  withFilter,
+} from './view.js';
 
+const AGENTS = 'agent_compute_runtime_gbs';
 const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
 
 describe('drilling down', () => {
-  it.each<[string, Partial<View>, DimensionValues, Partial<View>]>([
-    [
-      'a workspace leads to its resource types',
-      { groupBy: ['workspace'] },
-      { workspace: 'main' },
-      { groupBy: ['resource_type'], filters: { workspace: only('main') } },
-    ],
-    [
-      'a type leads to its resources',
-      { groupBy: ['resource_type'] },
-      { resourceType: 'agent' },
-      { groupBy: ['resource_name'], filters: { resourceType: only('agent') } },
-    ],
-    [
-      'a resource leads to what is billed for it',
-      { groupBy: ['resource_name'], filters: { resourceType: only('agent') } },
-      { resourceName: 'support' },
-      { groupBy: ['billing_dimension'], filters: { resourceType: only('agent'), resourceName: only('support') } },
-    ],
-    [
-      'a billing dimension, which fixes the type, leads to instances',
-      { groupBy: ['billing_dimension'] },
-      { billingDimension: 'volume_storage_gbs' },
-      { groupBy: ['resource_uuid'], filters: { billingDimension: only('volume_storage_gbs') } },
-    ],
-    [
-      'instances without an id lead to what is coarser and still open',
-      { groupBy: ['resource_uuid'] },
-      { resourceUuid: '' },
-      { groupBy: ['resource_type'], filters: { resourceUuid: only('') } },
-    ],
-    [
-      'a pair fixes both',
-      { groupBy: ['resource_name', 'billing_dimension'] },
-      { resourceName: 'support', billingDimension: 'agent_compute_runtime_gbs' },
-      {
-        groupBy: ['resource_uuid'],
-        filters: { resourceName: only('support'), billingDimension: only('agent_compute_runtime_gbs') },
-      },
-    ],
-    ['it goes back to the first page', { groupBy: ['resource_type'], page: 4 }, { resourceType: 'job' }, { page: 1 }],
-  ])('%s', (_what, from, values, to) => {
-    expect(drillDown(view(from), values)).toMatchObject(to);
+  it.each<[string, GroupByDimension[], DimensionValues, GroupByDimension]>([
+    ['a workspace leads to its resource types', ['workspace'], { workspace: 'main' }, 'resource_type'],
+    ['a type leads to its resources', ['resource_type'], { resourceType: 'agent' }, 'resource_name'],
+    ['a resource leads to what is billed for it', ['resource_name'], { resourceName: 'a' }, 'billing_dimension'],
+    ['a billing dimension fixes the type', ['billing_dimension'], { billingDimension: AGENTS }, 'resource_uuid'],
+    ['instances without an id lead to what is coarser', ['resource_uuid'], { resourceUuid: '' }, 'resource_type'],
+    ['a pair fixes both', ['workspace', 'resource_name'], { workspace: 'b', resourceName: 'a' }, 'billing_dimension'],
+  ])('%s', (_what, groupBy, values, next) => {
+    const filters = Object.fromEntries(Object.entries(values).map(([field, value]) => [field, only(value)]));
+    expect(drillDown(view({ groupBy, page: 4 }), values)).toMatchObject({ groupBy: [next], filters, page: 1 });
   });
 
   it('takes only what the breakdown is by, not what an entry shows besides', () => {
@@ -61,7 +39,7 @@ describe('drilling down', () => {
       resourceType: only('agent'),
       resourceName: only('n'),
       resourceUuid: only('u'),
-      billingDimension: only('agent_compute_runtime_gbs'),
+      billingDimension: only(AGENTS),
     };
     expect(canDrill(view({ filters }))).toBe(false);
     expect(canDrill(view({ groupBy: [] }))).toBe(false);
@@ -69,34 +47,30 @@ describe('drilling down', () => {
   });
 });
 
-describe('the way back', () => {
+describe('the breadcrumb', () => {
   const day = { from: Date.parse('2026-11-14T00:00:00Z'), to: Date.parse('2026-11-15T00:00:00Z') };
 
-  it('keeps the day that was clicked, and leads back step by step', () => {
-    const start = view({ resolution: 'daily', compare: 'period' });
-    const agents = drillDown(start, { resourceType: 'agent' }, day);
-    expect(agents).toMatchObject({ period: day, resolution: undefined, filters: { resourceType: only('agent') } });
-    const support = drillDown(agents, { resourceName: 'support' });
-    expect(support).toMatchObject({ period: day, compare: 'period' });
-    expect(support.trail).toHaveLength(2);
-    expect(backTo(support, 1)).toEqual(agents);
-    expect(backTo(support, 0)).toEqual(start);
+  it('is not there before the first step', () => {
+    expect(breadcrumb(view({ filters: { workspace: { values: ['a'], isExcluded: true } } }))).toEqual([]);
   });
 
-  it('out of a range of bars leads to the period before', () => {
-    const zoomed = zoomInto(view({ groupBy: [] }), day);
-    expect(zoomed).toMatchObject({ period: day, groupBy: [] });
-    expect(backTo(zoomed, 0).period).toEqual(DEFAULT_VIEW.period);
+  it('has a step for each group that was gone into, and leads back to each', () => {
+    const start = view({ compare: 'period', filters: { workspace: only('a', 'b') } });
+    const agents = drillDown(start, { resourceType: 'agent' }, day);
+    expect(agents).toMatchObject({ period: day, resolution: undefined, filters: { resourceType: only('agent') } });
+    const crumbs = breadcrumb(drillDown(agents, { resourceName: 'support' }));
+    expect(crumbs.map(({ field }) => field)).toEqual([undefined, 'resourceType', 'resourceName']);
+    expect(crumbs.map(({ to }) => to)).toEqual([{ ...start, period: day }, agents, undefined]);
   });
 });
 
 describe('a filter', () => {
-  const agents = withFilter(DEFAULT_VIEW, 'billingDimension', only('agent_compute_runtime_gbs'));
+  const agents = withFilter(DEFAULT_VIEW, 'billingDimension', only(AGENTS));
 
   it('takes away another that would leave nothing', () => {
     expect(withFilter(agents, 'resourceType', only('job')).filters).toEqual({ resourceType: only('job') });
     expect(withFilter(agents, 'resourceType', only('job', 'agent')).filters).toEqual({
-      billingDimension: only('agent_compute_runtime_gbs'),
+      billingDimension: only(AGENTS),
       resourceType: only('job', 'agent'),
     });
     const noAgents = { values: ['agent'], isExcluded: true };

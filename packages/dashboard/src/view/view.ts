@@ -1,14 +1,17 @@
 /** What the page shows: everything that a link to it must carry, and nothing else. */
 import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
   type Comparison,
+  DIMENSIONS,
   ENTRY_FIELD,
   type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
   type Resolution,
+  type ResourceType,
 } from '@meterline/catalog';
 import type { PeriodChoice } from '../period/period.js';
-import { type DimensionValues, type Filter, type Filters, isFixed, only, withOneFilter } from './filters.js';
 
 /** A breakdown has one dimension or a pair; labels of three would be too long to read. */
 export const MAX_BREAKDOWN = 2;
@@ -24,10 +27,7 @@ export interface Sort {
 
 /** Rows on a page of the table. */
 export const PAGE_SIZES = [25, 50, 100] as const;
-export type PageSize = (typeof PAGE_SIZES)[number];
-
-/** What was shown before a step into a group or a day, for the way back. */
-export type TrailStep = Pick<View, 'period' | 'resolution' | 'groupBy' | 'filters'>;
+type PageSize = (typeof PAGE_SIZES)[number];
 
 export interface View {
   /** Undefined: the caller's first account. */
@@ -54,8 +54,6 @@ export interface View {
   readonly pageSize: PageSize;
   /** From 1. */
   readonly page: number;
-  /** The steps that led here, the first one first. */
-  readonly trail: readonly TrailStep[];
 }
 
 export const DEFAULT_VIEW: View = {
@@ -74,7 +72,6 @@ export const DEFAULT_VIEW: View = {
   search: '',
   pageSize: PAGE_SIZES[0],
   page: 1,
-  trail: [],
 };
 
 /** A change of which groups are listed: it goes back to their first page. */
@@ -107,23 +104,33 @@ export function drillDown(view: View, values: DimensionValues, period?: PeriodCh
     const value = values[field];
     if (value !== undefined) filters = withOneFilter(filters, field, only(value));
   }
-  const change = { filters, groupBy: nextBreakdown(view.groupBy, filters), search: '', trail: extendedTrail(view) };
+  const change = { filters, groupBy: nextBreakdown(view.groupBy, filters), search: '' };
   return withGroups(view, period === undefined ? change : { ...change, period, resolution: undefined });
 }
 
 /** Goes into the time of a bar. */
 export function zoomInto(view: View, period: PeriodChoice): View {
-  return withGroups(view, { period, resolution: undefined, trail: extendedTrail(view) });
+  return withGroups(view, { period, resolution: undefined });
 }
 
-/** Back to a step of the trail. */
-export function backTo(view: View, position: number): View {
-  const step = view.trail[position];
-  return step ? withGroups(view, { ...step, search: '', trail: view.trail.slice(0, position) }) : view;
+export interface Crumb {
+  /** The filter that it adds; undefined: what is seen without them. */
+  readonly field: EntryField | undefined;
+  /** Undefined: it is what is shown. */
+  readonly to: View | undefined;
 }
 
-function extendedTrail({ period, resolution, groupBy, filters, trail }: View): readonly TrailStep[] {
-  return [...trail, { period, resolution, groupBy, filters }];
+/** The way into a group, step by step, from coarse to fine: each filter for one value is a step. Empty without such filters. */
+export function breadcrumb(view: View): Crumb[] {
+  const steps = ORDER.filter((dimension) => isOnly(view.filters[ENTRY_FIELD[dimension]]));
+  if (steps.length === 0) return [];
+  return [undefined, ...steps].map((step, position) => {
+    const left = steps.slice(position).map((dimension) => [ENTRY_FIELD[dimension], undefined]);
+    const filters: Filters = { ...view.filters, ...Object.fromEntries(left) };
+    const groupBy = nextBreakdown(steps.slice(0, position), filters);
+    const to = withGroups(view, { filters, groupBy, search: '' });
+    return { field: step && ENTRY_FIELD[step], to: position === steps.length ? undefined : to };
+  });
 }
 
 /** The next dimension, after the finest one just used, that no filter fixes; none when all are fixed. */
@@ -137,4 +144,68 @@ function nextBreakdown(left: readonly GroupByDimension[], filters: Filters): rea
 /** Whether a group can be broken down further. */
 export function canDrill(view: View): boolean {
   return view.groupBy.length > 0 && GROUP_BY_DIMENSIONS.some((dimension) => !isFixed(dimension, view.filters));
+}
+
+/** The values of a group. An empty resourceUuid stands for resources without one. */
+export interface DimensionValues {
+  readonly workspace?: string | undefined;
+  readonly resourceType?: ResourceType | undefined;
+  readonly resourceName?: string | undefined;
+  readonly resourceUuid?: string | undefined;
+  readonly billingDimension?: BillingDimension | undefined;
+}
+
+export interface Filter {
+  /** At least one. */
+  readonly values: readonly string[];
+  /** All values but these. */
+  readonly isExcluded: boolean;
+}
+
+export type Filters = { readonly [Field in EntryField]?: Filter | undefined };
+
+/** Fields whose values producers choose; those of the others are in the catalog. */
+export type NameField = 'workspace' | 'resourceName' | 'resourceUuid';
+
+export function only(...values: readonly string[]): Filter {
+  return { values, isExcluded: false };
+}
+
+/** Whether it leaves a single value. */
+function isOnly(filter: Filter | undefined): boolean {
+  return filter !== undefined && !filter.isExcluded && filter.values.length === 1;
+}
+
+export function hasFilters(filters: Filters): boolean {
+  return Object.values(filters).some((filter) => filter !== undefined);
+}
+
+function passes(filter: Filter | undefined, value: string): boolean {
+  return filter === undefined || filter.values.includes(value) !== filter.isExcluded;
+}
+
+/** The billing dimensions that pass the filters. */
+export function dimensionsLeft(filters: Filters): readonly BillingDimension[] {
+  return BILLING_DIMENSIONS.filter(
+    (dimension) =>
+      passes(filters.billingDimension, dimension) && passes(filters.resourceType, DIMENSIONS[dimension].resourceType),
+  );
+}
+
+/** Sets one filter, or removes it with undefined. Removes the other filter that would then exclude everything. */
+function withOneFilter(filters: Filters, field: EntryField, filter: Filter | undefined): Filters {
+  const { [field]: _previous, ...others } = filters;
+  const next: Filters = filter === undefined || filter.values.length === 0 ? others : { ...others, [field]: filter };
+  if (dimensionsLeft(next).length > 0) return next;
+  const { billingDimension, resourceType, ...names } = next;
+  if (field === 'resourceType') return { ...names, resourceType };
+  return field === 'billingDimension' ? { ...names, billingDimension } : next;
+}
+
+/** Whether the filters leave one value of a dimension, so that nothing is left to break down by. */
+function isFixed(dimension: GroupByDimension, filters: Filters): boolean {
+  if (dimension === 'billing_dimension') return dimensionsLeft(filters).length === 1;
+  if (dimension === 'resource_type')
+    return new Set(dimensionsLeft(filters).map((each) => DIMENSIONS[each].resourceType)).size === 1;
+  return isOnly(filters[ENTRY_FIELD[dimension]]);
 }

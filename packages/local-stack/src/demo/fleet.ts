@@ -1,193 +1,133 @@
 /**
- * The made-up part of the demo: a small company's workloads. What each of them uses in an hour is a pure function of
- * its definition and the hour, so that the same hour always gives the same events.
+ * What the demo account uses: a small company's workloads. Their usage in a span of time is a pure function of their definition and the
+ * span, so that the same span always gives the same events.
  */
-import { type BillingDimension, DIMENSIONS, type EpochMs, MS_PER_DAY, type UsageEventInput } from '@meterline/catalog';
-import { URL_NAMESPACE, uuidV5 } from '../trace.js';
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  DIMENSIONS,
+  type EpochMs,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  type ResourceType,
+  type UsageEventInput,
+} from '@meterline/catalog';
+import { v5 as uuidV5 } from 'uuid';
+
+/** How often running workloads report. */
+export const SLICE_MS = 10_000;
 
 /** How busy a workload is over the week: people work in office hours, pipelines at night, storage always. */
 type Rhythm = 'office' | 'night' | 'steady';
 
 interface Workload {
-  readonly workspace: string;
-  readonly resourceName: string;
-  /** Whether it has its own instance id. */
-  readonly hasUuid?: boolean;
-  /** Usage in a typical hour, per dimension, in the dimension's unit. */
-  readonly hourly: Readonly<Partial<Record<BillingDimension, number>>>;
+  /** Workspace and resource. */
+  readonly name: string;
   readonly rhythm: Rhythm;
-  /** Growth per 30 days: 0.2 is a fifth more. */
+  /** Per 30 days: 0.2 is a fifth more. */
   readonly growth: number;
   /** Days before today at which it first ran and last ran; always when absent. */
-  readonly lifetime?: { readonly from: number; readonly to: number };
+  readonly ran?: readonly [from: number, to: number];
+  /** In a typical hour, in the dimension's unit. */
+  readonly used: Readonly<Partial<Record<BillingDimension, number>>>;
 }
 
-const GB_HOUR = 3_600;
+/** Gigabytes that are stored for an hour, in GB-seconds. */
+const stored = (gigabytes: number) => gigabytes * 3_600;
+const agent = (compute: number, requests: number, image: number) => ({
+  agent_compute_runtime_gbs: compute,
+  agent_async_requests_count: requests,
+  agent_image_storage_gbs: stored(image),
+});
+const server = (compute: number, image: number) => ({
+  mcp_server_compute_runtime_gbs: compute,
+  mcp_server_image_storage_gbs: stored(image),
+});
+const job = (compute: number, image: number) => ({
+  job_compute_runtime_gbs: compute,
+  job_image_storage_gbs: stored(image),
+});
+const sandbox = (compute: number, image: number, snapshots: number) => ({
+  sandbox_compute_runtime_gbs: compute,
+  sandbox_image_storage_gbs: stored(image),
+  sandbox_snapshot_storage_gbs: stored(snapshots),
+});
+const volume = (gigabytes: number) => ({ volume_storage_gbs: stored(gigabytes) });
 
-export const FLEET: readonly Workload[] = [
-  {
-    workspace: 'production',
-    resourceName: 'support-agent',
-    hourly: {
-      agent_compute_runtime_gbs: 52_000,
-      agent_async_requests_count: 1_900,
-      agent_image_storage_gbs: 2 * GB_HOUR,
-    },
-    rhythm: 'office',
-    growth: 0.22,
-  },
-  {
-    workspace: 'production',
-    resourceName: 'billing-agent',
-    hourly: { agent_compute_runtime_gbs: 18_500, agent_async_requests_count: 640, agent_image_storage_gbs: GB_HOUR },
-    rhythm: 'office',
-    growth: 0.05,
-  },
-  {
-    workspace: 'production',
-    resourceName: 'search-tools',
-    hourly: { mcp_server_compute_runtime_gbs: 9_400, mcp_server_image_storage_gbs: 1.5 * GB_HOUR },
-    rhythm: 'office',
-    growth: 0.15,
-  },
-  {
-    workspace: 'production',
-    resourceName: 'crm-connector',
-    hourly: { mcp_server_compute_runtime_gbs: 3_100, mcp_server_image_storage_gbs: 0.8 * GB_HOUR },
-    rhythm: 'office',
-    growth: 0.4,
-    lifetime: { from: 40, to: 0 },
-  },
-  {
-    workspace: 'production',
-    resourceName: 'customer-data',
-    hasUuid: true,
-    hourly: { volume_storage_gbs: 420 * GB_HOUR },
-    rhythm: 'steady',
-    growth: 0.08,
-  },
-  {
-    workspace: 'production',
-    resourceName: 'app.example.com',
-    hourly: { custom_domain_active_time_hours: 1 },
-    rhythm: 'steady',
-    growth: 0,
-  },
-  {
-    workspace: 'data',
-    resourceName: 'nightly-report',
-    hourly: { job_compute_runtime_gbs: 64_000, job_image_storage_gbs: 3 * GB_HOUR },
-    rhythm: 'night',
-    growth: 0.1,
-  },
-  {
-    workspace: 'data',
-    resourceName: 'embedding-refresh',
-    hourly: { job_compute_runtime_gbs: 120_000, job_image_storage_gbs: 6 * GB_HOUR },
-    rhythm: 'night',
-    growth: 0.3,
-    lifetime: { from: 62, to: 0 },
-  },
-  {
-    workspace: 'data',
-    resourceName: 'warehouse-cache',
-    hasUuid: true,
-    hourly: { volume_storage_gbs: 150 * GB_HOUR },
-    rhythm: 'steady',
-    growth: 0,
-  },
-  {
-    workspace: 'staging',
-    resourceName: 'pull-request-sandbox',
-    hasUuid: true,
-    hourly: { sandbox_compute_runtime_gbs: 14_000, sandbox_image_storage_gbs: 4 * GB_HOUR },
-    rhythm: 'office',
-    growth: 0.12,
-  },
-  {
-    workspace: 'staging',
-    resourceName: 'load-test-sandbox',
-    hasUuid: true,
-    hourly: { sandbox_compute_runtime_gbs: 88_000, sandbox_snapshot_storage_gbs: 12 * GB_HOUR },
-    rhythm: 'night',
-    growth: 0,
-    lifetime: { from: 33, to: 26 },
-  },
-  {
-    workspace: 'staging',
-    resourceName: 'notebook-sandbox',
-    hasUuid: true,
-    hourly: { sandbox_compute_runtime_gbs: 6_200, sandbox_snapshot_storage_gbs: 9 * GB_HOUR },
-    rhythm: 'office',
-    growth: -0.1,
-  },
+const ALWAYS = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] as const;
+
+const FLEET: readonly Workload[] = [
+  { name: 'production/support-agent', rhythm: 'office', growth: 0.22, used: agent(52_000, 1_900, 2) },
+  { name: 'production/billing-agent', rhythm: 'office', growth: 0.05, used: agent(18_500, 640, 1) },
+  { name: 'production/search-tools', rhythm: 'office', growth: 0.15, used: server(9_400, 1.5) },
+  { name: 'production/crm-connector', rhythm: 'office', growth: 0.4, ran: [40, 0], used: server(3_100, 0.8) },
+  { name: 'production/customer-data', rhythm: 'steady', growth: 0.08, used: volume(420) },
+  { name: 'production/app.example.com', rhythm: 'steady', growth: 0, used: { custom_domain_active_time_hours: 1 } },
+  { name: 'data/nightly-report', rhythm: 'night', growth: 0.1, used: job(64_000, 3) },
+  { name: 'data/embedding-refresh', rhythm: 'night', growth: 0.3, ran: [62, 0], used: job(120_000, 6) },
+  { name: 'data/warehouse-cache', rhythm: 'steady', growth: 0, used: volume(150) },
+  { name: 'staging/pull-request-sandbox', rhythm: 'office', growth: 0.12, used: sandbox(14_000, 4, 0) },
+  { name: 'staging/load-test-sandbox', rhythm: 'night', growth: 0, ran: [33, 26], used: sandbox(88_000, 0, 12) },
+  { name: 'staging/notebook-sandbox', rhythm: 'office', growth: -0.1, used: sandbox(6_200, 0, 9) },
+  { name: 'assistants/code-completion', rhythm: 'office', growth: 0.18, used: agent(8_700, 8_800, 0) },
+  { name: 'assistants/chat', rhythm: 'office', growth: 0.25, used: agent(101_000, 19_300, 0) },
 ];
 
-/** The real trace's two services, before its replay takes over: about what one of its hours uses. */
-export const TRACED_FLEET: readonly Workload[] = [
-  {
-    workspace: 'code',
-    resourceName: 'code',
-    hourly: { agent_async_requests_count: 8_800, agent_compute_runtime_gbs: 8_700 },
-    rhythm: 'office',
-    growth: 0.18,
-  },
-  {
-    workspace: 'conv',
-    resourceName: 'conv',
-    hourly: { agent_async_requests_count: 19_300, agent_compute_runtime_gbs: 101_000 },
-    rhythm: 'office',
-    growth: 0.25,
-  },
-];
+/** Their resources have instance ids. */
+const INSTANCES: readonly ResourceType[] = ['sandbox', 'volume'];
+
+export interface Span {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+}
+
+/** The spans that are over: whole hours where they lie behind, and slices of {@link SLICE_MS} in the hour that runs. */
+export function* spansUntil(from: EpochMs, now: EpochMs): Generator<Span> {
+  for (let start = from; ; ) {
+    const isPastHour = start % MS_PER_HOUR === 0 && start + MS_PER_HOUR <= now;
+    const to = isPastHour ? start + MS_PER_HOUR : start - (start % SLICE_MS) + SLICE_MS;
+    if (to > now) return;
+    yield { from: start, to };
+    start = to;
+  }
+}
 
 /**
- * The events of one hour, one for each workload and dimension.
- * @param hour the start of a UTC hour
+ * The events of a span, one for each workload and dimension that is used in it.
  * @param today what growth and lifetimes count back from; it must stay the same between starts
  */
-export function eventsOfHour(
-  fleet: readonly Workload[],
-  accountId: string,
-  hour: EpochMs,
-  today: EpochMs,
-): UsageEventInput[] {
-  const daysAgo = (today - hour) / MS_PER_DAY;
-  return fleet
-    .filter(({ lifetime }) => !lifetime || (daysAgo <= lifetime.from && daysAgo >= lifetime.to))
-    .flatMap((workload) =>
-      BILLED.filter((dimension) => workload.hourly[dimension] !== undefined).map((dimension) =>
-        usageEvent(workload, dimension, accountId, hour, daysAgo),
-      ),
-    );
+export function eventsOfSpan(accountId: string, span: Span, today: EpochMs): UsageEventInput[] {
+  const daysAgo = (today - span.from) / MS_PER_DAY;
+  const running = FLEET.filter(({ ran: [from, to] = ALWAYS }) => daysAgo <= from && daysAgo >= to);
+  return running.flatMap((workload) =>
+    BILLING_DIMENSIONS.flatMap((dimension) => usageEvent(workload, dimension, accountId, span, daysAgo)),
+  );
 }
 
-const BILLED = Object.keys(DIMENSIONS) as BillingDimension[];
-
+/** None where nothing is used, or a count is zero. */
 function usageEvent(
-  workload: Workload,
+  { name, rhythm, growth, used }: Workload,
   billingDimension: BillingDimension,
   accountId: string,
-  hour: EpochMs,
+  { from, to }: Span,
   daysAgo: number,
-): UsageEventInput {
-  const { workspace, resourceName, hasUuid, hourly, rhythm, growth } = workload;
+): UsageEventInput[] {
+  const hourly = used[billingDimension];
+  if (!hourly) return [];
   const { resourceType, unit } = DIMENSIONS[billingDimension];
-  const eventId = uuidV5(URL_NAMESPACE, `demo:${accountId}:${workspace}/${resourceName}:${billingDimension}:${hour}`);
+  const [workspace = '', resourceName = ''] = name.split('/');
+  const source = `demo:${accountId}:${name}`;
+  const eventId = uuidV5(`${source}:${billingDimension}:${from}-${to}`, uuidV5.URL);
   const isActivity = unit === 'count' || billingDimension.endsWith('_compute_runtime_gbs');
-  const grown = (hourly[billingDimension] ?? 0) * (1 + growth) ** (-daysAgo / 30);
-  const usage = isActivity ? grown * activity(rhythm, hour) * (0.75 + 0.5 * noise(eventId)) : grown;
-  return {
-    eventId,
-    accountId,
-    workspace,
-    resourceType,
-    resourceName,
-    ...(hasUuid && { resourceUuid: uuidV5(URL_NAMESPACE, `demo:${workspace}/${resourceName}`) }),
-    billingDimension,
-    usage: unit === 'gbs' ? usage.toFixed(3) : Math.max(1, Math.round(usage)),
-    timestamp: new Date(hour + 1).toISOString(),
-  };
+  const grown = ((hourly * (to - from)) / MS_PER_HOUR) * (1 + growth) ** (-daysAgo / 30);
+  const amount = isActivity ? grown * activity(rhythm, from) * (0.75 + 0.5 * noise(eventId)) : grown;
+  const usage = unit === 'count' ? Math.round(amount) : amount.toFixed(6);
+  if (Number(usage) === 0) return [];
+  const resourceUuid = INSTANCES.includes(resourceType) ? uuidV5(source, uuidV5.URL) : undefined;
+  const timestamp = new Date(from + 1).toISOString();
+  return [
+    { eventId, accountId, workspace, resourceType, resourceName, resourceUuid, billingDimension, usage, timestamp },
+  ];
 }
 
 /** The share of its typical use that a workload reaches in an hour of the week. */

@@ -1,9 +1,14 @@
-/** The secrets that a local stack makes once and keeps in its data directory. */
+/** The API keys that a local stack makes once and keeps in its data directory. */
 import { isDeepStrictEqual } from 'node:util';
-import { AccountDirectory, ApiKeyStore, createRedisClient, type KeyRole, REDIS_PREFIX } from '@meterline/access';
+import {
+  AccountDirectory,
+  ApiKeyStore,
+  createRedisClient,
+  type KeyRole,
+  REDIS_PREFIX,
+} from '@meterline/service/access';
 import { z } from 'zod';
-import { ensureSecret } from '../engine/secrets.js';
-import { readPrivateFile, writePrivateFile } from '../private-file.js';
+import { readPrivateFile, writePrivateFile } from '../data-directory.js';
 
 const LOCAL_ACCOUNT = 'demo';
 const CLIENT_ID = 'local-stack';
@@ -15,7 +20,6 @@ const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } a
 >;
 type KeyName = keyof typeof KEYS;
 
-/** A file of an earlier release lacks some. */
 const keysSchema = z.object({
   account: z.string(),
   adminKey: z.string().optional(),
@@ -24,11 +28,6 @@ const keysSchema = z.object({
 });
 
 export type LocalKeys = Readonly<Record<'account' | KeyName, string>>;
-
-/** The same at every start, so that a cursor outlives a restart as it does in production. */
-export function ensureCursorSecret(file: string): Promise<string> {
-  return ensureSecret(file, 'cursorSecret', 32);
-}
 
 /**
  * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its

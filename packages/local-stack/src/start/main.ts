@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { MigrationError } from '@meterline/warehouse';
-import { RedisUnavailableError } from '../../hosts/redis-binary.js';
 import { LocalStackError } from '../errors.js';
 import { HELP, parseCommandLine, readEnv, UsageError } from './settings.js';
 import { Session, startStack } from './stack.js';
@@ -12,19 +11,19 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
-const EXPECTED_ERRORS = [UsageError, LocalStackError, RedisUnavailableError, MigrationError];
+const EXPECTED_ERRORS = [UsageError, LocalStackError, MigrationError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
-  const { help, demo, shards } = parseCommandLine(args);
+  const { help, ...asked } = parseCommandLine(args);
   if (help) return say(HELP);
   const env = readEnv(variables);
   const stop = stopRequest();
   const session = new Session();
   try {
     say('Starting ClickHouse, Redis and the services…');
-    const stack = await startStack(session, { env, demo, shards, say, stop });
+    const stack = await startStack(session, { ...asked, env, say, stop });
     const dataDir = { name: env.METERLINE_DATA_DIR, path: resolve(env.METERLINE_DATA_DIR) };
-    say(summarize(stack, { dataDir, demo, now: new Date() }));
+    say(summarize(stack, { dataDir, demo: asked.demo, now: new Date() }));
     if (!stop.aborted) await once(stop, 'abort');
   } catch (error) {
     // A request to stop while still starting is not a failure.
@@ -49,6 +48,9 @@ function stopRequest(): AbortSignal {
   }
   return request.signal;
 }
+
+// Whoever reads this may go before the stack does: `npm start | head`. Its own log files have what the parts say.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 try {
   await run(process.argv.slice(2), process.env, (line) => console.log(line));

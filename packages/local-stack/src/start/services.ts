@@ -1,15 +1,10 @@
-/** The services as separate processes, as in production. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+/** The services as separate processes, as in production, and the ports that they listen on. */
 import { fileURLToPath } from 'node:url';
-import type { DataDirectory } from '../engine/data-directory.js';
-import { type RunningServer, startServer } from '../engine/host-process.js';
-import { ask } from '../engine/http-probe.js';
-import { findFreePort, isPortFree, requireFreePort } from '../engine/ports.js';
+import type { DataDirectory } from '../data-directory.js';
+import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from '../ports.js';
+import { probe, type RunningServer, startServer } from '../server-process.js';
 
-const SERVICES = fileURLToPath(new URL('../../../../services', import.meta.url));
-const READY_DEADLINE_MS = 60_000;
-
+const READY_TIMEOUT_MS = 60_000;
 const EVERY_ADDRESS = '0.0.0.0';
 
 /**
@@ -26,72 +21,59 @@ export const NODE_OPTIONS = {
 } as const;
 
 export interface ServiceOptions {
-  /** The name of its folder in `services`. */
-  name: keyof typeof NODE_OPTIONS;
-  env: NodeJS.ProcessEnv;
-  /** The log goes to `<name>.log` in it. */
-  directory: DataDirectory;
-  /** What the service answers requests at; undefined where it has nothing but its admin port. */
-  url?: string;
-  /** Found free for this start. Another stack that starts meanwhile may get the port of `url`, and answer there; here it does not. */
-  adminUrl: string;
+  /** The name of its folder in `services`, and of its log. */
+  readonly name: keyof typeof NODE_OPTIONS;
+  readonly env: NodeJS.ProcessEnv;
+  /** Undefined where it has nothing but its admin port. */
+  readonly port?: number;
+  /** Found free for this start. Another stack that starts meanwhile may get `port`, and answer there; here it does not. */
+  readonly adminPort: number;
 }
 
 /**
- * Starts a service through `lifeline.js`, which stops the service when this process ends or asks for it, and kills it if
- * it does not stop: a service that waits for a dead Redis must not be left running.
- *
+ * Starts a service, which ends when this process does. On the loopback address: a developer's stack must not be reachable from the network.
  * @throws LocalStackError `exited_early` or `not_ready_in_time`
  */
-export function startService({ name, env, directory, url, adminUrl }: ServiceOptions): Promise<RunningServer> {
+export function startService(
+  { name, env, port, adminPort }: ServiceOptions,
+  directory: DataDirectory,
+): Promise<RunningServer> {
+  const listen = { LISTEN_HOST: LOOPBACK, ADMIN_PORT: String(adminPort), ...(port && { PORT: String(port) }) };
   return startServer(directory, async () => ({
     name: `The ${name} service`,
     label: name,
-    script: 'lifeline.js',
-    args: [process.execPath, fileOf(name)],
-    announcesPid: true,
-    cwd: process.cwd(),
-    env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env },
-    url: url ?? adminUrl,
+    args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
+    ends: 'channel',
+    env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env, ...listen },
+    url: urlAt(port ?? adminPort),
     answers: async () => {
-      await requireOk(new URL('/healthz', adminUrl));
-      if (url !== undefined) await requireOk(new URL('/readyz', url));
+      const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
+      for (const url of urls) {
+        const { status } = await probe(url);
+        if (status !== 200) throw new Error(`${url} answers ${status}`);
+      }
     },
-    readyDeadlineMs: READY_DEADLINE_MS,
+    readyTimeoutMs: READY_TIMEOUT_MS,
   }));
 }
 
-/** Joined from its files, beside this one, if this one is (scripts/bundle.mjs). */
-function fileOf(name: string): string {
-  const joined = join(import.meta.dirname, `${name}.mjs`);
-  return existsSync(joined) ? joined : join(SERVICES, name, 'dist', 'main.js');
-}
-
-async function requireOk(url: URL): Promise<void> {
-  const { status } = await ask(url);
-  if (status !== 200) throw new Error(`${url.href} answers ${status}`);
-}
-
-export interface PortChoice {
-  /** What listens there, as in "the API". */
-  readonly listener: string;
-  /** Asks for a port. */
-  readonly variable: string;
-  readonly wanted: number | undefined;
-  readonly usual: number;
+export function urlAt(port: number): string {
+  return `http://${LOOPBACK}:${port}`;
 }
 
 /**
  * The port asked for, or else the usual one, or else any that is free.
- *
+ * @param listener what listens there, as in "the API"
  * @throws LocalStackError `port_in_use` if the one asked for is
  */
 export async function choosePort(
-  { listener, variable, wanted, usual }: PortChoice,
+  listener: string,
+  wanted: number | undefined,
+  usual: number,
   say: (line: string) => void,
 ): Promise<number> {
   if (wanted !== undefined) {
-    await requireFreePort(wanted, variable);
+    await requireFreePort(wanted, listener);
     return wanted;
   }
   if ((await isPortFree(usual)) && (await isPortFree(usual, EVERY_ADDRESS))) return usual;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readEnv, UsageError } from './settings.js';
+import { parseCommandLine, readEnv, UsageError } from './settings.js';
 
 describe('the environment of npm start', () => {
   it.each([
@@ -11,5 +11,18 @@ describe('the environment of npm start', () => {
     const read = () => readEnv({ [name]: value });
     expect(read).toThrow(UsageError);
     expect(read).toThrow(new RegExp(`^${name} must be a URL such as [^@]*$`));
+  });
+});
+
+describe('the command line of npm start', () => {
+  it('names the port of the collector', () => {
+    expect(parseCommandLine(['--collector-port', '9081'])).toMatchObject({ collectorPort: 9_081, demo: true });
+    expect(parseCommandLine([]).collectorPort).toBeUndefined();
+  });
+
+  it.each(['0', '65536', 'http', ''])('refuses %j as the port of the collector', (port) => {
+    const parse = () => parseCommandLine(['--collector-port', port]);
+    expect(parse).toThrow(UsageError);
+    expect(parse).toThrow(/^--collector-port must be a whole number from 1 to 65535/);
   });
 });

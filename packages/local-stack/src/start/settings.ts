@@ -6,16 +6,16 @@ import { z } from 'zod';
 /** Where the meterline command looks for a local stack by default. */
 export const DEFAULT_DATA_DIR = '.meterline';
 
-export const HELP = `Usage: npm start [-- [--no-demo] [--shards N]]
+export const HELP = `Usage: npm start [-- [--no-demo] [--shards N] [--collector-port N]]
 
-Runs Meterline on this machine: ClickHouse, Redis, the three services, and a demo that plays traffic.
+Runs Meterline on this machine: ClickHouse, Redis, the three services, and a demo with live traffic.
 
-  --no-demo   start empty: neither history nor live traffic
-  --shards N  ClickHouse as N servers that share the accounts, each with some 250 MB of memory (1)
-  --help      show this
+  --no-demo           start empty: neither history nor live traffic
+  --shards N          ClickHouse as N servers that share the accounts, each with some 250 MB of memory (1)
+  --collector-port N  where events are sent to over HTTP (8081, or any free port if that is taken)
+  --help              show this
 
   PORT                where the API listens (8080, or any free port if that is taken)
-  COLLECTOR_PORT      where events are sent to over HTTP (8081, or any free port if that is taken)
   METERLINE_DATA_DIR  where data and logs are kept (.meterline)
   CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
   REDIS_URL           use this Redis instead of a local one; it needs appendonly yes and appendfsync always`;
@@ -29,8 +29,11 @@ export interface CommandLine {
   readonly demo: boolean;
   /** How many embedded ClickHouse servers; their data is apart from that of one server. */
   readonly shards: number;
+  readonly collectorPort: number | undefined;
   readonly help: boolean;
 }
+
+const portText = wholeNumberVariable(1, 65_535);
 
 /** @throws UsageError */
 export function parseCommandLine(args: string[]): CommandLine {
@@ -40,18 +43,24 @@ export function parseCommandLine(args: string[]): CommandLine {
       options: {
         'no-demo': { type: 'boolean', default: false },
         shards: { type: 'string', default: '1' },
+        'collector-port': { type: 'string' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
     if (!/^[1-8]$/.test(values.shards)) throw new RangeError('--shards must be a number from 1 to 8');
-    return { demo: !values['no-demo'], shards: Number(values.shards), help: values.help };
+    const port = portText.optional().safeParse(values['collector-port']);
+    if (!port.success) throw new RangeError(`--collector-port ${port.error.issues[0]?.message}`);
+    return { demo: !values['no-demo'], shards: Number(values.shards), collectorPort: port.data, help: values.help };
   } catch (cause) {
     throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
   }
 }
 
-const environment = z.object({
-  METERLINE_DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
+export const environment = z.object({
+  METERLINE_DATA_DIR: z
+    .string()
+    .default(DEFAULT_DATA_DIR)
+    .describe('Where a local stack keeps data and logs, and where `meterline` looks for one.'),
   /** Set: that server is used, and none started. */
   REDIS_URL: redisUrlVariable().optional(),
   /** Set: that server is used, and none started. */
@@ -62,9 +71,7 @@ const environment = z.object({
   /** Where the ingest service looks for jobs, and the demo puts them. */
   ...queueVariables,
   /** Unset: 8080, or any free port if that is taken. */
-  PORT: wholeNumberVariable(1, 65_535).optional(),
-  /** Unset: 8081, or any free port if that is taken. */
-  COLLECTOR_PORT: wholeNumberVariable(1, 65_535).optional(),
+  PORT: portText.optional(),
   /** Unset: a random one, kept in the data directory. */
   CURSOR_SECRET: z.string().optional(),
 });

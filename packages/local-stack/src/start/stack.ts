@@ -2,25 +2,20 @@
 import { rm } from 'node:fs/promises';
 import { warehouseOptions } from '@meterline/service';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
+import { startClickHouse } from '../clickhouse.js';
+import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';
+import { DataDirectory, passwordOf, writePrivateFile } from '../data-directory.js';
 import { Demo } from '../demo/demo.js';
-import { type RunningClickHouse, startClickHouse } from '../engine/clickhouse.js';
-import { CLUSTER } from '../engine/clickhouse-config.js';
-import { DataDirectory } from '../engine/data-directory.js';
-import { findFreePort, LOOPBACK } from '../engine/ports.js';
-import { type RunningRedis, startRedis } from '../engine/redis.js';
-import type { RedisUser } from '../engine/redis-users.js';
-import { planShards } from '../engine/shards.js';
-import { writePrivateFile } from '../private-file.js';
-import { ensureCursorSecret, ensureKeys, type LocalKeys } from './keys.js';
-import { choosePort, type ServiceOptions, startService } from './services.js';
-import type { Env } from './settings.js';
+import { findFreePort } from '../ports.js';
+import { type RedisUser, startRedis } from '../redis.js';
+import { type Servers, startServers } from '../servers.js';
+import { ensureKeys, type LocalKeys } from './keys.js';
+import { choosePort, type ServiceOptions, startService, urlAt } from './services.js';
+import type { CommandLine, Env } from './settings.js';
 import { Supervised } from './supervised.js';
 
-const API = { listener: 'the API', variable: 'PORT', usual: 8080 } as const;
-const COLLECTOR = { listener: 'the collector', variable: 'COLLECTOR_PORT', usual: 8081 } as const;
-
 /** Where a running stack is; the content of `local.json`. */
-export interface StackAddresses extends LocalKeys {
+interface StackAddresses extends LocalKeys {
   readonly apiUrl: string;
   /** Where events are sent to over HTTP. */
   readonly collectorUrl: string;
@@ -40,10 +35,8 @@ export interface RunningStack {
   readonly metricsUrls: readonly string[];
 }
 
-export interface StackOptions {
+export interface StackOptions extends Omit<CommandLine, 'help'> {
   readonly env: Env;
-  readonly demo: boolean;
-  readonly shards: number;
   readonly say: (line: string) => void;
   /** Aborted when nothing more should be started. */
   readonly stop: AbortSignal;
@@ -53,9 +46,8 @@ export interface StackOptions {
 export class Session {
   readonly #parts: { stop(): Promise<void> }[] = [];
 
-  add<T extends { stop(): Promise<void> }>(part: T): T {
+  add(part: { stop(): Promise<void> }): void {
     this.#parts.push(part);
-    return part;
   }
 
   /** Each part is stopped even if one before it fails; the first failure is reported. */
@@ -71,182 +63,102 @@ export class Session {
 /**
  * Adds each part to the session as soon as it runs, so that stopping the session undoes a start that failed halfway.
  *
- * @throws LocalStackError, RedisUnavailableError, MigrationError, or the reason of `stop`
+ * @throws LocalStackError, MigrationError, or the reason of `stop`
  */
 export async function startStack(session: Session, options: StackOptions): Promise<RunningStack> {
   const { env, say, stop } = options;
   const directory = await DataDirectory.open(env.METERLINE_DATA_DIR);
-  session.add({ stop: () => directory.close() });
+  session.add({ stop: async () => directory.close() });
   const localFile = directory.file('local.json');
   // A stack that was killed has left one, with addresses that no longer answer.
   await rm(localFile, { force: true });
-  const port = await choosePort({ ...API, wanted: env.PORT }, say);
-  const collectorPort = await choosePort({ ...COLLECTOR, wanted: env.COLLECTOR_PORT }, say);
-  const collectorUrl = atPort(collectorPort);
+  const port = await choosePort('the API', env.PORT, 8080, say);
+  const collectorPort = await choosePort('the collector', options.collectorPort, 8081, say);
+  const collectorUrl = urlAt(collectorPort);
 
-  const [clickhouse, redis] = await sideBySide([
-    givenClickHouse(env) ?? superviseClickHouse(session, directory, options),
-    givenRedis(env) ?? superviseRedis(session, directory, env, say),
-  ]);
+  const servers = await startOwnServers(session, directory, options);
+  const clickhouse = clickHouseLogins(env, servers);
+  const redis = (user: RedisUser) => ({ REDIS_URL: env.REDIS_URL ?? servers.redis.urls[user] });
+  if (env.CLICKHOUSE_URL === undefined) await migrate(warehouseOptions(clickhouse('migrate'), 'meterline-start'));
   stop.throwIfAborted();
 
-  const serviceEnv: NodeJS.ProcessEnv = {
-    ...env.inherited,
-    // A stack on a developer's machine must not be reachable from the network.
-    LISTEN_HOST: LOOPBACK,
-  };
   // All at once, so that no two are the same.
   const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const [ingestPort, queryAdminPort, collectorAdminPort] = adminPorts;
-  const ingestEnv = { ...serviceEnv, ...clickhouse.ingest, REDIS_URL: redis.worker, ADMIN_PORT: String(ingestPort) };
-  const ingest = { name: 'ingest', env: ingestEnv, directory, adminUrl: atPort(ingestPort) } as const;
-
-  const apiUrl = atPort(port);
-  const queryEnv = {
-    ...serviceEnv,
-    ...clickhouse.query,
-    REDIS_URL: redis.query,
-    PORT: String(port),
-    ADMIN_PORT: String(queryAdminPort),
-    COLLECTOR_URL: collectorUrl,
-    CURSOR_SECRET: env.CURSOR_SECRET ?? (await ensureCursorSecret(directory.file('cursor-secret.json'))),
-  };
-  const query = { name: 'query', env: queryEnv, directory, url: apiUrl, adminUrl: atPort(queryAdminPort) } as const;
-
-  const collectorEnv = {
-    ...serviceEnv,
-    REDIS_URL: redis.collector,
-    PORT: String(collectorPort),
-    ADMIN_PORT: String(collectorAdminPort),
-  };
-  const adminUrl = atPort(collectorAdminPort);
-  const collector = { name: 'collector', env: collectorEnv, directory, url: collectorUrl, adminUrl } as const;
-
-  const launch = async (name: string, service: ServiceOptions) => {
-    session.add(await Supervised.start(name, () => startService(service), say));
-  };
-  await sideBySide([
-    launch('The ingest service', ingest),
-    launch('The query service', query),
-    launch('The collector', collector),
-  ]);
+  const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
+  const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET };
+  const services: readonly ServiceOptions[] = [
+    { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') }, adminPort: ingestPort },
+    { name: 'query', env: { ...clickhouse('query'), ...redis('query'), ...own }, port, adminPort: queryAdminPort },
+    { name: 'collector', env: redis('collector'), port: collectorPort, adminPort: collectorAdminPort },
+  ];
+  const starts = services.map(async (service) => {
+    const start = () => startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
+    session.add(new Supervised(`The ${service.name} service`, await start(), start, say));
+  });
+  // What has started is in the session, which stops it if another one fails.
+  await Promise.allSettled(starts);
+  await Promise.all(starts);
   stop.throwIfAborted();
 
-  const keys = await ensureKeys(redis.operator, directory.file('keys.json'), new Date());
+  const { REDIS_URL: operator } = redis('operator');
+  const keys = await ensureKeys(operator, directory.file('keys.json'), new Date());
   if (options.demo) {
-    const progress = {
-      file: directory.file('demo-history.json'),
-      databaseId: await databaseIdOf(warehouseOptions(clickhouse.migrate, 'meterline-demo')),
-    };
-    const { account, emitterKey } = keys;
-    const queue = { url: redis.operator, prefix: env.QUEUE_PREFIX };
-    session.add(await Demo.start({ collectorUrl, emitterKey, queue, account, progress, say, stop }));
+    const file = directory.file('demo.json');
+    const databaseId = await databaseIdOf(warehouseOptions(clickhouse('migrate'), 'meterline-demo'));
+    const queue = { url: operator, prefix: env.QUEUE_PREFIX };
+    session.add(await Demo.start({ collectorUrl, ...keys, queue, file, databaseId, say, stop }));
     stop.throwIfAborted();
   }
 
-  const addresses = {
-    apiUrl,
+  const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster, ...person } = clickhouse(OWNER);
+  const addresses: StackAddresses = {
+    apiUrl: urlAt(port),
     collectorUrl,
-    redisUrl: redis.person,
-    ...clickHouseAddresses(clickhouse.person),
-    ...keys,
-  };
-  await writePrivateFile(localFile, addresses);
-  session.add({ stop: () => rm(localFile, { force: true }) });
-  const metricsUrls = adminPorts.map((adminPort) => `${atPort(adminPort)}/metrics`);
-  return { addresses, metricsUrls };
-}
-
-/**
- * Waits until each has started or failed, also when one fails: what has started is then in the session, which stops it.
- *
- * @throws what the first of those that failed threw
- */
-async function sideBySide<const Starts extends readonly unknown[]>(
-  starts: Starts,
-): Promise<{ -readonly [Index in keyof Starts]: Awaited<Starts[Index]> }> {
-  await Promise.allSettled(starts);
-  return Promise.all(starts);
-}
-
-/** The variables that lead a process to a ClickHouse. */
-type ClickHouseVariables = Record<`CLICKHOUSE_${'URL' | 'USER' | 'PASSWORD' | 'DATABASE'}`, string> & {
-  /** Of several embedded servers. */
-  readonly CLICKHOUSE_CLUSTER?: string;
-};
-
-/** The same ClickHouse, as the user of each: `person` is who reads `local.json`, `migrate` this process. */
-type ClickHouseLogins = Readonly<Record<'ingest' | 'query' | 'migrate' | 'person', ClickHouseVariables>>;
-
-/** Undefined: none is given, and the embedded one is to be started. One user is given, for all. */
-function givenClickHouse(env: Env): ClickHouseLogins | undefined {
-  if (env.CLICKHOUSE_URL === undefined) return undefined;
-  const given = {
-    CLICKHOUSE_URL: env.CLICKHOUSE_URL,
-    CLICKHOUSE_USER: env.CLICKHOUSE_USER ?? 'default',
-    CLICKHOUSE_PASSWORD: env.CLICKHOUSE_PASSWORD ?? '',
-    CLICKHOUSE_DATABASE: env.CLICKHOUSE_DATABASE,
-  };
-  return { ingest: given, query: given, migrate: given, person: given };
-}
-
-async function superviseClickHouse(
-  session: Session,
-  dataDir: DataDirectory,
-  { env, shards: count, say }: StackOptions,
-): Promise<ClickHouseLogins> {
-  const database = env.CLICKHOUSE_DATABASE;
-  const servers: RunningClickHouse[] = [];
-  for (const shard of await planShards(count, dataDir.path)) {
-    const name = shard ? `ClickHouse shard ${shard.number}` : 'ClickHouse';
-    const launch = (previous?: RunningClickHouse) =>
-      startClickHouse({ dataDir, database, shard, httpPort: previous?.httpPort });
-    servers.push(session.add(await Supervised.start(name, launch, say)).current);
-  }
-  const [first] = servers;
-  if (!first) throw new Error('there is at least one server');
-  const { user: owner, passwords } = first;
-  const as = (user: keyof typeof passwords): ClickHouseVariables => ({
-    CLICKHOUSE_URL: servers.map(({ url }) => url).join(','),
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: passwords[user],
-    CLICKHOUSE_DATABASE: database,
-    ...(count > 1 && { CLICKHOUSE_CLUSTER: CLUSTER }),
-  });
-  await migrate(warehouseOptions(as('migrate'), 'meterline-start'), say);
-  return { ingest: as('ingest'), query: as('query'), migrate: as('migrate'), person: as(owner) };
-}
-
-/** As in `local.json`, whose reader may know of one server alone. */
-function clickHouseAddresses(person: ClickHouseVariables) {
-  const { CLICKHOUSE_URL: hosts, CLICKHOUSE_CLUSTER: cluster } = person;
-  return {
+    redisUrl: redis('admin').REDIS_URL,
     clickhouseUrl: hostsOf(hosts)[0] ?? hosts,
     ...(cluster !== undefined && { clickhouseHosts: hosts, clickhouseCluster: cluster }),
     clickhouseUser: person.CLICKHOUSE_USER,
     clickhousePassword: person.CLICKHOUSE_PASSWORD,
     clickhouseDatabase: person.CLICKHOUSE_DATABASE,
+    ...keys,
   };
+  await writePrivateFile(localFile, addresses);
+  session.add({ stop: () => rm(localFile, { force: true }) });
+  return { addresses, metricsUrls: adminPorts.map((adminPort) => `${urlAt(adminPort)}/metrics`) };
 }
 
-/** The address of the same Redis for the user of each: `person` is who reads `local.json`. */
-type RedisLogins = Readonly<Record<RedisUser | 'person', string>>;
-
-/** Undefined: none is given, and a local one is to be started. One user is given, for all. */
-function givenRedis({ REDIS_URL: url }: Env): RedisLogins | undefined {
-  if (url === undefined) return undefined;
-  return { producer: url, collector: url, worker: url, query: url, operator: url, person: url };
-}
-
-async function superviseRedis(
+/** Those whose addresses the environment does not give. */
+async function startOwnServers(
   session: Session,
   dataDir: DataDirectory,
-  { QUEUE_PREFIX: queuePrefix }: Env,
-  say: (line: string) => void,
-): Promise<RedisLogins> {
-  const launch = (previous?: RunningRedis) => startRedis({ dataDir, port: previous?.port, queuePrefix, say });
-  const { url, urls } = session.add(await Supervised.start('Redis', launch, say)).current;
-  return { ...urls, person: url };
+  { env, shards, say }: StackOptions,
+): Promise<Servers> {
+  const { CLICKHOUSE_DATABASE: database, QUEUE_PREFIX: queuePrefix } = env;
+  const count = env.CLICKHOUSE_URL === undefined ? shards : 0;
+  const redis = env.REDIS_URL === undefined;
+  const servers = await startServers({ dataDir, shards: count, redis, database, queuePrefix, say });
+  for (const first of servers.shards) {
+    const again = ({ shard, httpPort }: typeof first) => startClickHouse({ dataDir, database, shard, httpPort });
+    session.add(new Supervised(first.name, first, again, say));
+  }
+  if (redis) {
+    const again = ({ port }: typeof servers.redis) => startRedis({ dataDir, port, queuePrefix, say });
+    session.add(new Supervised('Redis', servers.redis, again, say));
+  }
+  return servers;
+}
+
+/** The variables that lead a process to ClickHouse, as its user; a server that is given has one user, for all. */
+function clickHouseLogins(env: Env, servers: Servers) {
+  const { CLICKHOUSE_URL: given, CLICKHOUSE_DATABASE } = env;
+  return (user: keyof Passwords) => ({
+    CLICKHOUSE_URL: given ?? servers.shards.map(({ url }) => url).join(','),
+    CLICKHOUSE_USER: given === undefined ? user : (env.CLICKHOUSE_USER ?? 'default'),
+    CLICKHOUSE_PASSWORD: given === undefined ? servers.clickhouse.passwords[user] : (env.CLICKHOUSE_PASSWORD ?? ''),
+    CLICKHOUSE_DATABASE,
+    ...(servers.shards.length > 1 && { CLICKHOUSE_CLUSTER: CLUSTER }),
+  });
 }
 
 /** Of several hosts, on the first: it has another on each. */
@@ -257,8 +169,4 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
   } finally {
     await warehouse.close();
   }
-}
-
-function atPort(port: number): string {
-  return `http://${LOOPBACK}:${port}`;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunningServer } from '../engine/host-process.js';
-import { describeExit, type ServerExit } from '../engine/readiness.js';
+import { errorMessage } from '../errors.js';
+import { describeExit, type RunningServer, type ServerExit } from '../server-process.js';
 
 type Running = Pick<RunningServer, 'exited' | 'stop'>;
 
@@ -9,37 +9,21 @@ const LONGEST_DELAY_MS = 30_000;
 /** A process that ran at least this long is restarted with the first delay. */
 const STABLE_MS = 60_000;
 
-/**
- * Restarts a server or service whenever it ends by itself, with growing delays.
- *
- * A failure at the first start is a fault of the set-up: it rejects and is not retried.
- */
+/** Restarts a server or service that runs whenever it ends by itself, with growing delays. */
 export class Supervised<T extends Running> {
   readonly #stopping = new AbortController();
   readonly #watching: Promise<void>;
   #current: T;
 
-  private constructor(
+  /** @param relaunch called with the process that has ended, so that it can use the same ports */
+  constructor(
     private readonly name: string,
-    private readonly launch: (previous?: T) => Promise<T>,
     first: T,
+    private readonly relaunch: (previous: T) => Promise<T>,
     private readonly say: (line: string) => void,
   ) {
     this.#current = first;
     this.#watching = this.#watch();
-  }
-
-  /** @param launch called at a restart with the process that has ended, so that it can use the same ports */
-  static async start<T extends Running>(
-    name: string,
-    launch: (previous?: T) => Promise<T>,
-    say: (line: string) => void,
-  ): Promise<Supervised<T>> {
-    return new Supervised(name, launch, await launch(), say);
-  }
-
-  get current(): T {
-    return this.#current;
   }
 
   async stop(): Promise<void> {
@@ -72,11 +56,10 @@ export class Supervised<T extends Running> {
 
   async #restart(nextDelay: number): Promise<boolean> {
     try {
-      this.#current = await this.launch(this.#current);
+      this.#current = await this.relaunch(this.#current);
       return true;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.say(`${this.name} does not start; next attempt in ${nextDelay / 1000} s. ${reason}`);
+      this.say(`${this.name} does not start; next attempt in ${nextDelay / 1000} s. ${errorMessage(error)}`);
       return false;
     }
   }

@@ -1,10 +1,11 @@
 /**
- * The shards of a deployment. On one server there is one, the whole. What is written, sealed, repaired and erased is sent to
- * the shard's own tables, so that a shard that is slow or away delays nothing of the others, and each is exact as one server is.
+ * The shards of a deployment; one server is one shard. Rows are inserted and read through Distributed tables, and the engine
+ * finds their shards. What the engine does not distribute is sent to each shard's own tables: watermarks, recomputation, sealing,
+ * deletions.
  */
+
 import { createWarehouse, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
-import { cityHash64 } from './city-hash.js';
-import { localDatabase } from './cluster.js';
+import { localDatabase } from '../clickhouse/hosts.js';
 import { ClusterError, type HostFacts, readTopology } from './topology.js';
 
 export interface Shards {
@@ -12,21 +13,7 @@ export interface Shards {
   readonly whole: Warehouse;
   /** Their own tables, in the order of their numbers. */
   readonly all: readonly Warehouse[];
-  /** The index of the shard of an account, or of another text that rows are sharded by. */
-  indexOf(text: string): number;
-  /** The shard of an account, or of another text that rows are sharded by. */
-  of(text: string): Warehouse;
   close(): Promise<void>;
-}
-
-/** @param count of shards. @returns from 0 on, as the Distributed tables choose it */
-export function shardIndex(text: string, count: number): number {
-  return count === 1 ? 0 : Number(cityHash64(text) % BigInt(count));
-}
-
-/** The number of an account's shard, from 1 on, for tables whose rows are about a shard; undefined on one server. */
-export function shardNumber(accountId: string, count: number): number | undefined {
-  return count === 1 ? undefined : shardIndex(accountId, count) + 1;
 }
 
 /**
@@ -44,11 +31,9 @@ export async function openShards(options: WarehouseOptions): Promise<Shards> {
   );
 }
 
-/** How many shards the deployment has. @throws ClusterError when the cluster is not as it must be */
-export async function countShards(options: WarehouseOptions): Promise<number> {
-  if (!options.cluster) return 1;
-  const [host] = await readTopology(options, options.cluster);
-  return new Set(host?.replicas.map(({ shard }) => shard)).size;
+/** @throws ClusterError when a host that the options name does not see the cluster as it must be */
+export async function checkCluster(options: WarehouseOptions): Promise<void> {
+  if (options.cluster) await readTopology(options, options.cluster);
 }
 
 function urlsByShard(hosts: readonly HostFacts[]): string[] {
@@ -69,12 +54,9 @@ export function oneServer(warehouse: Warehouse): Shards {
 }
 
 function shardsOf(whole: Warehouse, all: readonly Warehouse[]): Shards {
-  const indexOf = (text: string) => shardIndex(text, all.length);
   return {
     whole,
     all,
-    indexOf,
-    of: (text) => all[indexOf(text)] ?? whole,
     close: async () => {
       await Promise.all([...new Set([whole, ...all])].map((warehouse) => warehouse.close()));
     },

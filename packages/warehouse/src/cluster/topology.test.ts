@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { clusterSettings } from './cluster.js';
+import { clusterSettings } from '../clickhouse/hosts.js';
 import { clusterFault, type HostFacts, type Replica } from './topology.js';
 
 const replica = (shard: number, address: string, changes: Partial<Replica> = {}): Replica => ({
@@ -9,8 +9,8 @@ const replica = (shard: number, address: string, changes: Partial<Replica> = {})
   isLocal: false,
   ...changes,
 });
-const TWO_SHARDS = [replica(1, 'a:9000'), replica(2, 'b:9000')];
-const TWO_REPLICAS = [replica(1, 'a:9000'), replica(1, 'b:9000')];
+const TWO_SHARDS = [replica(1, 'a:9000', { isLocal: true }), replica(2, 'b:9000')];
+const TWO_REPLICAS = [replica(1, 'a:9000', { isLocal: true }), replica(1, 'b:9000')];
 
 function host(changes: Partial<HostFacts> = {}): HostFacts {
   return { url: 'http://a:8123', replicas: TWO_SHARDS, engine: 'ReplacingMergeTree', totalReplicas: 0, ...changes };
@@ -26,7 +26,11 @@ describe('a cluster is accepted', () => {
   it.each([
     ['of shards without replicas', [host(), host({ url: 'http://b:8123' })], SHARDS],
     ['whose quorum is all replicas', [replicated(TWO_REPLICAS, 2)], quorum(2)],
-    ['whose quorum is most replicas, of which it has one', [replicated([replica(1, 'a:9000')], 3)], quorum(2)],
+    [
+      'whose quorum is most replicas, of which it has one',
+      [replicated([replica(1, 'a:9000', { isLocal: true })], 3)],
+      quorum(2),
+    ],
     ['with replicated tables of one replica', [replicated(TWO_SHARDS, 1)], quorum(1)],
   ])('%s', (_, hosts, cluster) => {
     expect(clusterFault(hosts, cluster)).toBeUndefined();
@@ -36,6 +40,7 @@ describe('a cluster is accepted', () => {
 describe('a cluster is refused', () => {
   it.each([
     ['that the host does not know', [host({ replicas: [] })], SHARDS, 'http'],
+    ['that the host is no member of', [host({ replicas: [replica(1, 'b:9000')] })], SHARDS, 'is no member of'],
     [
       'that another host has with other members',
       [host(), host({ url: 'http://b:8123', replicas: TWO_REPLICAS })],
@@ -44,7 +49,7 @@ describe('a cluster is refused', () => {
     ],
     [
       'of shards of different weight',
-      [host({ replicas: [replica(1, 'a:9000'), replica(2, 'b:9000', { weight: 2 })] })],
+      [host({ replicas: [replica(1, 'a:9000', { isLocal: true }), replica(2, 'b:9000', { weight: 2 })] })],
       SHARDS,
       'shards of different weight',
     ],
@@ -64,7 +69,12 @@ describe('a cluster is refused', () => {
       quorum(2),
       'one of them may lack acknowledged rows',
     ],
-    ['whose quorum is not most of its replicas', [replicated([replica(1, 'a:9000')], 4)], quorum(2), 'more than half'],
+    [
+      'whose quorum is not most of its replicas',
+      [replicated([replica(1, 'a:9000', { isLocal: true })], 4)],
+      quorum(2),
+      'more than half',
+    ],
   ])('%s', (_, hosts, cluster, message) => {
     expect(clusterFault(hosts, cluster)).toContain(message === 'http' ? 'has no cluster prod' : message);
   });

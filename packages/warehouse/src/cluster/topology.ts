@@ -1,21 +1,20 @@
 /** The hosts of a cluster as ClickHouse knows them, and whether events would be exact on them. */
 import { z } from 'zod';
-import { hostsOf } from '../clickhouse/addresses.js';
-import { createWarehouse, type Statement, type WarehouseOptions } from '../clickhouse/connection.js';
-import { type Cluster, localDatabase } from './cluster.js';
+import { hostsOf } from '../addresses.js';
+import {
+  createWarehouse,
+  onEachShard,
+  type Statement,
+  type Warehouse,
+  type WarehouseOptions,
+} from '../clickhouse/connection.js';
+import { type Cluster, localDatabase } from '../clickhouse/hosts.js';
+import { GRAINS } from '../rollups/rollup-rows.js';
+import { readWatermarks } from '../rollups/watermarks.js';
 
 /** The cluster cannot be used as it is configured; the message says what to change. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
-}
-
-/** A replica of a shard, as `remote_servers` of a host has it. */
-export interface Replica {
-  readonly shard: number;
-  readonly weight: number;
-  readonly address: string;
-  /** Whether it is the host that was asked. */
-  readonly isLocal: boolean;
 }
 
 /** What one host says. */
@@ -26,26 +25,30 @@ export interface HostFacts {
   readonly engine: string;
   /** Of its shard, as Keeper has them; 0 for a table that is not replicated. */
   readonly totalReplicas: number;
-  /** An account with cells here that belongs to another shard of so many; undefined: there is none. */
+  /** An account with rollup rows here that belongs to another shard of so many; undefined: there is none. */
   readonly strayAccount?: string | undefined;
 }
 
 const REPLICAS: Statement = {
   name: 'read_cluster',
   query: `
-SELECT shard_num, shard_weight, concat(host_name, ':', toString(port)) AS address, is_local
+SELECT shard_num AS shard, shard_weight AS weight, concat(host_name, ':', toString(port)) AS address, is_local AS isLocal
 FROM system.clusters
 WHERE cluster = {cluster: String}
 ORDER BY shard_num, replica_num`,
   query_params: {},
 };
 
-const replicaRow = z.object({
-  shard_num: z.number(),
-  shard_weight: z.number(),
+const replica = z.object({
+  shard: z.number(),
+  weight: z.number(),
   address: z.string(),
-  is_local: z.number(),
+  /** Whether it is the host that was asked. */
+  isLocal: z.coerce.boolean(),
 });
+
+/** A replica of a shard, as `remote_servers` of a host has it. */
+export type Replica = Readonly<z.output<typeof replica>>;
 
 const ENGINE: Statement = {
   name: 'read_engine',
@@ -60,7 +63,7 @@ WHERE database = currentDatabase() AND name = 'usage_events'`,
 
 const engineRow = z.object({ table_engine: z.string(), replicas: z.number() });
 
-/** By the days' cells, which are few next to events. */
+/** By the days' rollup rows, which are few next to events. */
 const STRAY_ACCOUNT: Statement = {
   name: 'read_stray_account',
   query: `
@@ -73,39 +76,55 @@ LIMIT 1`,
 
 const strayRow = z.object({ account_id: z.string() });
 
-/** @param url of one host, whose schema is up to date */
-async function readHost(options: WarehouseOptions, { name }: Cluster, url: string): Promise<HostFacts> {
-  const warehouse = createWarehouse({ ...options, url, database: localDatabase(options.database) });
-  try {
-    const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replicaRow);
-    const [table] = await warehouse.read(ENGINE, engineRow);
-    const own = replicas.find(({ is_local: isLocal }) => isLocal === 1)?.shard_num;
-    const shards = new Set(replicas.map(({ shard_num: shard }) => shard)).size;
-    const place = { shards, index: (own ?? 1) - 1 };
-    const [stray] = own ? await warehouse.read({ ...STRAY_ACCOUNT, query_params: place }, strayRow) : [];
-    return {
-      url,
-      strayAccount: stray?.account_id,
-      replicas: replicas.map((row) => ({
-        shard: row.shard_num,
-        weight: row.shard_weight,
-        address: row.address,
-        isLocal: row.is_local === 1,
-      })),
-      engine: table?.table_engine ?? '',
-      totalReplicas: table?.replicas ?? 0,
-    };
-  } finally {
-    await warehouse.close();
-  }
+/** What a host says, whose schema is up to date. */
+async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): Promise<HostFacts> {
+  const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replica);
+  const [table] = await warehouse.read(ENGINE, engineRow);
+  const own = replicas.find(({ isLocal }) => isLocal)?.shard;
+  const shards = new Set(replicas.map(({ shard }) => shard)).size;
+  const place = { shards, index: (own ?? 1) - 1 };
+  const [stray] = own ? await warehouse.read({ ...STRAY_ACCOUNT, query_params: place }, strayRow) : [];
+  return {
+    url,
+    strayAccount: stray?.account_id,
+    replicas,
+    engine: table?.table_engine ?? '',
+    totalReplicas: table?.replicas ?? 0,
+  };
 }
 
 /** @returns what each host of the options says. @throws ClusterError when events would not be exact */
 export async function readTopology(options: WarehouseOptions, cluster: Cluster): Promise<HostFacts[]> {
-  const hosts = await Promise.all(hostsOf(options.url).map((url) => readHost(options, cluster, url)));
-  const fault = clusterFault(hosts, cluster);
-  if (fault !== undefined) throw new ClusterError(fault);
-  return hosts;
+  const urls = hostsOf(options.url);
+  const hosts = urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(options.database) }));
+  try {
+    const facts = await Promise.all(hosts.map((host, index) => readHost(host, cluster, urls[index] ?? '')));
+    const fault = clusterFault(facts, cluster) ?? (await watermarksFault(hosts));
+    if (fault !== undefined) throw new ClusterError(fault);
+    return facts;
+  } finally {
+    await Promise.all(hosts.map((host) => host.close()));
+  }
+}
+
+/**
+ * No `sealedUntil` is above the `sealingUntil` of another host, which was published everywhere before: see rollups/watermarks.ts.
+ * A host where it is so was restored, or added empty: workers and queries that read its copy would disagree with others.
+ */
+async function watermarksFault(hosts: readonly Warehouse[]): Promise<string | undefined> {
+  // One after the other: somebody may be sealing meanwhile.
+  const sealed = await onEachShard(hosts, readWatermarks);
+  const sealing = await onEachShard(hosts, readWatermarks);
+  const agree = GRAINS.every((grain) =>
+    sealed.every(({ [grain]: { sealedUntil } }) =>
+      sealing.every(({ [grain]: { sealingUntil } }) => sealedUntil <= sealingUntil),
+    ),
+  );
+  if (agree) return undefined;
+  return (
+    'the hosts of ClickHouse have different watermarks: one was restored from a backup or is new; stop all workers, run ' +
+    '"TRUNCATE TABLE rollup_watermarks" in the local database of every host, and start again: all hours are sealed anew'
+  );
 }
 
 /** What must not be, in the words of who can change it; undefined when all is well. */
@@ -114,6 +133,9 @@ export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }
   for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
     const host = `ClickHouse at ${new URL(url).host}`;
     if (replicas.length === 0) return `${host} has no cluster ${name} in remote_servers; see CLICKHOUSE_CLUSTER`;
+    if (!replicas.some(({ isLocal }) => isLocal)) {
+      return `${host} is no member of its own cluster ${name}; name hosts of the cluster alone in CLICKHOUSE_URL`;
+    }
     if (membersOf(replicas) !== membersOf(first?.replicas ?? [])) {
       return `${host} has other members of cluster ${name} than ${new URL(first?.url ?? url).host}; give both the same`;
     }

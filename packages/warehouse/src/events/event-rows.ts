@@ -9,9 +9,9 @@ import {
   type ResourceType,
   type UsageEvent,
 } from '@meterline/catalog';
-import type { AccountHours } from '../rollups/cells.js';
+import type { AccountHours } from '../rollups/rollup-rows.js';
 import type { Names } from './names.js';
-import { setUuid, uuidAt, uuidCharacters } from './uuid-words.js';
+import { setUuid, uuidAt } from './uuid-words.js';
 
 const TWO_TO_32 = 0x1_0000_0000;
 
@@ -34,9 +34,8 @@ export type NameField =
   | 'resourceUuid'
   | 'billingDimension';
 
-/** The same but for its id, with numbers for names, and with amounts as safe integers. */
-export type NumberedEvent = Omit<PricedEvent, 'eventId' | NameField | 'usage' | 'cost'> &
-  Readonly<Record<NameField | 'usage' | 'cost', number>>;
+/** The same, with amounts as numbers where they are safe integers. */
+export type EventToStore = Omit<PricedEvent, 'usage' | 'cost'> & Readonly<Record<'usage' | 'cost', number | bigint>>;
 
 /** Where a row's words of 32 bits are. Numbers of 64 and 128 bits have their lowest word first, as in the Native format. */
 export const WORD = {
@@ -87,61 +86,29 @@ export class EventRows {
     return this.#earliest;
   }
 
-  /** @throws RangeError when a value does not fit its column: a defect of ours */
-  add(event: PricedEvent, position: number): void {
-    const { names } = this;
-    const at = this.#length * WORDS_PER_ROW;
-    const [usage, cost] = [int128(event.usage), int128(event.cost)];
-    const id = uuidCharacters(event.eventId);
-    const fits = this.addNumbered(
-      {
-        accountId: names.numberOf(event.accountId),
-        workspace: names.numberOf(event.workspace),
-        resourceType: names.numberOf(event.resourceType),
-        resourceName: names.numberOf(event.resourceName),
-        resourceUuid: names.numberOf(event.resourceUuid),
-        billingDimension: names.numberOf(event.billingDimension),
-        usage: 0,
-        timestamp: event.timestamp,
-        revision: uint16(event.revision),
-        voided: event.voided,
-        cost: 0,
-        priceRevision: uint16(event.priceRevision),
-        priceBook: uint16(event.priceBook),
-      },
-      position,
-      id,
-    );
-    if (!fits) throw new RangeError(`${event.eventId} is not a UUID`);
-    setInt128(this.words, at + WORD.usage, usage);
-    setInt128(this.words, at + WORD.cost, cost);
-  }
-
   /**
-   * Does not check whether numbers fit their columns.
-   * @param id the text of the event's id, in ASCII: 36 bytes from `idAt` on; undefined for what has not so many
-   * @returns false, and adds nothing, when the id is not a UUID
+   * @param position index of the event in its job
+   * @throws RangeError when a value does not fit its column: a defect of ours
    */
-  addNumbered(event: NumberedEvent, position: number, id: Uint8Array | undefined, idAt = 0): boolean {
-    const { words } = this;
+  add(event: EventToStore, position: number): void {
+    const { names, words } = this;
     const at = this.#length * WORDS_PER_ROW;
     if (at >= words.length) throw new RangeError(`there is room for ${this.#length} events only`);
-    if (!id || !setUuid(words, at + WORD.eventId, id, idAt)) return false;
-    setSafeInteger(words, at + WORD.usage, event.usage);
-    setSafeInteger(words, at + WORD.cost, event.cost);
+    if (!setUuid(words, at + WORD.eventId, event.eventId)) throw new RangeError(`${event.eventId} is not a UUID`);
+    setAmount(words, at + WORD.usage, event.usage);
+    setAmount(words, at + WORD.cost, event.cost);
     setSafeInteger(words, at + WORD.timestamp, event.timestamp);
-    words[at + WORD.accountId] = event.accountId;
-    words[at + WORD.workspace] = event.workspace;
-    words[at + WORD.resourceType] = event.resourceType;
-    words[at + WORD.resourceName] = event.resourceName;
-    words[at + WORD.resourceUuid] = event.resourceUuid;
-    words[at + WORD.billingDimension] = event.billingDimension;
-    words[at + WORD.revision] = event.revision | (event.voided ? 0x1_0000 : 0);
-    words[at + WORD.price] = event.priceRevision | (event.priceBook << 16);
+    words[at + WORD.accountId] = names.numberOf(event.accountId);
+    words[at + WORD.workspace] = names.numberOf(event.workspace);
+    words[at + WORD.resourceType] = names.numberOf(event.resourceType);
+    words[at + WORD.resourceName] = names.numberOf(event.resourceName);
+    words[at + WORD.resourceUuid] = names.numberOf(event.resourceUuid);
+    words[at + WORD.billingDimension] = names.numberOf(event.billingDimension);
+    words[at + WORD.revision] = uint16(event.revision) | (event.voided ? 0x1_0000 : 0);
+    words[at + WORD.price] = uint16(event.priceRevision) | (uint16(event.priceBook) << 16);
     words[at + WORD.position] = position;
     if (event.timestamp < this.#earliest) this.#earliest = event.timestamp;
     this.#length += 1;
-    return true;
   }
 
   timestampOf(row: number): EpochMs {
@@ -172,10 +139,6 @@ export class EventRows {
       priceRevision: price & 0xffff,
       priceBook: price >>> 16,
     };
-  }
-
-  accountIdOf(row: number): string {
-    return this.#name(row * WORDS_PER_ROW + WORD.accountId);
   }
 
   /** These rows as a table of its own. */
@@ -229,17 +192,6 @@ export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountH
   return Array.from(byAccount, ([accountId, hours]) => ({ accountId, hours }));
 }
 
-/** The accounts that have events, each once. */
-export function accountsOf(parts: readonly EventRows[]): string[] {
-  const known = new Map<Names, Set<number>>();
-  for (const { names, words, length } of parts) {
-    const seen = known.get(names) ?? new Set();
-    known.set(names, seen);
-    for (let at = WORD.accountId; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) seen.add(words[at] ?? 0);
-  }
-  return [...new Set([...known].flatMap(([names, seen]) => Array.from(seen, (account) => names.textOf(account))))];
-}
-
 function uint16(value: number): number {
   if (value !== (value & 0xffff)) throw new RangeError(`${value} is out of range for UInt16`);
   return value;
@@ -256,12 +208,14 @@ function safeIntegerAt(words: Uint32Array, at: number): number {
 }
 
 /** @throws RangeError */
-function int128(value: bigint): bigint {
+function setAmount(words: Uint32Array, at: number, value: number | bigint): void {
+  if (typeof value === 'number') {
+    setSafeInteger(words, at, value);
+    words[at + 2] = 0;
+    words[at + 3] = 0;
+    return;
+  }
   if (value !== BigInt.asIntN(128, value)) throw new RangeError(`${value} is out of range for Int128`);
-  return value;
-}
-
-function setInt128(words: Uint32Array, at: number, value: bigint): void {
   for (let word = 0; word < 4; word += 1) words[at + word] = Number(BigInt.asUintN(32, value >> BigInt(32 * word)));
 }
 

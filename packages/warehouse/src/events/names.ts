@@ -16,11 +16,6 @@ export class Names {
     return this.#texts.length > 65_536 || this.#characters > 4_000_000;
   }
 
-  /** Undefined for a text without a number. */
-  known(text: string): number | undefined {
-    return this.#numbers.get(text);
-  }
-
   numberOf(text: string): number {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ClickHouseSettings } from '@clickhouse/client';
 import { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Warehouse } from '../clickhouse/connection.js';
-import { insertRows } from '../clickhouse/insert.js';
+import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
 import type { Shards } from '../cluster/shards.js';
 
 const REGISTERED_PRICE_BOOKS = `
@@ -35,16 +33,17 @@ export async function checkPriceBook(warehouse: Warehouse, book: PriceBook): Pro
 }
 
 /**
- * Records that the book is in use, in every shard: an account's events are explained by its own shard. Each process writes before it reads for the last time, so of two that bring different
- * books under one version at the same moment at least one sees both and is refused. Nobody can know which came first: the
- * row with the earlier clock may become visible later. So the version then belongs to neither book.
+ * Records that the book is in use, on every shard. Each process writes before it reads for the last time, so of two that bring
+ * different books under one version at the same moment at least one sees both and is refused. Nobody can know which came first:
+ * the row with the earlier clock may become visible later. So the version then belongs to neither book.
  * @throws PriceBookConflictError
  */
-export async function registerPriceBook({ whole, all }: Shards, book: PriceBook): Promise<void> {
-  await checkPriceBook(whole, book);
+export async function registerPriceBook({ all }: Shards, book: PriceBook): Promise<void> {
   const row = { version: book.version, checksum: checksumOf(book), canonical: book.canonicalText };
-  for (const shard of all) if (!(await checkPriceBook(shard, book))) await insertRows(shard, 'price_books', [row]);
-  await checkPriceBook(whole, book);
+  const areRegistered = await onEachShard(all, (shard) => checkPriceBook(shard, book));
+  const missing = all.filter((_, index) => !areRegistered[index]);
+  await onEachShard(missing, (shard) => insertRows(shard, 'price_books', [row]));
+  await onEachShard(all, (shard) => checkPriceBook(shard, book));
 }
 
 const CANONICAL_PRICE_BOOK = `
@@ -53,17 +52,9 @@ FROM price_books
 WHERE version = {version: UInt16}
 LIMIT 1`;
 
-const HANDSHAKE_MS = 1_000;
-
 /** The registered book of this version; undefined when there is none. */
 export async function readPriceBook(warehouse: Warehouse, version: number): Promise<PriceBook | undefined> {
-  // Every shard has it, so one that is away, or hangs, is not needed.
-  const settings: ClickHouseSettings = {
-    skip_unavailable_shards: 1,
-    connections_with_failover_max_tries: '1',
-    handshake_timeout_ms: HANDSHAKE_MS,
-  };
-  const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version }, settings };
+  const read = { name: 'read_price_book', query: CANONICAL_PRICE_BOOK, query_params: { version } };
   const [row] = await warehouse.read(read, z.object({ canonical: z.string() }));
   return row && PriceBook.fromCanonicalText(version, row.canonical);
 }

@@ -11,32 +11,18 @@ for (let digit = 0; digit < 16; digit += 1) {
 const HYPHENS = [8, 13, 18, 23] as const;
 const HYPHEN = '-'.charCodeAt(0);
 
-const characters = new Uint8Array(UUID_LENGTH);
-
-/** The text in ASCII, until the next call; undefined for one that is too long or too short for a UUID. */
-export function uuidCharacters(text: string): Uint8Array | undefined {
-  if (text.length !== UUID_LENGTH) return undefined;
-  for (let at = 0; at < UUID_LENGTH; at += 1) {
-    const code = text.charCodeAt(at);
-    characters[at] = code < 128 ? code : 0;
-  }
-  return characters;
-}
-
-/**
- * @param text has at least 36 bytes from there on
- * @returns whether they are a UUID, in either case; words may be changed if they are not
- */
-export function setUuid(words: Uint32Array, at: number, text: Uint8Array, from: number): boolean {
-  for (const hyphen of HYPHENS) if (text[from + hyphen] !== HYPHEN) return false;
-  const a = fourDigits(text, from);
-  const b = fourDigits(text, from + 4);
-  const c = fourDigits(text, from + 9);
-  const d = fourDigits(text, from + 14);
-  const e = fourDigits(text, from + 19);
-  const f = fourDigits(text, from + 24);
-  const g = fourDigits(text, from + 28);
-  const h = fourDigits(text, from + 32);
+/** @returns whether the text is a UUID, in either case; words may be changed if it is not */
+export function setUuid(words: Uint32Array, at: number, text: string): boolean {
+  if (text.length !== UUID_LENGTH) return false;
+  for (const hyphen of HYPHENS) if (text.charCodeAt(hyphen) !== HYPHEN) return false;
+  const a = fourDigits(text, 0);
+  const b = fourDigits(text, 4);
+  const c = fourDigits(text, 9);
+  const d = fourDigits(text, 14);
+  const e = fourDigits(text, 19);
+  const f = fourDigits(text, 24);
+  const g = fourDigits(text, 28);
+  const h = fourDigits(text, 32);
   if ((a | b | c | d | e | f | g | h) >= NO_DIGIT) return false;
   words[at] = (c << 16) | d;
   words[at + 1] = (a << 16) | b;
@@ -46,12 +32,12 @@ export function setUuid(words: Uint32Array, at: number, text: Uint8Array, from: 
 }
 
 /** 65,536 or more when one of them is no digit. */
-function fourDigits(text: Uint8Array, at: number): number {
+function fourDigits(text: string, at: number): number {
   return (digit(text, at) << 12) | (digit(text, at + 1) << 8) | (digit(text, at + 2) << 4) | digit(text, at + 3);
 }
 
-function digit(text: Uint8Array, at: number): number {
-  return HEX_DIGITS[text[at] ?? 0] ?? NO_DIGIT;
+function digit(text: string, at: number): number {
+  return HEX_DIGITS[text.charCodeAt(at)] ?? NO_DIGIT;
 }
 
 export function uuidAt(words: Uint32Array, at: number): string {

@@ -1,8 +1,9 @@
 /** The events behind an answer, as they count now, and what they have replaced. */
+
+import { TupleParam } from '@clickhouse/client';
 import { type EpochMs, MS_PER_HOUR } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { Tuple } from '../clickhouse/warehouse.js';
 import { dateTime } from '../rollups/sources.js';
 import { eventsOfSpan, filtersOf, type Selection, selectionParameters, withEvents } from './plan.js';
 import { decimal } from './read.js';
@@ -14,7 +15,7 @@ export interface EventPlace {
   readonly eventId: string;
 }
 
-export interface EventListQuestion extends Selection {
+export interface EventListQuery extends Selection {
   readonly includesVoided: boolean;
   /** Undefined: from the first event on. */
   readonly after: EventPlace | undefined;
@@ -81,7 +82,7 @@ export interface ListedEvent {
  * The place where a page stops looking, so many rows after its beginning: it knows nothing of filters, and reads the table's
  * key alone, from the hour of the window's start.
  */
-function lastPlaceStatement({ accountId, window, after }: EventListQuestion, examined: number): Statement {
+function lastPlaceStatement({ accountId, window, after }: EventListQuery, examined: number): Statement {
   const { startTime, endTime } = withEvents(window);
   return {
     name: 'read_event_list_end',
@@ -108,12 +109,12 @@ const storedPlace = z
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
 /** @param last where to stop, that place included; undefined: nowhere */
-function eventListStatement(question: EventListQuestion, last: EventPlace | undefined): Statement {
-  const { includesVoided, after, limit } = question;
-  const { startTime: from, endTime: to } = withEvents(question.window);
+function eventListStatement(wanted: EventListQuery, last: EventPlace | undefined): Statement {
+  const { includesVoided, after, limit } = wanted;
+  const { startTime: from, endTime: to } = withEvents(wanted.window);
   const conditions = [
     ...eventsOfSpan({ from, to }, 0),
-    ...filtersOf(question).map(({ condition }) => condition),
+    ...filtersOf(wanted).map(({ condition }) => condition),
     ...(includesVoided ? [] : ['NOT voided']),
     ...(after ? [AFTER] : []),
     ...(last ? [UP_TO] : []),
@@ -127,7 +128,7 @@ WHERE ${conditions.join('\n  AND ')}
 ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
-      ...selectionParameters(question, [{ from, to }]),
+      ...selectionParameters(wanted, [{ from, to }]),
       limit: limit + 1,
       ...afterParameters(after),
       ...(last && { last_hour: last.hour / 1000, last_id: last.eventId }),
@@ -170,14 +171,14 @@ export interface EventListPage {
  */
 export async function readEventList(
   warehouse: Warehouse,
-  question: EventListQuestion,
+  wanted: EventListQuery,
   limits: EventListLimits = EVENT_LIST_LIMITS,
 ): Promise<EventListPage> {
-  const [last] = await warehouse.read(lastPlaceStatement(question, limits.examined), storedPlace);
-  const found = await warehouse.read(eventListStatement(question, last), storedPayload);
-  const newest = found.slice(0, question.limit);
+  const [last] = await warehouse.read(lastPlaceStatement(wanted, limits.examined), storedPlace);
+  const found = await warehouse.read(eventListStatement(wanted, last), storedPayload);
+  const newest = found.slice(0, wanted.limit);
   if (newest.length === 0) return { events: [], next: last };
-  const events = withinLimits(await withHistories(warehouse, question.accountId, newest, limits), limits);
+  const events = withinLimits(await withHistories(warehouse, wanted.accountId, newest, limits), limits);
   const shown = events.at(-1)?.newest;
   const isWhole = events.length === found.length;
   return { events, next: isWhole || !shown ? last : placeOf(shown) };
@@ -199,7 +200,7 @@ async function withHistories(
       query: PAYLOADS,
       query_params: {
         account_id: accountId,
-        places: places.map(({ hour, eventId }) => new Tuple([dateTime(hour), eventId])),
+        places: places.map(({ hour, eventId }) => new TupleParam([dateTime(hour), eventId])),
         longest: LONGEST_HISTORY + 1,
         payloads: most,
       },

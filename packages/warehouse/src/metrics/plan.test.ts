@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS } from '@meterline/catalog';
 import fc from 'fast-check';
-import { NO_CELLS } from '../rollups/watermarks.js';
+import { NO_ROLLUPS } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
 
 const START = Date.UTC(2025, 9, 1);
@@ -23,8 +23,8 @@ const someHours = fc.oneof(hours(3), hours(60), hours(900));
 const sealed = fc
   .tuple(fc.integer({ min: -24, max: 1_000 }), fc.integer({ min: -1, max: 42 }))
   .map(([hours, days]) => ({ hourly: START + hours * MS_PER_HOUR, daily: START + days * MS_PER_DAY }));
-const fresh = sealed.map((until) => ({ ...until, staleHours: [] }));
-const cells = fc.tuple(sealed, someHours).map(([until, staleHours]) => ({ ...until, staleHours }));
+const fresh = sealed.map((until) => ({ ...until, dirtyHours: [] }));
+const rollups = fc.tuple(sealed, someHours).map(([until, dirtyHours]) => ({ ...until, dirtyHours }));
 
 const LENGTH = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
@@ -43,8 +43,8 @@ function coveredBy({ source, from, to, only, except, days }: Segment): string[] 
 describe('planSegments', () => {
   it('covers the window exactly, in ascending order, without overlap', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, cells) => {
-        const segments = planSegments(asked, resolution, cells);
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, rollups) => {
+        const segments = planSegments(asked, resolution, rollups);
         expect(segments[0]?.from).toBe(asked.startTime);
         expect(segments.at(-1)?.to).toBe(asked.endTime);
         for (const [index, segment] of segments.entries()) {
@@ -55,23 +55,23 @@ describe('planSegments', () => {
     );
   });
 
-  it('covers each hour of the window once, however many are stale', () => {
+  it('covers each hour of the window once, however many are dirty', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
-        const covered = planSegments(asked, resolution, cells).flatMap(coveredBy);
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
+        const covered = planSegments(asked, resolution, rollups).flatMap(coveredBy);
         const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime });
         expect(covered.sort()).toEqual(whole.sort());
       }),
     );
   });
 
-  it('reads no stale hour from a cell, and no day that has one', () => {
+  it('reads no dirty hour from a rollup row, and no day that has one', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
-        for (const segment of planSegments(asked, resolution, cells)) {
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
+        for (const segment of planSegments(asked, resolution, rollups)) {
           if (segment.source === 'events') continue;
           const covered = new Set(coveredBy(segment).map((part) => Number(part.split(' ')[0])));
-          expect(cells.staleHours.filter((hour) => covered.has(hour))).toEqual([]);
+          expect(rollups.dirtyHours.filter((hour) => covered.has(hour))).toEqual([]);
         }
       }),
     );
@@ -79,20 +79,20 @@ describe('planSegments', () => {
 
   it('has no segment of which nothing is left', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
-        for (const segment of planSegments(asked, resolution, cells)) expect(coveredBy(segment)).not.toEqual([]);
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
+        for (const segment of planSegments(asked, resolution, rollups)) expect(coveredBy(segment)).not.toEqual([]);
       }),
     );
   });
 
-  it('lists few enough hours for a parameter, and beyond that reads all between the first stale hour and the last', () => {
+  it('lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
     const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
-    const staleDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);
+    const dirtyDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);
     const planned = (count: number) =>
       planSegments(asked, 'monthly', {
         hourly: asked.endTime,
         daily: asked.endTime,
-        staleHours: staleDays(count),
+        dirtyHours: dirtyDays(count),
       });
     const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
     expect(Math.max(...lists.map(({ length }) => length))).toBe(5_000);
@@ -105,14 +105,14 @@ describe('planSegments', () => {
     ]);
   });
 
-  it('reads whole, sealed buckets from cells, and never days where the answer has hours', () => {
+  it('reads whole, sealed buckets from rollup rows, and never days where the answer has hours', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), cells, (asked, resolution, cells) => {
-        for (const { source, from, to } of planSegments(asked, resolution, cells)) {
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
+        for (const { source, from, to } of planSegments(asked, resolution, rollups)) {
           if (source === 'events') continue;
           expect(from % LENGTH[source]).toBe(0);
           expect(to % LENGTH[source]).toBe(0);
-          expect(to).toBeLessThanOrEqual(cells[source]);
+          expect(to).toBeLessThanOrEqual(rollups[source]);
           if (resolution === 'hourly') expect(source).toBe('hourly');
         }
       }),
@@ -121,15 +121,15 @@ describe('planSegments', () => {
 
   it('reads no events of a whole sealed hour, and no hours of a whole sealed day', () => {
     fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, cells) => {
+      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, rollups) => {
         const holds = ({ from, to }: Segment, length: number, until: number) => {
           const first = Math.ceil(from / length) * length;
           return first + length <= Math.min(to, until);
         };
-        for (const segment of planSegments(asked, resolution, cells)) {
-          if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, cells.hourly)).toBe(false);
+        for (const segment of planSegments(asked, resolution, rollups)) {
+          if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, rollups.hourly)).toBe(false);
           if (segment.source === 'hourly' && resolution !== 'hourly') {
-            expect(holds(segment, MS_PER_DAY, cells.daily)).toBe(false);
+            expect(holds(segment, MS_PER_DAY, rollups.daily)).toBe(false);
           }
         }
       }),
@@ -138,7 +138,7 @@ describe('planSegments', () => {
 
   it('asks the truth alone where nothing is sealed', () => {
     const asked = { startTime: START, endTime: START + 30 * MS_PER_DAY };
-    expect(planSegments(asked, 'daily', NO_CELLS)).toEqual([
+    expect(planSegments(asked, 'daily', NO_ROLLUPS)).toEqual([
       { source: 'events', from: asked.startTime, to: asked.endTime },
     ]);
   });

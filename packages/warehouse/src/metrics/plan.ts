@@ -1,5 +1,5 @@
 /**
- * What a question reads: which table answers which part of its window, and the conditions that its events must meet there,
+ * What a query reads: which table answers which part of its window, and the conditions that its events must meet there,
  * with their parameters. Pure. Source: DESIGN section 6.
  */
 import {
@@ -12,11 +12,11 @@ import {
   type Window,
 } from '@meterline/catalog';
 import type { Relation } from '../clickhouse/connection.js';
-import { bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/cells.js';
-import type { ReadableCells } from '../rollups/watermarks.js';
+import { bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/rollup-rows.js';
+import type { ReadableRollups } from '../rollups/watermarks.js';
 
 /**
- * Part of a window, from <= time < to, and what answers for it: the events themselves or the cells of a grain. Those of
+ * Part of a window, from <= time < to, and what answers for it: the events themselves or the rollup rows of a grain. Those of
  * some buckets alone, or of all but some, and hours of some days alone, where these are given by their starts.
  */
 export interface Segment {
@@ -29,53 +29,55 @@ export interface Segment {
 }
 
 /**
- * With more stale hours than this in a window everything from the first to the last is read from the events. They are one
+ * With more dirty hours than this in a window everything from the first to the last is read from the events. They are one
  * parameter, which may have 128 KB: 12 bytes for each.
  */
-const MOST_STALE_HOURS = 5_000;
+const MOST_DIRTY_HOURS = 5_000;
 
 /**
- * Events for the parts of hours at the window's edges, for what is not sealed and for stale hours, whole days where the
- * resolution is no finer, hours in between. Every instant of the window lies in exactly one segment. Those of stale
+ * Events for the parts of hours at the window's edges, for what is not sealed and for dirty hours, whole days where the
+ * resolution is no finer, hours in between. Every instant of the window lies in exactly one segment. Those of dirty
  * hours are the last; the others ascend, touch each other and cover the window.
  */
-export function planSegments(window: Window, resolution: Resolution, cells: ReadableCells): Segment[] {
-  const sealed = planSealed(window, resolution, cells);
-  const stale = staleHoursIn(sealed, cells.staleHours);
-  const [first, last] = [stale[0], stale.at(-1)];
+export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
+  const sealed = planSealed(window, resolution, rollups);
+  const dirty = dirtyHoursIn(sealed, rollups.dirtyHours);
+  const [first, last] = [dirty[0], dirty.at(-1)];
   if (first === undefined || last === undefined) return sealed;
-  if (stale.length <= MOST_STALE_HOURS) return withoutStaleHours(sealed, stale);
+  if (dirty.length <= MOST_DIRTY_HOURS) return withoutDirtyHours(sealed, dirty);
   const [from, to] = [first, last + MS_PER_HOUR];
   const segments: Segment[] = [
-    ...planSealed({ startTime: window.startTime, endTime: from }, resolution, cells),
+    ...planSealed({ startTime: window.startTime, endTime: from }, resolution, rollups),
     { source: 'events', from, to },
-    ...planSealed({ startTime: to, endTime: window.endTime }, resolution, cells),
+    ...planSealed({ startTime: to, endTime: window.endTime }, resolution, rollups),
   ];
   return segments.filter(isNotEmpty);
 }
 
-/** Those that would be read from cells. */
-function staleHoursIn(segments: readonly Segment[], staleHours: readonly EpochMs[]): EpochMs[] {
-  const ofCells = segments.filter(({ source }) => source !== 'events');
-  return staleHours.filter((hour) => ofCells.some(({ from, to }) => hour >= from && hour < to));
+/** Those that would be read from rollup rows. */
+function dirtyHoursIn(segments: readonly Segment[], dirtyHours: readonly EpochMs[]): EpochMs[] {
+  const ofRollups = segments.filter(({ source }) => source !== 'events');
+  return dirtyHours.filter((hour) => ofRollups.some(({ from, to }) => hour >= from && hour < to));
 }
 
-/** Stale hours are left out of hours' cells, and their days out of days' cells; then the rest of these days is added. */
-function withoutStaleHours(segments: readonly Segment[], stale: readonly EpochMs[]): Segment[] {
+/**
+ * Dirty hours are left out of hours' rollup rows, and their days out of days' rollup rows; then the rest of these days is added.
+ */
+function withoutDirtyHours(segments: readonly Segment[], dirty: readonly EpochMs[]): Segment[] {
   const ofDays: EpochMs[] = [];
   const reduced = segments.map((segment): Segment => {
     const { source, from, to } = segment;
-    const hours = stale.filter((hour) => hour >= from && hour < to);
+    const hours = dirty.filter((hour) => hour >= from && hour < to);
     if (source === 'events' || hours.length === 0) return segment;
     if (source === 'hourly') return { ...segment, except: hours };
     ofDays.push(...hours);
     return { ...segment, except: daysOf(hours) };
   });
-  const listed = [restOfDays(ofDays), staleSegment(stale)];
+  const listed = [restOfDays(ofDays), dirtySegment(dirty)];
   return [...reduced.filter(hasBuckets), ...listed.filter((segment) => segment !== undefined)];
 }
 
-/** Whether anything is left of a segment of cells. */
+/** Whether anything is left of a segment of rollup rows. */
 function hasBuckets({ source, from, to, except }: Segment): boolean {
   return source === 'events' || except === undefined || except.length < (to - from) / GRAIN_MS[source];
 }
@@ -85,7 +87,9 @@ function daysOf(hours: readonly EpochMs[]): EpochMs[] {
   return [...new Set(hours.map((hour) => bucketOf(hour, 'daily')))];
 }
 
-/** The other hours of their days. These are named by their days: 24 times as many names would take longer to read than the days. */
+/**
+ * The other hours of their days. These are named by their days: 24 times as many names would take longer to read than the days.
+ */
 function restOfDays(hours: readonly EpochMs[]): Segment | undefined {
   const counts = new Map<EpochMs, number>();
   for (const hour of hours) {
@@ -100,14 +104,14 @@ function restOfDays(hours: readonly EpochMs[]): Segment | undefined {
 }
 
 /** @param hours ascending */
-function staleSegment(hours: readonly EpochMs[]): Segment | undefined {
+function dirtySegment(hours: readonly EpochMs[]): Segment | undefined {
   const [first, last] = [hours[0], hours.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   return { source: 'events', from: first, to: last + MS_PER_HOUR, only: hours };
 }
 
-/** As if no hour were stale. The segments ascend, touch each other and cover the window exactly. */
-function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableCells): Segment[] {
+/** As if no hour were dirty. The segments ascend, touch each other and cover the window exactly. */
+function planSealed({ startTime, endTime }: Window, resolution: Resolution, sealed: ReadableRollups): Segment[] {
   const hours = within(nextBucket(startTime, 'hourly'), Math.min(bucketOf(endTime, 'hourly'), sealed.hourly));
   if (!hours) return [{ source: 'events', from: startTime, to: endTime }];
   const days =
@@ -132,7 +136,7 @@ function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | un
   return from < to ? { from, to } : undefined;
 }
 
-/** Which events a question is about: one account, a window, and values that dimensions must and must not have. */
+/** Which events a query is about: one account, a window, and values that dimensions must and must not have. */
 export interface Selection {
   readonly accountId: string;
   /** Of any years: {@link withEvents} is the part that is read. */

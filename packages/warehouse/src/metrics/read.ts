@@ -5,13 +5,16 @@ import {
   type GroupByDimension,
   isBillingDimension,
   isDecimalText,
+  RESOURCE_TYPES,
+  type ResourceType,
   ZERO,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import type { Warehouse } from '../clickhouse/connection.js';
+import type { Selection } from './plan.js';
 import {
   type Grouping,
-  type MetricsQuestion,
+  type MetricsQuery,
   metricsStatement,
   NO_VALUE,
   type SnapshotMark,
@@ -19,14 +22,14 @@ import {
 } from './statement.js';
 
 /** Amounts of some buckets, each named by its index on the axis; buckets that are not named hold zero. */
-export interface SparseSeries {
+interface SparseSeries {
   readonly buckets: readonly number[];
   /** One for each bucket named; so is usage. */
   readonly costs: readonly DecimalText[];
   readonly usages: readonly DecimalText[];
 }
 
-export interface MetricsTotals {
+interface MetricsTotals {
   readonly cost: DecimalText;
   readonly usage: DecimalText;
 }
@@ -37,7 +40,7 @@ export interface MetricsGroup extends MetricsTotals {
   readonly series: SparseSeries;
 }
 
-export interface MetricsAnswer {
+export interface MetricsResult {
   /** The first of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly groups: readonly MetricsGroup[];
   /** Over all groups, also those that the limit left out. */
@@ -50,15 +53,32 @@ export interface MetricsAnswer {
  * @returns the groups in rank order. Without groupBy there is exactly one, zeros if nothing was used; with groupBy and
  * nothing used there is none.
  */
-export async function readMetrics(warehouse: Warehouse, question: MetricsQuestion): Promise<MetricsAnswer> {
-  const rows = await warehouse.read(metricsStatement(question), answerRow);
+export async function readMetrics(warehouse: Warehouse, wanted: MetricsQuery): Promise<MetricsResult> {
+  const rows = await warehouse.read(metricsStatement(wanted), answerRow);
   const [first] = rows;
   if (!first) return NO_GROUPS;
   const { total_cost: cost, total_usage: usage, total_groups: totalGroups, digest, newest_block } = first;
-  return { groups: toGroups(rows, question), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
+  return { groups: toGroups(rows, wanted), totals: { cost, usage }, totalGroups, mark: { digest, newest_block } };
 }
 
-const NO_GROUPS: MetricsAnswer = {
+/** The resource types with at least one event that counts among those selected, in the catalog's order. */
+export async function readResourceTypes(
+  warehouse: Warehouse,
+  selection: Selection & Pick<MetricsQuery, 'rollups'>,
+): Promise<ResourceType[]> {
+  // Of resolutions any but hours will do: whole days may answer then.
+  const wanted = {
+    ...selection,
+    resolution: 'monthly',
+    groupBy: ['resource_type'],
+    limit: RESOURCE_TYPES.length,
+  } as const;
+  const { groups } = await readMetrics(warehouse, wanted);
+  const found = new Set(groups.map(({ values }) => values.resource_type));
+  return RESOURCE_TYPES.filter((type) => found.has(type));
+}
+
+const NO_GROUPS: MetricsResult = {
   groups: [],
   totals: { cost: ZERO, usage: ZERO },
   totalGroups: 0,

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { type MetricsQuestion, metricsStatement } from './statement.js';
+import { type MetricsQuery, metricsStatement } from './statement.js';
 import { storeMetricsStatement } from './stored-pages.js';
 
 const HALF_PAST = Date.UTC(2025, 9, 1, 0, 30);
-const QUESTION: MetricsQuestion = {
+const QUESTION: MetricsQuery = {
   accountId: 'acme',
   window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
   filters: {},
@@ -45,27 +45,12 @@ describe('the metrics statement', () => {
     );
   });
 
-  it('asks for one thread where it reads the summaries of few cells alone', () => {
-    const settingsOf = (days: number, more: Partial<MetricsQuestion> = {}) => {
-      const window = { startTime: Date.UTC(2025, 0), endTime: Date.UTC(2025, 0, days + 1) };
-      const cells = { hourly: window.endTime, daily: window.endTime, staleHours: [] };
-      return metricsStatement({ ...QUESTION, window, resolution: 'daily', cells, ...more }).settings;
-    };
-    expect(settingsOf(31)).toEqual({ max_threads: 1 });
-    expect(settingsOf(31, { groupBy: ['workspace'] })).toEqual({ max_threads: 1 });
-    expect(settingsOf(32)).toBeUndefined();
-    expect(settingsOf(5, { resolution: 'hourly' })).toBeUndefined();
-    expect(settingsOf(2, { groupBy: ['resource_name'] })).toBeUndefined();
-    expect(settingsOf(2, { filters: { resource_uuid: ['a'] } })).toBeUndefined();
-    expect(settingsOf(2, { window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 3) } })).toBeUndefined();
-  });
-
-  it('reads cells that answer alone without a subquery', () => {
+  it('reads rollup rows that answer alone without a subquery', () => {
     const days = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
-    const cells = { hourly: days.endTime, daily: days.endTime, staleHours: [] };
-    expect(metricsStatement({ ...QUESTION, window: days, resolution: 'daily', cells })).toEqual({
+    const rollups = { hourly: days.endTime, daily: days.endTime, dirtyHours: [] };
+    expect(metricsStatement({ ...QUESTION, window: days, resolution: 'daily', rollups })).toEqual({
       name: 'read_metrics',
-      query: golden('cells-alone'),
+      query: golden('rollups-alone'),
       query_params: {
         account_id: 'acme',
         from_0: seconds(2025, 9, 1),
@@ -73,7 +58,6 @@ describe('the metrics statement', () => {
         axis_start: seconds(2025, 9, 1),
         limit: 100,
       },
-      settings: { max_threads: 1 },
     });
   });
 
@@ -102,7 +86,7 @@ describe('the metrics statement', () => {
       window: { startTime: Date.UTC(2025, 8, 30, 0, 30), endTime: Date.UTC(2025, 9, 4, 12, 30) },
       groupBy: ['resource_uuid'],
       resolution: 'monthly',
-      cells: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4), staleHours: [] },
+      rollups: { hourly: Date.UTC(2025, 9, 4, 12), daily: Date.UTC(2025, 9, 4), dirtyHours: [] },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
@@ -125,18 +109,18 @@ describe('the metrics statement', () => {
     });
   });
 
-  it('reads stale hours from the events, and the others of their days from the cells of hours', () => {
-    const stale = [Date.UTC(2025, 8, 30, 5), Date.UTC(2025, 9, 2, 3), Date.UTC(2025, 9, 2, 23)];
+  it('reads dirty hours from the events, and the others of their days from the rollup rows of hours', () => {
+    const dirty = [Date.UTC(2025, 8, 30, 5), Date.UTC(2025, 9, 2, 3), Date.UTC(2025, 9, 2, 23)];
     const statement = metricsStatement({
       ...QUESTION,
       window: { startTime: Date.UTC(2025, 8, 30, 4), endTime: Date.UTC(2025, 9, 4) },
       groupBy: ['workspace'],
       resolution: 'daily',
-      cells: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), staleHours: stale },
+      rollups: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), dirtyHours: dirty },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
-      query: golden('stale-hours'),
+      query: golden('dirty-hours'),
       query_params: {
         account_id: 'acme',
         from_0: seconds(2025, 8, 30, 4),
@@ -151,7 +135,7 @@ describe('the metrics statement', () => {
         except_2: [seconds(2025, 9, 2, 3), seconds(2025, 9, 2, 23)],
         from_3: seconds(2025, 8, 30, 5),
         to_3: seconds(2025, 9, 3),
-        only_3: stale.map((hour) => hour / 1000),
+        only_3: dirty.map((hour) => hour / 1000),
         axis_start: seconds(2025, 8, 30),
         limit: 100,
       },
@@ -164,7 +148,7 @@ describe('the metrics statement', () => {
       window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
       filters: { workspace: ['production'] },
       excluded: { workspace: ["it's"], resource_uuid: ['', 'u-1'] },
-      cells: { hourly: Date.UTC(2025, 9, 2), daily: 0, staleHours: [] },
+      rollups: { hourly: Date.UTC(2025, 9, 2), daily: 0, dirtyHours: [] },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
@@ -208,7 +192,7 @@ it('the statement that stores a ranking has every value as a parameter', () => {
     groupBy: ['workspace', 'billing_dimension'],
     resolution: 'weekly',
     filters: { workspace: ["it's", 'b'], resource_type: ['agent'] },
-    cells: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2), staleHours: [] },
+    rollups: { hourly: Date.UTC(2025, 9, 2, 1), daily: Date.UTC(2025, 9, 2), dirtyHours: [] },
     asOf: '18446744073709551615',
   });
   expect(statement).toEqual({

@@ -6,11 +6,18 @@
  * plan, and a summary costs not many more to compute. And parameters never get a name in SELECT, because such a name
  * hides the column of that name in WHERE.
  */
-import { bucketStart, enrichedDimensions, type GroupByDimension, type Resolution } from '@meterline/catalog';
+import {
+  bucketStart,
+  enrichedDimensions,
+  type GroupByDimension,
+  MS_PER_DAY,
+  MS_PER_HOUR,
+  type Resolution,
+  type Window,
+} from '@meterline/catalog';
 import type { Relation, Statement } from '../clickhouse/connection.js';
-import { CELL_ARRAYS, CELL_TABLE, type CellArrays, GRAIN_MS, type Grain } from '../rollups/cells.js';
-import { NO_CELLS, type ReadableCells } from '../rollups/watermarks.js';
-import { axisStart, BUCKETS } from './axis.js';
+import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays } from '../rollups/rollup-rows.js';
+import { NO_ROLLUPS, type ReadableRollups } from '../rollups/watermarks.js';
 import {
   bucketsCondition,
   eventsCondition,
@@ -31,10 +38,10 @@ export interface Grouping {
   readonly hidesWorkspace?: boolean;
 }
 
-export interface MetricsQuestion extends Selection, Grouping {
+export interface MetricsQuery extends Selection, Grouping {
   readonly resolution: Resolution;
-  /** Which cells may be read, as known before the question is asked; nothing: the events alone answer. */
-  readonly cells?: ReadableCells;
+  /** Which rollup rows may be read, as known before the query; nothing: the events alone answer. */
+  readonly rollups?: ReadableRollups;
   /** Only events up to this block answer, as they did for an earlier page; see {@link SnapshotMark}. */
   readonly asOf?: string;
   /** The most groups to return. */
@@ -42,18 +49,16 @@ export interface MetricsQuestion extends Selection, Grouping {
 }
 
 /** The first groups of the ranking, each with the columns that describe the whole answer. */
-export function metricsStatement(question: MetricsQuestion): Statement {
-  const { columns, wholeAnswer, from, order, query_params, readsLittle } = rankedGroups(question);
-  // Without groupBy there is one row. Sorting it would still take time.
-  const first = question.groupBy.length > 0 ? `\nORDER BY ${order}\nLIMIT {limit: UInt32}` : '';
+export function metricsStatement(wanted: MetricsQuery): Statement {
+  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(wanted);
   return {
     name: 'read_metrics',
     query: `
 SELECT
-  ${selectList({ ...columns, ...wholeAnswer })}${from}${first}`,
-    query_params: { ...query_params, limit: question.limit },
-    // A tenth of the time of a short statement goes into pipelines for threads that find nothing to read.
-    ...(readsLittle && { settings: { max_threads: 1 } }),
+  ${selectList({ ...columns, ...wholeAnswer })}${from}
+ORDER BY ${order}
+LIMIT {limit: UInt32}`,
+    query_params: { ...query_params, limit: wanted.limit },
   };
 }
 
@@ -63,7 +68,7 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
     .join(',\n  ');
 }
 
-/** All groups that answer a question, as parts of one SELECT. */
+/** All groups that answer a wanted, as parts of one SELECT. */
 export interface RankedGroups {
   /** How each column that describes a group is computed, in a live answer and in a stored one; each may use those before it. */
   readonly columns: Readonly<Record<'values' | 'cost' | 'usage' | 'series', string>>;
@@ -74,12 +79,7 @@ export interface RankedGroups {
   /** Of the ranking: cost descending, then the dimensions' values ascending, bytewise. */
   readonly order: string;
   readonly query_params: Relation['query_params'];
-  /** Whether all that is read is the small arrays of few cells, which lie together. */
-  readonly readsLittle: boolean;
 }
-
-/** A month of days, or a day of hours: those of an account with thousands of workspaces are not small. */
-const FEW_CELLS = 31;
 
 /** By which a later page can tell whether what it computes is the answer that the first page was part of. */
 export interface SnapshotMark {
@@ -92,15 +92,14 @@ export interface SnapshotMark {
   readonly newest_block: string;
 }
 
-export function rankedGroups(question: MetricsQuestion): RankedGroups {
-  const { groupBy, window, resolution, cells = NO_CELLS, asOf } = question;
-  const segments = planSegments(withEvents(window), resolution, cells);
-  const shown = shownDimensions(question);
+export function rankedGroups(wanted: MetricsQuery): RankedGroups {
+  const { groupBy, window, resolution, rollups = NO_ROLLUPS, asOf } = wanted;
+  const segments = planSegments(withEvents(window), resolution, rollups);
+  const shown = shownDimensions(wanted);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
-  const isGrouped = groupBy.length > 0;
   const isOneBucket = bucketStart(window.startTime, resolution) === bucketStart(window.endTime - 1, resolution);
-  const filters = filtersOf(question);
-  const entries = entriesOf(segments, { resolution, columns, filters, isGrouped, isOneBucket, asOf });
+  const filters = filtersOf(wanted);
+  const entries = entriesOf(segments, { resolution, columns, filters, isOneBucket, asOf });
   const { bucket, cost, usage, block, from } = entries;
   return {
     columns: {
@@ -109,41 +108,22 @@ export function rankedGroups(question: MetricsQuestion): RankedGroups {
       usage: `sum(${usage})`,
       series: isOneBucket ? '([toInt32(0)], [cost], [usage])' : `sumMap([${bucket}], [${cost}], [${usage}])`,
     },
-    wholeAnswer: isGrouped ? ofAllGroups(groupBy, block) : OF_ONE_GROUP,
-    from: isGrouped ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
+    wholeAnswer: {
+      total_groups: 'toUInt32(count() OVER ())',
+      total_cost: 'sum(cost) OVER ()',
+      total_usage: 'sum(usage) OVER ()',
+      digest: `sum(sipHash64(${[...groupBy, 'cost', 'usage'].join(', ')})) OVER ()`,
+      newest_block: `max(max(${block})) OVER ()`,
+    },
+    from: groupBy.length > 0 ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
     order: ['cost DESC', ...groupBy].join(', '),
     query_params: {
-      ...selectionParameters(question, segments),
+      ...selectionParameters(wanted, segments),
       axis_start: axisStart(window, resolution),
       ...(asOf !== undefined && { as_of: asOf }),
     },
-    readsLittle: segments.every(isOfFewCells) && smallestArrays(dimensionsRead({ columns, filters })) === 'summary',
   };
 }
-
-/** The cells of one account; there are three such segments at most. */
-function isOfFewCells({ source, from, to }: Segment): boolean {
-  return source !== 'events' && (to - from) / GRAIN_MS[source] <= FEW_CELLS;
-}
-
-function ofAllGroups(groupBy: readonly GroupByDimension[], block: string): RankedGroups['wholeAnswer'] {
-  return {
-    total_groups: 'toUInt32(count() OVER ())',
-    total_cost: 'sum(cost) OVER ()',
-    total_usage: 'sum(usage) OVER ()',
-    digest: `sum(sipHash64(${groupBy.join(', ')}, cost, usage)) OVER ()`,
-    newest_block: `max(max(${block})) OVER ()`,
-  };
-}
-
-/** Without groupBy there is one page. */
-const OF_ONE_GROUP: RankedGroups['wholeAnswer'] = {
-  total_groups: 'toUInt32(1)',
-  total_cost: 'cost',
-  total_usage: 'usage',
-  digest: 'toUInt64(0)',
-  newest_block: 'toUInt64(0)',
-};
 
 /** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
 export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): GroupByDimension[] {
@@ -168,14 +148,12 @@ function isKnown(column: GroupByDimension, groupBy: readonly GroupByDimension[])
 }
 
 /** What is asked of every segment. */
-interface EntriesQuestion {
+interface EntriesQuery {
   readonly resolution: Resolution;
   /** The dimensions that the entries show. */
   readonly columns: readonly GroupByDimension[];
   /** A condition for each filtered dimension. */
   readonly filters: readonly Filter[];
-  /** Whether there may be more pages, so that blocks matter. */
-  readonly isGrouped: boolean;
   /** Whether the whole window is one bucket, so that a group's series is its cost and usage. */
   readonly isOneBucket: boolean;
   readonly asOf: string | undefined;
@@ -183,13 +161,13 @@ interface EntriesQuestion {
 
 /** Rows of partial sums: any number of them for a group and bucket. */
 interface Entries {
-  /** FROM and WHERE. Its columns are the question's, and those that the expressions below are made of. */
+  /** FROM and WHERE. Its columns are the query's, and those that the expressions below are made of. */
   readonly from: string;
   /** Index of the bucket on the axis that begins at the parameter `axis_start`. */
   readonly bucket: string;
   readonly cost: string;
   readonly usage: string;
-  /** The newest block of events in the row; 0 for a cell. */
+  /** The newest block of events in the row; 0 for a rollup row. */
   readonly block: string;
 }
 
@@ -197,15 +175,15 @@ interface Entries {
  * One segment that answers alone is read without a subquery. Events of several buckets are the exception: `sumMap` takes
  * longer for each event than adding them up by group and bucket before it (docs/decisions/0022).
  */
-function entriesOf(segments: readonly Segment[], question: EntriesQuestion): Entries {
+function entriesOf(segments: readonly Segment[], wanted: EntriesQuery): Entries {
   const [only, ...others] = segments;
-  if (only && others.length === 0 && (only.source !== 'events' || question.isOneBucket)) {
-    return only.source === 'events' ? eventEntries(only, 0, question) : cellEntries(only.source, only, 0, question);
+  if (only && others.length === 0 && (only.source !== 'events' || wanted.isOneBucket)) {
+    return only.source === 'events' ? eventEntries(only, 0, wanted) : rollupEntries(only.source, only, 0, wanted);
   }
   const selects = segments.map((segment, index) =>
     segment.source === 'events'
-      ? eventsSelect(segment, index, question)
-      : cellsSelect(segment.source, segment, index, question),
+      ? eventsSelect(segment, index, wanted)
+      : rollupsSelect(segment.source, segment, index, wanted),
   );
   const from = `
 FROM
@@ -215,30 +193,30 @@ FROM
 }
 
 /** Added up here already: of events there are many to a group and bucket. */
-function eventsSelect(segment: TimeSpan, index: number, question: EntriesQuestion): string {
-  return sumsSelect(eventEntries(segment, index, question), question);
+function eventsSelect(segment: TimeSpan, index: number, wanted: EntriesQuery): string {
+  return sumsSelect(eventEntries(segment, index, wanted), wanted);
 }
 
 /** Also of hours of days, where the answer has days or more: some twenty to a bucket, and `sumMap` takes longer for each. */
-function cellsSelect(grain: Grain, span: TimeSpan, index: number, question: EntriesQuestion): string {
-  const entries = cellEntries(grain, span, index, question);
-  return span.days ? sumsSelect(entries, question) : entriesSelect(entries, question);
+function rollupsSelect(grain: Grain, span: TimeSpan, index: number, wanted: EntriesQuery): string {
+  const entries = rollupEntries(grain, span, index, wanted);
+  return span.days ? sumsSelect(entries, wanted) : entriesSelect(entries, wanted);
 }
 
-function sumsSelect({ from, bucket, cost, usage, block }: Entries, question: EntriesQuestion): string {
+function sumsSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
   const sums = { bucket, cost: `sum(${cost})`, usage: `sum(${usage})`, block: `max(${block})` };
-  const keys = [...question.columns, 'entry_bucket'].join(', ');
-  return `${entriesSelect({ ...sums, from }, question)}\n  GROUP BY ${keys}`;
+  const keys = [...wanted.columns, 'entry_bucket'].join(', ');
+  return `${entriesSelect({ ...sums, from }, wanted)}\n  GROUP BY ${keys}`;
 }
 
 /** Part of a UNION: the columns of all its parts have the same names. */
-function entriesSelect({ from, bucket, cost, usage, block }: Entries, question: EntriesQuestion): string {
+function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
   const columns = [
-    ...question.columns,
+    ...wanted.columns,
     `${bucket} AS entry_bucket`,
     `${cost} AS entry_cost`,
     `${usage} AS entry_usage`,
-    ...(question.isGrouped ? [`${block} AS entry_block`] : []),
+    `${block} AS entry_block`,
   ];
   return `
   SELECT
@@ -249,7 +227,7 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, question: 
  * A row for each event. What was inserted after block `as_of` is left out before FINAL chooses a row of each event, so that
  * a revision does not hide what it revises.
  */
-function eventEntries(segment: TimeSpan, index: number, { resolution, filters, asOf }: EntriesQuestion): Entries {
+function eventEntries(segment: TimeSpan, index: number, { resolution, filters, asOf }: EntriesQuery): Entries {
   const upTo = asOf === undefined ? '' : '\nPREWHERE _block_number <= {as_of: UInt64}';
   const conditions = [...eventsCondition(segment, index), ...filters.map(({ condition }) => condition)];
   const from = `\nFROM usage_events FINAL${upTo}\nWHERE ${conditions.join('\n  AND ')}`;
@@ -257,15 +235,15 @@ function eventEntries(segment: TimeSpan, index: number, { resolution, filters, a
   return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };
 }
 
-/** A row for each entry of the arrays, or for each cell when its entries need not be told apart. */
-function cellEntries(
+/** A row for each entry of the arrays, or for each rollup row when its entries need not be told apart. */
+function rollupEntries(
   grain: Grain,
   span: TimeSpan,
   index: number,
-  { resolution, columns, filters }: EntriesQuestion,
+  { resolution, columns, filters }: EntriesQuery,
 ): Entries {
-  const table = CELL_TABLE[grain];
-  const read = dimensionsRead({ columns, filters });
+  const table = ROLLUP_TABLE[grain];
+  const read = [...new Set([...columns, ...filters.map(({ dimension }) => dimension)])];
   const arrays = smallestArrays(read);
   const condition = [
     'account_id = {account_id: String}',
@@ -279,22 +257,39 @@ function cellEntries(
   }
   const joined = [
     ...read.map((column) => `${arrays}.${column} AS ${column}`),
-    `${arrays}.cost AS cell_cost`,
-    `${arrays}.usage AS cell_usage`,
+    `${arrays}.cost AS rollup_cost`,
+    `${arrays}.usage AS rollup_usage`,
   ];
   const from = `\nFROM ${table} FINAL\nARRAY JOIN\n  ${joined.join(',\n  ')}\nWHERE ${condition}`;
-  return { from, bucket, cost: 'cell_cost', usage: 'cell_usage', block: NO_BLOCK };
+  return { from, bucket, cost: 'rollup_cost', usage: 'rollup_usage', block: NO_BLOCK };
 }
 
-function dimensionsRead({ columns, filters }: Pick<EntriesQuestion, 'columns' | 'filters'>): GroupByDimension[] {
-  return [...new Set([...columns, ...filters.map(({ dimension }) => dimension)])];
-}
-
-/** Of a cell, which says nothing about the blocks of its events. */
+/** Of a rollup row, which says nothing about the blocks of its events. */
 const NO_BLOCK = 'toUInt64(0)';
 
-/** The smaller set of a cell's arrays that has all these dimensions. */
-export function smallestArrays(dimensions: readonly GroupByDimension[]): CellArrays {
-  const inSummary: readonly GroupByDimension[] = CELL_ARRAYS.summary;
+/** The smaller set of a rollup row's arrays that has all these dimensions. */
+function smallestArrays(dimensions: readonly GroupByDimension[]): RollupArrays {
+  const inSummary: readonly GroupByDimension[] = ROLLUP_ARRAYS.summary;
   return dimensions.every((dimension) => inSummary.includes(dimension)) ? 'summary' : 'detail';
+}
+
+/** UTC has no daylight saving, so all buckets but months have one length. */
+function fixedBucket(milliseconds: number): (hour: string) => string {
+  return (hour) => `toInt32(intDiv(toUInt32(${hour}) - {axis_start: Int64}, ${milliseconds / 1000}))`;
+}
+
+/** The index of a time's bucket on the axis. */
+const BUCKETS = {
+  hourly: fixedBucket(MS_PER_HOUR),
+  daily: fixedBucket(MS_PER_DAY),
+  weekly: fixedBucket(7 * MS_PER_DAY),
+  monthly: (hour) => `toInt32(dateDiff('month', toDateTime(0, 'UTC'), ${hour}) - {axis_start: Int64})`,
+} as const satisfies Record<Resolution, (hour: string) => string>;
+
+/** Where the axis begins, counted from 1970 on: seconds, or months. An axis may begin long before the first event. */
+function axisStart({ startTime }: Window, resolution: Resolution): number {
+  const start = bucketStart(startTime, resolution);
+  if (resolution !== 'monthly') return start / 1000;
+  const first = new Date(start);
+  return (first.getUTCFullYear() - 1970) * 12 + first.getUTCMonth();
 }

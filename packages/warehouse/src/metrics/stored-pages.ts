@@ -3,14 +3,13 @@
  * stored when its second page is asked for, and only if it is still, group by group, the answer that the first page was part
  * of. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
-import { z } from 'zod';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { groupRow, type MetricsAnswer, toGroups } from './read.js';
-import { type Grouping, type MetricsQuestion, rankedGroups, selectList } from './statement.js';
+import { groupRow, type MetricsResult, toGroups } from './read.js';
+import { type Grouping, type MetricsQuery, rankedGroups, selectList } from './statement.js';
 
-export type StoredPage = Pick<MetricsAnswer, 'groups' | 'totals' | 'totalGroups'>;
+export type StoredPage = Pick<MetricsResult, 'groups' | 'totals' | 'totalGroups'>;
 
-export interface StoredAnswer {
+export interface StoredResult {
   readonly accountId: string;
   readonly resultId: string;
 }
@@ -22,22 +21,22 @@ export interface StoredAnswer {
 export async function storeMetrics(
   warehouse: Warehouse,
   resultId: string,
-  question: MetricsQuestion,
+  wanted: MetricsQuery,
   digest: string,
 ): Promise<void> {
-  const { name, query, query_params } = storeMetricsStatement(question);
+  const { name, query, query_params } = storeMetricsStatement(wanted);
   await warehouse.run({ name, query, query_params: { ...query_params, result_id: resultId, digest } });
 }
 
-export function storeMetricsStatement(question: MetricsQuestion): Statement {
-  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(question);
+export function storeMetricsStatement(wanted: MetricsQuery): Statement {
+  const { columns, wholeAnswer, from, order, query_params } = rankedGroups(wanted);
   const { series, ...described } = columns;
   const { total_groups, total_cost, total_usage, digest } = wholeAnswer;
   const others = { ...described, total_groups, total_cost, total_usage };
   return {
     name: 'store_metrics',
     query: `
-INSERT INTO stored_answers (account_id, result_id, rank, ${Object.keys(others).join(', ')}, series)
+INSERT INTO result_pages (account_id, result_id, rank, ${Object.keys(others).join(', ')}, series)
 SELECT
   {account_id: String},
   {result_id: UUID},
@@ -55,7 +54,7 @@ QUALIFY ${digest} = {digest: UInt64}`,
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,
-  { accountId, resultId }: StoredAnswer,
+  { accountId, resultId }: StoredResult,
   page: Grouping & { readonly after: number; readonly limit: number },
 ): Promise<StoredPage | undefined> {
   const statement = {
@@ -76,19 +75,7 @@ export async function readStoredMetrics(
 /** Two pages that were asked for at once may have stored the same answer twice. */
 export const STORED_METRICS = `
 SELECT values, cost, usage, series, total_cost, total_usage, total_groups
-FROM stored_answers
+FROM result_pages
 WHERE account_id = {account_id: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
 ORDER BY rank
 LIMIT 1 BY rank`;
-
-/** How many groups of this account's answers were stored in the last 24 hours. */
-export async function countStoredGroups(warehouse: Warehouse, accountId: string): Promise<number> {
-  const statement = { name: 'count_stored_groups', query: STORED_GROUPS, query_params: { account_id: accountId } };
-  const [row] = await warehouse.read(statement, z.object({ stored_groups: z.number() }));
-  return row?.stored_groups ?? 0;
-}
-
-const STORED_GROUPS = `
-SELECT toUInt32(count()) AS stored_groups
-FROM stored_answers
-WHERE account_id = {account_id: String} AND created_at > now() - INTERVAL 24 HOUR`;

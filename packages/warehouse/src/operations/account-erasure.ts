@@ -1,21 +1,19 @@
 /** Everything that ClickHouse holds of one account, found and removed a partition at a time. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import { onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
+import { ROLLUP_TABLE } from '../rollups/rollup-rows.js';
 
-/** What is computed from usage_events, and so must be erased after it. */
-export const DERIVED_TABLES = [
-  'usage_hourly',
-  'usage_daily',
-  'stale_hours',
-  'stored_answers',
-  'metrics_results',
-] as const;
+/** Each is computed from those before it and from usage_events, and so must be erased after them. */
+export const DERIVED_TABLES = ['usage_hourly', 'usage_daily', 'dirty_hours', 'result_pages'] as const;
 /** The tables with rows of accounts, in the order of their erasure. */
 const ACCOUNT_TABLES = ['usage_events', 'rejected_events', ...DERIVED_TABLES] as const;
 export type AccountTable = (typeof ACCOUNT_TABLES)[number];
 
 /** A partition of a table (in most tables a month) and how many rows of the account it holds; unmerged duplicates count. */
 export interface AccountPartition {
+  /** Where it lies. */
+  readonly shard: Warehouse;
   readonly table: AccountTable;
   readonly partition: string;
   readonly rows: number;
@@ -37,15 +35,18 @@ ORDER BY partition`,
 const partitionRow = z.object({ partition: z.string(), rows: z.string().transform(Number) });
 
 export async function readAccountPartitions(
-  warehouse: Warehouse,
+  shards: readonly Warehouse[],
   accountId: string,
   wanted: readonly AccountTable[] = ACCOUNT_TABLES,
 ): Promise<AccountPartition[]> {
-  const tables = wanted.map(async (table) => {
-    const rows = await warehouse.read(accountPartitionsStatement(table, accountId), partitionRow);
-    return rows.map(({ partition, rows }) => ({ table, partition, rows }));
+  const found = await onEachShard(shards, async (shard) => {
+    const tables = wanted.map(async (table) => {
+      const rows = await shard.read(accountPartitionsStatement(table, accountId), partitionRow);
+      return rows.map(({ partition, rows }) => ({ shard, table, partition, rows }));
+    });
+    return (await Promise.all(tables)).flat();
   });
-  return (await Promise.all(tables)).flat();
+  return found.flat();
 }
 
 /** The statement ends when the mutation has. */
@@ -56,7 +57,10 @@ const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
  * rewrites the partition's parts without the rows; ClickHouse removes the old files after some minutes
  * (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
  */
-export function erasePartitionStatement({ table, partition }: AccountPartition, accountId: string): Statement {
+export function erasePartitionStatement(
+  { table, partition }: Omit<AccountPartition, 'shard'>,
+  accountId: string,
+): Statement {
   return {
     name: 'erase_account_partition',
     query: `
@@ -68,23 +72,45 @@ WHERE account_id = {account_id: String}`,
 }
 
 /** Resolves when the rows are gone from every replica. */
-export async function eraseAccountPartition(
-  warehouse: Warehouse,
-  partition: AccountPartition,
-  accountId: string,
-): Promise<void> {
-  await warehouse.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
+export async function eraseAccountPartition(partition: AccountPartition, accountId: string): Promise<void> {
+  await partition.shard.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
+}
+
+/** Statements that compute rollup rows, of whoever runs them. Their text begins so: see recompute.ts. */
+const RECOMPUTATIONS: Statement = {
+  name: 'read_recomputations',
+  query: `
+SELECT query_id
+FROM system.processes
+WHERE startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.hourly}') OR startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.daily}')`,
+  query_params: {},
+};
+const recomputationRow = z.object({ query_id: z.string() });
+const RECOMPUTATION_POLL_MS = 50;
+
+/**
+ * Resolves when the recomputations that are under way have ended: they may store rows that they have computed from what was
+ * erased meanwhile. The server's limits bound how long each takes. Of several replicas one is asked: on them erase once more later.
+ */
+export async function recomputationsEnded(shards: readonly Warehouse[]): Promise<void> {
+  const read = async (shard: Warehouse) =>
+    (await shard.read(RECOMPUTATIONS, recomputationRow)).map(({ query_id: id }) => id);
+  await onEachShard(shards, async (shard) => {
+    let inFlight = await read(shard);
+    while (inFlight.length > 0) {
+      await delay(RECOMPUTATION_POLL_MS);
+      const running = new Set(await read(shard));
+      inFlight = inFlight.filter((id) => running.has(id));
+    }
+  });
 }
 
 /** Refusals that were settled are marked as deleted; this takes those of every account out of the files. */
 const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MASK';
 
-/** Resolves when nothing of them is left on any replica. */
-export async function removeDeletedRejections(warehouse: Warehouse): Promise<void> {
-  await warehouse.run({
-    name: 'remove_deleted_rejections',
-    query: REMOVE_DELETED_REJECTIONS,
-    query_params: {},
-    settings: ON_EVERY_REPLICA,
-  });
+/** Resolves when nothing of them is left on any shard. */
+export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
+  const name = 'remove_deleted_rejections';
+  const statement = { name, query: REMOVE_DELETED_REJECTIONS, query_params: {}, settings: ON_EVERY_REPLICA };
+  await onEachShard(shards, (shard) => shard.run(statement));
 }

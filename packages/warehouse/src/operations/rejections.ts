@@ -1,30 +1,53 @@
-/** Refused events as an operator deals with them: found, shown, and settled for good. */
+/** Rejected events and whole jobs: kept with the reason and the payload by ingest, and found, shown and settled for good by an operator. */
 import { type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { insertRows } from '../clickhouse/insert.js';
-import type { Parameter } from '../clickhouse/warehouse.js';
+import {
+  insertRows,
+  onEachShard,
+  type Parameter,
+  type PreparedInsert,
+  prepareRows,
+  type Warehouse,
+} from '../clickhouse/connection.js';
 import type { Shards } from '../cluster/shards.js';
 
-/** Identifies one refusal permanently: it follows from the row's key, so a redelivered job has the same ids. */
+/** A row of rejected_events. */
+export interface RejectedEvent {
+  /** When the queue took the job. */
+  readonly receivedAt: EpochMs;
+  readonly jobId: string;
+  /** Index of the event in its job; 0 for a job that was rejected whole. */
+  readonly position: number;
+  /** As the event claims; empty when that cannot be read. */
+  readonly accountId: string;
+  readonly reason: RejectionReason;
+  readonly message: string;
+  /** JSON. */
+  readonly payload: string;
+}
+
+/** Keeps rejected events; keeping one again replaces it. See {@link PreparedInsert} for what success and failure mean. */
+export function prepareRejectedEvents(events: readonly RejectedEvent[]): PreparedInsert {
+  const rows = events.map(({ receivedAt, jobId, position, accountId, reason, message, payload }) => ({
+    received_at: receivedAt,
+    job_id: jobId,
+    position,
+    account_id: accountId,
+    reason,
+    message,
+    payload,
+  }));
+  return prepareRows('rejected_events', rows);
+}
+
+/** Identifies one rejection permanently: it follows from the row's key, so a redelivered job has the same ids. */
 export interface RejectionId {
   readonly receivedAt: EpochMs;
   /** 64 bits: a hash of the job's id, the position and the payload. */
   readonly fingerprint: bigint;
 }
 
-/** A refusal that nobody has settled yet, without its payload, which may be megabytes. */
-export interface OpenRejection extends RejectionId {
-  readonly jobId: string;
-  readonly position: number;
-  /** As the event claims; empty when that cannot be read. */
-  readonly accountId: string;
-  readonly reason: RejectionReason;
-  readonly message: string;
-  readonly payloadBytes: number;
-}
-
-/** The refusals that match every field that is given. */
+/** The rejections that match every field that is given. */
 export interface RejectionFilter {
   /** Received at this time or later. */
   readonly from?: EpochMs | undefined;
@@ -61,20 +84,39 @@ const CONDITIONS = {
 const AFTER = `(received_at, job_id, position, fingerprint)
     < (fromUnixTimestamp64Milli({after_time: Int64}, 'UTC'), {after_job: String}, {after_position: UInt32}, {after_fingerprint: UInt64})`;
 
+const rejectionId = z.object({ receivedAt: z.coerce.number(), fingerprint: z.coerce.bigint() });
+
+const openRejection = rejectionId.extend({
+  jobId: z.string(),
+  position: z.number(),
+  /** As the event claims; empty when that cannot be read. */
+  accountId: z.string(),
+  reason: z.enum(REJECTION_REASONS),
+  message: z.string(),
+  payloadBytes: z.coerce.number(),
+});
+
+/** A rejection that nobody has settled yet, without its payload, which may be megabytes. */
+export type OpenRejection = Readonly<z.output<typeof openRejection>>;
+
 /** The newest first, and of one job the highest position first: a reference comes before what it refers to. */
-export function openRejectionsStatement(filter: RejectionFilter, { limit, after }: RejectionPage): Statement {
-  return {
+export async function readOpenRejections(
+  warehouse: Warehouse,
+  filter: RejectionFilter,
+  { limit, after }: RejectionPage,
+): Promise<OpenRejection[]> {
+  const statement = {
     name: 'read_open_rejections',
     query: `
 SELECT
-  toUnixTimestamp64Milli(received_at) AS received_ms,
+  toUnixTimestamp64Milli(received_at) AS receivedAt,
   ${FINGERPRINT} AS fingerprint,
-  job_id,
+  job_id AS jobId,
   position,
-  account_id,
+  account_id AS accountId,
   reason,
   message,
-  length(payload) AS payload_bytes
+  length(payload) AS payloadBytes
 FROM rejected_events FINAL
 WHERE ${[...openConditions(filter), ...(after ? [AFTER] : [])].join('\n  AND ')}
 ORDER BY received_at DESC, job_id DESC, position DESC, fingerprint DESC
@@ -90,39 +132,12 @@ LIMIT {limit: UInt32}`,
       }),
     },
   };
+  return warehouse.read(statement, openRejection);
 }
 
-const openRow = z.object({
-  received_ms: z.string(),
-  fingerprint: z.string(),
-  job_id: z.string(),
-  position: z.number(),
-  account_id: z.string(),
-  reason: z.enum(REJECTION_REASONS),
-  message: z.string(),
-  payload_bytes: z.string(),
-});
-
-export async function readOpenRejections(
-  warehouse: Warehouse,
-  filter: RejectionFilter,
-  page: RejectionPage,
-): Promise<OpenRejection[]> {
-  const rows = await warehouse.read(openRejectionsStatement(filter, page), openRow);
-  return rows.map((row) => ({
-    receivedAt: Number(row.received_ms),
-    fingerprint: BigInt(row.fingerprint),
-    jobId: row.job_id,
-    position: row.position,
-    accountId: row.account_id,
-    reason: row.reason,
-    message: row.message,
-    payloadBytes: Number(row.payload_bytes),
-  }));
-}
-
-export function countOpenRejectionsStatement(filter: RejectionFilter): Statement {
-  return {
+export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
+  const row = z.object({ rejections: z.string() });
+  const statement = {
     name: 'count_open_rejections',
     query: `
 SELECT count() AS rejections
@@ -130,16 +145,12 @@ FROM rejected_events FINAL
 WHERE ${openConditions(filter).join('\n  AND ')}`,
     query_params: parameters(filter),
   };
-}
-
-export async function countOpenRejections(warehouse: Warehouse, filter: RejectionFilter): Promise<number> {
-  const row = z.object({ rejections: z.string() });
-  const [counted] = await warehouse.read(countOpenRejectionsStatement(filter), row);
+  const [counted] = await warehouse.read(statement, row);
   return Number(counted?.rejections);
 }
 
 /**
- * The condition that selects exactly these refusals, with parameters `times` and `fingerprints`: see
+ * The condition that selects exactly these rejections, with parameters `times` and `fingerprints`: see
  * {@link idParameters}. The first part narrows what is read, by the table's key.
  */
 const HAS_ID = `received_at IN arrayMap(t -> fromUnixTimestamp64Milli(t, 'UTC'), {times: Array(Int64)})
@@ -153,51 +164,33 @@ function idParameters(ids: readonly RejectionId[]): Record<string, Parameter> {
   };
 }
 
-/** @param ids at least one */
-export function rejectionPayloadsStatement(ids: readonly RejectionId[]): Statement {
-  return {
-    name: 'read_rejection_payloads',
-    query: `
-SELECT DISTINCT
-  toUnixTimestamp64Milli(received_at) AS received_ms,
-  ${FINGERPRINT} AS fingerprint,
-  payload
-FROM rejected_events
-WHERE ${HAS_ID}`,
-    query_params: idParameters(ids),
-  };
-}
-
-const payloadRow = z.object({ received_ms: z.string(), fingerprint: z.string(), payload: z.string() });
-
 /** @returns the payload of each, in their order; undefined for one that somebody else has settled meanwhile */
 export async function readRejectionPayloads(
   warehouse: Warehouse,
   ids: readonly RejectionId[],
 ): Promise<(string | undefined)[]> {
   if (ids.length === 0) return [];
-  const rows = await warehouse.read(rejectionPayloadsStatement(ids), payloadRow);
-  const payloads = new Map(rows.map((row) => [`${row.received_ms} ${row.fingerprint}`, row.payload]));
-  return ids.map(({ receivedAt, fingerprint }) => payloads.get(`${receivedAt} ${fingerprint}`));
-}
-
-/** How an operator has settled a refusal. */
-export type SettlementOutcome = 'replayed' | 'discarded';
-
-/** @param ids at least one */
-export function deleteRejectionsStatement(ids: readonly RejectionId[]): Statement {
-  return {
-    name: 'delete_rejections',
-    // A lightweight delete, not ALTER TABLE … DELETE: that one would rewrite every part for a few rows.
+  const statement = {
+    name: 'read_rejection_payloads',
     query: `
-DELETE FROM rejected_events
+SELECT DISTINCT
+  toUnixTimestamp64Milli(received_at) AS receivedAt,
+  ${FINGERPRINT} AS fingerprint,
+  payload
+FROM rejected_events
 WHERE ${HAS_ID}`,
     query_params: idParameters(ids),
   };
+  const rows = await warehouse.read(statement, rejectionId.extend({ payload: z.string() }));
+  const payloads = new Map(rows.map((row) => [`${row.receivedAt} ${row.fingerprint}`, row.payload]));
+  return ids.map(({ receivedAt, fingerprint }) => payloads.get(`${receivedAt} ${fingerprint}`));
 }
 
+/** How an operator has settled a rejection. */
+export type SettlementOutcome = 'replayed' | 'discarded';
+
 /**
- * Settles refusals for good and deletes their rows. First the record, then the rows: a crash in between leaves rows
+ * Settles rejections for good and deletes their rows. First the record, then the rows: a crash in between leaves rows
  * that readers leave out already, and a redelivered job that writes its rows again does not bring them back.
  * Settling one again changes nothing.
  */
@@ -213,12 +206,20 @@ export async function settleRejections(
     outcome,
   }));
   await insertRows(whole, 'settled_rejections', settled);
-  for (const shard of all) await shard.run(deleteRejectionsStatement(ids));
+  const statement = {
+    name: 'delete_rejections',
+    // A lightweight delete, not ALTER TABLE … DELETE: that one would rewrite every part for a few rows.
+    query: `
+DELETE FROM rejected_events
+WHERE ${HAS_ID}`,
+    query_params: idParameters(ids),
+  };
+  await onEachShard(all, (shard) => shard.run(statement));
 }
 
 function openConditions(filter: RejectionFilter): string[] {
   const wanted = conditions(filter);
-  // Narrowed to the same times, because every settled refusal that it reads is held in memory.
+  // Narrowed to the same times, because every settled rejection that it reads is held in memory.
   const times = conditions({ from: filter.from, to: filter.to });
   const settled = `SELECT received_at, fingerprint FROM settled_rejections${times.length > 0 ? ` WHERE ${times.join(' AND ')}` : ''}`;
   return [...wanted, `(received_at, ${FINGERPRINT}) NOT IN (${settled})`];

@@ -1,38 +1,40 @@
 /**
- * Recomputing cells from what they are derived from: hours from the deduplicated events, days from hours. Computing one
+ * Recomputing rollup rows from what they are derived from: hours from the deduplicated events, days from hours. Computing one
  * again, late, twice or at the same time as someone else does no harm: the row with the higher version is the later
  * snapshot, and it is the one that readers see. Source: DESIGN section 4.
  */
 import type { Relation, Warehouse } from '../clickhouse/connection.js';
-import { CELL_ARRAYS, CELL_TABLE, type Grain } from './cells.js';
-import { type CellSelection, SOURCES, selectCells } from './sources.js';
+import { isStatementLimit } from '../clickhouse/errors.js';
+import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
+import { readSourceRows } from './sizes.js';
+import { type RollupSelection, SOURCES, selectRollups } from './sources.js';
 
-/** In the order of {@link cellsStatement}. */
-export const CELL_COLUMNS = [
+/** In the order of {@link rollupsStatement}. */
+export const ROLLUP_COLUMNS = [
   'account_id',
   'bucket',
   'version',
-  ...Object.entries(CELL_ARRAYS).flatMap(([arrays, dimensions]) =>
+  ...Object.entries(ROLLUP_ARRAYS).flatMap(([arrays, dimensions]) =>
     [...dimensions, 'usage', 'cost', 'events'].map((column) => `\`${arrays}.${column}\``),
   ),
 ];
 
 /**
- * The highest bit, of the version of a final cell. Versions that are computed from events do not reach it below 2^31 events in
- * a cell. A sum of hours' versions may have lost it, and is right in the other bits.
+ * The highest bit, of the version of a final rollup row. Versions that are computed from events do not reach it below 2^31
+ * events in a rollup row. A sum of hours' versions may have lost it, and is right in the other bits.
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
-/** A final cell replaces every other one: see retention/bounds.ts. */
+/** A final rollup row replaces every other one: see retention/bounds.ts. */
 export type Finality = 'replaceable' | 'final';
 
 /**
- * The cells as they should be: a row of CELL_COLUMNS for each. Summary and detail come from one read of the source. Entries are
- * sorted because they then compress better. As texts they are compared in a seventh of the time that tuples take; names hold no
- * control characters, so the order is that of the tuples.
+ * The rollup rows as they should be: a row of ROLLUP_COLUMNS for each. Summary and detail come from one read of the source.
+ * Entries are sorted because they then compress better. As texts they are compared in a seventh of the time that tuples take;
+ * names hold no control characters, so the order is that of the tuples.
  */
-function cellsStatement(grain: Grain, selection: CellSelection, finality: Finality): Relation {
-  const { condition, query_params } = selectCells(grain, selection);
+function rollupsStatement(grain: Grain, selection: RollupSelection, finality: Finality): Relation {
+  const { condition, query_params } = selectRollups(grain, selection);
   const version = finality === 'final' ? `bitOr(sum(group_version), ${FINAL_VERSION})` : 'sum(group_version)';
   const spread = (column: string) => `groupArrayArray(arrayWithConstant(length(groups), ${column}))`;
   return {
@@ -96,29 +98,127 @@ GROUP BY account_id, bucket`,
 }
 
 /**
- * Several threads would each build arrays of every cell and then put them together, which is more work than they save, and
+ * Several threads would each build arrays of every rollup row and then put them together, which is more work than they save, and
  * takes processors from queries. Measured: docs/performance.md. Nobody waits for these statements, so inserts and
- * questions go first.
+ * queries go first.
  */
-export const CELL_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
+export const ROLLUP_SETTINGS = 'SETTINGS max_threads = 1, os_threads_nice_value_query = 10';
 
-/**
- * A statement of fewer rows that meets a limit of the server is not at fault: with the longest names that many take a few
- * megabytes.
- */
-export const LARGE_CELL_ROWS = 1_000;
-
-/** Resolves when the recomputed cells are durable. */
-export async function recomputeCells(
+/** Resolves when the recomputed rollup rows are durable. */
+export async function recomputeRollups(
   warehouse: Warehouse,
   grain: Grain,
-  selection: CellSelection,
+  selection: RollupSelection,
   finality: Finality = 'replaceable',
 ): Promise<void> {
-  const { query, query_params } = cellsStatement(grain, selection, finality);
+  const { query, query_params } = rollupsStatement(grain, selection, finality);
   await warehouse.run({
-    name: `recompute_${CELL_TABLE[grain]}`,
-    query: `INSERT INTO ${CELL_TABLE[grain]} (${CELL_COLUMNS.join(', ')})${query}\n${CELL_SETTINGS}`,
+    name: `recompute_${ROLLUP_TABLE[grain]}`,
+    query: `INSERT INTO ${ROLLUP_TABLE[grain]} (${ROLLUP_COLUMNS.join(', ')})${query}\n${ROLLUP_SETTINGS}`,
     query_params,
   });
+}
+
+/**
+ * The names of the rows of one statement are one field of a form, and ClickHouse refuses a field of more than 128 KB
+ * (http_max_field_value_size). A byte of an account id takes at most two there: a quote gets a backslash.
+ */
+const MAX_NAME_BYTES = 100_000;
+const BYTES_PER_ACCOUNT_BYTE = 2;
+/** Of a row without its account id: the time, quotes, brackets and commas. */
+const BYTES_PER_ROW = 30;
+
+export interface StatementLimits {
+  /** About how many rows one statement reads at most. It takes a few hundred bytes of the server's memory for each. */
+  readonly statementRows: number;
+  /** A statement of so many rows that meets a limit of the server is at fault; with fewer it is the server, which may recover. */
+  readonly largeRows: number;
+}
+
+/** With the longest names a thousand rows take a few megabytes. */
+export const LARGE_ROWS = 1_000;
+
+/**
+ * Recomputes rollup rows in statements of bounded size.
+ * @returns those that the server's limits do not let be computed
+ */
+export async function recomputeEach(
+  warehouse: Warehouse,
+  grain: Grain,
+  rollups: readonly RollupKey[],
+  { statementRows, largeRows }: StatementLimits,
+): Promise<RollupKey[]> {
+  const tooLarge: RollupKey[] = [];
+  for (const named of inParts(rollups, nameBytes, MAX_NAME_BYTES)) {
+    // A part has at least one, however many rows that is computed from.
+    const parts = named.length === 1 ? [named] : inParts(named, await sizesOf(warehouse, grain, named), statementRows);
+    for (const part of parts) tooLarge.push(...(await recomputePart(warehouse, grain, part, largeRows)));
+  }
+  return tooLarge;
+}
+
+/**
+ * What meets a limit of the server is divided until it stands alone: it must not keep those of other accounts from being
+ * computed.
+ */
+async function recomputePart(
+  warehouse: Warehouse,
+  grain: Grain,
+  part: readonly RollupKey[],
+  largeRows: number,
+): Promise<readonly RollupKey[]> {
+  try {
+    await recomputeRollups(warehouse, grain, { rollups: part });
+    return [];
+  } catch (error) {
+    if (!isStatementLimit(error)) throw error;
+    const sizes = await readSourceRows(warehouse, grain, { rollups: part });
+    if (sizes.reduce((sum, { rows }) => sum + rows, 0) < largeRows) throw error;
+  }
+  if (part.length === 1) return part;
+  const [left, right] = [part.slice(0, part.length >> 1), part.slice(part.length >> 1)];
+  return [
+    ...(await recomputePart(warehouse, grain, left, largeRows)),
+    ...(await recomputePart(warehouse, grain, right, largeRows)),
+  ];
+}
+
+/** @returns how many rows a rollup row is computed from */
+async function sizesOf(
+  warehouse: Warehouse,
+  grain: Grain,
+  rollups: readonly RollupKey[],
+): Promise<(rollup: RollupKey) => number> {
+  const found = await readSourceRows(warehouse, grain, { rollups });
+  const rows = new Map(found.map((rollup) => [keyOf(rollup), rollup.rows]));
+  return (rollup) => rows.get(keyOf(rollup)) ?? 0;
+}
+
+export function keyOf({ accountId, bucket }: RollupKey): string {
+  return `${bucket} ${accountId}`;
+}
+
+function nameBytes({ accountId }: RollupKey): number {
+  return BYTES_PER_ROW + BYTES_PER_ACCOUNT_BYTE * Buffer.byteLength(accountId);
+}
+
+/** In their order, each part as large as the limit allows, with at least one. */
+function* inParts(
+  rollups: readonly RollupKey[],
+  sizeOf: (rollup: RollupKey) => number,
+  limit: number,
+): Generator<readonly RollupKey[]> {
+  let part: RollupKey[] = [];
+  let size = 0;
+  for (const rollup of rollups) {
+    const more = sizeOf(rollup);
+    if (part.length > 0 && size + more > limit) {
+      yield part;
+      part = [];
+      size = 0;
+    }
+    part.push(rollup);
+    size += more;
+  }
+  if (part.length > 0) yield part;
 }

@@ -1,21 +1,22 @@
-/** What cells are computed from: hours from the events, days from the cells of hours. Source: DESIGN section 4. */
+/** What rollup rows are computed from: hours from the events, days from the rollup rows of hours. Source: DESIGN section 4. */
+
+import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
 import type { Relation } from '../clickhouse/connection.js';
-import { Tuple } from '../clickhouse/warehouse.js';
-import type { Cell, Grain } from './cells.js';
+import type { Grain, RollupKey } from './rollup-rows.js';
 
-/** A cell's place in the order of its table. */
-export type CellKey = readonly [accountId: string, bucket: EpochMs];
+/** A rollup row's place in the order of its table. */
+type RollupKeyPair = readonly [accountId: string, bucket: EpochMs];
 
-/** The cells with from <= bucket < to that lie between two keys, these included. */
+/** The rollup rows with from <= bucket < to that lie between two keys, these included. */
 export interface Slice {
   readonly from: EpochMs;
   readonly to: EpochMs;
-  readonly first: CellKey;
-  readonly last: CellKey;
+  readonly first: RollupKeyPair;
+  readonly last: RollupKeyPair;
 }
 
-export type CellSelection = Slice | { readonly cells: readonly Cell[] };
+export type RollupSelection = Slice | { readonly rollups: readonly RollupKey[] };
 
 export interface Source {
   readonly table: string;
@@ -23,7 +24,7 @@ export interface Source {
   readonly hour: string;
   /** The bucket that a row of it belongs to. */
   readonly bucket: string;
-  /** How many rows of the relation the rows of a cell are, unmerged duplicates included. */
+  /** How many rows of the relation the rows of a rollup row are, unmerged duplicates included. */
   readonly rows: string;
   /** What else a slice's rows have in common, for ClickHouse to find them by. */
   readonly ofSlice: readonly string[];
@@ -36,10 +37,10 @@ const OF_HOURS = (hour: string) =>
 const OF_ACCOUNTS = 'account_id >= {first_account: String} AND account_id <= {last_account: String}';
 
 /**
- * A row for each event or for each group of an hour's cell. Voided events have no amounts
- * and no place in the arrays, but they have a version: without it a cell would not change when its event is voided.
+ * A row for each event or for each group of an hour's rollup row. Voided events have no amounts
+ * and no place in the arrays, but they have a version: without it a rollup row would not change when its event is voided.
  */
-export const SOURCES = {
+export const SOURCES: Readonly<Record<Grain, Source>> = {
   hourly: {
     table: 'usage_events',
     hour: 'event_hour',
@@ -98,32 +99,29 @@ export const SOURCES = {
           arrayEnumerate(detail.events) AS position
         PREWHERE ${condition}`,
   },
-} as const satisfies Record<Grain, Source>;
+};
 
 /** Conditions on the table's key, with their parameters. */
-export interface Selected {
-  readonly condition: string;
-  readonly query_params: Relation['query_params'];
-}
+type Selected = Pick<Relation, 'query_params'> & { readonly condition: string };
 
 /** The rows with from <= hour < to, of every account. */
 export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
   return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
 }
 
-export function selectCells(grain: Grain, selection: CellSelection): Selected {
-  const { hour, bucket, ofSlice }: Source = SOURCES[grain];
-  if ('cells' in selection) {
-    const keys = selection.cells.map((cell) => keyTuple([cell.accountId, cell.bucket]));
-    return { condition: `(account_id, ${bucket}) IN {cells: Array(${KEY})}`, query_params: { cells: keys } };
+export function selectRollups(grain: Grain, selection: RollupSelection): Selected {
+  const { hour, bucket, ofSlice } = SOURCES[grain];
+  if ('rollups' in selection) {
+    const keys = selection.rollups.map((rollup) => keyTuple([rollup.accountId, rollup.bucket]));
+    return { condition: `(account_id, ${bucket}) IN {rollups: Array(${KEY})}`, query_params: { rollups: keys } };
   }
   const { from, to, first, last } = selection;
   const conditions = [
     OF_HOURS(hour),
     // They follow from those below; ClickHouse finds rows by them, and not by a tuple's order.
     OF_ACCOUNTS,
-    `(account_id, ${bucket}) >= {first_cell: ${KEY}}`,
-    `(account_id, ${bucket}) <= {last_cell: ${KEY}}`,
+    `(account_id, ${bucket}) >= {first_rollup: ${KEY}}`,
+    `(account_id, ${bucket}) <= {last_rollup: ${KEY}}`,
     ...ofSlice,
   ];
   return {
@@ -132,16 +130,16 @@ export function selectCells(grain: Grain, selection: CellSelection): Selected {
       ...selectHours(grain, from, to).query_params,
       first_account: first[0],
       last_account: last[0],
-      first_cell: keyTuple(first),
-      last_cell: keyTuple(last),
+      first_rollup: keyTuple(first),
+      last_rollup: keyTuple(last),
     },
   };
 }
 
 const KEY = "Tuple(String, DateTime('UTC'))";
 
-function keyTuple([accountId, bucket]: CellKey): Tuple {
-  return new Tuple([accountId, dateTime(bucket)]);
+function keyTuple([accountId, bucket]: RollupKeyPair): TupleParam {
+  return new TupleParam([accountId, dateTime(bucket)]);
 }
 
 /** As text of type DateTime: inside a tuple a parameter has no other form that holds for all of 1970. */

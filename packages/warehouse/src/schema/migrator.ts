@@ -3,17 +3,22 @@
  * `NNNN_name.sql`, holds one statement, and the numbers run from 0001 without a gap. In a cluster each host is brought there by
  * itself and has its own record of what it has run, so a host that was away or is new gets what it lacks.
  */
+
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { hostsOf } from '../clickhouse/addresses.js';
-import { createWarehouse, type Statement, type Warehouse, type WarehouseOptions } from '../clickhouse/connection.js';
+import { hostsOf } from '../addresses.js';
+import {
+  createWarehouse,
+  insertRows,
+  type Statement,
+  type Warehouse,
+  type WarehouseOptions,
+} from '../clickhouse/connection.js';
 import { isAccessDenied, isMissing } from '../clickhouse/errors.js';
-import { insertRows } from '../clickhouse/insert.js';
-import { localDatabase } from '../cluster/cluster.js';
+import { localDatabase } from '../clickhouse/hosts.js';
 import { type FormStatement, inCluster } from './forms.js';
-import { createEvents, moveEvents, NEW_EVENTS_MIGRATION, type Report } from './move-events.js';
 
 export interface Migration {
   readonly version: number;
@@ -24,7 +29,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-/** The migration files, or the database's record of them, cannot be trusted; the message names the file. */
+/** The migration files cannot be trusted, or the database is not one that they have made; the message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -78,72 +83,40 @@ type AppliedMigration = z.output<typeof historyRow>;
 /**
  * Creates the database if there is none and runs every migration that it lacks, in order, on each host. A user without rights to
  * the schema can call it too: nothing but a SELECT is sent when the schema is up to date.
- * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE} and {@link moveEvents}.
- * @param report is told what takes long
+ * Safe when several processes do so at once and when one dies in between: see {@link REPEATABLE}.
  * @returns the names of the migrations that this call has run, on any host
- * @throws MigrationError when a file was edited after it ran, the database has run a file that is not there, it has another form
- * than the options say, or a migration has to run and the user may not
+ * @throws MigrationError when another build has made the database, it has another form than the options say, or a migration has
+ * to run and the user may not; the database is left as it is
  */
-export async function migrate(
-  options: WarehouseOptions,
-  report: Report = () => {},
-  directory = MIGRATIONS_DIRECTORY,
-): Promise<string[]> {
+export async function migrate(options: WarehouseOptions, directory = MIGRATIONS_DIRECTORY): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const names = new Set<string>();
   // One after the other: two replicas must not alter their table at the same time.
   for (const url of hostsOf(options.url)) {
-    for (const name of await migrateHost({ ...options, url }, migrations, report)) names.add(name);
+    for (const name of await migrateHost({ ...options, url }, migrations)) names.add(name);
   }
   return [...names].sort();
 }
 
-async function migrateHost(
-  options: WarehouseOptions,
-  migrations: readonly Migration[],
-  report: Report,
-): Promise<string[]> {
-  const host = new MigratedHost(options);
+async function migrateHost(options: WarehouseOptions, migrations: readonly Migration[]): Promise<string[]> {
+  const { database, cluster } = options;
+  // Of a host of a cluster: the database of its tables, with the record of what has run, and that of those that lead to all shards.
+  const local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
+  const distributed = createWarehouse(options);
   try {
-    const applied = await readHistory(host.local);
-    const pending = pendingMigrations(migrations, applied);
-    if (pending.length > 0) await runMigrations(host, options, { pending, isNew: applied.length === 0, report });
+    const pending = pendingMigrations(migrations, await readHistory(local), database);
+    if (pending.length > 0) await runMigrations({ options, local, distributed }, pending);
     return pending.map(({ name }) => name);
   } finally {
-    await host.close();
+    await Promise.all([local.close(), distributed.close()]);
   }
 }
 
-/** One server, or a host of a cluster with its two databases. */
-class MigratedHost {
-  /** The database of the tables, with the record of what has run. */
+/** One server, whose two databases are one, or a host of a cluster. */
+interface MigratedHost {
+  readonly options: WarehouseOptions;
   readonly local: Warehouse;
-  /** In a cluster: the database of the tables that lead to all shards. */
-  readonly distributed: Warehouse | undefined;
-  readonly databases: readonly string[];
-  readonly #options: WarehouseOptions;
-
-  constructor(options: WarehouseOptions) {
-    const { database, cluster } = options;
-    this.#options = options;
-    this.databases = cluster ? [localDatabase(database), database] : [database];
-    this.local = createWarehouse({ ...options, database: cluster ? localDatabase(database) : database });
-    this.distributed = cluster && createWarehouse(options);
-  }
-
-  /** @param sql of a migration */
-  async run(sql: string): Promise<void> {
-    const { database, cluster } = this.#options;
-    const statements: FormStatement[] = cluster ? inCluster(sql, database, cluster) : [{ database: 'local', sql }];
-    for (const statement of statements) {
-      const warehouse = statement.database === 'local' ? this.local : (this.distributed ?? this.local);
-      await warehouse.run({ name: 'run_migration', query: statement.sql, query_params: {} });
-    }
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.local.close(), this.distributed?.close()]);
-  }
+  readonly distributed: Warehouse;
 }
 
 /** Empty for a database that does not exist. */
@@ -156,25 +129,16 @@ async function readHistory(warehouse: Warehouse): Promise<AppliedMigration[]> {
   }
 }
 
-async function runMigrations(
-  host: MigratedHost,
-  options: WarehouseOptions,
-  {
-    pending,
-    isNew,
-    report,
-  }: { readonly pending: readonly Migration[]; readonly isNew: boolean; readonly report: Report },
-): Promise<void> {
+async function runMigrations(host: MigratedHost, pending: readonly Migration[]): Promise<void> {
+  const { user, database, cluster } = host.options;
   try {
-    for (const database of host.databases) await createDatabase(options, database);
-    await requireForm(options);
+    if (cluster) await createDatabase(host.options, localDatabase(database));
+    await createDatabase(host.options, database);
+    await requireForm(host);
     await host.local.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
-    const newEvents = pending.find(({ name }) => name === NEW_EVENTS_MIGRATION);
-    if (isNew && newEvents) await host.run(createEvents(newEvents.sql).query);
-    for (const migration of pending) await apply(host, migration, report);
+    for (const migration of pending) await apply(host, migration);
   } catch (cause) {
     if (!isAccessDenied(cause)) throw cause;
-    const { user, database } = options;
     throw new MigrationError(
       `database ${database} lacks migrations up to ${pending.at(-1)?.name}, and user ${user} may not run them; run ` +
         '"meterline migrate" as a user that may, and start again',
@@ -184,15 +148,9 @@ async function runMigrations(
 }
 
 /** Statements that change nothing where something else has their tables' names would leave a database of two forms. */
-async function requireForm(options: WarehouseOptions): Promise<void> {
-  const { database, cluster } = options;
-  const warehouse = createWarehouse(options);
-  try {
-    const [table] = await warehouse.read(READ_ENGINE, z.object({ engine: z.string() }));
-    if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
-  } finally {
-    await warehouse.close();
-  }
+async function requireForm({ options: { database, cluster }, distributed }: MigratedHost): Promise<void> {
+  const [table] = await distributed.read(READ_ENGINE, z.object({ engine: z.string() }));
+  if (!table || (table.engine === 'Distributed') === (cluster !== undefined)) return;
   throw new MigrationError(
     cluster
       ? `database ${database} has the tables of a single server; give the cluster another database, and copy its rows ` +
@@ -201,23 +159,24 @@ async function requireForm(options: WarehouseOptions): Promise<void> {
   );
 }
 
-/** The migrations still to run, after a check that history and files agree. */
+/**
+ * The migrations still to run. Those that have run must be the first of the files, letter by letter.
+ * @throws MigrationError
+ */
 export function pendingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
+  database: string,
 ): readonly Migration[] {
-  for (const past of applied) {
-    const file = migrations.find(({ version }) => version === past.version);
-    if (!file) {
-      throw new MigrationError(
-        `migration ${past.name} has run on this database but its file is missing; start the release that has it`,
-      );
-    }
-    if (file.checksum !== past.checksum) {
-      throw new MigrationError(
-        `migration ${file.name} was edited after it had run; restore the file and add a new migration instead`,
-      );
-    }
+  const foreign = applied.find(({ version, name, checksum }) => {
+    const file = migrations[version - 1];
+    return file?.name !== name || file.checksum !== checksum;
+  });
+  if (foreign) {
+    throw new MigrationError(
+      `database ${database} was made by another build of Meterline, whose migration ${foreign.name} this one does not have; ` +
+        'give this one a database of its own (CLICKHOUSE_DATABASE; npm start: METERLINE_DATA_DIR), or start the build that made it',
+    );
   }
   return migrations.filter(({ version }) => !applied.some((past) => past.version === version));
 }
@@ -238,11 +197,15 @@ async function createDatabase(options: WarehouseOptions, database: string): Prom
   }
 }
 
-async function apply(host: MigratedHost, migration: Migration, report: Report): Promise<void> {
+async function apply({ options, local, distributed }: MigratedHost, migration: Migration): Promise<void> {
   const { version, name, sql, checksum } = migration;
-  await host.run(sql);
-  if (name === NEW_EVENTS_MIGRATION) await moveEvents(host.local, report);
-  await insertRows(host.local, 'schema_migrations', [{ version, name, checksum }]);
+  const { database, cluster } = options;
+  const statements: FormStatement[] = cluster ? inCluster(sql, database, cluster) : [{ database: 'local', sql }];
+  for (const statement of statements) {
+    const warehouse = statement.database === 'local' ? local : distributed;
+    await warehouse.run({ name: 'run_migration', query: statement.sql, query_params: {} });
+  }
+  await insertRows(local, 'schema_migrations', [{ version, name, checksum }]);
 }
 
 export async function readMigrations(directory: string): Promise<Migration[]> {

@@ -1,116 +1,89 @@
-/** Reads the body of a request piece by piece, in memory that is bounded whatever the client does. */
+/** From a request to the bytes of its body, decoded, in memory that is bounded whatever the client does. */
 import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { ClientGone } from '@meterline/api';
-import type { Holding } from '../bytes-under-way.js';
-import { bodyTooLarge, MAX_BODY_BYTES } from './limits.js';
+import { z } from 'zod';
+import { ZSTDDecoder } from 'zstddec';
+import type { Reservation } from '../byte-budget.js';
+import { bodyTooLarge, MAX_BODY_BYTES, malformedBody, unsupported } from './limits.js';
 
-/** A body that is no longer is read as a whole. */
-export const PIECE_BYTES = 64 * 1024;
-const FIRST_BYTES = 8 * 1024;
-const NOTHING = Buffer.alloc(0);
+/** What a piece takes in memory besides its bytes: a client may send one byte at a time. */
+const PIECE_OVERHEAD = 128;
 
 /**
- * Copies what arrives into one buffer that grows: a client may send a byte at a time, and each piece that were kept would
- * keep the whole read that it came with. While nobody asks for more, nothing more is read.
+ * Reads the body as it was sent. Express' own reader knows no bound on all bodies of an account.
+ * @param reservation takes what has arrived
+ * @throws ApiError `body_too_large`, `server_busy`, `too_many_bytes_in_flight`; ClientGone
  */
-export class BodyReader {
-  readonly #request: IncomingMessage;
-  readonly #holding: Holding;
-  readonly #pieceBytes: number;
-  readonly #announced: number;
-  #buffer = NOTHING;
-  #bytes = 0;
-  #total = 0;
-  #isOver = false;
-  #failure: unknown;
-  #asked: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
-
-  /**
-   * @param holding takes as much as the buffer has
-   * @param pieceBytes a piece is at least so long, but for the last one
-   * @throws ApiError `body_too_large`
-   */
-  constructor(request: IncomingMessage, holding: Holding, pieceBytes: number) {
-    this.#announced = Number(request.headers['content-length'] ?? 0);
-    if (this.#announced > MAX_BODY_BYTES) throw bodyTooLarge();
-    this.#pieceBytes = pieceBytes;
-    this.#request = request;
-    this.#holding = holding;
-    request.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onGone).once('error', this.#onGone);
-  }
-
-  /** Whether the piece that was read last is the end. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /**
-   * The next piece, which nobody else writes to. By asking for it the caller has done with the one before: that is no longer held.
-   * @throws ApiError `body_too_large`, `server_busy`, `too_much_under_way`; ClientGone
-   */
-  async next(): Promise<Buffer> {
-    this.#holding.give(this.#buffer.length);
-    this.#buffer = NOTHING;
-    this.#bytes = 0;
-    if (this.#failure !== undefined) throw this.#failure;
-    await new Promise<void>((resolve, reject) => {
-      this.#asked = { resolve, reject };
-      this.#request.resume();
-    });
-    return this.#buffer.subarray(0, this.#bytes);
-  }
-
-  /** All that is left. @throws as {@link next} */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    while (!this.#isOver) yield await this.next();
-  }
-
-  /** What is still to come is read and dropped, so that the client gets its answer, and the next one of the connection. */
-  drop(): void {
-    if (this.#isOver) return;
-    this.#request.off('data', this.#onData).resume();
-  }
-
-  readonly #onData = (chunk: Buffer): void => {
+export async function readBody(request: IncomingMessage, reservation: Reservation): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
+  const pieces: Buffer[] = [];
+  let length = 0;
+  const onData = (piece: Buffer) => {
+    length += piece.length;
+    pieces.push(piece);
     try {
-      this.#append(chunk);
+      if (length > MAX_BODY_BYTES) throw bodyTooLarge();
+      reservation.resize(length + pieces.length * PIECE_OVERHEAD);
     } catch (error) {
-      this.drop();
-      this.#fail(error);
-      return;
+      reservation.end(error);
     }
-    if (this.#bytes < this.#pieceBytes) return;
-    this.#request.pause();
-    this.#asked?.resolve();
   };
-
-  #append(chunk: Buffer): void {
-    this.#total += chunk.length;
-    if (this.#total > MAX_BODY_BYTES) throw bodyTooLarge();
-    const needed = this.#bytes + chunk.length;
-    if (needed > this.#buffer.length) {
-      // What is announced is the end of growing, not its beginning: it may never come.
-      const left = this.#announced > 0 ? this.#announced - this.#total + needed : MAX_BODY_BYTES;
-      const size = Math.max(needed, Math.min(left, this.#pieceBytes, Math.max(FIRST_BYTES, 2 * this.#buffer.length)));
-      this.#holding.take(size - this.#buffer.length);
-      const grown = Buffer.allocUnsafeSlow(size);
-      this.#buffer.copy(grown, 0, 0, this.#bytes);
-      this.#buffer = grown;
-    }
-    chunk.copy(this.#buffer, this.#bytes);
-    this.#bytes = needed;
+  request.on('data', onData);
+  try {
+    await finished(request, { writable: false, signal: reservation.signal });
+  } catch {
+    throw reservation.signal.aborted ? reservation.signal.reason : new ClientGone();
+  } finally {
+    // What is still to come is dropped, so that the client gets its response.
+    request.off('data', onData);
   }
+  reservation.resize(length);
+  return Buffer.concat(pieces, length);
+}
 
-  readonly #onEnd = (): void => {
-    this.#isOver = true;
-    this.#request.off('close', this.#onGone);
-    this.#asked?.resolve();
-  };
+type Decode = (body: Buffer) => Promise<Buffer>;
+const DECODERS = { gzip: gunzipped, zstd: unpackedZstd } as const satisfies Record<string, Decode>;
+const ENCODINGS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
+  ['identity', async (body) => body],
+  // RFC 9110, section 8.4.1.3: the same.
+  ['x-gzip', gunzipped],
+  ...Object.entries(DECODERS),
+]);
 
-  readonly #onGone = (): void => this.#fail(new ClientGone());
+/** What undoes the `Content-Encoding` of a request; no input makes more than the limit of it. @throws ApiError `unsupported_media_type` */
+export function decoderOf(header: string | undefined): Decode {
+  const decode = ENCODINGS.get((header ?? 'identity').trim().toLowerCase());
+  if (decode) return decode;
+  const accepted = Object.keys(DECODERS).join(', ');
+  throw unsupported(`Content-Encoding may be ${accepted} or left out.`, { 'Accept-Encoding': accepted });
+}
 
-  #fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#asked?.reject(error);
+const unzip = promisify(gunzip);
+const tooLarge = z.object({ code: z.literal('ERR_BUFFER_TOO_LARGE') });
+
+async function gunzipped(body: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(body, { maxOutputLength: MAX_BODY_BYTES });
+  } catch (error) {
+    if (tooLarge.safeParse(error).success) throw bodyTooLarge();
+    throw malformedBody('The body is not gzip, as Content-Encoding says, or not all of it arrived.');
   }
+}
+
+const zstd = new ZSTDDecoder();
+
+/**
+ * Decodes into a buffer of the limit's size, so no window is kept, whatever a frame asks for. The decoder returns nothing where it
+ * fails. Node has one of its own from 22.15 on.
+ */
+async function unpackedZstd(body: Buffer): Promise<Buffer> {
+  // Only the first call waits: for the decoder to be compiled.
+  await zstd.init();
+  const content = zstd.decode(body, MAX_BODY_BYTES);
+  if (content.length > 0) return Buffer.from(content);
+  const message = `The body is not zstd, as Content-Encoding says, or has more than ${MAX_BODY_BYTES} bytes when decoded.`;
+  throw malformedBody(message);
 }

@@ -1,27 +1,40 @@
-/** What becomes of each event of a request. An event that was parsed gets in place what is missing. */
+/** What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
-  type Checked,
+  blankEvent,
   type EpochMs,
-  type EventAndPrice,
+  type EventBeingRead,
   isName,
+  isRecord,
   isUuid,
   type PriceBook,
-  parsePricedEvent,
-  rejected,
+  type RejectionReason,
+  readPricedEvent,
 } from '@meterline/catalog';
+import { BrokenEnvelope } from './cloud-events.js';
 import { eventIdOf } from './event-ids.js';
-import type { Found } from './formats.js';
-import { CLOUD_EVENT_REASON, Results } from './results.js';
-import { isUsualEvent } from './usual-event.js';
 
-/** Events in JSON, as the data of a job has them. */
-export interface JobEvents {
-  /** One after the other these are the events, with commas between them. */
-  readonly parts: readonly Buffer[];
-  readonly count: number;
+/** The worker's reasons, and one for what never reaches it. */
+export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
+type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+
+/** What is said of one event. */
+interface Result {
+  /** The place of the event in the request. */
+  readonly index: number;
+  /** Of an event that is not accepted: as far as it is known. */
+  readonly eventId?: string;
+  readonly status: 'accepted' | 'rejected';
+  readonly reason?: Reason;
+  readonly message?: string;
 }
 
-const COMMA = Buffer.from(',');
+export interface CheckedEvents {
+  /** Each with its account, and with a UUID. */
+  readonly accepted: readonly object[];
+  /** One for each event. */
+  readonly results: readonly Result[];
+}
 
 export interface CheckRules {
   /** In the path of the request. */
@@ -30,78 +43,64 @@ export interface CheckRules {
   readonly now: EpochMs;
 }
 
-/** Checks each event as the ingest worker will. A refused one never spoils its neighbours. */
-export class CheckedEvents {
-  readonly results = new Results();
-  readonly #accepted: Buffer[] = [];
-  #count = 0;
+/** Other requests go on after so many events: after a millisecond or two. */
+const EVENTS_IN_A_TURN = 500;
 
-  /** Each with its account, and with a UUID. */
-  get accepted(): JobEvents {
-    return { parts: this.#accepted, count: this.#count };
-  }
-
-  /** @param parts in JSON, one event after the other or several with commas between them; they are kept, not copied */
-  addAccepted(count: number, ...parts: readonly Buffer[]): void {
-    if (this.#count > 0) this.#accepted.push(COMMA);
-    this.#accepted.push(...parts);
-    this.#count += count;
-  }
-
-  add(found: readonly Found[], rules: CheckRules): void {
-    for (const item of found) {
-      if (item.ok) this.#addEvent(completed(item.event, rules.account), rules);
-      else this.results.addRefused({ reason: CLOUD_EVENT_REASON, message: item.message });
+/** @param events as `readEvents` gives them. A rejected one never spoils its neighbours. @throws what reading them does */
+export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
+  const accepted: object[] = [];
+  const results: Result[] = [];
+  const into = blankEvent();
+  for (const event of events) {
+    const index = results.length;
+    if (index > 0 && index % EVENTS_IN_A_TURN === 0) await nextTurn();
+    const rejection =
+      event instanceof BrokenEnvelope
+        ? ({ reason: CLOUD_EVENT_REASON, message: event.message } as const)
+        : completeAndCheck(event, rules, into);
+    const eventId = knownId(event);
+    if (rejection) {
+      const { reason, message } = rejection;
+      results.push({ index, ...(eventId !== undefined && { eventId }), status: 'rejected', reason, message });
+    } else if (isRecord(event) && eventId !== undefined) {
+      accepted.push(event);
+      results.push({ index, eventId, status: 'accepted' });
     }
   }
-
-  #addEvent(event: unknown, rules: CheckRules): void {
-    const isUsual = isRecord(event) && isUsualEvent(event, rules);
-    const checked = isUsual ? undefined : check(event, rules);
-    if (checked?.ok === false) {
-      const { reason, message } = checked;
-      const eventId = knownId(event);
-      this.results.addRefused({ ...(eventId !== undefined && { eventId }), reason, message });
-      return;
-    }
-    this.addAccepted(1, Buffer.from(JSON.stringify(event)));
-    const eventId = isUsual ? event.eventId : checked?.value.event.eventId;
-    this.results.addAccepted(Buffer.from(eventId ?? ''), 0);
-  }
+  return { accepted, results };
 }
 
-/** With the account of the path, if it names none, and a UUID in place of an id that is another text. */
-function completed(event: unknown, account: string): unknown {
-  if (!isRecord(event)) return event;
+/** Gives it the account of the path, if it names none, and a UUID in place of an id that is another text. */
+function complete(event: Record<string, unknown>, account: string): void {
   const { eventId } = event;
   if (event['accountId'] === undefined) event['accountId'] = account;
   if (typeof eventId === 'string') event['eventId'] = uuidOf(eventId, account);
-  return event;
 }
 
 function uuidOf(id: string, account: string): string {
   if (isUuid(id)) return id.toLowerCase();
-  // What is not even a name is refused as it is.
+  // What is not even a name is rejected as it is.
   return isName(id) ? eventIdOf(account, id) : id;
 }
 
-function check(event: unknown, { account, book, now }: CheckRules): Checked<EventAndPrice> {
-  if (isRecord(event) && event['accountId'] !== account) return foreign(account);
-  return parsePricedEvent(event, book, now);
+/** @returns why the event is rejected, if it is */
+function completeAndCheck(event: unknown, { account, book, now }: CheckRules, into: EventBeingRead) {
+  if (isRecord(event)) {
+    complete(event, account);
+    if (event['accountId'] !== account) return foreign(account);
+  }
+  const checked = readPricedEvent(event, book, now, into);
+  return 'reason' in checked ? checked : undefined;
 }
 
-/** A caller may send events of the account that it asks for, and of no other. */
+/** A caller may send events of the account in the path, and of no other. */
 function foreign(account: string) {
   const message = `accountId must be ${JSON.stringify(account)}, the account in the path of the request, or be left out`;
-  return rejected('invalid_account_id', message);
+  return { reason: 'invalid_account_id', message } as const;
 }
 
 /** Not the text of an id that no event can have: it may be of any length. */
 function knownId(event: unknown): string | undefined {
   const eventId = isRecord(event) ? event['eventId'] : undefined;
   return typeof eventId === 'string' && isName(eventId) ? eventId : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,15 +3,18 @@
  * its eventId, and `time` its timestamp. Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { formatTimestamp, isName, parseTimestamp } from '@meterline/catalog';
+import { formatTimestamp, isName, isRecord, parseTimestamp } from '@meterline/catalog';
 import { eventIdOfCloudEvent } from './event-ids.js';
 
-/** What is wrong with an envelope, in words; or the event in it. */
-export type Opened = { readonly ok: true; readonly event: unknown } | { readonly ok: false; readonly message: string };
+/** In place of the event in an envelope. */
+export class BrokenEnvelope {
+  /** @param message what is wrong with it */
+  constructor(readonly message: string) {}
+}
 
-/** @param envelope in the JSON event format */
-export function openCloudEvent(envelope: unknown, account: string): Opened {
-  if (!isRecord(envelope)) return fault(['a CloudEvent must be a JSON object']);
+/** @param envelope in the JSON event format @returns the event in it, or a {@link BrokenEnvelope} */
+export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | BrokenEnvelope {
+  if (!isRecord(envelope)) return new BrokenEnvelope('a CloudEvent must be a JSON object');
   const { specversion, id, source, type, time, data } = envelope;
   const faults: string[] = [];
   if (specversion !== '1.0') faults.push('specversion must be "1.0"');
@@ -21,14 +24,13 @@ export function openCloudEvent(envelope: unknown, account: string): Opened {
   if (time !== undefined && typeof time !== 'string') faults.push('time must be a string');
   if ('data_base64' in envelope) faults.push('data_base64 is not taken; send the event as JSON in data');
   else if (!isRecord(data)) faults.push('data must be the usage event, a JSON object');
-  if (!isAttribute(id) || !isAttribute(source) || !isRecord(data) || faults.length > 0) return fault(faults);
+  if (!isAttribute(id) || !isAttribute(source) || !isRecord(data) || faults.length > 0) {
+    return new BrokenEnvelope(faults.join('; '));
+  }
   return {
-    ok: true,
-    event: {
-      ...data,
-      eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
-      ...(data['timestamp'] === undefined && typeof time === 'string' && { timestamp: inUtc(time) }),
-    },
+    ...data,
+    eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
+    ...(data['timestamp'] === undefined && typeof time === 'string' && { timestamp: inUtc(time) }),
   };
 }
 
@@ -66,7 +68,7 @@ function decoded(value: string): string {
 const MS_PER_MINUTE = 60_000;
 const WITH_OFFSET = /^(.+)([+-])([01]\d|2[0-3]):([0-5]\d)$/;
 
-/** A time of an envelope may have any offset, a timestamp has none. What is no time stays as it is, and is refused as a timestamp. */
+/** A time of an envelope may have any offset, a timestamp has none. What is no time stays as it is, and is rejected as a timestamp. */
 function inUtc(time: string): string {
   const [, local = '', sign, hours, minutes] = WITH_OFFSET.exec(time) ?? [];
   const instant = parseTimestamp(`${local}Z`);
@@ -77,12 +79,4 @@ function inUtc(time: string): string {
 
 function isAttribute(value: unknown): value is string {
   return typeof value === 'string' && isName(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function fault(faults: readonly string[]): Opened {
-  return { ok: false, message: faults.join('; ') };
 }

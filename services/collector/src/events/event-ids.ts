@@ -1,6 +1,6 @@
 /**
  * Event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and in every
- * release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0028.
+ * release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
  */
 import { v5 } from 'uuid';
 

@@ -1,16 +1,8 @@
 /** The formats of a body, and the events in it, still unchecked. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { parseJson, tooManyValues } from '@meterline/catalog';
-import { envelopeOf, isBinaryCloudEvent, type Opened, openCloudEvent } from './cloud-events.js';
-import {
-  MAX_EVENTS,
-  malformedBody,
-  moreValuesThanAJob,
-  noEvents,
-  notJson,
-  tooManyEvents,
-  unsupported,
-} from './limits.js';
+import { countValues, MAX_JOB_VALUES, parseJson, tooManyValues } from '@meterline/catalog';
+import { envelopeOf, isBinaryCloudEvent, openCloudEvent } from './cloud-events.js';
+import { MAX_EVENTS, malformedBody, moreValuesThanAJob, noEvents, tooManyEvents, unsupported } from './limits.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -50,21 +42,27 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
   return format === 'json' && isBinaryCloudEvent(headers) ? 'binaryCloudEvent' : format;
 }
 
-/** An event as a producer sends it, or what is wrong with the envelope that it came in. */
-export type Found = Opened;
+/** UTF-8; half a character would become another name. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
+ * The events of a body, one after the other; each is an event as a producer sends it, or a `BrokenEnvelope`.
  * @param headers of a CloudEvent in binary mode
- * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`, `body_too_large`
+ * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`, `body_too_large`; for lines, while
+ * they are read
  */
-export function readEvents(text: string, format: Format, account: string, headers: IncomingHttpHeaders): Found[] {
-  // Counted before it is parsed: 5 MB of brackets would become hundreds of megabytes.
-  if (tooManyValues(text)) throw moreValuesThanAJob();
+export function readEvents(
+  body: Buffer,
+  format: Format,
+  account: string,
+  headers: IncomingHttpHeaders,
+): Iterable<unknown> {
+  const text = textOf(body);
   switch (format) {
     case 'json':
-      return eventsOf(parsed(text)).map(asFound);
+      return eventsOf(parsed(text));
     case 'ndjson':
-      return linesOf(text).map((line) => asFound(parseJson(line)));
+      return linesOf(text);
     case 'cloudEvent':
       return [openCloudEvent(parsed(text), account)];
     case 'cloudEventBatch':
@@ -74,13 +72,19 @@ export function readEvents(text: string, format: Format, account: string, header
   }
 }
 
-export function asFound(event: unknown): Found {
-  return { ok: true, event };
+function textOf(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw malformedBody('The body is not UTF-8.');
+  }
 }
 
+/** What has too many values is not parsed: 5 MB of brackets would become hundreds of megabytes. */
 function parsed(text: string): unknown {
+  if (tooManyValues(text)) throw moreValuesThanAJob();
   const value = parseJson(text);
-  if (value === undefined) throw notJson();
+  if (value === undefined) throw malformedBody('The body is not JSON.');
   return value;
 }
 
@@ -96,16 +100,22 @@ function eventsOf(value: unknown): readonly unknown[] {
 
 function listOf(value: unknown, rule: string): readonly unknown[] {
   if (!Array.isArray(value)) throw malformedBody(`The body must be ${rule}.`);
-  return bounded(value);
+  if (value.length === 0) throw noEvents();
+  if (value.length > MAX_EVENTS) throw tooManyEvents();
+  return value;
 }
 
-/** Empty lines are nothing. */
-function linesOf(text: string): readonly string[] {
-  return bounded(text.split('\n').filter((line) => line.trim() !== ''));
-}
-
-function bounded<T>(events: readonly T[]): readonly T[] {
-  if (events.length === 0) throw noEvents();
-  if (events.length > MAX_EVENTS) throw tooManyEvents();
-  return events;
+/** Empty lines are nothing, and what is not JSON is undefined. All lines together may have the values of one body. */
+function* linesOf(text: string): Iterable<unknown> {
+  let count = 0;
+  let values = 0;
+  for (const [line] of text.matchAll(/[^\n]+/g)) {
+    if (line.trim() === '') continue;
+    count += 1;
+    if (count > MAX_EVENTS) throw tooManyEvents();
+    if (text.length > MAX_JOB_VALUES) values += countValues(line, MAX_JOB_VALUES - values);
+    if (values > MAX_JOB_VALUES) throw moreValuesThanAJob();
+    yield parseJson(line);
+  }
+  if (count === 0) throw noEvents();
 }

@@ -1,4 +1,4 @@
-/** How much one request may hold. */
+/** How much one request may hold, and what is said to one that holds more. */
 import { ApiError } from '@meterline/api';
 import { MAX_EVENTS_PER_JOB, MAX_JOB_VALUES } from '@meterline/catalog';
 
@@ -12,7 +12,7 @@ export function bodyTooLarge(): ApiError {
   return new ApiError(413, 'body_too_large', message);
 }
 
-/** Fields, elements, objects and arrays: all events of a request go into one job, which may hold no more. */
+/** Fields, elements, objects and arrays: a job may hold no more. */
 export function moreValuesThanAJob(): ApiError {
   const message = `The JSON of a body may have ${MAX_JOB_VALUES} values in all, this one has more; send fewer events in one request.`;
   return new ApiError(413, 'body_too_large', message);
@@ -31,10 +31,6 @@ export function unsupported(message: string, headers: Readonly<Record<string, st
 
 export function noEvents(): ApiError {
   return malformedBody(`The body has no events; send 1 to ${MAX_EVENTS}.`);
-}
-
-export function notJson(): ApiError {
-  return malformedBody('The body is not JSON.');
 }
 
 export function malformedBody(message: string): ApiError {

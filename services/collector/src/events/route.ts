@@ -1,39 +1,40 @@
 /** POST /v0/accounts/{accountId}/events */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type AccountHandler,
   ApiError,
   type Authenticate,
   applyVersion,
+  ClientGone,
   errorBody,
-  onAnswerEnd,
+  FairPermits,
+  goneSignal,
+  onResponseEnd,
   orUnavailable,
+  type Principal,
   QueryParameters,
-  type RateGate,
+  type RateLimiter,
   rawQuery,
   requestIdOf,
   requireEmitter,
   unavailable,
 } from '@meterline/api';
 import type { PriceBook } from '@meterline/catalog';
+import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import type { BytesUnderWay, Holding } from '../bytes-under-way.js';
+import type { ByteBudget, Reservation } from '../byte-budget.js';
 import type { EventMetrics } from '../metrics.js';
-import type { JobEvents } from './check.js';
-import { encodingOf } from './decoding.js';
-import { formatOf } from './formats.js';
-import { readAndCheck } from './read-and-check.js';
-import type { Results } from './results.js';
-import { UsualEvents } from './usual-events.js';
+import { decoderOf, readBody } from './body.js';
+import { type CheckedEvents, checkEvents } from './check.js';
+import { formatOf, readEvents } from './formats.js';
 
 export interface EventsRouteDependencies {
   readonly authenticate: Authenticate;
-  readonly gate: RateGate;
-  readonly bytes: BytesUnderWay;
+  readonly rates: RateLimiter;
+  readonly budget: ByteBudget;
   readonly book: PriceBook;
   readonly clock: () => Date;
   /** Resolves when the events are durable; `bytes` is the length of their text, about. */
-  readonly store: (events: JobEvents, bytes: number) => Promise<void>;
+  readonly store: (events: readonly object[], bytes: number) => Promise<void>;
   readonly metrics: EventMetrics;
 }
 
@@ -44,37 +45,94 @@ export const EVENTS_PARAMETERS = {
   }),
 };
 
+/** Bodies that are decoded and checked at once: what they become is several times as large as they are. */
+const CHECKED_AT_ONCE = { process: 4, account: 1, caller: 1 };
+
+/** What the result of an event takes in memory: a rejected event may be three bytes. */
+const RESULT_BYTES = 256;
+
 /**
- * Crash order: the events are durable in the queue, then the client is told so. A crash before the answer leaves events that
+ * Crash order: the events are durable in the queue, then the client is told so. A crash before the response leaves events that
  * the client sends again, with the same ids: they count once.
  */
-export function eventsRoute(dependencies: EventsRouteDependencies): AccountHandler {
-  const { authenticate, book, bytes, clock, gate, metrics, store } = dependencies;
-  const rules = { book, clock, usual: new UsualEvents(book) };
+export function eventsRoute(dependencies: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
+  const { authenticate, book, budget, clock, metrics, rates, store } = dependencies;
+  const permits = new FairPermits(CHECKED_AT_ONCE);
 
-  return async (request, response, account) => {
+  /** One body of an account after the other, so that those of other accounts are not behind all of them. @throws ClientGone */
+  async function inTurn<T>(principal: Principal, waiting: Reservation, work: () => Promise<T>) {
+    const release = await permits.acquire(principal, waiting.signal);
+    waiting.state = 'worked on';
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  return async (request, response) => {
+    try {
+      await takeEvents(request, response);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'too_many_bytes_in_flight') await pause(request, response);
+      throw error;
+    }
+  };
+
+  async function takeEvents(request: Request<{ accountId: string }>, response: Response): Promise<void> {
+    const account = request.params.accountId;
     const caller = await authenticate(request);
     applyVersion(request, response);
     requireEmitter(caller, account);
-    await gate.pass({ account, caller: caller.id }, response);
+    const principal = { account, caller: caller.id };
+    await rates.count(principal, response);
     const isTrial = parseQuery(rawQuery(request));
     const format = formatOf(request.headers);
-    const sent = { account, format, encoding: encodingOf(request.headers['content-encoding']) };
+    const decode = decoderOf(request.headers['content-encoding']);
 
-    const holding = bytes.open(account);
-    const answered = new Promise<void>((resolve) => onAnswerEnd(request.socket, response, resolve));
+    const reservation = budget.open(account, Number(request.headers['content-length'] ?? 0));
+    const answered = new Promise<void>((resolve) => onResponseEnd(request.socket, response, resolve));
+    void answered.then(() => {
+      if (reservation.state === 'waiting') reservation.end(new ClientGone());
+    });
     try {
-      const { checked, bytes: size } = await readAndCheck(request, holding, sent, rules);
+      const sent = await readBody(request, reservation);
+      const { checked, bytes } = await inTurn(principal, reservation, async () => {
+        const body = await decode(sent);
+        reservation.resize(body.length);
+        const events = readEvents(body, format, account, request.headers);
+        const checked = await checkEvents(events, { account, book, now: clock().getTime() });
+        reservation.resize(Math.max(body.length, checked.results.length * RESULT_BYTES));
+        return { checked, bytes: body.length };
+      });
       const { accepted } = checked;
-      if (accepted.count > 0 && !isTrial) await orUnavailable(store(accepted, size), queueUnavailable);
+      if (accepted.length > 0 && !isTrial) await orUnavailable(store(accepted, bytes), queueUnavailable);
       metrics.checked(checked, isTrial);
-      const status = isTrial ? 200 : accepted.count > 0 ? 202 : 400;
-      sendAnswer(request, response, holding, status, checked.results);
+      const status = isTrial ? 200 : accepted.length > 0 ? 202 : 400;
+      const json = JSON.stringify(responseBody(checked, status === 400 ? requestIdOf(request) : undefined));
+      reservation.become(json.length);
+      // The events are durable: a client that does not read this is cut off when others need the room.
+      reservation.state = 'responding';
+      reservation.signal.addEventListener('abort', () => request.socket.destroy(), { once: true });
+      response.status(status).type('json').send(json);
+    } catch (error) {
+      // Nothing of it is kept.
+      reservation.release();
+      throw error;
     } finally {
       // Both must be over: a client may go while its events are being written, and they are in memory until they are.
-      void answered.then(() => holding.release());
+      void answered.then(() => reservation.release());
     }
-  };
+  }
+}
+
+const REFUSED_AFTER_MS = 1_000;
+
+/** An account with too much in flight is told so a second later, and not read meanwhile: its next request would be refused as well. */
+async function pause(request: Request<{ accountId: string }>, response: Response): Promise<void> {
+  request.pause();
+  await delay(REFUSED_AFTER_MS, undefined, { signal: goneSignal(response) }).catch(() => undefined);
+  request.resume();
 }
 
 /** @returns whether nothing is to be kept */
@@ -86,34 +144,24 @@ function parseQuery(rawQuery: string): boolean {
   return validate === 'only';
 }
 
-/** Longer ones are not copied once more. */
-const ONE_PIECE_BYTES = 16 * 1024;
-
-function sendAnswer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  holding: Holding,
-  status: 200 | 202 | 400,
-  results: Results,
-): void {
-  const error = status === 400 ? errorBody(noEventAccepted(), requestIdOf(request)) : undefined;
-  const json = results.answer(error);
-  holding.become(json.length);
-  response.statusCode = status;
-  response.setHeader('Content-Type', 'application/json; charset=utf-8').setHeader('Content-Length', json.length);
-  // As a text it goes to the system in one piece with the headers: a character for each byte, and a byte for each character.
-  if (json.length <= ONE_PIECE_BYTES) response.end(json.toString('latin1'), 'latin1');
-  else response.end(json);
+/** @param requestId of a request of which no event was accepted: the response is an error then */
+function responseBody({ accepted, results }: CheckedEvents, requestId: string | undefined) {
+  return {
+    ...(requestId !== undefined && errorBody(noEventAccepted(), requestId)),
+    accepted: accepted.length,
+    rejected: results.length - accepted.length,
+    results,
+  };
 }
 
 /** No event of the request can be accepted. The body has the results as well. */
-function noEventAccepted(): ApiError {
+export function noEventAccepted(): ApiError {
   const message = 'No event was accepted; results says for each what is wrong with it.';
   return new ApiError(400, 'no_event_accepted', message);
 }
 
 /** Not accepted, or not known to be. */
-function queueUnavailable(cause: unknown): ApiError {
+export function queueUnavailable(cause?: unknown): ApiError {
   const message =
     'Events cannot be made durable at the moment; send the same ones again shortly, with the same ids: none counts twice.';
   return unavailable('queue_unavailable', message, cause);

@@ -1,11 +1,34 @@
-/** The OpenAPI document of the collector. */
-import { COMMON_RESPONSES, componentSchemas, type OpenApiDocument, openApiDocument } from '@meterline/api';
-import { API_VERSIONS } from '@meterline/catalog';
-import { OPERATIONS } from './operations.js';
-import { RESPONSES } from './responses.js';
-import { COMPONENTS } from './schemas.js';
+/** The OpenAPI document of the collector, with examples that its tests send. */
+import {
+  COMMON_ERRORS,
+  COMMON_SCHEMAS,
+  commonOperations,
+  type ErrorSketch,
+  headerReference,
+  LIMIT_HEADERS,
+  noTokens,
+  notAMember,
+  type OpenApiDocument,
+  type OperationSketch,
+  openApiDocument,
+  schemaReference,
+  tooManyRequests,
+} from '@meterline/api';
+import {
+  BILLING_DIMENSIONS,
+  errorAnswerSchema,
+  MAX_NAME_LENGTH,
+  MAX_REVISION,
+  REJECTION_REASONS,
+  RESOURCE_TYPES,
+} from '@meterline/catalog';
+import { z } from 'zod';
+import { CLOUD_EVENT_REASON } from '../events/check.js';
+import { MEDIA_TYPES } from '../events/formats.js';
+import { MAX_EVENTS, tooManyEvents, unsupported } from '../events/limits.js';
+import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
-const DESCRIPTION = `The door for usage events.
+const DESCRIPTION = `Takes usage events.
 
 **Credentials.** Send an API key with the role \`emitter\` as \`Authorization: Bearer …\` or \`X-Svc-Authorization: Bearer …\`. It may
 send events of one account, and read nothing. A key that may read may not send. An OAuth2 access token needs the scope \`admin\`, and
@@ -20,21 +43,199 @@ do \`source\` and \`id\` of a CloudEvent.
 
 **Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
+const name = (description: string) => z.string().min(1).max(MAX_NAME_LENGTH).meta({ description });
+
+/** For the document alone: the catalog checks events, and says of each what is wrong with it. */
+const usageEvent = z.object({
+  eventId: name('What identifies the event for ever, within its account and hour. A UUID, or a text that becomes one.'),
+  accountId: name('The account in the path. May be left out.').optional(),
+  workspace: name('Where it was used.'),
+  resourceType: z.enum(RESOURCE_TYPES),
+  resourceName: name('What was used.'),
+  resourceUuid: name('Which instance of it.').optional(),
+  billingDimension: z.enum(BILLING_DIMENSIONS).meta({ description: 'One of those that belong to the type.' }),
+  usage: z
+    .union([z.number(), z.string()])
+    .meta({ description: 'At least 0 and below 10^15. Send more than 15 digits as a string.' }),
+  timestamp: z.string().meta({ format: 'date-time', description: 'When it was used: RFC 3339 in UTC.' }),
+  revision: z.int().min(0).max(MAX_REVISION).optional().meta({ description: 'The highest one counts. Left out: 0.' }),
+  void: z.boolean().optional().meta({ description: 'Takes the event out of every sum.' }),
+});
+
+const cloudEvent = z.object({
+  specversion: z.literal('1.0'),
+  id: name('With the source it becomes the eventId, unless data has one.'),
+  source: name('Who has made the event.'),
+  type: name('Any; not looked at.'),
+  time: z
+    .string()
+    .optional()
+    .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
+  data: z.record(z.string(), z.unknown()).meta({ description: 'The members of a UsageEvent.' }),
+});
+
+const result = z.object({
+  index: z.int().min(0).meta({ description: 'The place of the event in the request, from 0 on.' }),
+  eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
+  status: z.enum(['accepted', 'rejected']),
+  reason: z
+    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON])
+    .optional()
+    .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
+  message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
+});
+
+const eventsAnswer = z.object({
+  accepted: z.int().min(0),
+  rejected: z.int().min(0),
+  results: z.array(result).meta({ description: 'One for each event of the request, in its order.' }),
+});
+
+const SCHEMAS = {
+  UsageEvent: usageEvent,
+  UsageEvents: z.array(usageEvent).min(1).max(MAX_EVENTS),
+  CloudEvent: cloudEvent,
+  CloudEvents: z.array(cloudEvent).min(1).max(MAX_EVENTS),
+  EventsAnswer: eventsAnswer,
+  EventResult: result,
+  NoEventAccepted: z.object({ ...eventsAnswer.shape, ...errorAnswerSchema.shape }).omit({ details: true }),
+  Error: errorAnswerSchema,
+  ...COMMON_SCHEMAS,
+};
+
+const ERRORS: Readonly<Record<string, ErrorSketch>> = {
+  ...COMMON_ERRORS,
+  BadRequest: {
+    description:
+      'None of the events can be accepted (`no_event_accepted`, with a result for each), the body is not what its Content-Type ' +
+      'says (`invalid_body`), a parameter is unknown (`invalid_parameter`), the version does not exist (`invalid_api_version`), or ' +
+      'two credentials contradict each other (`conflicting_credentials`).',
+    schema: { anyOf: [schemaReference('NoEventAccepted'), schemaReference('Error')] },
+    error: noEventAccepted(),
+    members: {
+      accepted: 0,
+      rejected: 1,
+      results: [
+        { index: 0, status: 'rejected', reason: 'event_not_an_object', message: 'an event must be a JSON object' },
+      ],
+    },
+  },
+  Forbidden: {
+    description:
+      'The account is not the caller’s, or does not exist; the key or the member may read and not send (`forbidden`); or the token ' +
+      'lacks the scope (`insufficient_scope`).',
+    error: notAMember(),
+  },
+  NotFound: {
+    description: 'The service accepts no tokens.',
+    error: noTokens(),
+  },
+  TooLarge: {
+    description:
+      'The body is over a limit: its bytes or the values in its JSON (`body_too_large`), or its events (`too_many_events`).',
+    error: tooManyEvents(),
+  },
+  Unsupported: {
+    description: 'The body has a format or an encoding that is not taken.',
+    error: unsupported('Content-Encoding may be gzip, zstd or left out.'),
+  },
+  TooMany: {
+    description:
+      'The account or the caller sends more requests than it may (`too_many_requests`), or too much of it is under way at once ' +
+      '(`too_many_bytes_in_flight`).',
+    error: tooManyRequests('You may send 2000 requests in 2 seconds', 2),
+  },
+  Unavailable: {
+    description:
+      'The queue is away, full or slow (`queue_unavailable`), credentials cannot be checked (`auth_unavailable`), or too much is being ' +
+      'received (`server_busy`). Send the same events again after Retry-After.',
+    error: queueUnavailable(),
+  },
+};
+
+const EVENT = {
+  eventId: '01999f3c-2a00-7c31-9d5e-0b6f1e2d3c4b',
+  workspace: 'production',
+  resourceType: 'agent',
+  resourceName: 'support',
+  billingDimension: 'agent_compute_runtime_gbs',
+  usage: 12.5,
+  timestamp: '2025-10-02T09:00:00Z',
+};
+
+const SEND_EVENTS: OperationSketch = {
+  method: 'post',
+  path: '/v0/accounts/{accountId}/events',
+  operationId: 'sendEvents',
+  tag: 'Events',
+  summary: 'Send events',
+  description:
+    'Takes up to 5,000 events in up to 5 MiB, as sent and when decoded; `Content-Encoding` may be `gzip` or `zstd`. In JSON they are an ' +
+    'array, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
+    'binary mode has its attributes in `ce-` headers and its data as the body.\n\n' +
+    'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A rejected ' +
+    'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the answer is ' +
+    'a 400 with the same results. With `validate=only` the answer is a 200 with the results, and nothing is kept.',
+  isExtension: true,
+  query: EVENTS_PARAMETERS,
+  body: ['UsageEvents', 'UsageEvent'],
+  otherFormats: {
+    [MEDIA_TYPES.ndjson]: { type: 'string', description: 'A UsageEvent in each line.' },
+    [MEDIA_TYPES.cloudEvent]: schemaReference('CloudEvent'),
+    [MEDIA_TYPES.cloudEventBatch]: schemaReference('CloudEvents'),
+  },
+  success: { status: '202', description: 'The accepted events are durable.', schemas: ['EventsAnswer'] },
+  otherResponses: {
+    '200': {
+      description: 'The events were checked, as `validate=only` asks, and none is kept.',
+      headers: { ...headerReference('X-Request-Id'), ...LIMIT_HEADERS },
+      content: { 'application/json': { schema: schemaReference('EventsAnswer') } },
+    },
+  },
+  examples: {
+    accepted: {
+      summary: 'Two events, one of which is rejected',
+      parameters: { accountId: 'acme' },
+      body: [EVENT, { ...EVENT, eventId: 'run-4711', usage: -1 }],
+      response: {
+        accepted: 1,
+        rejected: 1,
+        results: [
+          { index: 0, eventId: EVENT.eventId, status: 'accepted' },
+          {
+            index: 1,
+            eventId: '48bb1770-de5d-50a4-b30b-f6939f1d2208',
+            status: 'rejected',
+            reason: 'invalid_usage',
+            message: 'usage must be a number or decimal string, at least 0 and below 10^15, without an exponent',
+          },
+        ],
+      },
+    },
+  },
+  errors: ['BadRequest', 'Unauthorized', 'Forbidden', 'TooLarge', 'Unsupported', 'TooMany', 'Unavailable'],
+};
+
 export function createOpenApiDocument(): OpenApiDocument {
   return openApiDocument({
-    info: {
-      title: 'Meterline collector',
-      version: API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
-      summary: 'Takes usage events, and answers when they are durable.',
-      description: DESCRIPTION,
-    },
+    title: 'Meterline collector',
+    summary: 'Takes usage events, and answers when they are durable.',
+    description: DESCRIPTION,
     tags: [
       { name: 'Events', description: 'What was used.' },
       { name: 'Access', description: 'Where tokens come from.' },
       { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
     ],
-    operations: OPERATIONS,
-    schemas: componentSchemas(COMPONENTS),
-    responses: { ...RESPONSES, ...COMMON_RESPONSES },
+    operations: [
+      SEND_EVENTS,
+      ...commonOperations({
+        summary: 'Can events be taken?',
+        description:
+          'Asks Redis, whether it is durable too, and waits three seconds at most. 503 too while the process stops, for load balancers.',
+        examples: { ready: { summary: 'Redis answers', response: { status: 'ready' } } },
+      }),
+    ],
+    schemas: SCHEMAS,
+    errors: ERRORS,
   });
 }

@@ -1,14 +1,13 @@
 /**
  * Whether what Redis has answered survives a failure of its machine: it does if Redis writes each command through to its disk
- * before it answers. Source: Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c.
+ * before it answers (Redis documentation, "Persistence", and flushAppendOnlyFile() in aof.c), and loads all of it at its next start.
  */
 
-import { leaveConnection, type RedisClient } from '@meterline/access';
 import { UnfitServer } from '@meterline/api';
 import { inTime } from '@meterline/service';
-import type { Redis } from 'ioredis';
+import { leaveConnection, type RedisClient } from '@meterline/service/access';
 import { z } from 'zod';
-import { isAnswer } from './event-queue.js';
+import { LoadMarker } from './load-marker.js';
 
 /** How often the configuration is read again, which may change while Redis runs. */
 const KNOWN_FOR_MS = 2_000;
@@ -16,10 +15,6 @@ const KNOWN_FOR_MS = 2_000;
 export interface DurabilityOptions {
   /** The connection that events are written on. */
   readonly redis: RedisClient;
-  /** What answers there for the queue. */
-  readonly server: () => Redis;
-  /** Whether a replica may take the place of its master without having what that has answered. */
-  readonly mayFailOver: boolean;
   /** The operator knows that Redis is durable, and it need not say so. */
   readonly isAssumed: boolean;
   /** How long Redis may take to tell its configuration. */
@@ -28,16 +23,17 @@ export interface DurabilityOptions {
 
 export class Durability {
   readonly #options: DurabilityOptions;
+  readonly #marker = new LoadMarker();
   #known: { readonly fault: string | undefined; readonly atMs: number } | undefined;
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
     // Behind the same address may be another server now.
-    for (const change of ['close', '-node', '+node']) options.redis.on(change, () => this.#forget());
+    options.redis.on('close', () => this.#forget());
   }
 
   /**
-   * What is wrong with the configuration, to follow "Redis"; undefined: nothing.
+   * What is wrong with the configuration or with what was loaded, to follow "Redis"; undefined: nothing.
    * @throws when Redis does not answer
    */
   async fault(): Promise<string | undefined> {
@@ -52,21 +48,19 @@ export class Durability {
     this.#known = undefined;
   }
 
-  /** A connection whose other end is silent is left, as in event-queue.ts: nothing may wait on it. */
+  /** A connection whose other end is silent is left, as in usage-queue.ts: nothing may wait on it. */
   async #ask(): Promise<string | undefined> {
-    const { answerMs, redis, server } = this.#options;
+    const { answerMs, redis } = this.#options;
     try {
-      return await inTime('Redis', this.#read(server()), answerMs);
+      return await inTime('Redis', this.#read(redis), answerMs);
     } catch (error) {
       if (!isAnswer(error)) leaveConnection(redis);
       throw error;
     }
   }
 
-  async #read(server: Redis): Promise<string | undefined> {
-    const fault = faultOf(await readSettings(server));
-    if (fault !== undefined || !this.#options.mayFailOver) return fault;
-    return /^connected_slaves:[1-9]/m.test(await server.info('replication')) ? UNREPLICATED : undefined;
+  async #read(redis: RedisClient): Promise<string | undefined> {
+    return (await this.#marker.fault(redis)) ?? faultOf(await readSettings(redis));
   }
 
   /** To be called before each write. @throws UnfitServer, and as {@link fault} */
@@ -74,6 +68,11 @@ export class Durability {
     const fault = await this.fault();
     if (fault !== undefined) throw new UnfitServer(fault);
   }
+}
+
+/** Whether Redis itself has answered so; otherwise it is away or silent. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError';
 }
 
 /** Of a master that a replica may replace. Follows "Redis". */
@@ -86,7 +85,7 @@ type Settings = Readonly<Partial<Record<string, string>>>;
 const reply = z.array(z.string());
 
 /** Undefined: Redis does not tell. @throws when it does not answer */
-async function readSettings(redis: Redis): Promise<Settings | undefined> {
+async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
   try {
     const pairs = reply.parse(await redis.config('GET', '*append*'));
     return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1]]] : [])));
@@ -97,7 +96,7 @@ async function readSettings(redis: Redis): Promise<Settings | undefined> {
   }
 }
 
-export function faultOf(settings: Settings | undefined): string | undefined {
+function faultOf(settings: Settings | undefined): string | undefined {
   if (settings === undefined) {
     return 'does not tell whether it is durable: let its user run CONFIG GET, or set REDIS_DURABILITY=assumed if you know that it has appendonly yes and appendfsync always';
   }

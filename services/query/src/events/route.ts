@@ -2,50 +2,33 @@
  * GET /v0/accounts/{accountId}/events: the events behind a figure, with what they cost and why. For admins: events name
  * workspaces. An extension of the platform's API.
  */
+import { QueryParameters, rawQuery, requireAdmin } from '@meterline/api';
 import {
-  type Authenticate,
-  applyVersion,
-  QueryParameters,
-  rawQuery,
-  requireAdmin,
-  requireMembership,
-  requireScope,
-  type UnsentBytes,
-} from '@meterline/api';
-import {
+  DEFAULT_EVENTS_PAGE,
   decimalText,
   ENTRY_FIELD,
+  EVENTS_PARAMETERS,
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
   isUuid,
   type PriceBook,
+  REPEATABLE_PARAMETERS,
 } from '@meterline/catalog';
-import { DEFAULT_EVENTS_PAGE, EVENTS_PARAMETERS, REPEATABLE_PARAMETERS } from '@meterline/catalog/api';
 import {
   type ListedEvent,
   readEventList,
   readPriceBook,
   readRetentionBounds,
   type StoredPayload,
-  shardNumber,
   type Warehouse,
 } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { Admission } from '../admission/admission.js';
-import type { CursorCodec } from '../http/cursor-codec.js';
 import { eventsDropped, orStorageUnavailable } from '../http/errors.js';
+import { admitMember, type RouteDependencies } from '../http/member.js';
 import { readFilters, readWindow } from '../metrics/request.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
-
-interface EventsRouteDependencies {
-  readonly admission: Admission;
-  readonly authenticate: Authenticate;
-  readonly cursors: CursorCodec;
-  readonly shards?: number | undefined;
-  readonly unsent: UnsentBytes;
-}
 
 /** Of the list. In another order a cursor would mean another place. */
 const ORDER = 'hour, text of id';
@@ -53,48 +36,37 @@ const ORDER = 'hour, text of id';
 /** The last event of the page before; its id may be of any version and variant, which z.uuid() does not take. */
 const eventPlace = z.object({ hour: z.int(), eventId: z.string().refine(isUuid) });
 
-export function eventsRoute({
-  admission,
-  authenticate,
-  cursors,
-  shards = 1,
-  unsent,
-}: EventsRouteDependencies): RequestHandler<{ accountId: string }> {
+export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+  const { cursors, budget } = dependencies;
   const books = new PriceBooks();
   return async (request, response) => {
     const { accountId } = request.params;
-    const caller = await authenticate(request);
-    applyVersion(request, response);
-    requireScope(caller, 'admin');
-    requireAdmin(requireMembership(caller, accountId));
-
-    const party = { account: accountId, caller: caller.id };
-    const visit = await admission.enter(party, response, true);
+    const { admitted, role } = await admitMember(dependencies, request, response, accountId);
     try {
+      requireAdmin(role);
       const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
       const binding = ['events', ORDER, accountId, selection];
       const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
 
-      unsent.requireRoom(party);
-      const warehouse = await visit.turn();
-      const question = { ...selection, accountId, after, limit };
-      const { events, next } = await orStorageUnavailable(readEventList(warehouse, question));
-      // Read after them: those that were dropped meanwhile are noticed.
-      const { droppedBefore } = await orStorageUnavailable(
-        readRetentionBounds(warehouse, shardNumber(accountId, shards)),
+      budget.requireRoom(accountId);
+      const warehouse = await admitted.acquire();
+      const { events, next } = await orStorageUnavailable(
+        readEventList(warehouse, { ...selection, accountId, after, limit }),
       );
+      // Read after them: those that were dropped meanwhile are noticed.
+      const { droppedBefore } = await orStorageUnavailable(readRetentionBounds(warehouse));
       // No event is older than 1970, so nothing has been dropped while the bound is there.
       if (droppedBefore > 0 && selection.window.startTime < droppedBefore) throw eventsDropped(droppedBefore);
       const known = await orStorageUnavailable(books.of(warehouse, events));
-      visit.leave();
+      admitted.release();
       const nextCursor = next ? cursors.issue(binding, next) : '';
       const page = {
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },
       };
-      unsent.send(request, response, party, Buffer.from(writeJson(page)));
+      budget.send(request, response, accountId, Buffer.from(writeJson(page)));
     } finally {
-      visit.leave();
+      admitted.release();
     }
   };
 }

@@ -1,9 +1,8 @@
 /** The failures that only questions can meet. */
-import { ApiError, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
+import { ApiError, notFound, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
 import { type EpochMs, formatTimestamp, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
-const STORED_GROUPS_RETRY_SECONDS = '3600';
 /** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
 const QUERY_LIMIT_RETRY_SECONDS = '60';
 
@@ -46,11 +45,27 @@ function eventsKeptFrom(droppedBefore: EpochMs): string {
   return `Single events are kept from ${formatTimestamp(droppedBefore)} on; of the months before there are the sums of whole hours and days.`;
 }
 
-export function tooManyStoredGroups(groups: number, most: number): ApiError {
-  const message = `This answer has ${groups} groups, and the answers of this account that are stored for later pages may have ${most} in 24 hours; filter, group by fewer dimensions, or try again later.`;
-  return new ApiError(429, 'too_many_stored_groups', message, {
-    headers: { 'Retry-After': STORED_GROUPS_RETRY_SECONDS },
-  });
+interface FullStore {
+  /** Of the result whose pages were asked for. */
+  readonly groups: number;
+  readonly most: number;
+  readonly isOfCaller: boolean;
+  /** Until there is room again. */
+  readonly seconds: number;
+}
+
+export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullStore): ApiError {
+  const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
+  const minutes = Math.ceil(seconds / 60);
+  const message = `This result has ${groups} groups, and ${whose} ${most} stored for later pages in 24 hours; filter, group by fewer dimensions, or try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`;
+  return new ApiError(429, 'too_many_stored_groups', message, { headers: { 'Retry-After': String(seconds) } });
+}
+
+/** The same for one that does not exist and one that the caller may not revoke. */
+export function noSuchApiKey(): ApiError {
+  return notFound(
+    'There is no such API key that you may revoke: one of an account that you are an admin of, or your own.',
+  );
 }
 
 export function tooManyApiKeys(): ApiError {
@@ -81,12 +96,12 @@ function queryLimitExceeded(cause: unknown): ApiError {
   });
 }
 
-function storageError(cause: unknown): ApiError {
-  if (isStatementLimit(cause)) return queryLimitExceeded(cause);
+export function storageUnavailable(cause?: unknown): ApiError {
   return unavailable('storage_unavailable', 'Usage data cannot be read at the moment; try again shortly.', cause);
 }
 
 /** @throws ApiError `storage_unavailable` when ClickHouse does not answer */
 export function orStorageUnavailable<T>(answer: Promise<T>): Promise<T> {
-  return orUnavailable(answer, storageError, isContentError);
+  const errorOf = (cause: unknown) => (isStatementLimit(cause) ? queryLimitExceeded(cause) : storageUnavailable(cause));
+  return orUnavailable(answer, errorOf, isContentError);
 }

@@ -1,33 +1,27 @@
 /**
- * An answer in pages, and which cells it may be read from. A first page is computed and nothing is kept of it. Its cursor holds
- * a digest of the whole answer, so the second page can tell whether what it computes is still that answer; if it is, all
- * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the
- * answer, the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * An answer in pages, and which rollup rows it may be read from. A first page is computed and nothing is kept of it. Its cursor
+ * holds a digest of the whole answer, so the second page can tell whether what it computes is still that answer; if it is, all
+ * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the answer,
+ * the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
-  countStoredGroups,
   type Grouping,
-  type MetricsQuestion,
+  type MetricsQuery,
   readMetrics,
   readStoredMetrics,
   type StoredPage,
-  shardNumber,
   storeMetrics,
-  type Warehouse,
 } from '@meterline/warehouse';
 import { z } from 'zod';
-import { cursorExpired, orStorageUnavailable, tooManyStoredGroups } from '../http/errors.js';
-import { whileEventsLast } from './kept-events.js';
-import type { ReadCells } from './readable-cells.js';
+import { cursorExpired, orStorageUnavailable } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
+import { type QueryScope, type ReadRollupState, whileEventsLast } from './rollup-state.js';
+import type { StoredGroups } from './stored-groups.js';
 
 export interface MetricsPagesOptions {
-  readonly readCells: ReadCells;
-  /** How many there are; 1 by default. */
-  readonly shards?: number;
-  /** The most groups that may be stored of one account's answers in 24 hours. */
-  readonly maxStoredGroups: number;
+  readonly readRollupState: ReadRollupState;
+  readonly storedGroups: StoredGroups;
   readonly clock: () => Date;
 }
 
@@ -38,7 +32,7 @@ export const pagePosition = z.object({
   resultId: z.uuid(),
   /** When the first page was computed, in epoch milliseconds. */
   askedAt: z.number(),
-  /** Which cells the first page could be read from. */
+  /** Which rollup rows the first page could be read from. */
   sealed: z.object({ hourly: z.number(), daily: z.number() }),
   digest: digits,
   newestBlock: digits,
@@ -56,20 +50,6 @@ export interface MetricsPage extends Pick<StoredPage, 'groups' | 'totals'> {
   readonly next: PagePosition | undefined;
 }
 
-/** Of an answer that was computed now. */
-export interface FirstPage extends MetricsPage {
-  /** Whether the whole window lies below the `sealedUntil` that was known before it was computed. */
-  readonly isSealed: boolean;
-}
-
-/** Whose question it is, and the warehouse that answers it: its statements end when the client goes. */
-export interface Asker {
-  readonly accountId: string;
-  readonly warehouse: Warehouse;
-  /** The account's `sealed` stamp as it was read for this question, before anything else; undefined if it was not. */
-  readonly stamp?: string | undefined;
-}
-
 export class MetricsPages {
   readonly #options: MetricsPagesOptions;
 
@@ -77,29 +57,35 @@ export class MetricsPages {
     this.#options = options;
   }
 
-  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped` */
-  async first(asker: Asker, request: PageRequest): Promise<FirstPage> {
-    const { readCells, shards = 1, clock } = this.#options;
-    const { accountId, warehouse } = asker;
+  /**
+   * @param query what the pages of one result have in common, as text
+   * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `events_dropped`
+   */
+  async first(scope: QueryScope, query: string, request: PageRequest): Promise<MetricsPage> {
+    const { readRollupState, clock } = this.#options;
+    const { accountId, warehouse } = scope;
     const askedAt = clock().getTime();
-    const known = await orStorageUnavailable(readCells(asker, request.window));
-    const { answer, cells } = await orStorageUnavailable(
-      whileEventsLast(warehouse, request.window, known, shardNumber(accountId, shards), async (cells) => ({
-        answer: await readMetrics(warehouse, { ...request, accountId, cells }),
-        cells,
+    const known = await orStorageUnavailable(readRollupState(scope, request.window));
+    const { answer, rollups } = await orStorageUnavailable(
+      whileEventsLast(warehouse, request.window, known, async (rollups) => ({
+        answer: await readMetrics(warehouse, { ...request, accountId, rollups }),
+        rollups,
       })),
     );
     const { digest, newest_block: newestBlock } = answer.mark;
     const { totalGroups } = answer;
-    const resultId = randomUUID();
-    const sealed = { hourly: cells.hourly, daily: cells.daily };
-    const page = pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
-    return { ...page, isSealed: request.window.endTime <= cells.hourly };
+    const resultId = resultIdOf(query, digest);
+    const sealed = { hourly: rollups.hourly, daily: rollups.daily };
+    return pageOf(answer, { resultId, askedAt, sealed, digest, newestBlock, totalGroups, after: 0 });
   }
 
-  /** @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups` */
-  async next(asker: Asker, position: PagePosition, request: PageRequest): Promise<MetricsPage> {
-    const { accountId, warehouse } = asker;
+  /**
+   * @param caller who stores the result, if it is not stored yet
+   * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups`
+   */
+  async next(scope: QueryScope, caller: string, position: PagePosition, request: PageRequest): Promise<MetricsPage> {
+    const { accountId, warehouse } = scope;
+    const principal = { account: accountId, caller };
     const { resultId, digest, sealed, after } = position;
     const { groupBy, hidesWorkspace, limit } = request;
     const readPage = () =>
@@ -108,25 +94,35 @@ export class MetricsPages {
       );
     const stored = await readPage();
     if (stored) return pageOf(stored, position);
-    await this.#requireRoom(asker, position.totalGroups);
-    // Hours that have been marked as stale since are read from the events, like those that were already.
-    const { staleHours } = await orStorageUnavailable(this.#options.readCells(asker, request.window));
+    const { storedGroups } = this.#options;
+    await storedGroups.requireRoom(principal, position.totalGroups);
+    // Hours that have been marked as dirty since are read from the events, like those that were already.
+    const { dirtyHours } = await orStorageUnavailable(this.#options.readRollupState(scope, request.window));
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
     // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-      const question: MetricsQuestion = { ...request, accountId, cells: { ...sealed, staleHours }, ...asOf };
-      await orStorageUnavailable(storeMetrics(warehouse, resultId, question, digest));
+      const query: MetricsQuery = { ...request, accountId, rollups: { ...sealed, dirtyHours }, ...asOf };
+      await orStorageUnavailable(storeMetrics(warehouse, resultId, query, digest));
       const page = await readPage();
-      if (page) return pageOf(page, position);
+      if (!page) continue;
+      await storedGroups.add(principal, position.totalGroups);
+      return pageOf(page, position);
     }
     throw cursorExpired();
   }
+}
 
-  async #requireRoom({ accountId, warehouse }: Asker, groups: number): Promise<void> {
-    const { maxStoredGroups } = this.#options;
-    const stored = await orStorageUnavailable(countStoredGroups(warehouse, accountId));
-    if (stored + groups > maxStoredGroups) throw tooManyStoredGroups(groups, maxStoredGroups);
-  }
+/**
+ * The same query with the same result is stored once, whoever asks for its pages: a UUID of version 8 (RFC 9562, section 5.8).
+ */
+function resultIdOf(query: string, digest: string): string {
+  const bytes = createHash('sha256')
+    .update(JSON.stringify([query, digest]))
+    .digest()
+    .subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 /** @param from where the page begins */

@@ -5,24 +5,22 @@ import {
   defaultResolution,
   ENTRY_FIELD,
   type EntryField,
-  exceededCap,
-  GROUP_BY_DIMENSIONS,
-  type Resolution,
-  type Window,
-} from '@meterline/catalog';
-import {
   type EXCLUDING_FILTERS,
   EXCLUDING_PARAMETER,
+  exceededCap,
   FILTER_PARAMETERS,
+  GROUP_BY_DIMENSIONS,
   MAX_FILTER_VALUES,
   MAX_METRICS_PAGE,
   MAX_PAGE_POINTS,
   REPEATABLE_PARAMETERS,
   RESOURCE_TYPES_PARAMETERS,
+  type Resolution,
   METRICS_PARAMETERS as schemas,
   WINDOW_PARAMETERS,
-} from '@meterline/catalog/api';
-import type { DimensionValues, MetricsQuestion, Selection } from '@meterline/warehouse';
+  type Window,
+} from '@meterline/catalog';
+import type { DimensionValues, MetricsQuery, Selection } from '@meterline/warehouse';
 
 /** The values that usage must have, and those that it must not have. */
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
@@ -30,7 +28,7 @@ type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 /** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
 export interface MetricsRequest
   extends FilterValues,
-    Omit<MetricsQuestion, 'accountId' | 'cells' | 'hidesWorkspace' | keyof FilterValues> {
+    Omit<MetricsQuery, 'accountId' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
   /** Empty for the first page. */
   readonly cursor: string;
 }

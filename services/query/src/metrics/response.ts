@@ -3,7 +3,7 @@
  * Source: the API specification, section "Billing API", AccountMetricsResponse and AccountMetricsDataEntry.
  *
  * Its numbers are exact decimals, which JSON.stringify could only write as doubles. `JSON.rawJSON` (Node 22) can write
- * them, but not the ready text of a whole series: eight times slower (docs/decisions/0012).
+ * them, but not the ready text of a whole series: eight times slower (docs/decisions/0002).
  */
 import {
   bucketAxis,

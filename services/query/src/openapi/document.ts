@@ -1,9 +1,13 @@
-/** The OpenAPI document of this service, built from the schemas that check requests and that clients read answers with. */
-import { componentSchemas, type OpenApiDocument, openApiDocument } from '@meterline/api';
+/**
+ * The OpenAPI document of this service. Its schemas are those that check requests and that clients read responses with; the contract
+ * tests compare its operations with the routes.
+ */
+import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument } from '@meterline/api';
+import * as api from '@meterline/catalog';
 import { API_VERSIONS } from '@meterline/catalog';
-import { OPERATIONS } from './operations.js';
-import { ERROR_RESPONSES } from './responses.js';
-import { COMPONENTS } from './schemas.js';
+import { ACCESS_OPERATIONS } from './access.js';
+import { ERRORS } from './errors.js';
+import { USAGE_OPERATIONS } from './usage.js';
 
 const DESCRIPTION = `What accounts of a workload platform used, and what that cost.
 
@@ -23,21 +27,57 @@ so is one given twice, but for \`groupBy\` and the filters.
 
 **Errors** are \`{code, error, message, details?, requestId}\`. Branch on \`error\`; \`message\` says how to fix the request.`;
 
+const HEADERS = {
+  ETag: {
+    description: 'The tag of this answer, for `If-None-Match`: another answer has another tag.',
+    required: true,
+    schema: { type: 'string' },
+  },
+};
+
 export function createOpenApiDocument(): OpenApiDocument {
   return openApiDocument({
-    info: {
-      title: 'Meterline',
-      version: API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
-      summary: 'Billing metrics: exact usage and cost of an account.',
-      description: DESCRIPTION,
-    },
+    title: 'Meterline',
+    summary: 'Billing metrics: exact usage and cost of an account.',
+    description: DESCRIPTION,
     tags: [
       { name: 'Usage and cost', description: 'What was used, and what it cost.' },
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
       { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
     ],
-    operations: OPERATIONS,
-    schemas: componentSchemas(COMPONENTS),
-    responses: ERROR_RESPONSES,
+    operations: [
+      ...USAGE_OPERATIONS,
+      ...ACCESS_OPERATIONS,
+      ...commonOperations({
+        summary: 'Can requests be answered?',
+        description:
+          'Asks ClickHouse and Redis, and waits three seconds at most. 503 too while the process stops, for load balancers. ' +
+          '`degraded` names a server that answers and cannot do all of its work: a full Redis refuses to revoke a key.',
+        examples: { ready: { summary: 'ClickHouse and Redis answer', response: { status: 'ready' } } },
+      }),
+    ],
+    errors: ERRORS,
+    headers: HEADERS,
+    schemas: {
+      AccountMetricsResponse: api.metricsAnswerSchema,
+      AccountMetricsDataEntry: api.metricsEntrySchema,
+      AccountMetricsPoint: api.metricsPointSchema,
+      EventPage: api.eventPageSchema,
+      Event: api.eventSchema,
+      EventRevision: api.eventRevisionSchema,
+      GroupByValues: api.groupByEnumSchema,
+      ResourceTypeValues: api.resourceTypesEnumSchema,
+      BillingDimensionValues: api.billingDimensionsEnumSchema,
+      Account: api.accountSchema,
+      AccountArray: api.accountArraySchema,
+      AccountPage: api.accountPageSchema,
+      ApiKey: api.apiKeySchema,
+      ApiKeyArray: api.apiKeyArraySchema,
+      ApiKeyPage: api.apiKeyPageSchema,
+      NewApiKey: api.newApiKeySchema,
+      CreatedApiKey: api.createdApiKeySchema,
+      Error: api.errorAnswerSchema,
+      ...COMMON_SCHEMAS,
+    },
   });
 }

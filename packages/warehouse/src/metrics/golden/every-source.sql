@@ -34,8 +34,8 @@ FROM
     resource_type,
     resource_name,
     toInt32(dateDiff('month', toDateTime(0, 'UTC'), usage_hourly.bucket) - {axis_start: Int64}) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
+    rollup_cost AS entry_cost,
+    rollup_usage AS entry_usage,
     toUInt64(0) AS entry_block
   FROM usage_hourly FINAL
   ARRAY JOIN
@@ -43,8 +43,8 @@ FROM
     detail.workspace AS workspace,
     detail.resource_type AS resource_type,
     detail.resource_name AS resource_name,
-    detail.cost AS cell_cost,
-    detail.usage AS cell_usage
+    detail.cost AS rollup_cost,
+    detail.usage AS rollup_usage
   WHERE account_id = {account_id: String}
     AND usage_hourly.bucket >= {from_1: UInt32}
     AND usage_hourly.bucket < {to_1: UInt32}
@@ -55,8 +55,8 @@ FROM
     resource_type,
     resource_name,
     toInt32(dateDiff('month', toDateTime(0, 'UTC'), usage_daily.bucket) - {axis_start: Int64}) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
+    rollup_cost AS entry_cost,
+    rollup_usage AS entry_usage,
     toUInt64(0) AS entry_block
   FROM usage_daily FINAL
   ARRAY JOIN
@@ -64,8 +64,8 @@ FROM
     detail.workspace AS workspace,
     detail.resource_type AS resource_type,
     detail.resource_name AS resource_name,
-    detail.cost AS cell_cost,
-    detail.usage AS cell_usage
+    detail.cost AS rollup_cost,
+    detail.usage AS rollup_usage
   WHERE account_id = {account_id: String}
     AND usage_daily.bucket >= {from_2: UInt32}
     AND usage_daily.bucket < {to_2: UInt32}
@@ -76,8 +76,8 @@ FROM
     resource_type,
     resource_name,
     toInt32(dateDiff('month', toDateTime(0, 'UTC'), usage_hourly.bucket) - {axis_start: Int64}) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
+    rollup_cost AS entry_cost,
+    rollup_usage AS entry_usage,
     toUInt64(0) AS entry_block
   FROM usage_hourly FINAL
   ARRAY JOIN
@@ -85,8 +85,8 @@ FROM
     detail.workspace AS workspace,
     detail.resource_type AS resource_type,
     detail.resource_name AS resource_name,
-    detail.cost AS cell_cost,
-    detail.usage AS cell_usage
+    detail.cost AS rollup_cost,
+    detail.usage AS rollup_usage
   WHERE account_id = {account_id: String}
     AND usage_hourly.bucket >= {from_3: UInt32}
     AND usage_hourly.bucket < {to_3: UInt32}

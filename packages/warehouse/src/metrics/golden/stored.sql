@@ -1,4 +1,4 @@
-INSERT INTO stored_answers (account_id, result_id, rank, values, cost, usage, total_groups, total_cost, total_usage, series)
+INSERT INTO result_pages (account_id, result_id, rank, values, cost, usage, total_groups, total_cost, total_usage, series)
 SELECT
   {account_id: String},
   {result_id: UUID},
@@ -16,16 +16,16 @@ FROM
     workspace,
     billing_dimension,
     toInt32(intDiv(toUInt32(usage_daily.bucket) - {axis_start: Int64}, 604800)) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
+    rollup_cost AS entry_cost,
+    rollup_usage AS entry_usage,
     toUInt64(0) AS entry_block
   FROM usage_daily FINAL
   ARRAY JOIN
     summary.workspace AS workspace,
     summary.billing_dimension AS billing_dimension,
     summary.resource_type AS resource_type,
-    summary.cost AS cell_cost,
-    summary.usage AS cell_usage
+    summary.cost AS rollup_cost,
+    summary.usage AS rollup_usage
   WHERE account_id = {account_id: String}
     AND usage_daily.bucket >= {from_0: UInt32}
     AND usage_daily.bucket < {to_0: UInt32}
@@ -36,16 +36,16 @@ FROM
     workspace,
     billing_dimension,
     toInt32(intDiv(toUInt32(usage_hourly.bucket) - {axis_start: Int64}, 604800)) AS entry_bucket,
-    cell_cost AS entry_cost,
-    cell_usage AS entry_usage,
+    rollup_cost AS entry_cost,
+    rollup_usage AS entry_usage,
     toUInt64(0) AS entry_block
   FROM usage_hourly FINAL
   ARRAY JOIN
     summary.workspace AS workspace,
     summary.billing_dimension AS billing_dimension,
     summary.resource_type AS resource_type,
-    summary.cost AS cell_cost,
-    summary.usage AS cell_usage
+    summary.cost AS rollup_cost,
+    summary.usage AS rollup_usage
   WHERE account_id = {account_id: String}
     AND usage_hourly.bucket >= {from_1: UInt32}
     AND usage_hourly.bucket < {to_1: UInt32}

@@ -3,17 +3,18 @@ SELECT
   sum(entry_cost) AS cost,
   sum(entry_usage) AS usage,
   sumMap([entry_bucket], [entry_cost], [entry_usage]) AS series,
-  toUInt32(1) AS total_groups,
-  cost AS total_cost,
-  usage AS total_usage,
-  toUInt64(0) AS digest,
-  toUInt64(0) AS newest_block
+  toUInt32(count() OVER ()) AS total_groups,
+  sum(cost) OVER () AS total_cost,
+  sum(usage) OVER () AS total_usage,
+  sum(sipHash64(cost, usage)) OVER () AS digest,
+  max(max(entry_block)) OVER () AS newest_block
 FROM
 (
   SELECT
     toInt32(intDiv(toUInt32(event_hour) - {axis_start: Int64}, 3600)) AS entry_bucket,
     sum(usage_events.cost) AS entry_cost,
-    sum(usage_events.usage) AS entry_usage
+    sum(usage_events.usage) AS entry_usage,
+    max(_block_number) AS entry_block
   FROM usage_events FINAL
   WHERE account_id = {account_id: String}
     AND event_hour >= toStartOfHour(fromUnixTimestamp64Milli({from_0: Int64}, 'UTC'))
@@ -23,3 +24,5 @@ FROM
     AND NOT voided
   GROUP BY entry_bucket
 )
+ORDER BY cost DESC
+LIMIT {limit: UInt32}

@@ -1,0 +1,138 @@
+/** When the published keys are fetched, and what happens while they cannot be. What makes a token valid: test/contract/tokens. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
+import { pino } from 'pino';
+import { createTokenVerifier, type TokenVerifier } from './tokens.js';
+
+const NOW = new Date('2025-11-15T12:00:00Z');
+const KEPT_MS = 24 * 3_600_000;
+/** Longer than between two fetches. */
+const MOMENT_MS = 15_000;
+const FRESH_MS = 600_000;
+const NOT_FAKED = [
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+  'setTimeout',
+  'clearTimeout',
+] as const;
+const CLAIMS = { iss: 'https://auth.example.com/', aud: 'meterline', sub: 'user-1', exp: NOW.getTime() / 1000 + 60 };
+
+let keys: Record<'one' | 'two', GenerateKeyPairResult>;
+beforeAll(async () => {
+  keys = { one: await generateKeyPair('ES256'), two: await generateKeyPair('ES256') };
+});
+
+/** The JWKS server: which keys it publishes, whether it is away, and how often it was asked. */
+let jwks: { server: Server; url: string; published: ('one' | 'two')[]; isAway: boolean; requests: number };
+let events: unknown[];
+let verifier: TokenVerifier;
+
+beforeEach(async () => {
+  const server = createServer(async (_request, response) => {
+    jwks.requests += 1;
+    if (jwks.isAway) return response.destroy();
+    const published = jwks.published.map(async (kid) => ({ ...(await exportJWK(keys[kid].publicKey)), kid }));
+    return response.end(JSON.stringify({ keys: await Promise.all(published) }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  jwks = { server, url: `http://127.0.0.1:${port}/`, published: ['one'], isAway: false, requests: 0 };
+  // Only the clock: timers and sockets work as they do.
+  jest.useFakeTimers({ now: NOW, doNotFake: [...NOT_FAKED] });
+  events = [];
+  verifier = createTokenVerifier({
+    jwksUrl: jwks.url,
+    issuer: CLAIMS.iss,
+    audience: CLAIMS.aud,
+    clock: () => NOW,
+    log: pino({}, { write: (line: string) => events.push(JSON.parse(line).event) }),
+  });
+});
+afterEach(() => {
+  jest.useRealTimers();
+  jwks.server.closeAllConnections();
+  jwks.server.close();
+});
+
+const setElapsed = (ms: number) => jest.setSystemTime(NOW.getTime() + ms);
+const token = (kid: string, key = keys.one) =>
+  new SignJWT(CLAIMS).setProtectedHeader({ alg: 'ES256', kid }).sign(key.privateKey);
+const accepts = async (text: string) => (await verifier.verify(text)) !== undefined;
+const UNAVAILABLE = expect.objectContaining({ status: 503, code: 'auth_unavailable' });
+
+describe('while the published keys cannot be fetched', () => {
+  it('a token of a known key is accepted for as long as keys are kept, and not longer', async () => {
+    expect(await accepts(await token('one'))).toBe(true);
+    jwks.isAway = true;
+    for (let elapsed = 0; elapsed <= KEPT_MS; elapsed += KEPT_MS / 10) {
+      setElapsed(elapsed);
+      expect(await accepts(await token('one'))).toBe(true);
+    }
+    setElapsed(KEPT_MS + FRESH_MS + 1);
+    await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
+    expect(new Set(events)).toEqual(new Set(['outage']));
+    jwks.isAway = false;
+    expect(await accepts(await token('one'))).toBe(true);
+    expect(events.at(-1)).toBe('outage_over');
+  });
+
+  it('a bad token is refused, not unavailable: another signature, an unknown key, no token at all', async () => {
+    expect(await accepts(await token('one'))).toBe(true);
+    jwks.isAway = true;
+    setElapsed(KEPT_MS / 2);
+    expect(await accepts(await token('one', keys.two))).toBe(false);
+    expect(await accepts(await token('unknown'))).toBe(false);
+    expect(await accepts('garbage')).toBe(false);
+  });
+
+  it('and never could be, no token can be checked, and a text that is none is refused still', async () => {
+    jwks.isAway = true;
+    await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
+    expect(await accepts('garbage')).toBe(false);
+  });
+});
+
+describe('the keys are fetched once in an interval, for all callers together', () => {
+  const crowd = async (kid: string) => {
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => token(`${kid}-${index}`)));
+    return Promise.all(tokens.map((text) => verifier.verify(text).catch(() => 'unavailable')));
+  };
+
+  it.each([false, true])('for tokens with unknown keys (they are away: %s)', async (isAway) => {
+    expect(await accepts(await token('one'))).toBe(true);
+    setElapsed(MOMENT_MS);
+    jwks.isAway = isAway;
+    jwks.requests = 0;
+    expect(new Set([...(await crowd('a')), ...(await crowd('b'))])).toEqual(new Set([undefined]));
+    expect(jwks.requests).toBe(1);
+    setElapsed(2 * MOMENT_MS);
+    await crowd('c');
+    expect(jwks.requests).toBe(2);
+  });
+});
+
+describe('a key', () => {
+  it('that is newly published is known after a moment', async () => {
+    expect(await accepts(await token('one'))).toBe(true);
+    jwks.published = ['one', 'two'];
+    expect(await accepts(await token('two', keys.two))).toBe(false);
+    setElapsed(MOMENT_MS);
+    expect(await accepts(await token('two', keys.two))).toBe(true);
+  });
+
+  it('that is withdrawn is refused after ten minutes', async () => {
+    expect(await accepts(await token('one'))).toBe(true);
+    jwks.published = ['two'];
+    setElapsed(FRESH_MS + 1);
+    expect(await accepts(await token('one'))).toBe(false);
+  });
+});

@@ -1,0 +1,94 @@
+/** GET /openapi.json: the API for programs. GET /docs: the same for people, shown by Swagger UI from files of this service. */
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import type { RequestHandler } from 'express';
+import { CONTENT_SECURITY_POLICY, REVALIDATE, sendFile } from '../http/web-page.js';
+import type { OpenApiDocument } from './document.js';
+
+/** The document and the icon are the same for every caller until the next release. */
+const CACHING = 'public, max-age=300';
+
+export function openApiRoute(create: () => OpenApiDocument): RequestHandler {
+  let document: string | undefined;
+  return (_request, response) => {
+    document ??= JSON.stringify(create());
+    response.set('Cache-Control', CACHING).type('json').send(document);
+  };
+}
+
+/** Nothing inline, so that it has the policy of every page here. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Meterline API reference</title>
+<link rel="icon" href="/favicon.ico" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<script src="/docs/swagger-ui-bundle.js" defer></script>
+<script src="/docs/start.js" defer></script>
+</head>
+<body>
+<div id="reference"></div>
+<noscript>This page needs JavaScript. <a href="/openapi.json">openapi.json</a> says the same.</noscript>
+</body>
+</html>
+`;
+
+/**
+ * The theme is that of the cost explorer, if one was chosen there. Requests cannot be sent from the page: Swagger UI reads numbers
+ * as doubles and would show rounded amounts. So the server and the credential of requests are not asked for either.
+ */
+const START = `const looks = new CSSStyleSheet();
+looks.replaceSync(
+  '.swagger-ui .scheme-container, .swagger-ui .authorization__btn { display: none } .swagger-ui .opblock-body { overflow-x: auto }',
+);
+document.adoptedStyleSheets = [looks];
+const system = matchMedia('(prefers-color-scheme: dark)');
+const applyTheme = () => {
+  const chosen = localStorage.getItem('meterline.theme');
+  const isDark = chosen ? chosen === 'dark' : system.matches;
+  document.documentElement.classList.toggle('dark-mode', isDark);
+  document.documentElement.style.colorScheme = isDark ? 'dark' : 'light';
+};
+applyTheme();
+system.addEventListener('change', applyTheme);
+SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#reference',
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+});
+`;
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#2b5fd9"/>' +
+  '<path d="M8 23V15M13.5 23V9M19 23v-6M24.5 23V12" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>';
+
+/** Where npm has put Swagger UI. */
+const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+/** The routes of the reference by their paths; every service has them, with or without the web page. */
+export const DOCS_ROUTES: Readonly<Record<string, RequestHandler>> = {
+  '/docs': textRoute('html', PAGE),
+  '/docs/start.js': textRoute('js', START),
+  '/docs/swagger-ui.css': swaggerFile('swagger-ui.css'),
+  '/docs/swagger-ui-bundle.js': swaggerFile('swagger-ui-bundle.js'),
+  '/favicon.ico': (_request, response) => {
+    response.set('Cache-Control', CACHING).type('svg').send(ICON);
+  },
+};
+
+function textRoute(type: string, text: string): RequestHandler {
+  const headers = { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
+  return (_request, response) => {
+    response.set(headers).type(type).send(text);
+  };
+}
+
+function swaggerFile(file: string): RequestHandler {
+  return (request, response, next) => sendFile(request, response, SWAGGER_UI, file, REVALIDATE, next);
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  addDecimals,
+  compareDecimals,
+  divideDecimals,
+  multiplyDecimals,
+  percentOf,
+  roundDecimal,
+  subtractDecimals,
+  sumDecimals,
+} from './amounts.js';
+import { decimalText, formatScaled } from './decimal.js';
+
+const anyDecimal = fc
+  .tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.integer({ min: 0, max: 18 }))
+  .map(([value, scale]) => decimalText(formatScaled(value, scale)));
+
+describe('decimals as text', () => {
+  it('add up to the last digit, where doubles do not', () => {
+    expect(addDecimals(decimalText('0.1'), decimalText('0.2'))).toBe('0.3');
+    const many = Array.from({ length: 1_000 }, () => decimalText('123456789012.000000000001'));
+    expect(sumDecimals(many)).toBe('123456789012000.000000001');
+    expect(sumDecimals([])).toBe('0');
+  });
+
+  it('subtract to what was added', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        expect(subtractDecimals(addDecimals(a, b), b)).toBe(a);
+        expect(compareDecimals(addDecimals(a, b), a)).toBe(compareDecimals(b, decimalText('0')));
+      }),
+    );
+  });
+
+  it('multiply without losing a digit', () => {
+    expect(multiplyDecimals(decimalText('131000.123456789012'), decimalText('-1.19'))).toBe('-155890.14691357892428');
+    expect(multiplyDecimals(decimalText('0.5'), decimalText('0.2'))).toBe('0.1');
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, anyDecimal, (a, b, c) => {
+        const sumOfProducts = addDecimals(multiplyDecimals(a, b), multiplyDecimals(a, c));
+        expect(multiplyDecimals(a, addDecimals(b, c))).toBe(sumOfProducts);
+      }),
+    );
+  });
+
+  it.each([
+    ['1.005', 2, '1'],
+    ['1.015', 2, '1.02'],
+    ['-1.015', 2, '-1.02'],
+    ['0.0049', 2, '0'],
+    ['-0.0049', 2, '0'],
+    ['9.999', 2, '10'],
+    ['12', 2, '12'],
+  ])('%s rounded to %d digits is %s', (amount, digits, expected) => {
+    expect(roundDecimal(decimalText(amount), digits)).toBe(expected);
+  });
+
+  it.each([
+    ['1', '3', 1, '33.3'],
+    ['2', '3', 1, '66.7'],
+    ['-1', '3', 1, '-33.3'],
+    ['1', '-4', 0, '-25'],
+    ['0', '5', 1, '0'],
+    ['5', '0', 1, undefined],
+    ['1', '1000000', 4, '0.0001'],
+  ])('%s of %s in percent with %d digits is %s', (part, whole, digits, expected) => {
+    expect(percentOf(decimalText(part), decimalText(whole), digits)).toBe(expected);
+  });
+
+  it.each(['', '1e5', '01', '1.0', '.5', 'NaN'])('%j is no decimal in its shortest form', (text) => {
+    expect(() => decimalText(text)).toThrow(TypeError);
+  });
+});
+
+describe('a quotient', () => {
+  it.each([
+    ['1', '3', 4, '0.3333'],
+    ['2', '3', 4, '0.6667'],
+    ['0.0414', '1', 12, '0.0414'],
+    ['1', '8', 2, '0.12'],
+    ['3', '8', 2, '0.38'],
+    ['-1', '8', 2, '-0.12'],
+    ['1', '-4', 2, '-0.25'],
+    ['1', '0', 2, undefined],
+  ])('%s ÷ %s with %d digits is %s, half to even', (a, b, digits, expected) => {
+    expect(divideDecimals(decimalText(a), decimalText(b), digits)).toBe(expected);
+  });
+});

@@ -1,0 +1,181 @@
+/** Who you are to the API: login, logout, whoami, and the accounts that you may read. */
+
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import type { Command } from 'commander';
+import { type CommandContext, printResult, say } from '../command.js';
+import { openClient, withApi, withClientErrors } from '../connections/api.js';
+import { CommandError, systemErrorCode, usageError } from '../failure.js';
+import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
+import { layoutFor, printable, textTable } from '../output/table.js';
+import {
+  API_SETTINGS_HELP,
+  type ApiFlags,
+  canonicalUrl,
+  keyStart,
+  placeText,
+  type Setting,
+  writeLogin,
+} from '../settings.js';
+
+export function addLogin(program: Command, context: CommandContext): void {
+  const command = program
+    .command('login')
+    .description(
+      'Keeps an API key for later calls, in a file that only you can read (mode 0600), after trying it.\n' +
+        'The key is asked for, or read from standard input: it is never an argument, which others on this machine could see.',
+    )
+    .addHelpText(
+      'after',
+      `\nThe file is ${context.settings.loginPath}, below XDG_CONFIG_HOME where that is set.\n\nExample:\n  meterline login --api-url https://billing.example.com --account acme`,
+    )
+    .action((flags: ApiFlags) => login(context, flags));
+  withApiFlags(command);
+}
+
+async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
+  const { url } = await context.settings.api(flags);
+  if (flags.apiUrl === undefined)
+    say(context, `The API is ${url.value} (from ${url.source}); --api-url names another.`);
+  const apiUrl = canonicalUrl(url);
+  const apiKey = await readKey(context);
+  const key: Setting = { value: apiKey, kind: 'flag', source: 'what you have just given' };
+  const client = openClient(context, flags, { ...url, value: apiUrl }, key);
+  const accounts = await withClientErrors({ url, key }, () => client.accounts());
+  const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);
+  if (account !== undefined && !accounts.some(({ id }) => id === account)) {
+    throw usageError(
+      `the key does not belong to ${account}; it belongs to ${accounts.map(({ id }) => id).join(', ') || 'none'}`,
+    );
+  }
+  try {
+    await writeLogin(context.settings.loginPath, { apiUrl, apiKey, ...(account !== undefined && { account }) });
+  } catch (error) {
+    throw new CommandError(
+      `cannot write ${context.settings.loginPath}: ${systemErrorCode(error) ?? error}`,
+      undefined,
+      {
+        cause: error,
+      },
+    );
+  }
+  const whose = accounts.map(({ id, role }) => `${role} of ${id}`).join(', ') || 'in no account';
+  say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${context.settings.loginPath}.`);
+  await sayIfAnotherIsPreferred(context, apiUrl);
+}
+
+/** A variable goes before what login keeps. */
+async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string): Promise<void> {
+  const { url } = await context.settings.api({});
+  if (url.value === apiUrl) return;
+  say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
+}
+
+/** One line; what is typed at a terminal is not shown. */
+async function readKey({ stdin, stderr }: CommandContext): Promise<string> {
+  const isTerminal = stdin.isTTY === true;
+  if (isTerminal) stderr.write('API key: ');
+  const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: silence, terminal: isTerminal });
+  try {
+    for await (const line of lines) {
+      const key = line.trim();
+      if (/^[\x21-\x7e]+$/.test(key)) return key;
+      break;
+    }
+  } finally {
+    lines.close();
+    if (isTerminal) stderr.write('\n');
+  }
+  throw usageError('no API key was given: one line of visible ASCII characters is expected');
+}
+
+export function addLogout(program: Command, context: CommandContext): void {
+  program
+    .command('logout')
+    .description(
+      'Removes the key that "meterline login" keeps. The key itself stays valid: only an admin revokes it, with ' +
+        '"meterline keys revoke" or the API.',
+    )
+    .action(() => logout(context));
+}
+
+async function logout(context: CommandContext): Promise<void> {
+  const path = context.settings.loginPath;
+  const wasThere = existsSync(path);
+  await rm(path, { force: true });
+  say(context, wasThere ? `Logged out: ${path} is removed.` : 'Nobody was logged in.');
+}
+
+type WhoamiFlags = ApiFlags & JsonFlag;
+
+export function addWhoami(program: Command, context: CommandContext): void {
+  const command = program
+    .command('whoami')
+    .description(
+      'Shows which API, key and account a command would use here, where each comes from (flag, environment, login file, ' +
+        'local stack or default), and what the key may read.',
+    )
+    .addHelpText('after', API_SETTINGS_HELP)
+    .action((flags: WhoamiFlags) => whoami(context, flags));
+  withJson(withApiFlags(command));
+}
+
+async function whoami(context: CommandContext, flags: WhoamiFlags): Promise<void> {
+  await withApi(context, flags, async ({ client, access }) => {
+    const { url, key, account } = access;
+    const accounts = (await client.accounts()).map(({ id, role }) => ({ id, role }));
+    const result = {
+      apiUrl: url.value,
+      apiUrlFrom: placeOf(url),
+      keyFrom: placeOf(key),
+      account: account?.value ?? null,
+      accountFrom: placeOf(account),
+      accounts,
+    };
+    const text = [
+      `API      ${placeText(url)}`,
+      `Key      ${key && placeText({ ...key, value: keyStart(key.value) })}`,
+      `Account  ${account ? placeText({ ...account, value: printable(account.value) }) : 'none named'}`,
+      ...accounts.map(({ id, role }) => `         ${role} of ${printable(id)}`),
+    ];
+    printResult(context, flags.json, result, text.join('\n'));
+    const stack = await context.settings.unusedStack(access);
+    if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
+  });
+}
+
+/** Null for what there is not. */
+function placeOf(setting: Setting | undefined): Pick<Setting, 'kind' | 'source'> | null {
+  return setting ? { kind: setting.kind, source: setting.source } : null;
+}
+
+type AccountsFlags = ApiFlags & JsonFlag;
+
+const COLUMNS = [
+  { heading: 'ACCOUNT', least: 8 },
+  { heading: 'NAME', least: 8 },
+  { heading: 'ROLE' },
+  { heading: 'CREATED' },
+];
+
+export function addAccounts(program: Command, context: CommandContext): void {
+  const command = program
+    .command('accounts')
+    .description(
+      'Lists the accounts that your key belongs to. An admin of an account may group and filter by workspace; a member sees ' +
+        'the account as a whole.',
+    )
+    .addHelpText('after', API_SETTINGS_HELP)
+    .action((flags: AccountsFlags) => listAccounts(context, flags));
+  withJson(withApiUrl(command));
+}
+
+async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
+  const accounts = await withApi(context, flags, ({ client }) => client.accounts());
+  const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt ?? '-'] }));
+  const text = rows.length === 0 ? 'No accounts.' : textTable(COLUMNS, rows, layoutFor(context));
+  printResult(context, flags.json, accounts, text);
+}

@@ -1,0 +1,46 @@
+/** What operators' commands have in common: they say what will change, ask, do it, show how far they are, and can be resumed. */
+import { type CommandContext, printResult, say } from '../command.js';
+import { CommandError } from '../failure.js';
+import { requireAnswer } from '../input.js';
+import { type OnProgress, withProgress } from '../output/progress.js';
+
+export interface Operation<Result> {
+  /** What must be typed before; undefined: nothing is asked, because nothing is lost or it was said with a flag. */
+  readonly confirm?: { readonly question: string; readonly answer: string } | undefined;
+  /** @param onProgress is called with 0 done before the first step. @param signal ends the work between two steps */
+  readonly work: (onProgress: OnProgress, signal: AbortSignal) => Promise<Result>;
+  /** What is done, for so many steps. */
+  readonly label: (total: number) => string;
+  /** Printed, also of what was done before an interruption. */
+  readonly describe: (result: Result, wasInterrupted: boolean) => { readonly json: unknown; readonly text: string };
+  /** How to go on after an interruption or a failure; undefined: nothing is changed. */
+  readonly resume: string | undefined;
+}
+
+/** @throws CommandError when it is not confirmed, or interrupted */
+export async function operate<Result>(
+  context: CommandContext,
+  { json }: { readonly json?: boolean },
+  { confirm, work, label, describe, resume }: Operation<Result>,
+): Promise<Result> {
+  if (confirm) await requireAnswer(context, confirm.question, confirm.answer);
+  const signal = context.interruption();
+  let isUnderWay = false;
+  let result: Result;
+  try {
+    result = await withProgress(context, label, (onProgress) =>
+      work((done, total) => {
+        isUnderWay ||= done > 0;
+        onProgress(done, total);
+      }, signal),
+    );
+  } catch (error) {
+    if (isUnderWay && resume !== undefined && !(error instanceof CommandError))
+      say(context, `Stopped on the way. ${resume}`);
+    throw error;
+  }
+  const described = describe(result, signal.aborted);
+  printResult(context, json, described.json, described.text);
+  if (!signal.aborted) return result;
+  throw new CommandError(resume === undefined ? 'interrupted; nothing was changed' : `interrupted. ${resume}`);
+}

@@ -1,0 +1,126 @@
+/** The schema in ClickHouse, and the queue in Redis. */
+
+import { QUEUE_NAME } from '@meterline/catalog';
+import type { RedisClient } from '@meterline/service/access';
+import { readQueueDepth, secondsSince } from '@meterline/service/queue';
+import { MigrationError, migrate } from '@meterline/warehouse';
+import { Queue } from 'bullmq';
+import type { Command } from 'commander';
+import { type CommandContext, formatCount, printResult } from '../command.js';
+import { clickHouseFailure, reachClickHouse, withRedis } from '../connections/servers.js';
+import { CommandError } from '../failure.js';
+import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import type { ClickHouseFlags, RedisFlags } from '../settings.js';
+
+type MigrateFlags = ClickHouseFlags & JsonFlag;
+
+export function addMigrate(program: Command, context: CommandContext): void {
+  const command = program
+    .command('migrate')
+    .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
+    .action((flags: MigrateFlags) => runMigrate(context, flags));
+  withJson(withClickHouseFlags(command));
+}
+
+async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise<void> {
+  const settings = await context.settings.clickhouse(flags);
+  const options = await reachClickHouse(settings);
+  const { database } = settings;
+  try {
+    const applied = await migrate(options);
+    const text =
+      applied.length === 0
+        ? `Database ${database} is up to date.`
+        : `Applied to database ${database}:\n${applied.map((name) => `  ${name}`).join('\n')}`;
+    printResult(context, flags.json, { database, applied }, text);
+  } catch (error) {
+    if (error instanceof MigrationError) throw new CommandError(error.message, undefined, { cause: error });
+    throw clickHouseFailure(settings, error);
+  }
+}
+
+type StatusFlags = RedisFlags & JsonFlag;
+
+export function addQueue(program: Command, context: CommandContext): void {
+  const queue = program.command('queue').description('the queue between runtimes and the ingest workers');
+  const status = queue
+    .command('status')
+    .summary('how many jobs wait, for how long, and who takes them')
+    .description(
+      'Shows how many jobs wait, are in work, delayed, failed, parents of a flow that wait for their children, and done but ' +
+        'still kept; how long the next in line has been waiting, and the oldest has been in work; whether the queue is paused; and how many ingest workers are connected. A job holds up to 5,000 events.',
+    )
+    .action((flags: StatusFlags) => showStatus(context, flags));
+  withJson(withRedisFlags(status));
+}
+
+async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
+  const prefix = context.settings.queuePrefix(flags);
+  const status = await withRedis(await context.settings.redisUrl(flags), async (redis) => {
+    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix });
+    // The same errors reject the command that was under way.
+    queue.on('error', () => undefined);
+    try {
+      return await readQueueStatus(queue, redis, context.now());
+    } finally {
+      await queue.close();
+    }
+  });
+  printResult(context, flags.json, status, describe(status));
+}
+
+/** How the queue stands at this moment; the numbers are read one after the other. */
+export interface QueueStatus {
+  /** Jobs that no worker has taken yet, with a priority or not. */
+  readonly waiting: number;
+  /** Jobs in work. */
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** Parents of a BullMQ flow that wait for their children; no worker takes them before. */
+  readonly flowParents: number;
+  /** Jobs that are done and still readable; workers keep the last few only. */
+  readonly completedKept: number;
+  readonly paused: boolean;
+  /** How long the job at the head of the line has been in the queue, in seconds; null when none waits. */
+  readonly oldestWaitingSeconds: number | null;
+  /** How long ago the job was taken that has been in work for longest; null when none is. */
+  readonly oldestActiveSeconds: number | null;
+  /** Connections of ingest workers that take jobs. */
+  readonly workers: number;
+}
+
+export async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date): Promise<QueueStatus> {
+  const depth = await readQueueDepth(queue, redis);
+  const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince, oldestActiveSince } = depth;
+  const age = (since: number | undefined) =>
+    since === undefined ? null : Math.floor(secondsSince(since, now.getTime()));
+  return {
+    waiting,
+    active,
+    delayed,
+    failed,
+    flowParents: waitingChildren,
+    completedKept: await queue.getCompletedCount(),
+    paused: await queue.isPaused(),
+    oldestWaitingSeconds: age(oldestWaitingSince),
+    oldestActiveSeconds: age(oldestActiveSince),
+    workers: await queue.getWorkersCount(),
+  };
+}
+
+function describe(status: QueueStatus): string {
+  const age = (seconds: number | null) => (seconds === null ? '-' : `${formatCount(seconds)} s`);
+  return [
+    `waiting         ${formatCount(status.waiting)}`,
+    `oldest waiting  ${age(status.oldestWaitingSeconds)}`,
+    `active          ${formatCount(status.active)}`,
+    `oldest active   ${age(status.oldestActiveSeconds)}`,
+    `delayed         ${formatCount(status.delayed)}`,
+    `failed          ${formatCount(status.failed)}`,
+    `flow parents    ${formatCount(status.flowParents)}`,
+    `completed kept  ${formatCount(status.completedKept)}`,
+    `paused          ${status.paused ? 'yes' : 'no'}`,
+    `workers         ${formatCount(status.workers)}`,
+  ].join('\n');
+}

@@ -1,0 +1,154 @@
+/** Connections to ClickHouse and Redis. Each is tried once: a command in a terminal ends with a clear message rather than wait. */
+import { parseRedisUrl } from '@meterline/catalog';
+import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from '@meterline/service/access';
+import {
+  ClusterError,
+  checkConnection,
+  clickHouseFailureKind,
+  createWarehouse,
+  openShards,
+  type Shards,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
+import type { CommandContext } from '../command.js';
+import { CommandError, systemErrorCode } from '../failure.js';
+import {
+  type ClickHouseFlags,
+  type ClickHouseSettings,
+  displayUrl,
+  type RedisFlags,
+  type Setting,
+} from '../settings.js';
+import { UsageQueue } from './usage-queue.js';
+
+/** Until the server has answered, not only until the connection stands. */
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A migration may rewrite data. */
+const STATEMENT_TIMEOUT_MS = 600_000;
+/** A Redis that stays silent for this long while it owes an answer counts as gone. */
+const SILENCE_TIMEOUT_MS = 30_000;
+
+/**
+ * What a warehouse needs to know, after a check that ClickHouse answers and lets us in.
+ * @throws CommandError when it does not
+ */
+export async function reachClickHouse(settings: ClickHouseSettings): Promise<WarehouseOptions> {
+  const options = { ...settings, url: settings.url.value, application: 'meterline-cli' };
+  // The database may not be there yet, so the check is made in the one that always is.
+  const server = createWarehouse({ ...options, database: 'default', requestTimeoutMs: CONNECT_TIMEOUT_MS });
+  try {
+    await checkConnection(server);
+  } catch (error) {
+    throw clickHouseFailure(settings, error);
+  } finally {
+    await server.close();
+  }
+  return { ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS };
+}
+
+/**
+ * Runs `work` with connections to the shards of Meterline's database, one if it is on one server, and closes them.
+ * @throws CommandError when ClickHouse cannot be reached, goes away or refuses a statement, or `work` fails
+ */
+export async function withShards<T>(
+  context: CommandContext,
+  flags: ClickHouseFlags,
+  work: (shards: Shards) => Promise<T>,
+): Promise<T> {
+  const settings = await context.settings.clickhouse(flags);
+  let shards: Shards | undefined;
+  try {
+    shards = await openShards(await reachClickHouse(settings));
+    return await work(shards);
+  } catch (error) {
+    if (error instanceof ClusterError) throw new CommandError(error.message, undefined, { cause: error });
+    throw isServerFailure(error) ? clickHouseFailure(settings, error) : error;
+  } finally {
+    await shards?.close();
+  }
+}
+
+/** Errors of ClickHouse and of the system have a code. What is not ClickHouse answers with a plain Error. */
+function isServerFailure(error: unknown): boolean {
+  const isPlain = error instanceof Error && Object.getPrototypeOf(error) === Error.prototype;
+  return isPlain || (!(error instanceof CommandError) && systemErrorCode(error) !== undefined);
+}
+
+/** The failure of a statement or a connection, as one line that names the server. */
+export function clickHouseFailure({ url, user }: ClickHouseSettings, cause: unknown): CommandError {
+  const place = `ClickHouse at ${displayUrl(url.value)} (from ${url.source})`;
+  const message = cause instanceof Error ? cause.message.split('\n', 1)[0] : String(cause);
+  const text = {
+    refused: `${place} refuses (as user ${user}): ${message}`,
+    foreign: `${place} does not answer as ClickHouse does${message && `: ${message}`}`,
+    away: `cannot reach ${place}: ${systemErrorCode(cause)}; is it running?`,
+  }[clickHouseFailureKind(cause)];
+  return new CommandError(text, undefined, { cause });
+}
+
+/**
+ * Runs `work` with a connection to Redis and closes it.
+ * @throws CommandError when Redis cannot be reached, goes away or refuses a command
+ */
+export async function withRedis<T>(address: Setting, work: (redis: RedisClient) => Promise<T>): Promise<T> {
+  const redis = createRedisClient(address.value, {
+    lazyConnect: true,
+    socketTimeout: SILENCE_TIMEOUT_MS,
+    maxRetriesPerRequest: null,
+    enableOfflineQueue: false,
+    retryStrategy: () => null,
+  });
+  // This event has the reason. The error of the command itself says only that the connection is closed.
+  let reason: unknown;
+  redis.on('error', (error: Error) => {
+    reason = moreInformative(reason, error);
+  });
+  const connectDeadline = setTimeout(() => {
+    reason ??= new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`);
+    redis.disconnect();
+  }, CONNECT_TIMEOUT_MS);
+  try {
+    await redis.connect();
+    clearTimeout(connectDeadline);
+    // Connected even if the database that the address names could not be selected: the first one would be used.
+    if (reason !== undefined) throw reason;
+    return await work(redis);
+  } catch (error) {
+    if (reason === undefined && redisFailureKind(error) === 'away' && redis.status === 'ready') throw error;
+    throw error instanceof CommandError ? error : redisFailure(address, reason ?? error);
+  } finally {
+    clearTimeout(connectDeadline);
+    // A connection that has ended by itself would keep the process for ioredis' disconnect timeout.
+    if (redis.status !== 'end') redis.disconnect();
+  }
+}
+
+/** The same with the queue of the ingest workers. Jobs carry the trace of the command, if it has one. */
+export async function withQueue<T>(
+  { settings, tracing }: CommandContext,
+  flags: RedisFlags,
+  work: (queue: UsageQueue) => Promise<T>,
+): Promise<T> {
+  const address = await settings.redisUrl(flags);
+  return withRedis(address, async (redis) => {
+    const { queueTelemetry: telemetry } = await tracing();
+    const { replicas } = parseRedisUrl(address.value);
+    const queue = new UsageQueue(redis, { prefix: settings.queuePrefix(flags), replicas, telemetry });
+    try {
+      return await work(queue);
+    } finally {
+      await queue.close();
+    }
+  });
+}
+
+function redisFailure({ value, source }: Setting, cause: unknown): CommandError {
+  const place = `Redis at ${displayUrl(value)} (from ${source})`;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const text = {
+    refused: `${place} refuses: ${message}`,
+    foreign: `what answers at ${displayUrl(value)} (from ${source}) is not Redis`,
+    away: `cannot reach ${place}: ${systemErrorCode(cause) ?? message}; is it running?`,
+  }[redisFailureKind(cause)];
+  return new CommandError(text, undefined, { cause });
+}

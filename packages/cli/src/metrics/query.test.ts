@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import { Command } from 'commander';
+import { CommandError } from '../failure.js';
+import { windowOf, withWindow } from './query.js';
+
+const NOW = new Date('2026-11-21T12:34:56.789Z');
+
+function windowFor(...args: string[]) {
+  const command = withWindow(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
+  command.parse(args, { from: 'user' });
+  return windowOf(command.opts(), NOW);
+}
+
+describe('the window', () => {
+  it.each([
+    [[], '2026-10-23T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '30d'], '2026-10-23T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '7d'], '2026-11-15T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--since', '24h'], '2026-11-20T13:00:00Z', '2026-11-21T12:34:56Z', 'hourly'],
+    [['--since', '90m'], '2026-11-21T11:04:56Z', '2026-11-21T12:34:56Z', 'hourly'],
+    [['--since', '2w', '--to', '2026-10-15'], '2026-10-01T00:00:00Z', '2026-10-15T00:00:00Z', 'daily'],
+    [['--since', '2d', '--to', '2026-10-15T06:00:00Z'], '2026-10-14T00:00:00Z', '2026-10-15T06:00:00Z', 'hourly'],
+    [['--month', '2026-10'], '2026-10-01T00:00:00Z', '2026-11-01T00:00:00Z', 'daily'],
+    [['--month', '2026-11'], '2026-11-01T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [['--month', '2027-01'], '2027-01-01T00:00:00Z', '2027-02-01T00:00:00Z', 'daily'],
+    [['--from', '2026-11-01'], '2026-11-01T00:00:00Z', '2026-11-21T12:34:56Z', 'daily'],
+    [
+      ['--from', '2026-10-01T06:00:00.5Z', '--to', '2027-01-01'],
+      '2026-10-01T06:00:00.5Z',
+      '2027-01-01T00:00:00Z',
+      'weekly',
+    ],
+    [['--from', '2100-12-31', '--to', '2101-01-01'], '2100-12-31T00:00:00Z', '2101-01-01T00:00:00Z', 'hourly'],
+  ])('%j is from %s to %s, %s', (args, startTime, endTime, resolution) => {
+    expect(windowFor(...args)).toMatchObject({ sent: { startTime, endTime }, resolution });
+  });
+
+  it.each([
+    [['--since', '0d']],
+    [['--since', '30']],
+    [['--since', 'week']],
+    [['--month', '2026-13']],
+    [['--month', 'november']],
+    [['--month', '2026-10', '--to', '2026-10-15']],
+    [['--since', '1d', '--from', '2026-11-01']],
+    [['--from', 'yesterday']],
+    [['--from', '2026-02-30']],
+    [['--from', '2026-10-01T00:00:00+02:00']],
+  ])('%j is wrong usage', (args) => {
+    expect(() => windowFor(...args)).toThrow(/invalid|cannot be used with/);
+  });
+
+  it.each([[['--from', '2026-11-22']], [['--from', '2026-11-02', '--to', '2026-11-02']], [['--since', '900000d']]])(
+    '%j contradicts itself',
+    (args) => {
+      expect(() => windowFor(...args)).toThrow(CommandError);
+    },
+  );
+});

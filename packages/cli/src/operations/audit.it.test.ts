@@ -1,0 +1,141 @@
+/** Auditing rollup rows that were damaged in every way that one could think of. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { END_OF_TIME } from '@meterline/catalog';
+import { type PricedEvent, type ReadableRollups, readMetrics, readWatermarks, sealNext } from '@meterline/warehouse';
+import { event } from '../../../../test/harness/events.js';
+import { recomputeAll, storeEvents } from '../../../../test/harness/late-events.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/harness/stack.js';
+import { auditRollups } from './audit.js';
+
+const DAY = Date.UTC(2025, 9, 1);
+const MIDNIGHT_AFTER = Date.UTC(2025, 9, 3);
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const first = event({ cost: '2' });
+  await store([
+    first,
+    { ...first, revision: 1, cost: 3n * 10n ** 12n },
+    event({ at: '2025-10-01T23:59:59.999Z', workspace: 'late', usage: '0.000000001' }),
+    event({ at: '2025-10-02T00:00:00Z', resourceUuid: '' }),
+    event({ accountId: 'globex', voided: true }),
+    event({ accountId: 'globex', at: '2025-10-02T05:00:00Z' }),
+  ]);
+  while (await sealNext(database.shards.all, MIDNIGHT_AFTER));
+});
+afterAll(() => database.drop());
+
+/** As a worker does it. */
+async function store(events: readonly PricedEvent[]): Promise<void> {
+  await storeEvents(database.warehouse, events);
+  await recomputeAll(database.warehouse);
+}
+
+/** Of every account and all time. */
+function audit({ repair }: { repair: boolean }) {
+  const window = { startTime: 0, endTime: END_OF_TIME };
+  const { signal } = new AbortController();
+  return auditRollups({
+    shards: database.shards,
+    accountId: undefined,
+    window,
+    repair,
+    signal,
+    onProgress: () => undefined,
+    recheckMs: 1,
+  });
+}
+
+async function damage(query: string): Promise<void> {
+  await execute(database.warehouse, query);
+}
+
+/** The account's two days, from rollup rows and from the events alone. */
+async function answers(accountId: string) {
+  const { hourly, daily } = await readWatermarks(database.warehouse);
+  const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
+  const question = { accountId, window, filters: {}, limit: 100 } as const;
+  const ask = async (rollups?: ReadableRollups) => [
+    await readMetrics(database.warehouse, {
+      ...question,
+      resolution: 'hourly',
+      groupBy: ['workspace'],
+      ...(rollups && { rollups }),
+    }),
+    await readMetrics(database.warehouse, {
+      ...question,
+      resolution: 'daily',
+      groupBy: ['resource_uuid'],
+      ...(rollups && { rollups }),
+    }),
+  ];
+  // Rollup rows do not tell which blocks their events came from.
+  const truth = (await ask()).map((answer) => ({ ...answer, mark: { ...answer.mark, newest_block: '0' } }));
+  return { rollups: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] }), truth };
+}
+
+describe('an audit', () => {
+  it('finds nothing where nothing is wrong', async () => {
+    expect(await audit({ repair: false })).toEqual({ days: 2, differences: [], stillDifferent: [] });
+  });
+
+  it.each([
+    [
+      'a group has another amount',
+      'daily',
+      'UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`)',
+      ['detail'],
+    ],
+    [
+      'a group has another name',
+      'hourly',
+      "UPDATE `summary.workspace` = arrayMap(name -> 'x', `summary.workspace`)",
+      ['summary'],
+    ],
+    [
+      'a group is doubled',
+      'hourly',
+      'UPDATE `summary.cost` = arrayConcat(`summary.cost`, `summary.cost`), `summary.usage` = arrayConcat(`summary.usage`, `summary.usage`), `summary.events` = arrayConcat(`summary.events`, `summary.events`), `summary.workspace` = arrayConcat(`summary.workspace`, `summary.workspace`), `summary.resource_type` = arrayConcat(`summary.resource_type`, `summary.resource_type`), `summary.billing_dimension` = arrayConcat(`summary.billing_dimension`, `summary.billing_dimension`)',
+      ['summary'],
+    ],
+  ])('finds that %s, and repairs it', async (_what, grain, update, parts) => {
+    await damage(`ALTER TABLE usage_${grain} ${update} WHERE account_id = 'acme'`);
+    const { differences } = await audit({ repair: false });
+    expect(new Set(differences.map((each) => each.part))).toEqual(new Set(parts));
+    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+    const { rollups, truth } = await answers('acme');
+    expect(rollups).toEqual(truth);
+  });
+
+  it('leaves out rollup rows whose hours are dirty, which no question reads, and finds what is wrong beside them', async () => {
+    await storeEvents(database.warehouse, [event({ accountId: 'globex', at: '2025-10-01T00:00:00Z', cost: '5' })]);
+    expect((await audit({ repair: true })).differences).toEqual([]);
+    await damage(
+      "ALTER TABLE usage_hourly UPDATE `detail.cost` = arrayMap(cost -> cost + 1, `detail.cost`) WHERE account_id = 'globex'",
+    );
+    const { differences } = await audit({ repair: false });
+    const day = Date.UTC(2025, 9, 1);
+    expect(differences.map(({ grain, bucket }) => [grain, (bucket - day) / 3_600_000])).toEqual([['hourly', 29]]);
+    await recomputeAll(database.warehouse);
+    expect((await audit({ repair: true })).stillDifferent).toEqual([]);
+    const { rollups, truth } = await answers('globex');
+    expect(rollups).toEqual(truth);
+  });
+
+  it('finds rollup rows that no event is behind, and versions above the truth, as a restored backup leaves them', async () => {
+    await damage(`INSERT INTO usage_hourly (account_id, bucket, version, \`summary.workspace\`, \`summary.resource_type\`,
+      \`summary.billing_dimension\`, \`summary.usage\`, \`summary.cost\`, \`summary.events\`)
+      SELECT if(number = 0, 'ghost', 'acme'), toDateTime('2025-10-01 10:00:00', 'UTC'),
+        toUInt128('340282366920938463463374607431768211455'), ['w'], ['sandbox'], ['sandbox_compute_runtime_gbs'], [1], [9], [1]
+      FROM numbers(2)`);
+    const { differences, stillDifferent } = await audit({ repair: true });
+    const changed = new Set(differences.map((each) => each.accountId));
+    expect([changed, stillDifferent]).toEqual([new Set(['acme', 'ghost']), []]);
+    const { rollups, truth } = await answers('acme');
+    expect(rollups).toEqual(truth);
+    // The rollup row goes on with late events.
+    await store([event({ cost: '7' })]);
+    expect((await audit({ repair: false })).differences).toEqual([]);
+  });
+});

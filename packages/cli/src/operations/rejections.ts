@@ -1,0 +1,301 @@
+/** Settling rejections: rejected events and jobs are sent through the queue again, or discarded. */
+import {
+  type EpochMs,
+  isJobRejection,
+  parseUsageEvent,
+  payloadReference,
+  referencedPosition,
+} from '@meterline/catalog';
+import {
+  countOpenRejections,
+  type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
+  readOpenRejections,
+  readRejectionPayloads,
+  type Shards,
+  settleRejections,
+  type Warehouse,
+} from '@meterline/warehouse';
+import type { UsageQueue } from '../connections/usage-queue.js';
+import { CommandError } from '../failure.js';
+import { type Edits, OVERSIZED, type Resendable, resendable } from './resendable.js';
+
+const PAGE_SIZE = 2_000;
+const MAX_GROUP = 500;
+const MAX_GROUP_BYTES = 4 * 1024 * 1024;
+const IN_USE = 'other rejected events of its job refer to its payload; settle those first';
+
+const ID = /^([0-9a-z]{1,9})-([0-9a-z]{1,13})$/;
+const MAX_FINGERPRINT = 2n ** 64n;
+
+/** A rejection's id as people see it: the time of receipt and the fingerprint, both in base 36. Times sort as ids do. */
+export function formatRejectionId({ receivedAt, fingerprint }: RejectionId): string {
+  return `${receivedAt.toString(36)}-${fingerprint.toString(36)}`;
+}
+
+/** Undefined when it is no such id. */
+export function parseRejectionId(text: string): RejectionId | undefined {
+  const [, time, hash] = ID.exec(text) ?? [];
+  if (time === undefined || hash === undefined) return undefined;
+  const fingerprint = [...hash].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
+  return fingerprint < MAX_FINGERPRINT ? { receivedAt: Number.parseInt(time, 36), fingerprint } : undefined;
+}
+
+/** One that stays as it is, and why. */
+export interface KeptRejection {
+  readonly id: string;
+  readonly why: string;
+}
+
+export interface SettlementOptions {
+  readonly shards: Shards;
+  readonly selection: RejectionSelection;
+  /** Ends the settlement between two groups. */
+  readonly signal: AbortSignal;
+  readonly onKept: (kept: KeptRejection) => void;
+}
+
+export interface ReplayOptions extends SettlementOptions {
+  readonly queue: UsageQueue;
+  readonly edits: Edits;
+  /** Of every group, when it is settled: the ids of its jobs, and how many rejections they were. */
+  readonly onReplayed: (jobIds: readonly string[], count: number) => void;
+}
+
+/** A rejection and what would be sent for it. */
+export interface Resend {
+  readonly rejection: OpenRejection;
+  readonly sendable: Exclude<Resendable, { readonly kind: 'unsendable' }>;
+}
+
+/**
+ * Sends the selected rejections through the queue again, group by group.
+ *
+ * Crash order of a group: sent, on Redis' disk, settled. A crash before the end leaves rejections open that are in the queue
+ * already; running it again sends them again, which is harmless, because the ids of events make them the same events.
+ * Never the other way round: a rejection that is settled and not in the queue would be lost.
+ * @throws CommandError when one that is named is not there, or Redis' disk takes too long
+ */
+export async function replayRejections(options: ReplayOptions): Promise<void> {
+  const { shards, queue, edits, onKept, onReplayed } = options;
+  await settleGroups(options, async (group) => {
+    const resends = await resendsOf(shards.whole, group, edits, onKept);
+    const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
+    const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
+    const jobIds: string[] = [];
+    if (events.length > 0) jobIds.push(await queue.send(events));
+    for (const job of jobs) jobIds.push(await queue.sendJob(job));
+    await queue.writtenToDisk();
+    const rejections = resends.map(({ rejection }) => rejection);
+    await settleRejections(shards, rejections, 'replayed');
+    onReplayed(jobIds, resends.length);
+  });
+}
+
+/** What `replayRejections` would send, a group at a time. It settles nothing, so it cannot see what others still refer to. */
+export async function* sendableRejections(
+  options: Omit<ReplayOptions, 'queue' | 'onReplayed'>,
+): AsyncGenerator<Resend[]> {
+  for await (const group of selectedGroups(options)) {
+    yield await resendsOf(options.shards.whole, group, options.edits, options.onKept);
+  }
+}
+
+/**
+ * Deletes the selected rejections for good, group by group: one insert settles the group, then its rows are deleted. So a crash
+ * leaves whole groups discarded and the others open.
+ * @throws CommandError when one that is named is not there
+ */
+export async function discardRejections(
+  options: SettlementOptions & { readonly onDiscarded: (count: number) => void },
+): Promise<void> {
+  await settleGroups(options, async (group) => {
+    await settleRejections(options.shards, group, 'discarded');
+    options.onDiscarded(group.length);
+  });
+}
+
+/** What the worker would say, except for the price and the storage, which only it knows. */
+export function verdict({ sendable }: Resend, now: EpochMs): string {
+  if (sendable.kind === 'jobs') return sendable.jobs.length === 1 ? 'a whole job' : `${sendable.jobs.length} jobs`;
+  const checked = parseUsageEvent(sendable.event, now);
+  return checked.ok ? 'valid' : `still ${checked.reason}: ${checked.message}`;
+}
+
+async function settleGroups(
+  options: SettlementOptions,
+  settle: (group: readonly OpenRejection[]) => Promise<void>,
+): Promise<void> {
+  for await (const group of selectedGroups(options)) {
+    const [first] = group;
+    // Only the first of a group can be one that others refer to.
+    const isHeld = first !== undefined && (await isReferredTo(options.shards.whole, first));
+    if (isHeld) options.onKept({ id: formatRejectionId(first), why: IN_USE });
+    await settle(isHeld ? group.slice(1) : group);
+  }
+}
+
+/** Until the signal is aborted. */
+async function* selectedGroups({ shards, selection, signal }: SettlementOptions): AsyncGenerator<OpenRejection[]> {
+  for await (const page of selectedPages(shards.whole, selection, PAGE_SIZE)) {
+    for (const group of settlementGroups(page)) {
+      if (signal.aborted) return;
+      yield group;
+    }
+  }
+}
+
+/**
+ * Rejections that are settled together: few enough that their payloads fit in memory. One whose payload others may refer
+ * to begins a group, so that those, which come before it in a selection, are settled by then.
+ */
+export function settlementGroups(rejections: readonly OpenRejection[]): OpenRejection[][] {
+  const groups: OpenRejection[][] = [];
+  let group: OpenRejection[] = [];
+  let bytes = 0;
+  for (const rejection of rejections) {
+    const isFull = group.length === MAX_GROUP || bytes + rejection.payloadBytes > MAX_GROUP_BYTES;
+    if (group.length > 0 && (isFull || mayHoldOthers(rejection))) {
+      groups.push(group);
+      group = [];
+      bytes = 0;
+    }
+    group.push(rejection);
+    bytes += rejection.payloadBytes;
+  }
+  return group.length > 0 ? [...groups, group] : groups;
+}
+
+/** What would be sent for each rejection of the group; reports those for which nothing can be sent. */
+async function resendsOf(
+  warehouse: Warehouse,
+  group: readonly OpenRejection[],
+  edits: Edits,
+  onKept: (kept: KeptRejection) => void,
+): Promise<Resend[]> {
+  const keep = (rejection: OpenRejection, why: string) => onKept({ id: formatRejectionId(rejection), why });
+  const isOversized = ({ reason }: OpenRejection) => reason === 'job_oversized';
+  // Their payloads may fill the memory, and are not needed to say that they cannot be sent.
+  for (const oversized of group.filter(isOversized)) keep(oversized, OVERSIZED);
+  const wanted = group.filter((rejection) => !isOversized(rejection));
+  const payloads = await readRejectionPayloads(warehouse, wanted);
+  const resends: Resend[] = [];
+  for (const [index, rejection] of wanted.entries()) {
+    const payload = payloads[index];
+    // Settled by somebody else since the page was read.
+    if (payload === undefined) continue;
+    const referenced = await referencedPayload(warehouse, rejection, payload);
+    const sendable = resendable(rejection, payload, referenced, edits);
+    if (sendable.kind === 'unsendable') keep(rejection, sendable.why);
+    else resends.push({ rejection, sendable });
+  }
+  return resends;
+}
+
+export type RejectionSelection = { readonly ids: readonly RejectionId[] } | { readonly filter: RejectionFilter };
+
+/**
+ * The selection as it is now: what is rejected later, which nobody has seen, is left out. The time of receipt is the
+ * producer's, whose clock may be ahead; what `readOpenRejections` shows now is selected nevertheless.
+ */
+export async function selectionAt(
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+  now: Date,
+): Promise<RejectionSelection> {
+  if ('ids' in selection || selection.filter.to !== undefined) return selection;
+  const [newest] = await readOpenRejections(warehouse, selection.filter, { limit: 1 });
+  const to = Math.max(now.getTime(), (newest?.receivedAt ?? 0) + 1);
+  return { filter: { ...selection.filter, to } };
+}
+
+/** @throws CommandError when one that is named is not there */
+export async function countSelected(warehouse: Warehouse, selection: RejectionSelection): Promise<number> {
+  if ('filter' in selection) return countOpenRejections(warehouse, selection.filter);
+  return (await namedRejections(warehouse, selection.ids)).length;
+}
+
+/**
+ * The selected rejections a page at a time, in the order in which they may be settled: the last of a job first.
+ * @throws CommandError when one that is named is not there
+ */
+async function* selectedPages(
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+  pageSize: number,
+): AsyncGenerator<OpenRejection[]> {
+  if ('ids' in selection) {
+    const named = await namedRejections(warehouse, selection.ids);
+    yield named.sort((a, b) => b.position - a.position);
+    return;
+  }
+  let after: OpenRejection | undefined;
+  do {
+    const page = await readOpenRejections(warehouse, selection.filter, { limit: pageSize, after });
+    if (page.length > 0) yield page;
+    after = page.length === pageSize ? page.at(-1) : undefined;
+  } while (after);
+}
+
+/** Each once, however often it is named. */
+async function namedRejections(warehouse: Warehouse, ids: readonly RejectionId[]): Promise<OpenRejection[]> {
+  const different = new Map(ids.map((id) => [formatRejectionId(id), id]));
+  return Promise.all([...different.values()].map((id) => requireRejection(warehouse, id)));
+}
+
+/** @throws CommandError when there is none */
+export async function requireRejection(warehouse: Warehouse, id: RejectionId): Promise<OpenRejection> {
+  const { receivedAt, fingerprint } = id;
+  const filter = { from: receivedAt, to: receivedAt + 1, fingerprint };
+  const [found] = await readOpenRejections(warehouse, filter, { limit: 1 });
+  if (found) return found;
+  throw new CommandError(
+    `there is no rejection ${formatRejectionId(id)}, or it is settled; "meterline rejected list" shows those that are not`,
+  );
+}
+
+/*
+ * Events of one job that were nested too deeply to be kept alone share the payload of the first of them. That one stays
+ * for as long as others need it.
+ */
+
+/** A shorter payload cannot be nested so deeply: a level takes two characters, and a stack holds thousands of levels. */
+const SHORTEST_SHARED_BYTES = 2_000;
+
+/** The rejection that holds the payload which this one refers to; undefined when it refers to none. */
+export async function holderOf(
+  warehouse: Warehouse,
+  { receivedAt, jobId }: OpenRejection,
+  payload: string,
+): Promise<OpenRejection | undefined> {
+  const position = referencedPosition(payload);
+  if (position === undefined) return undefined;
+  const filter = { from: receivedAt, to: receivedAt + 1, jobId, position };
+  const [holder] = await readOpenRejections(warehouse, filter, { limit: 1 });
+  return holder;
+}
+
+/** The payload that this rejection refers to; undefined when it refers to none, or to one that is gone. */
+async function referencedPayload(
+  warehouse: Warehouse,
+  rejection: OpenRejection,
+  payload: string,
+): Promise<string | undefined> {
+  const holder = await holderOf(warehouse, rejection, payload);
+  const [referenced] = holder ? await readRejectionPayloads(warehouse, [holder]) : [];
+  return referenced;
+}
+
+/** Whether this can be a rejection that holds the payload of others. */
+function mayHoldOthers({ reason, payloadBytes }: Pick<OpenRejection, 'reason' | 'payloadBytes'>): boolean {
+  return payloadBytes >= SHORTEST_SHARED_BYTES && !isJobRejection(reason);
+}
+
+/** Whether an open rejection refers to this one's payload. */
+async function isReferredTo(warehouse: Warehouse, rejection: OpenRejection): Promise<boolean> {
+  if (!mayHoldOthers(rejection)) return false;
+  const { receivedAt, jobId, position } = rejection;
+  const filter = { from: receivedAt, to: receivedAt + 1, jobId, payload: payloadReference(position) };
+  return (await countOpenRejections(warehouse, filter)) > 0;
+}

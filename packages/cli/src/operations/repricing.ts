@@ -1,0 +1,216 @@
+/** Gives the events of an account the cost they have under another price book. */
+import {
+  BILLING_DIMENSIONS,
+  type BillingDimension,
+  COST_SCALE,
+  costOf,
+  formatScaled,
+  formatTimestamp,
+  MAX_REVISION,
+  type PriceBook,
+} from '@meterline/catalog';
+import {
+  checkPriceBook,
+  type EventKey,
+  EventRows,
+  insertUsageEvents,
+  markDirtyHours,
+  Names,
+  PriceBookConflictError,
+  type PricedEvent,
+  type RepricingScope,
+  type RetentionBounds,
+  readDimensionSpans,
+  readRepricingStep,
+  readRetentionBounds,
+  registerPriceBook,
+  type Shards,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { CommandError } from '../failure.js';
+import type { OnProgress } from '../output/progress.js';
+
+export interface RepricingOptions {
+  readonly shards: Shards;
+  readonly scope: RepricingScope;
+  readonly book: PriceBook;
+  /** Write nothing, and only add up what would change. */
+  readonly dryRun: boolean;
+  /** Events per step: what is held in memory at once. */
+  readonly step: number;
+  /** Ends the re-pricing between two steps. */
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+}
+
+/**
+ * Crash order: a step is read, then inserted as one block, then its sealed hours are marked as dirty: a worker recomputes their
+ * rollups. A crash leaves whole steps done, the one under way done or not, and then perhaps not marked. Running it again reads the
+ * same events, leaves those that have their new cost already, and marks the hours of all: an event that has its new cost does
+ * not prove that its hour was marked.
+ * A revision that a producer sends between reading and inserting wins, because it is compared before the price revision. It
+ * has the price of the worker's book, and so has an event that arrives when the steps have passed its place.
+ * @param changes what has changed so far, also when this rejects
+ * @throws CommandError when the window reaches into closed months, or the book lacks a price for an event, before anything is
+ * written, or when its version is in use with other prices
+ */
+export async function reprice(options: RepricingOptions, changes: CostChanges): Promise<void> {
+  const { shards, scope, book, dryRun, step, signal, onProgress } = options;
+  const warehouse = shards.whole;
+  await requireOpen(warehouse, scope, 'closedBefore');
+  // As at a worker's start: a version must mean the same prices for ever.
+  await admitted(checkPriceBook(warehouse, book));
+  const spans = await readDimensionSpans(warehouse, scope);
+  for (const { billingDimension, first } of spans) requirePrice(book, scope.accountId, billingDimension, first);
+  // Only now, so that a book that lacks a price can be fixed and used under the same version.
+  if (!dryRun && spans.length > 0) await admitted(registerPriceBook(shards, book));
+  const total = spans.reduce((sum, { events }) => sum + events, 0);
+  let done = 0;
+  onProgress(done, total);
+  let last: PricedEvent | undefined;
+  for (let isMore = total > 0; isMore && !signal.aborted; ) {
+    const events = await readRepricingStep(warehouse, scope, last, step);
+    const repriced = repricedEvents(events, book, changes);
+    if (!dryRun) {
+      await insertUsageEvents(warehouse, repriced);
+      // Read after the insert, as a worker does.
+      await requireOpen(warehouse, scope, 'droppingBefore');
+      // All of them: an event that has its new cost already need not have been marked.
+      await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
+    }
+    last = events.at(-1);
+    done += events.length;
+    isMore = events.length === step;
+    onProgress(done, total);
+  }
+}
+
+/** @throws CommandError when the window begins before this bound */
+async function requireOpen(
+  warehouse: Warehouse,
+  { window }: RepricingScope,
+  bound: keyof RetentionBounds,
+): Promise<void> {
+  const before = (await readRetentionBounds(warehouse))[bound];
+  if (window.startTime >= before) return;
+  throw new CommandError(
+    `months before ${formatTimestamp(before)} are closed, and their prices stay; begin there or later with --from`,
+  );
+}
+
+async function admitted(check: Promise<unknown>): Promise<void> {
+  try {
+    await check;
+  } catch (error) {
+    if (error instanceof PriceBookConflictError) throw new CommandError(error.message, undefined, { cause: error });
+    throw error;
+  }
+}
+
+function repricedEvents(events: readonly PricedEvent[], book: PriceBook, changes: CostChanges): PricedEvent[] {
+  return events.flatMap((event) => {
+    const repriced = repricedEvent(event, book);
+    changes.add(event.billingDimension, event.cost, repriced?.cost ?? event.cost);
+    return repriced ? [repriced] : [];
+  });
+}
+
+/**
+ * The row that gives the event its cost under the book: the same event with the next price revision, so that it replaces
+ * the row of now and is itself replaced by any higher revision of the producer, in either order of arrival. Undefined when
+ * the cost is right already, which is what makes a second run do only the rest.
+ * @throws CommandError when the book has no price for the event, or its price revisions are used up
+ */
+export function repricedEvent(event: PricedEvent, book: PriceBook): PricedEvent | undefined {
+  const price = requirePrice(book, event.accountId, event.billingDimension, event);
+  const cost = costOf(event.usage, price);
+  if (cost === event.cost) return undefined;
+  if (event.priceRevision === MAX_REVISION) {
+    throw new CommandError(`event ${event.eventId} has been re-priced ${MAX_REVISION} times and cannot be again`);
+  }
+  return { ...event, cost, priceRevision: event.priceRevision + 1, priceBook: book.version };
+}
+
+/** @throws CommandError when the event is older than the first price of its dimension */
+export function requirePrice(
+  book: PriceBook,
+  accountId: string,
+  dimension: BillingDimension,
+  { eventId, timestamp }: EventKey,
+) {
+  const price = book.priceAt(accountId, dimension, timestamp);
+  if (price) return price;
+  throw new CommandError(
+    `the price book has no price for ${dimension} at ${formatTimestamp(timestamp)}, the time of event ${eventId}; ` +
+      'add an earlier price to the book, or begin later with --from',
+  );
+}
+
+/** USD scaled by 10^12. */
+interface Amounts {
+  events: number;
+  changed: number;
+  before: bigint;
+  after: bigint;
+}
+
+/** Amounts as text, exact, in USD. */
+export interface CostChange {
+  readonly billingDimension: BillingDimension | 'total';
+  /** Events that count in the window. */
+  readonly events: number;
+  /** Those of them whose cost changes. */
+  readonly changed: number;
+  readonly before: string;
+  readonly after: string;
+  readonly difference: string;
+}
+
+/** What re-pricing changes in money, by billing dimension. */
+export class CostChanges {
+  readonly #amounts = new Map<BillingDimension, Amounts>();
+
+  /** @param before, after USD scaled by 10^12 */
+  add(dimension: BillingDimension, before: bigint, after: bigint): void {
+    const amounts = this.#amounts.get(dimension) ?? noAmounts();
+    this.#amounts.set(dimension, amounts);
+    increase(amounts, { events: 1, changed: before === after ? 0 : 1, before, after });
+  }
+
+  /** Dimensions with events, in the catalog's order. */
+  byDimension(): CostChange[] {
+    return BILLING_DIMENSIONS.flatMap((dimension) => {
+      const amounts = this.#amounts.get(dimension);
+      return amounts ? [costChange(dimension, amounts)] : [];
+    });
+  }
+
+  total(): CostChange {
+    const sum = noAmounts();
+    for (const amounts of this.#amounts.values()) increase(sum, amounts);
+    return costChange('total', sum);
+  }
+}
+
+function noAmounts(): Amounts {
+  return { events: 0, changed: 0, before: 0n, after: 0n };
+}
+
+function increase(sum: Amounts, { events, changed, before, after }: Readonly<Amounts>): void {
+  sum.events += events;
+  sum.changed += changed;
+  sum.before += before;
+  sum.after += after;
+}
+
+function costChange(billingDimension: CostChange['billingDimension'], amounts: Amounts): CostChange {
+  const { events, changed, before, after } = amounts;
+  return {
+    billingDimension,
+    events,
+    changed,
+    before: formatScaled(before, COST_SCALE),
+    after: formatScaled(after, COST_SCALE),
+    difference: formatScaled(after - before, COST_SCALE),
+  };
+}

@@ -1,0 +1,189 @@
+/** Closes months, opens them again, and drops the events of months that are closed. Why it is safe: retention/bounds.ts. */
+import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
+import {
+  dropEvents,
+  type EventMonth,
+  lowestWatermarks,
+  makeDayFinal,
+  onEachShard,
+  type RetentionBounds,
+  readAuditDays,
+  readEventMonths,
+  readRetentionBounds,
+  type Shards,
+  setRetentionBound,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { CommandError } from '../failure.js';
+import type { OnProgress } from '../output/progress.js';
+import { auditRollups } from './audit.js';
+
+/** What is kept, for an operator to see. */
+export interface Retention extends RetentionBounds {
+  /** Months with events, ascending. */
+  readonly months: readonly EventMonth[];
+}
+
+/** A month is closed, or being dropped, if it is on any shard, and dropped if it is on all. */
+export async function readRetention({ all }: Shards): Promise<Retention> {
+  const bounds = await onEachShard(all, readRetentionBounds);
+  const rows = new Map<EpochMs, EventMonth>();
+  for (const month of (await onEachShard(all, readEventMonths)).flat()) {
+    const known = rows.get(month.startTime)?.rows ?? 0;
+    rows.set(month.startTime, { ...month, rows: known + month.rows });
+  }
+  return {
+    closedBefore: Math.max(...bounds.map(({ closedBefore }) => closedBefore)),
+    droppingBefore: Math.max(...bounds.map(({ droppingBefore }) => droppingBefore)),
+    droppedBefore: Math.min(...bounds.map(({ droppedBefore }) => droppedBefore)),
+    months: [...rows.values()].sort((a, b) => a.startTime - b.startTime),
+  };
+}
+
+/**
+ * The last month that a clock of now keeps open is the one before this month: late events of its end are usual, and so are
+ * questions that are under way.
+ */
+export function latestClosing(now: EpochMs): EpochMs {
+  return monthsBefore(now, 1);
+}
+
+/** The start of the month that lies so many months before the one of the instant. */
+export function monthsBefore(instant: EpochMs, months: number): EpochMs {
+  const date = new Date(instant);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - months);
+}
+
+/**
+ * @param before the start of a month
+ * @throws CommandError when the months before it cannot be closed yet
+ */
+export async function requireClosable({ all }: Shards, before: EpochMs, now: EpochMs): Promise<void> {
+  if (before > latestClosing(now)) {
+    throw new CommandError(
+      `months before ${formatTimestamp(before)} cannot be closed yet: this month and the one before it stay open`,
+    );
+  }
+  const { hourly, daily } = await lowestWatermarks(all);
+  const sealedUntil = Math.min(hourly.sealedUntil, daily.sealedUntil);
+  if (sealedUntil >= before) return;
+  throw new CommandError(
+    `hours are sealed until ${formatTimestamp(sealedUntil)} only, so months before ${formatTimestamp(before)} cannot be ` +
+      'closed yet; wait until the ingest workers have sealed them',
+  );
+}
+
+/**
+ * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
+ * @throws CommandError as {@link requireClosable}
+ */
+export async function closeMonths(shards: Shards, before: EpochMs, now: EpochMs): Promise<void> {
+  await requireClosable(shards, before, now);
+  await setRetentionBound(shards.all, 'closed', before);
+}
+
+/**
+ * Events from then on are accepted again.
+ * @throws CommandError when these months are being dropped
+ */
+export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void> {
+  const { droppingBefore } = await readRetention(shards);
+  if (from < droppingBefore) {
+    throw new CommandError(
+      `months before ${formatTimestamp(droppingBefore)} cannot be opened again: their events have been dropped, or are about ` +
+        'to be',
+    );
+  }
+  await setRetentionBound(shards.all, 'closed', from);
+}
+
+export interface DropOptions {
+  readonly shards: Shards;
+  readonly now: EpochMs;
+  /** Ends the drop between two days. */
+  readonly signal: AbortSignal;
+  /** In days that are compared. */
+  readonly onProgress: OnProgress;
+  /** Called when the events of a month are gone. */
+  readonly onDropped: (month: EventMonth) => void;
+  readonly recheckMs?: number;
+}
+
+/**
+ * Drops the events of all months that are closed, the oldest first, each when its rollup rows agree with them.
+ *
+ * Crash order, for each month: compared; the bound `dropping` is set on every shard; compared again, with what was stored
+ * meanwhile, and repaired; rollup rows made final, a day after the other; the bound `dropped` is set on every shard; events
+ * dropped. What a crash leaves is at retention/bounds.ts in packages/warehouse; calling it again does the rest.
+ *
+ * @throws CommandError when a month is not sealed, or its rollup rows differ from its events
+ */
+export async function dropClosedMonths(options: DropOptions): Promise<void> {
+  const { shards, now, signal, onDropped } = options;
+  for (;;) {
+    const { closedBefore, droppingBefore, droppedBefore, months } = await readRetention(shards);
+    const [month] = months.filter(({ endTime }) => endTime <= closedBefore);
+    if (!month || signal.aborted) return;
+    const { endTime } = month;
+    // What is stored in a month that is final has come too late and was rejected.
+    if (endTime > droppedBefore) {
+      await requireClosable(shards, endTime, now);
+      // With earlier months, which had no events a moment ago.
+      const window = { startTime: droppedBefore, endTime };
+      if (endTime > droppingBefore) await compare(options, window);
+      if (signal.aborted) return;
+      // Also when some shard has it: a crash may have come before it was on all.
+      await setRetentionBound(shards.all, 'dropping', endTime);
+      await compare(options, window, true);
+      await onEachShard(shards.all, (shard) => makeDaysFinal(shard, window, signal));
+      if (signal.aborted) return;
+      await setRetentionBound(shards.all, 'dropped', endTime);
+    }
+    await onEachShard(shards.all, (shard) => dropEvents(shard, month));
+    onDropped(month);
+  }
+}
+
+async function makeDaysFinal(shard: Warehouse, window: Window, signal: AbortSignal): Promise<void> {
+  for (const day of await readAuditDays(shard, { window })) {
+    if (signal.aborted) return;
+    await makeDayFinal(shard, { startTime: day, endTime: day + MS_PER_DAY });
+  }
+}
+
+type Rehearsal = Omit<DropOptions, 'onDropped'>;
+
+/**
+ * Whether the events of months that are closed could be dropped; changes nothing.
+ * @returns these months
+ * @throws CommandError as {@link dropClosedMonths}
+ */
+export async function compareClosedMonths(options: Rehearsal): Promise<readonly EventMonth[]> {
+  const { closedBefore, droppedBefore, months } = await readRetention(options.shards);
+  const closed = months.filter(({ endTime }) => endTime <= closedBefore);
+  if (closed.some(({ endTime }) => endTime > droppedBefore)) {
+    await requireClosable(options.shards, closedBefore, options.now);
+    await compare(options, { startTime: droppedBefore, endTime: closedBefore });
+  }
+  return closed;
+}
+
+/**
+ * A comparison that repairs is the last one: it includes the rollup rows of dirty hours, whose marks nobody heeds afterwards.
+ * @throws CommandError when rollup rows differ from their events, after a repair if it is wanted
+ */
+async function compare(
+  { shards, signal, onProgress, recheckMs }: Rehearsal,
+  window: Window,
+  isLast = false,
+): Promise<void> {
+  const audit = { shards, accountId: undefined, window, repair: isLast, includesDirty: isLast, signal, onProgress };
+  const found = await auditRollups(recheckMs === undefined ? audit : { ...audit, recheckMs });
+  const different = isLast ? found.stillDifferent : found.differences;
+  if (different.length === 0) return;
+  const [from, to] = [formatTimestamp(window.startTime), formatTimestamp(window.endTime)];
+  throw new CommandError(
+    `rollup rows differ from their events, which were not dropped; see "meterline audit --from ${from} --to ${to}", ` +
+      'repair them with --repair, and run this again',
+  );
+}

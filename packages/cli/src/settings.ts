@@ -1,0 +1,369 @@
+/**
+ * The settings of commands. Each comes from its flag, else its variable, else the file that `meterline login` writes, else a local
+ * stack that runs here, else a default. What a file holds belongs to the address that stands beside it there, and goes to no other.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { parseJson, QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog/plain';
+import type { Cluster } from '@meterline/warehouse';
+import { z } from 'zod';
+import { systemErrorCode, usageError } from './failure.js';
+
+/** A variable; one that is set to nothing counts as not set. Those of the services are described there. */
+const variable = z
+  .string()
+  .transform((text) => text || undefined)
+  .optional();
+
+/** The variables that the command reads; nothing else in this package looks at the environment. */
+export const environment = z.object({
+  REDIS_URL: variable,
+  CLICKHOUSE_URL: variable,
+  CLICKHOUSE_USER: variable,
+  CLICKHOUSE_PASSWORD: variable,
+  CLICKHOUSE_DATABASE: variable,
+  CLICKHOUSE_CLUSTER: variable,
+  CLICKHOUSE_INSERT_QUORUM: variable,
+  QUEUE_PREFIX: variable,
+  COLLECTOR_URL: variable,
+  METERLINE_API_URL: variable.describe('The address of the API, in place of a login or a local stack.'),
+  METERLINE_API_KEY: variable.describe('The key for it.'),
+  METERLINE_ACCOUNT: variable.describe('The account that is meant where a command names none.'),
+  METERLINE_EMITTER_KEY: variable.describe('The key for the collector, of the role emitter.'),
+  METERLINE_DATA_DIR: variable,
+  PRICE_BOOK: variable,
+  XDG_CONFIG_HOME: variable,
+  HOME: variable,
+  NO_COLOR: variable,
+  TERM: variable,
+});
+export type Environment = z.output<typeof environment>;
+
+/** Where each is looked for first. */
+const SETTINGS = {
+  apiUrl: ['--api-url', 'METERLINE_API_URL'],
+  account: ['--account', 'METERLINE_ACCOUNT'],
+  apiKey: ['', 'METERLINE_API_KEY'],
+  collectorUrl: ['--url', 'COLLECTOR_URL'],
+  emitterKey: ['', 'METERLINE_EMITTER_KEY'],
+  redisUrl: ['--redis-url', 'REDIS_URL'],
+  queuePrefix: ['--queue-prefix', 'QUEUE_PREFIX'],
+  clickhouseUrl: ['--clickhouse-url', 'CLICKHOUSE_URL'],
+  clickhouseUser: ['--clickhouse-user', 'CLICKHOUSE_USER'],
+  clickhousePassword: ['--clickhouse-password', 'CLICKHOUSE_PASSWORD'],
+  clickhouseDatabase: ['--clickhouse-database', 'CLICKHOUSE_DATABASE'],
+  book: ['--book', 'PRICE_BOOK'],
+} as const satisfies Record<string, readonly [flag: string, variable: keyof Environment]>;
+type Flags = { readonly [Name in keyof typeof SETTINGS]?: string | undefined };
+
+const DEFAULT_URLS = {
+  apiUrl: 'http://127.0.0.1:8080',
+  collectorUrl: 'http://127.0.0.1:8081',
+  redisUrl: 'redis://127.0.0.1:6379',
+  clickhouseUrl: 'http://127.0.0.1:8123',
+} as const satisfies Flags;
+type UrlName = keyof typeof DEFAULT_URLS;
+
+export type ApiFlags = Pick<Flags, 'apiUrl' | 'account'> & { readonly debug?: boolean };
+export type RedisFlags = Pick<Flags, 'redisUrl' | 'queuePrefix'>;
+export type ClickHouseFlags = Pick<
+  Flags,
+  'clickhouseUrl' | 'clickhouseUser' | 'clickhousePassword' | 'clickhouseDatabase'
+>;
+
+/** Of commands that ask the API, for --help. */
+export const API_SETTINGS_HELP = `
+The API's address, key and account come from flags, else METERLINE_API_URL, METERLINE_API_KEY and
+METERLINE_ACCOUNT, else the file that "meterline login" writes, else a local stack that runs here
+(npm start), else ${DEFAULT_URLS.apiUrl}. A key from a file goes only to the address that
+stands beside it in that file. "meterline whoami" shows what is used, and where it comes from.`;
+
+/** A value and where it was found. */
+export interface Setting {
+  readonly value: string;
+  readonly kind: 'flag' | 'environment' | 'login file' | 'local stack' | 'default';
+  /** For messages: `--redis-url`, `REDIS_URL`, a file's path, `the default`. */
+  readonly source: string;
+}
+
+export interface ApiAccess {
+  /** Without a slash at its end. */
+  readonly url: Setting;
+  /** Undefined when there is none for this address. */
+  readonly key: Setting | undefined;
+  /** Undefined when nothing names one. */
+  readonly account: Setting | undefined;
+  /** What the person should know, such as a file that others can read. */
+  readonly warning: string | undefined;
+}
+
+export interface CollectorSettings {
+  /** Without a slash at its end. */
+  readonly url: Setting;
+  readonly key: Setting;
+}
+
+/** What `meterline login` keeps. */
+const loginFile = z.object({ apiUrl: z.url(), apiKey: z.string().min(1), account: z.string().min(1).optional() });
+
+/** What a running local stack (`npm start`) says of its servers. Source: DESIGN section 8. */
+const stackFile = z
+  .object({
+    apiUrl: z.url(),
+    adminKey: z.string(),
+    account: z.string(),
+    redisUrl: z.url(),
+    collectorUrl: z.url().optional(),
+    emitterKey: z.string().optional(),
+    clickhouseUrl: z.url(),
+    clickhouseUser: z.string().min(1),
+    clickhousePassword: z.string(),
+    clickhouseDatabase: z.string().min(1),
+    /** Of several shards: the addresses of all, separated by commas, and the name of their cluster. */
+    clickhouseHosts: z.string().optional(),
+    clickhouseCluster: z.string().optional(),
+  })
+  .transform(({ adminKey, ...others }) => ({ apiKey: adminKey, ...others }));
+
+/** A file with settings. */
+interface SettingsFile {
+  readonly kind: 'login file' | 'local stack';
+  readonly path: string;
+  readonly values: { readonly [Name in keyof z.output<typeof stackFile>]?: string | undefined };
+  /** Whether others than its owner may read it, which login never allows. */
+  readonly isOpen: boolean;
+}
+
+export class Settings {
+  /** Where login keeps what it keeps. Source: XDG Base Directory Specification. */
+  readonly loginPath: string;
+  readonly #environment: Environment;
+  readonly #readLogin: () => Promise<SettingsFile | undefined>;
+  readonly #readStack: () => Promise<SettingsFile | undefined>;
+
+  /** @param directory from which a local stack is looked for */
+  constructor(variables: Environment, directory: string) {
+    const { XDG_CONFIG_HOME, HOME, METERLINE_DATA_DIR } = variables;
+    this.#environment = variables;
+    this.loginPath = join(XDG_CONFIG_HOME ?? join(HOME ?? homedir(), '.config'), 'meterline', 'config.json');
+    this.#readLogin = () => readLogin(this.loginPath);
+    this.#readStack = () => readLocalStack(METERLINE_DATA_DIR, directory);
+  }
+
+  /** Where the API is, which key to show it, and whose usage to ask for. @throws CommandError */
+  async api(flags: ApiFlags): Promise<ApiAccess> {
+    const { url, beside } = await this.#address('apiUrl', flags, canonicalUrl);
+    const [key, account] = [this.#named('apiKey', {}), this.#named('account', flags)];
+    if (key && account) return { url, key, account, warning: undefined };
+    const file = await beside();
+    const warning = file?.isOpen ? `others can read your key: chmod 600 ${file.path}` : undefined;
+    return { url, key: key ?? settingOf(file, 'apiKey'), account: account ?? settingOf(file, 'account'), warning };
+  }
+
+  /** The address of a local stack that runs here and is not asked. */
+  async unusedStack({ url }: ApiAccess): Promise<Setting | undefined> {
+    const stack = settingOf(await this.#readStack(), 'apiUrl');
+    return stack && canonicalUrl(stack) !== url.value ? stack : undefined;
+  }
+
+  /** Where to send events. @throws CommandError when there is no key for it, or the address is none */
+  async collector(collectorUrl: string | undefined): Promise<CollectorSettings> {
+    const { url, beside } = await this.#address('collectorUrl', { collectorUrl }, canonicalUrl);
+    const key = this.#named('emitterKey', {}) ?? settingOf(await beside(), 'emitterKey');
+    if (key) return { url, key };
+    throw usageError(
+      `there is no key for ${url.value} (from ${url.source}); set METERLINE_EMITTER_KEY to one of the role emitter`,
+    );
+  }
+
+  /** @throws CommandError when what was found is no address of a Redis */
+  async redisUrl(flags: RedisFlags): Promise<Setting> {
+    return (await this.#address('redisUrl', flags, checkedBy(redisUrlFault))).url;
+  }
+
+  queuePrefix(flags: RedisFlags): string {
+    return this.#named('queuePrefix', flags)?.value ?? QUEUE_PREFIX;
+  }
+
+  /** @throws CommandError when what was found is no address of a ClickHouse */
+  async clickhouse(flags: ClickHouseFlags): Promise<ClickHouseSettings> {
+    // The rules of its addresses come with its driver, which is loaded only when a command needs it.
+    const { clickHouseUrlFault, hostsOf } = await import('@meterline/warehouse');
+    const { url, beside } = await this.#address('clickhouseUrl', flags, checkedBy(clickHouseUrlFault));
+    const user = this.#named('clickhouseUser', flags)?.value;
+    const password = this.#named('clickhousePassword', flags)?.value;
+    const database = this.#named('clickhouseDatabase', flags)?.value;
+    const stack = (await beside())?.values;
+    // A user of one's own has a password of its own.
+    const login = user === undefined && password === undefined ? stack : undefined;
+    const hosts = stack?.clickhouseHosts ?? url.value;
+    const { CLICKHOUSE_INSERT_QUORUM: quorum, CLICKHOUSE_CLUSTER: name = stack?.clickhouseCluster } = this.#environment;
+    if (quorum !== undefined && (name === undefined || !/^[1-9]\d?$/.test(quorum))) {
+      throw usageError('CLICKHOUSE_INSERT_QUORUM must be a number of replicas, with CLICKHOUSE_CLUSTER');
+    }
+    if (name === undefined && hostsOf(hosts).length > 1) {
+      throw usageError('several addresses of ClickHouse need the name of their cluster in CLICKHOUSE_CLUSTER');
+    }
+    return {
+      url: { ...url, value: hosts },
+      user: user ?? login?.clickhouseUser ?? 'default',
+      password: password ?? login?.clickhousePassword ?? '',
+      database: database ?? stack?.clickhouseDatabase ?? 'meterline',
+      cluster:
+        name === undefined ? undefined : { name, insertQuorum: quorum === undefined ? undefined : Number(quorum) },
+    };
+  }
+
+  /** The file of the price book; undefined for the built-in one. */
+  priceBookFile(book: string | undefined): Setting | undefined {
+    return this.#named('book', { book });
+  }
+
+  #named(name: keyof Flags, flags: Flags): Setting | undefined {
+    const [flag, variable] = SETTINGS[name];
+    const [flagged, value] = [flags[name], this.#environment[variable]];
+    if (flagged !== undefined) return { value: flagged, kind: 'flag', source: flag };
+    return value === undefined ? undefined : { value, kind: 'environment', source: variable };
+  }
+
+  /**
+   * An address in one form, so that two can be compared, and the file that it stands in, if it does. A file is read only for what
+   * neither a flag nor a variable says. What a person has logged in to on purpose goes before what happens to run here.
+   */
+  async #address(name: UrlName, flags: Flags, formOf: (found: Setting) => string) {
+    const named = this.#named(name, flags);
+    const value = named && formOf(named);
+    const beside = async () => {
+      for (const read of name === 'apiUrl' ? [this.#readLogin, this.#readStack] : [this.#readStack]) {
+        const file = await read();
+        const found = settingOf(file, name);
+        if (found && (value === undefined || formOf(found) === value)) return file;
+      }
+      return undefined;
+    };
+    const found: Setting = named ??
+      settingOf(await beside(), name) ?? { value: DEFAULT_URLS[name], kind: 'default', source: 'the default' };
+    return { url: { ...found, value: formOf(found) }, beside };
+  }
+}
+
+export interface ClickHouseSettings {
+  readonly url: Setting;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  /** Undefined: one server. */
+  readonly cluster: Cluster | undefined;
+}
+
+function settingOf(file: SettingsFile | undefined, name: keyof SettingsFile['values']): Setting | undefined {
+  const value = file?.values[name];
+  return file && value !== undefined ? { value, kind: file.kind, source: file.path } : undefined;
+}
+
+/** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
+export function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw usageError(`the address from ${source} must be a URL without credentials, ? and #`);
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v0$/, '');
+}
+
+/** @param faultOf what is wrong with an address, as text to append to its name */
+function checkedBy(faultOf: (address: string) => string | undefined) {
+  return ({ value, source }: Setting): string => {
+    const fault = faultOf(value);
+    if (fault !== undefined) throw usageError(`the address from ${source} ${fault}`);
+    return value;
+  };
+}
+
+/** `http://127.0.0.1:8080 (local stack: /project/.meterline/local.json)`. */
+export function placeText({ value, kind, source }: Setting): string {
+  return kind === 'default' ? `${value} (default)` : `${value} (${kind}: ${source})`;
+}
+
+/** Of a key: its kind and the beginning of its id, which is no secret. */
+const SHOWN_CHARACTERS = 10;
+
+export function keyStart(key: string): string {
+  return `${key.slice(0, SHOWN_CHARACTERS)}…`;
+}
+
+/** Addresses as they may be shown: without their passwords. */
+export function displayUrl(address: string): string {
+  return address
+    .replace(/(:\/\/[^/?#:]*:)[^/?#]*@/g, '$1***@')
+    .replace(/(sentinelPassword=)[^&]*/, '$1***')
+    .replace(/\/(?=,|$)/g, '');
+}
+
+const FOR_OTHERS = 0o077;
+
+/** @returns undefined when nobody has logged in. @throws CommandError when the file cannot be used */
+async function readLogin(path: string): Promise<SettingsFile | undefined> {
+  const text = await readIfThere(path, 'log in again, or use METERLINE_API_KEY');
+  if (text === undefined) return undefined;
+  const kept = loginFile.safeParse(parseJson(text));
+  if (!kept.success) throw usageError(`${path} is not what login writes; log in again, or remove it`);
+  const isOpen = process.platform !== 'win32' && ((await stat(path)).mode & FOR_OTHERS) !== 0;
+  return { kind: 'login file', path, values: kept.data, isOpen };
+}
+
+/**
+ * Replaces the file at once, so that no reader finds half of it. At no moment can others read it.
+ * @throws the system's error
+ */
+export async function writeLogin(path: string, kept: z.output<typeof loginFile>): Promise<void> {
+  // Loaded only here: every command loads this module.
+  const { writePrivateText } = await import('@meterline/service/private-file');
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+/** What the root of a project holds; the search for a data directory goes no higher. */
+const ROOT_MARKS = ['package-lock.json', '.git'];
+
+/**
+ * @param dataDir METERLINE_DATA_DIR; when undefined, `.meterline` in the directory or one above it, as far up as the project's root
+ * @returns undefined when no local stack is running there
+ * @throws CommandError when the file cannot be used
+ */
+async function readLocalStack(dataDir: string | undefined, directory: string): Promise<SettingsFile | undefined> {
+  const directories =
+    dataDir === undefined
+      ? directoriesUpToRoot(directory).map((each) => join(each, '.meterline'))
+      : [resolve(directory, dataDir)];
+  const path = directories.map((each) => join(each, 'local.json')).find((each) => existsSync(each));
+  const text = path && (await readIfThere(path, 'name the servers with flags or in the environment'));
+  if (path === undefined || text === undefined) return undefined;
+  const found = stackFile.safeParse(parseJson(text));
+  if (found.success) return { kind: 'local stack', path, values: found.data, isOpen: false };
+  const faults = found.error.issues.map(({ path: [field = 'content'], message }) => `${String(field)}: ${message}`);
+  throw usageError(`${path} is not what npm start writes (${faults.join('; ')}); restart the local stack or remove it`);
+}
+
+/** The directory itself and those above it, up to the first that is a project's root; only itself outside of one. */
+function directoriesUpToRoot(start: string): string[] {
+  const directories = [start];
+  for (let at = start; at !== dirname(at); at = dirname(at)) directories.push(dirname(at));
+  const root = directories.findIndex((each) => ROOT_MARKS.some((mark) => existsSync(join(each, mark))));
+  return directories.slice(0, Math.max(root, 0) + 1);
+}
+
+/** @returns undefined when it is not there. @throws CommandError when it cannot be read */
+async function readIfThere(path: string, advice: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = systemErrorCode(error) ?? '';
+    if (['ENOENT', 'ENOTDIR'].includes(code)) return undefined;
+    throw usageError(`cannot read ${path} (${code}); ${advice}`);
+  }
+}

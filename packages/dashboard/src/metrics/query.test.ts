@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import { periodWindow } from '../period/period.js';
+import { DEFAULT_VIEW, only, type View } from '../view/view.js';
+import {
+  filterQuery,
+  measureOf,
+  metricsQuery,
+  needsAdmin,
+  queriesOfGroups,
+  resolutionChoices,
+  resolutionOf,
+  usageScope,
+  wholeQuery,
+} from './query.js';
+
+const NOW = Date.parse('2026-11-21T16:49:00Z');
+const view = (change: Partial<View>): View => ({ ...DEFAULT_VIEW, ...change });
+const windowOf = ({ period }: View) => periodWindow(period, NOW);
+const queryOf = (shown: View) => {
+  const window = windowOf(shown);
+  const asked = { window, resolution: resolutionOf(shown, window), filters: filterQuery(shown.filters) };
+  return metricsQuery(shown, asked);
+};
+
+describe('the query', () => {
+  it('is the window, the resolution, the breakdown and the filters', () => {
+    const shown = view({ groupBy: ['resource_name', 'workspace'], filters: { resourceType: only('agent') } });
+    expect(queryOf(shown)).toEqual({
+      startTime: '2026-10-23T00:00:00Z',
+      endTime: '2026-11-22T00:00:00Z',
+      resolution: 'daily',
+      groupBy: ['workspace', 'resource_name'],
+      resourceType: 'agent',
+    });
+  });
+
+  it('has usage where a single billing dimension is left', () => {
+    const shown = view({ groupBy: ['resource_name'], filters: { resourceType: only('volume') } });
+    expect(queryOf(shown).groupBy).toEqual(['resource_name', 'billing_dimension']);
+  });
+
+  it('for the whole has no breakdown but the one that shows usage', () => {
+    const filters = { billingDimension: only('volume_storage_gbs') };
+    const ask = (shown: View) => wholeQuery(shown, queryOf(shown)).groupBy;
+    expect(ask(view({ filters }))).toEqual([]);
+    expect(ask(view({ filters, measure: 'usage' }))).toEqual(['billing_dimension']);
+  });
+
+  it('is by workspace only for admins', () => {
+    expect(needsAdmin(view({ groupBy: ['resource_type', 'workspace'] }))).toBe(true);
+    expect(needsAdmin(view({ filters: { workspace: only('main') } }))).toBe(true);
+    expect(needsAdmin(DEFAULT_VIEW)).toBe(false);
+  });
+});
+
+describe('the resolution', () => {
+  it('is the default one when the window is too long for the choice', () => {
+    const day = { from: Date.parse('2026-11-01T00:00:00Z'), to: Date.parse('2026-11-08T00:00:00Z') };
+    const hourly = view({ resolution: 'hourly', period: day });
+    expect(resolutionOf(hourly, windowOf(hourly))).toBe('hourly');
+    const longer = view({ ...hourly, period: { ...day, to: day.to + 1_000 } });
+    expect(resolutionOf(longer, windowOf(longer))).toBe('daily');
+  });
+
+  it('says why it cannot be chosen', () => {
+    const shown = view({ period: { preset: '12m' } });
+    expect(resolutionChoices(windowOf(shown))).toEqual([
+      { resolution: 'hourly', disabledReason: 'For up to 7 days; choose a shorter period.' },
+      { resolution: 'daily', disabledReason: 'For up to 90 days; choose a shorter period.' },
+      { resolution: 'weekly', disabledReason: undefined },
+      { resolution: 'monthly', disabledReason: undefined },
+    ]);
+  });
+});
+
+describe('usage', () => {
+  it.each<[string, Partial<View>, string]>([
+    ['one dimension', { filters: { billingDimension: only('agent_async_requests_count') } }, 'events'],
+    ['a type with one dimension', { filters: { resourceType: only('custom_domain') } }, 'h'],
+    ['dimensions of one unit', { filters: { resourceType: only('sandbox') }, groupBy: ['billing_dimension'] }, 'GB-h'],
+  ])('is in the unit of %s', (_what, change, unit) => {
+    expect(usageScope(view(change))).toMatchObject({ unit: { name: unit } });
+    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('usage');
+  });
+
+  it.each<[string, Partial<View>, RegExp]>([
+    [
+      'units are mixed',
+      { filters: { resourceType: only('agent') }, groupBy: ['billing_dimension'] },
+      /mixes GB-seconds and events/,
+    ],
+    ['everything is mixed', {}, /mixes GB-seconds, events and hours/],
+    ['dimensions are not separated', { filters: { resourceType: only('job') } }, /Group by billing dimension/],
+  ])('is not shown, with the reason, when %s', (_what, change, reason) => {
+    expect(usageScope(view(change))).toEqual({ unit: undefined, reason: expect.stringMatching(reason) });
+    expect(measureOf(view({ ...change, measure: 'usage' }))).toBe('cost');
+  });
+});
+
+const allBut = (...values: string[]) => ({ values, isExcluded: true });
+
+describe('filters as the API takes them', () => {
+  it('have one value, or several of which one is enough', () => {
+    expect(filterQuery({ workspace: only('main'), resourceName: only('a', 'b') })).toEqual({
+      workspace: 'main',
+      resourceName: ['a', 'b'],
+    });
+  });
+
+  it('exclude by parameters of their own', () => {
+    const filters = {
+      workspace: allBut('main'),
+      resourceType: allBut('agent'),
+      resourceName: allBut('a', 'b'),
+      billingDimension: allBut('volume_storage_gbs', 'job_compute_runtime_gbs'),
+    };
+    expect(filterQuery(filters)).toEqual({
+      excludeWorkspace: 'main',
+      excludeResourceType: 'agent',
+      excludeResourceName: ['a', 'b'],
+      // In the order of the catalog.
+      excludeBillingDimension: ['job_compute_runtime_gbs', 'volume_storage_gbs'],
+    });
+  });
+
+  it('ask for what has no instance by its own parameter', () => {
+    expect(filterQuery({ resourceUuid: only('') })).toEqual({ withoutResourceUuid: true });
+    expect(filterQuery({ resourceUuid: only('', 'u') })).toEqual({ withoutResourceUuid: true, resourceUuid: 'u' });
+    expect(filterQuery({ resourceUuid: allBut('') })).toEqual({ excludeWithoutResourceUuid: true });
+    expect(filterQuery({ resourceUuid: allBut('u', '') })).toEqual({
+      excludeWithoutResourceUuid: true,
+      excludeResourceUuid: 'u',
+    });
+  });
+});
+
+describe('the query for the groups that are shown', () => {
+  it('names them, in parts that fit into an address, and keeps the other filters', () => {
+    const shown = view({ groupBy: ['resource_uuid', 'workspace'], filters: { resourceType: only('job') } });
+    const query = metricsQuery(shown, { window: windowOf(shown), resolution: 'daily', filters: {} });
+    const groups = ['', ...Array.from({ length: 25 }, (_, index) => `u${index}`)].map((resourceUuid) => ({
+      values: { resourceUuid, workspace: 'main' },
+    }));
+    const [first, second, ...others] = queriesOfGroups(query, shown, groups);
+    expect(first).toMatchObject({ resourceType: 'job', workspace: 'main', withoutResourceUuid: true });
+    expect(first?.resourceUuid).toHaveLength(24);
+    expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
+    expect(others).toEqual([]);
+  });
+});

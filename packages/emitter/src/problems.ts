@@ -1,0 +1,60 @@
+/** What goes wrong, and how the program is told, because `record` does not throw. */
+
+/** An emitter cannot be opened; the message says what to do. */
+export class EmitterError extends Error {
+  override readonly name = 'EmitterError';
+  readonly code: 'invalid_option' | 'spool_in_use' | 'spool_unusable';
+
+  constructor(code: EmitterError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export type Problem =
+  /** An event breaks a rule, `record`'s or the collector's, and is not sent (again). Told for each event. */
+  | { readonly code: 'rejected'; readonly reason: string; readonly message: string; readonly event: unknown }
+  /** There was no room for an event, or the emitter is closed. Told once for events in a row. */
+  | { readonly code: 'dropped'; readonly message: string }
+  /** Events could not be sent; they are tried again. Told once until one succeeds. */
+  | { readonly code: 'unreachable'; readonly message: string; readonly cause: unknown }
+  /** The collector does not take the events of an account, such as for its key; they are tried again. Told once until one is taken. */
+  | { readonly code: 'held'; readonly message: string; readonly cause: unknown }
+  /** The spool could not be written or read. */
+  | { readonly code: 'spool'; readonly message: string; readonly cause?: unknown };
+
+export type Report = (problem: Problem) => void;
+
+const WARNING_TYPE = 'MeterlineWarning';
+
+/** Calls the listener and survives its errors, later ones too. Without one, warnings say it, each reason for a rejected event once. */
+export function reporter(listener: Report = warner()): Report {
+  return async (problem) => {
+    try {
+      await listener(problem);
+    } catch (error) {
+      process.emitWarning(`onProblem has thrown: ${error}`, WARNING_TYPE);
+    }
+  };
+}
+
+function warner(): Report {
+  const told = new Set<string>();
+  return (problem) => {
+    if (problem.code === 'rejected') {
+      if (told.has(problem.reason)) return;
+      told.add(problem.reason);
+    }
+    process.emitWarning(problem.message, { type: WARNING_TYPE, code: problem.code });
+  };
+}
+
+export function rejectedProblem(reason: string, message: string, event: unknown): Problem {
+  return { code: 'rejected', reason, message: `a usage event is rejected (${reason}): ${message}`, event };
+}
+
+/** The message of an error. Connecting to a name with several addresses fails with one error for each and no message of its own. */
+export function errorMessage(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(errorMessage).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,2 +1,0 @@
-/** See file-access.js. */
-export declare function canLimitFileAccess(): boolean;

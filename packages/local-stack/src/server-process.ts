@@ -1,0 +1,230 @@
+/** A server or service as a child process, with its log file: starts it, waits until it answers, stops it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { DataDirectory, signalTo } from './data-directory.js';
+import { LocalStackError } from './errors.js';
+
+const STOP_TIMEOUT_MS = 15_000;
+const POLL_MS = 25;
+const PROBE_TIMEOUT_MS = 5_000;
+const ORPHAN_TIMEOUT_MS = 5_000;
+const TAIL_LINES = 12;
+/** Of a log; what is longer at a start becomes `<name>.log.1`. */
+const MAX_LOG_BYTES = 20 * 1024 * 1024;
+/** How our services begin a line that says why they do not start. */
+const OWN_WORDS = /^meterline-[a-z]+: /;
+
+/** How a process ended. */
+export interface ServerExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A server that is ready. It ends when the process that started it ends, even if that process is killed. */
+export interface RunningServer {
+  /** What a message calls it. */
+  readonly name: string;
+  readonly url: string;
+  /** That of its data directory. */
+  readonly secret: string;
+  /** The process that holds the data and the ports, so that a fault test kills the right one. */
+  readonly pid: number;
+  readonly logFile: string;
+  /** Resolves, never rejects, once the process is gone and its data may be used again. */
+  readonly exited: Promise<ServerExit>;
+  /** Shuts down cleanly, by force after a deadline. Safe to call again, or after the server has died. */
+  stop(): Promise<void>;
+  /** Sends SIGKILL and waits for the end. */
+  kill(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** What a message calls the server. */
+  readonly name: string;
+  /** Its log is `<directory>/<label>.log`. */
+  readonly label: string;
+  /** Of Node: the program and its arguments. */
+  readonly args: readonly string[];
+  /**
+   * How it learns that it has to end, and that its parent is gone. `input`: its standard input ends. `child`: the same, for lifeline.js,
+   * which runs the server as a child process and prints its pid as its first line. `channel`: SIGTERM, or its IPC channel is closed.
+   */
+  readonly ends: 'input' | 'child' | 'channel';
+  readonly cwd?: string | undefined;
+  /** Default: this process's own. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  readonly url: string;
+  /** Resolves once the server is ready; called again while it rejects. */
+  readonly answers: () => Promise<unknown>;
+  readonly readyTimeoutMs: number;
+}
+
+/** A program of this package, compiled; also when this file runs from its source. */
+export function programFile(name: 'engine' | 'lifeline'): string {
+  return fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url));
+}
+
+/** The response to a GET on a new connection, which is closed: ClickHouse would wait for seconds at its end while one is idle. */
+export async function probe(
+  url: URL | string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  const response = await fetch(url, { headers: { ...headers, connection: 'close' }, signal });
+  return { status: response.status, text: await response.text() };
+}
+
+/**
+ * Starts a server and waits until it answers.
+ *
+ * @param dataDir a path: its lock is taken, and given back when the server is gone. An open directory: it stays open
+ * @throws LocalStackError `directory_in_use`, `exited_early` or `not_ready_in_time`; the server is gone then
+ */
+export async function startServer(
+  dataDir: string | DataDirectory,
+  describe: (directory: DataDirectory) => Promise<ServerOptions>,
+): Promise<RunningServer> {
+  const directory = typeof dataDir === 'string' ? await DataDirectory.open(dataDir) : dataDir;
+  const release = () => {
+    if (directory !== dataDir) directory.close();
+  };
+  try {
+    return await launch(await describe(directory), directory, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** While it starts. */
+interface StartingServer extends RunningServer {
+  /** That of the lifeline, until it has said its child's. */
+  pid: number;
+  /** Where the log of this run begins. */
+  readonly logStart: number;
+}
+
+async function launch(options: ServerOptions, directory: DataDirectory, gone: () => void): Promise<RunningServer> {
+  const { name, url, ends } = options;
+  const log = await openLog(directory.file(`${options.label}.log`));
+  // Detached, so that Ctrl-C in a terminal reaches only the process that owns it, and that one decides the order in which things stop.
+  const child = spawn(process.execPath, options.args, {
+    cwd: options.cwd,
+    env: options.env,
+    detached: true,
+    stdio: [
+      ends === 'channel' ? 'ignore' : 'pipe',
+      ends === 'child' ? 'pipe' : log.handle.fd,
+      log.handle.fd,
+      directory.lock,
+      ...(ends === 'channel' ? (['ipc'] as const) : []),
+    ],
+  });
+  const exited = new Promise<ServerExit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+  // Nothing is ever written to it, yet the pipe can break when the child process dies; `exited` reports that.
+  child.stdin?.once('error', () => undefined);
+  await once(child, 'spawn').finally(() => log.handle.close());
+  const server: StartingServer = {
+    name,
+    url,
+    secret: directory.secret,
+    pid: child.pid ?? 0,
+    logFile: log.path,
+    logStart: log.start,
+    exited: exited.then(async (end) => {
+      // A lifeline that was killed has not ended its child.
+      if (ends === 'child' && end.signal !== null) await endOrphan(server.pid);
+      gone();
+      return end;
+    }),
+    kill: async () => {
+      signalTo(server.pid, 'SIGKILL');
+      await server.exited;
+    },
+    stop: async () => {
+      if (ends === 'channel') child.kill('SIGTERM');
+      else child.stdin?.end();
+      const force = setTimeout(() => void server.kill(), STOP_TIMEOUT_MS);
+      await server.exited;
+      clearTimeout(force);
+    },
+  };
+  if (ends === 'child') {
+    const announced = await Promise.race([firstLine(child), server.exited]);
+    if (typeof announced !== 'string') throw await exitedEarly(server);
+    server.pid = Number(announced);
+  }
+  await untilReady(server, options);
+  return server;
+}
+
+async function openLog(path: string): Promise<{ handle: FileHandle; path: string; start: number }> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  const isLong = size > MAX_LOG_BYTES;
+  if (isLong) await rename(path, `${path}.1`);
+  return { handle: await open(path, 'a', 0o600), path, start: isLong ? 0 : size };
+}
+
+/** Bounded, because one that nobody waits for is seen for ever. */
+async function endOrphan(pid: number): Promise<void> {
+  if (!signalTo(pid, 'SIGKILL')) return;
+  const end = performance.now() + ORPHAN_TIMEOUT_MS;
+  while (signalTo(pid, 0) && performance.now() < end) await sleep(POLL_MS);
+}
+
+async function firstLine({ stdout }: ChildProcess): Promise<string> {
+  let text = '';
+  for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+    text += String(chunk);
+    if (text.includes('\n')) break;
+  }
+  return text.trim();
+}
+
+async function untilReady(server: StartingServer, { answers, readyTimeoutMs }: ServerOptions): Promise<void> {
+  let isGone = false;
+  const gone = server.exited.then(() => {
+    isGone = true;
+  });
+  for (const end = performance.now() + readyTimeoutMs; ; await sleep(POLL_MS)) {
+    const reason = await Promise.race([
+      gone,
+      answers().then(
+        () => undefined,
+        (error: unknown) => error ?? 'no reason',
+      ),
+    ]);
+    if (isGone) throw await exitedEarly(server);
+    if (reason === undefined) return;
+    if (performance.now() < end) continue;
+    await server.kill();
+    const message = await withTail(server, `${server.name} did not answer within ${readyTimeoutMs / 1000} s`);
+    throw new LocalStackError('not_ready_in_time', message, { cause: reason });
+  }
+}
+
+export function describeExit({ code, signal }: ServerExit): string {
+  return signal ?? `exit code ${code}`;
+}
+
+/** Why a process that has exited never became ready: in its own words if it ended with some. */
+async function exitedEarly(server: StartingServer): Promise<LocalStackError> {
+  const exit = await server.exited;
+  const lines = (await tailOf(server)).split('\n');
+  const reasons = lines.slice(lines.findLastIndex((line) => !OWN_WORDS.test(line)) + 1);
+  const said = reasons.map((line) => line.replace(OWN_WORDS, '')).join('; ');
+  const what = `${server.name} ended before it was ready (${describeExit(exit)})`;
+  return new LocalStackError('exited_early', said || (await withTail(server, what)));
+}
+
+async function withTail(server: StartingServer, what: string): Promise<string> {
+  return `${what}. The end of ${server.logFile}:\n${await tailOf(server)}`;
+}
+
+async function tailOf({ logFile, logStart }: StartingServer): Promise<string> {
+  const text = (await readFile(logFile)).subarray(logStart).toString('utf8');
+  return text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+}

@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { START } from '../../../../test/harness/program.js';
+import { DataDirectory } from '../data-directory.js';
+import { findFreePort, isPortFree } from '../ports.js';
+
+jest.setTimeout(300_000);
+
+const addressesSchema = z.object({
+  apiUrl: z.url(),
+  collectorUrl: z.url(),
+  redisUrl: z.url(),
+  clickhouseUrl: z.url(),
+  clickhouseUser: z.literal('meterline'),
+  clickhousePassword: z.string().min(16),
+  clickhouseDatabase: z.literal('meterline'),
+  account: z.string(),
+  adminKey: z.string(),
+  memberKey: z.string(),
+  emitterKey: z.string(),
+});
+
+const metricsSchema = z.object({ data: z.array(z.unknown()) });
+
+let dataDir: string;
+let port: number;
+let collectorPort: number;
+let stack: ChildProcess;
+let summary: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-start-'));
+  await startStack();
+});
+afterAll(async () => {
+  stack.kill('SIGKILL');
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
+});
+
+/** Starts the stack that the tests share, on another port each time. */
+async function startStack(): Promise<void> {
+  [port, collectorPort] = await Promise.all([findFreePort(), findFreePort()]);
+  stack = spawnStart();
+  summary = await said(stack, 'Ctrl-C stops everything');
+}
+
+function spawnStart(
+  variables: NodeJS.ProcessEnv = {},
+  args = ['--collector-port', String(collectorPort)],
+): ChildProcess {
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    METERLINE_DATA_DIR: dataDir,
+    REDIS_URL: '',
+    CLICKHOUSE_URL: '',
+    ...variables,
+  };
+  return spawn(process.execPath, [START, '--no-demo', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
+function said(child: ChildProcess, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const read = (chunk: Buffer) => {
+      output += chunk.toString('utf8');
+      if (output.includes(text)) resolve(output);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.once('exit', () => reject(new Error(`npm start ended before it said ${text}:\n${output}`)));
+  });
+}
+
+async function redisPid(url: string): Promise<number> {
+  const redis = new Redis(url);
+  try {
+    return Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function readAddresses() {
+  return addressesSchema.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8')));
+}
+
+async function portsFree(addresses: Awaited<ReturnType<typeof readAddresses>>): Promise<boolean> {
+  const urls = [addresses.apiUrl, addresses.collectorUrl, addresses.redisUrl, addresses.clickhouseUrl];
+  const free = await Promise.all(urls.map((url) => isPortFree(Number(new URL(url).port))));
+  return free.every(Boolean);
+}
+
+/** Whether the port is in use on 127.0.0.1 alone, as far as this machine has other addresses. */
+async function onlyOnLoopback(port: number): Promise<boolean> {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const others = all.filter(({ address }) => address !== '127.0.0.1' && !address.startsWith('fe80:'));
+  const free = await Promise.all(others.map(({ address }) => isPortFree(port, address)));
+  return !(await isPortFree(port)) && free.every(Boolean);
+}
+
+async function pageOf(url: string): Promise<string> {
+  return (await fetch(url, { headers: { connection: 'close' } })).text();
+}
+
+/** The accounts that a key may read, from the running API. */
+async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
+  const response = await fetch(`${apiUrl}/v0/accounts`, {
+    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+  });
+  return response.json();
+}
+
+describe('npm start', () => {
+  it('says where everything is, on the loopback address alone', async () => {
+    const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
+    const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
+    expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
+      'ingest',
+      'query',
+      'collector',
+    ]);
+    const addresses = await readAddresses();
+    expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
+    expect(await accountsOf(addresses.apiUrl, addresses.adminKey)).toMatchObject([
+      { id: addresses.account, role: 'admin' },
+    ]);
+    expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
+    expect(await onlyOnLoopback(port)).toBe(true);
+    expect(await onlyOnLoopback(Number(new URL(addresses.collectorUrl).port))).toBe(true);
+  });
+
+  it('stores and prices what the printed command sends', async () => {
+    const { collectorUrl, emitterKey, apiUrl, account, adminKey } = await readAddresses();
+    const body = /-d '(.*)'/.exec(summary)?.[1] ?? '';
+    const sent = await fetch(`${collectorUrl}/v0/accounts/${account}/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emitterKey}`, 'content-type': 'application/json', connection: 'close' },
+      body,
+    });
+    expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
+    const question = /'(http\S+metrics\?\S+)'/.exec(summary)?.[1] ?? '';
+    const groups = async () => {
+      const answer = await fetch(question, { headers: { authorization: `Bearer ${adminKey}`, connection: 'close' } });
+      return metricsSchema.parse(await answer.json()).data;
+    };
+    expect(question).toContain(apiUrl);
+    while ((await groups()).length === 0) await sleep(100);
+    expect(await groups()).toMatchObject([{ resourceName: 'my-agent', summary: { cost: 0.00014375 } }]);
+  });
+
+  it('lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
+    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+    const answer = await fetch(clickhouseUrl, {
+      method: 'POST',
+      // Every user that has sent a statement.
+      body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
+      headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
+    });
+    expect((await answer.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
+
+    const redis = new Redis(redisUrl);
+    const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
+    const users = ['admin', 'collector', 'query', 'worker'];
+    expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(users);
+    expect(await redis.acl('LOG')).toEqual([]);
+    redis.disconnect();
+  });
+
+  it('refuses a second copy in one line', async () => {
+    const second = spawnStart();
+    let errors = '';
+    second.stderr?.on('data', (chunk: Buffer) => {
+      errors += chunk.toString('utf8');
+    });
+    expect(await once(second, 'close')).toEqual([1, null]);
+    expect(errors).toBe(
+      `meterline: ${dataDir} is in use by process ${stack.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
+    );
+  });
+
+  it('ends when a part does not start, says why, and leaves nothing running that started beside it', async () => {
+    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+    const directory = join(dataDir, 'failing');
+    const variables = {
+      ...{ METERLINE_DATA_DIR: directory, PORT: '', ACCOUNT_RATE: 'much', REDIS_URL: redisUrl },
+      ...{ CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_USER: clickhouseUser, CLICKHOUSE_PASSWORD: clickhousePassword },
+    };
+    const failing = spawnStart(variables, []);
+    let fault = '';
+    failing.stderr?.on('data', (chunk: Buffer) => {
+      fault += chunk.toString('utf8');
+    });
+    // While a part runs, the process does not end, and its folder cannot be opened.
+    const [code] = await once(failing, 'close');
+    expect([code, fault]).toEqual([1, expect.stringMatching(/^meterline: .*ACCOUNT_RATE.*\n$/)]);
+    (await DataDirectory.open(directory)).close();
+  });
+
+  it('keeps its keys over a restart, also after it was killed', async () => {
+    const { adminKey, emitterKey } = await readAddresses();
+    stack.kill('SIGKILL');
+    await once(stack, 'exit');
+    await startStack();
+    expect(await readAddresses()).toMatchObject({ adminKey, emitterKey });
+  });
+
+  it('goes on when nobody reads any more what it says, as with `npm start | head`', async () => {
+    const { redisUrl } = await readAddresses();
+    stack.stdout?.destroy();
+    stack.stderr?.destroy();
+    const before = await redisPid(redisUrl);
+    // It says so, twice.
+    process.kill(before, 'SIGKILL');
+    while ((await redisPid(redisUrl)) === before);
+    expect(stack.exitCode).toBeNull();
+  });
+
+  it('leaves only data behind when a signal stops it', async () => {
+    const addresses = await readAddresses();
+    stack.kill('SIGTERM');
+    expect(await once(stack, 'exit')).toEqual([0, null]);
+    expect(await portsFree(addresses)).toBe(true);
+    const left = await readdir(dataDir);
+    expect(left).not.toContain('local.json');
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Accounts in Redis: a name, and since when Meterline knows them. The platform owns accounts; one is registered here with
+ * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
+ */
+import { z } from 'zod';
+import type { RedisClient } from './redis.js';
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  /** RFC 3339: when the account was registered; undefined for one that is not. */
+  readonly createdAt: string | undefined;
+}
+
+const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
+
+export class AccountDirectory {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /**
+   * The account as registered; the first call for an id registers it.
+   * @param name also of an account that is registered already; undefined: the name stays, and is the id at first
+   */
+  async register(id: string, now: Date, name?: string): Promise<Account> {
+    const key = this.#key(id);
+    const transaction = this.#redis.multi().hsetnx(key, 'createdAt', now.toISOString());
+    if (name === undefined) transaction.hsetnx(key, 'name', id);
+    else transaction.hset(key, 'name', name);
+    const results = await transaction.hgetall(key).exec();
+    const [error, fields] = results?.at(-1) ?? [new Error('the transaction was aborted')];
+    if (error) throw error;
+    return { id, ...accountRecord.parse(fields) };
+  }
+
+  /** The account as registered, or under its id as its name. Writes nothing, so that it works when Redis is full. */
+  async find(id: string): Promise<Account> {
+    const fields = await this.#redis.hgetall(this.#key(id));
+    if (Object.keys(fields).length === 0) return { id, name: id, createdAt: undefined };
+    return { id, ...accountRecord.parse(fields) };
+  }
+
+  /** Removes the record; the next `register` creates a new one. */
+  async forget(id: string): Promise<void> {
+    await this.#redis.del(this.#key(id));
+  }
+
+  #key(id: string): string {
+    return `${this.#prefix}:account:${id}`;
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * API keys: their records in Redis. Nothing is cached, so a revoked key is refused everywhere at once. The record of a
+ * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0016.
+ */
+import type { KeyRole } from '@meterline/catalog';
+import type { AccountDirectory } from './accounts.js';
+import {
+  type ApiKey,
+  type ApiKeyRecord,
+  apiKey,
+  faultsOf,
+  formatToken,
+  generateToken,
+  hasExpired,
+  hashSecret,
+  keyRecord,
+  parseToken,
+  secretMatches,
+} from './api-key.js';
+import type { RedisClient } from './redis.js';
+
+/** A key at its creation, the only moment at which its text is known. */
+export interface CreatedApiKey extends ApiKey {
+  readonly key: string;
+}
+
+export interface NewApiKey {
+  readonly account: string;
+  /** Names or renames the account; left out: it keeps its name, which is its id at first. */
+  readonly accountName?: string | undefined;
+  readonly role: KeyRole;
+  readonly clientId: string;
+  readonly expiresAt?: Date | undefined;
+}
+
+/** The text is that of a key which has expired. */
+export class ApiKeyExpired extends Error {
+  override readonly name = 'ApiKeyExpired';
+  readonly expiresAt: string;
+
+  constructor(expiresAt: string) {
+    super(`the API key has expired at ${expiresAt}`);
+    this.expiresAt = expiresAt;
+  }
+}
+
+/** Of one account, those that are revoked or have expired included. */
+export const MAX_KEYS_OF_ACCOUNT = 1_000;
+
+export class TooManyApiKeys extends Error {
+  override readonly name = 'TooManyApiKeys';
+
+  constructor() {
+    super(`the account has ${MAX_KEYS_OF_ACCOUNT} valid API keys already, the most that it may have; revoke some`);
+  }
+}
+
+/** Called with a record that is not what `create` writes, such as one that was edited by hand. Such a key is no key. */
+export type OnMalformedKey = (keyId: string, reason: string) => void;
+
+/** Records that are read at once. */
+const READ_AT_ONCE = 1_000;
+
+/** KEYS: a key's record; ARGV: a time. A record that was erased meanwhile must not come back, nor an earlier time. */
+const NOTE_USE = `
+if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[1] > (redis.call('HGET', KEYS[1], 'lastUsedAt') or '') then
+  redis.call('HSET', KEYS[1], 'lastUsedAt', ARGV[1])
+end`;
+
+export class ApiKeyStore {
+  readonly #redis: RedisClient;
+  readonly #accounts: AccountDirectory;
+  readonly #prefix: string;
+  readonly #onMalformed: OnMalformedKey;
+
+  constructor(
+    redis: RedisClient,
+    accounts: AccountDirectory,
+    prefix: string,
+    onMalformed: OnMalformedKey = () => undefined,
+  ) {
+    this.#redis = redis;
+    this.#accounts = accounts;
+    this.#prefix = prefix;
+    this.#onMalformed = onMalformed;
+  }
+
+  /**
+   * Creates a key, and with an account's first key the account.
+   * @throws TooManyApiKeys
+   */
+  async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
+    await this.#makeRoom(account, now);
+    const token = generateToken();
+    await this.#accounts.register(account, now, accountName);
+    const record = {
+      clientId,
+      account,
+      role,
+      createdAt: now.toISOString(),
+      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+    };
+    const results = await this.#redis
+      .multi()
+      .hset(this.#key(token.keyId), { secretHash: hashSecret(token.secret), ...record })
+      .zadd(this.#index(), now.getTime(), token.keyId)
+      .hset(this.#indexOf(account), token.keyId, clientId)
+      .exec();
+    throwFailure(results);
+    return { keyId: token.keyId, ...record, key: formatToken(token) };
+  }
+
+  /**
+   * The valid key with this text; undefined if it is not one of ours, is wrong, or is revoked, or its record is malformed.
+   * @throws ApiKeyExpired
+   */
+  async authenticate(text: string, now: Date): Promise<ApiKey | undefined> {
+    const token = parseToken(text);
+    const record = token && (await this.#read(token.keyId));
+    if (!record || record.revokedAt !== undefined || !secretMatches(token.secret, record.secretHash)) return undefined;
+    if (hasExpired(record, now)) throw new ApiKeyExpired(record.expiresAt);
+    return apiKey(token.keyId, record);
+  }
+
+  /** Resolves when the server that has the keys answers. @throws when it does not */
+  async ping(): Promise<void> {
+    await this.#redis.exists(this.#key(''));
+  }
+
+  /** Writes down when the key was used, if that is later than what is known. */
+  async noteUse(keyId: string, at: Date): Promise<void> {
+    await this.#redis.eval(NOTE_USE, 1, this.#key(keyId), at.toISOString());
+  }
+
+  /** The key, valid or revoked. */
+  async find(keyId: string): Promise<ApiKey | undefined> {
+    const record = await this.#read(keyId);
+    return record && apiKey(keyId, record);
+  }
+
+  /** Every key, valid or revoked, the oldest first, but for those whose records are malformed. */
+  async list(): Promise<ApiKey[]> {
+    return this.#findAll(await this.#redis.zrange(this.#index(), 0, '-1'));
+  }
+
+  /** The keys of an account's service account, in no order, as `list` has them. */
+  async listOf(account: string, clientId: string): Promise<ApiKey[]> {
+    const clients = Object.entries(await this.#redis.hgetall(this.#indexOf(account)));
+    return this.#findAll(clients.flatMap(([keyId, client]) => (client === clientId ? [keyId] : [])));
+  }
+
+  /** @returns whether there is such a key; the first revocation's time stays */
+  async revoke(keyId: string, now: Date): Promise<boolean> {
+    if ((await this.#redis.exists(this.#key(keyId))) === 0) return false;
+    await this.#redis.hsetnx(this.#key(keyId), 'revokedAt', now.toISOString());
+    return true;
+  }
+
+  /**
+   * Removes the account's keys together with their records, which a revocation keeps. A malformed record that names the
+   * account goes too.
+   * @returns how many there were
+   */
+  async eraseKeysOf(account: string): Promise<number> {
+    let erased = 0;
+    for (const keyId of await this.#redis.zrange(this.#index(), 0, '-1')) {
+      if ((await this.#fields(keyId))['account'] !== account) continue;
+      await this.#remove(keyId, account);
+      erased += 1;
+    }
+    await this.#redis.del(this.#indexOf(account));
+    return erased;
+  }
+
+  /** Removes the record of a key that nobody can use, if the account has as many keys as it may have. @throws TooManyApiKeys */
+  async #makeRoom(account: string, now: Date): Promise<void> {
+    if ((await this.#redis.hlen(this.#indexOf(account))) < MAX_KEYS_OF_ACCOUNT) return;
+    const keys = await this.#findAll(await this.#redis.hkeys(this.#indexOf(account)));
+    const [oldest] = keys
+      .filter((key) => key.revokedAt !== undefined || hasExpired(key, now))
+      .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+    if (!oldest) throw new TooManyApiKeys();
+    await this.#remove(oldest.keyId, account);
+  }
+
+  async #remove(keyId: string, account: string): Promise<void> {
+    const results = await this.#redis
+      .multi()
+      .del(this.#key(keyId))
+      .zrem(this.#index(), keyId)
+      .hdel(this.#indexOf(account), keyId)
+      .exec();
+    throwFailure(results);
+  }
+
+  async #findAll(keyIds: readonly string[]): Promise<ApiKey[]> {
+    const keys: ApiKey[] = [];
+    for (let start = 0; start < keyIds.length; start += READ_AT_ONCE) {
+      const found = await Promise.all(keyIds.slice(start, start + READ_AT_ONCE).map((keyId) => this.find(keyId)));
+      keys.push(...found.filter((key) => key !== undefined));
+    }
+    return keys;
+  }
+
+  async #read(keyId: string): Promise<ApiKeyRecord | undefined> {
+    const fields = await this.#fields(keyId);
+    if (Object.keys(fields).length === 0) return undefined;
+    const record = keyRecord.safeParse(fields);
+    if (record.success) return record.data;
+    this.#onMalformed(keyId, faultsOf(record.error));
+    return undefined;
+  }
+
+  /** None if there is no such key, or something else is stored under its name. */
+  async #fields(keyId: string): Promise<Record<string, string>> {
+    try {
+      return await this.#redis.hgetall(this.#key(keyId));
+    } catch (error) {
+      if (!isWrongType(error)) throw error;
+      this.#onMalformed(keyId, 'not a hash');
+      return {};
+    }
+  }
+
+  #key(keyId: string): string {
+    return `${this.#prefix}:api-key:${keyId}`;
+  }
+
+  /** All keys, by the time of their creation. */
+  #index(): string {
+    return `${this.#prefix}:api-keys`;
+  }
+
+  /** The keys of an account, with the service account of each. */
+  #indexOf(account: string): string {
+    return `${this.#prefix}:api-keys-of:${account}`;
+  }
+}
+
+/** A transaction resolves even if one of its commands failed. */
+function throwFailure(results: [error: Error | null, result: unknown][] | null): void {
+  const failure = results ? results.find(([error]) => error)?.[0] : new Error('the transaction was aborted');
+  if (failure) throw failure;
+}
+
+/** Redis says the code of an error at the beginning of its text only. Source: Redis documentation, "RESP", simple errors. */
+function isWrongType(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('WRONGTYPE ');
+}

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { pricedEvent } from '../../../../test/harness/events.js';
+import { createTestDatabase, execute, type TestDatabase } from '../../../../test/harness/stack.js';
+import type { PricedEvent } from '../events/event-rows.js';
+import { insertUsageEvents } from '../events/usage-events.js';
+import { sealNext } from '../rollups/maintenance.js';
+import { NO_ROLLUPS } from '../rollups/watermarks.js';
+import { readMetrics } from './read.js';
+import type { MetricsQuery, SnapshotMark } from './statement.js';
+import { readStoredMetrics, STORED_METRICS, type StoredPage, type StoredResult, storeMetrics } from './stored-pages.js';
+
+const START = Date.UTC(2025, 9, 1);
+const GROUPS = 25_000;
+/** The rollup rows alone answer. */
+const SEALED = { hourly: START + 86_400_000, daily: START + 86_400_000, dirtyHours: [] };
+const QUESTION: MetricsQuery = {
+  accountId: 'acme',
+  window: { startTime: START, endTime: START + 86_400_000 },
+  filters: {},
+  resolution: 'daily',
+  groupBy: ['resource_uuid'],
+  limit: 100,
+  rollups: SEALED,
+};
+const ANSWER = { accountId: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
+/** As in the migration of result_pages. */
+const INDEX_GRANULARITY = 256;
+
+let database: TestDatabase;
+let mark: SnapshotMark;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const events = Array.from({ length: GROUPS }, (_, index) => event('acme', index));
+  await insertUsageEvents(database.warehouse, [...events, event('another', 0), event('another', GROUPS)]);
+  while (await sealNext(database.shards.all, SEALED.hourly));
+  mark = (await readMetrics(database.warehouse, QUESTION)).mark;
+  await storeMetrics(database.warehouse, ANSWER.resultId, QUESTION, mark.digest);
+});
+afterAll(() => database.drop());
+
+function event(accountId: string, index: number): PricedEvent {
+  const eventId = `0190c5e4-7b1a-7def-8abc-${index.toString(16).padStart(12, '0')}`;
+  return pricedEvent({
+    eventId,
+    accountId,
+    resourceUuid: `box-${index}`,
+    timestamp: START,
+    cost: BigInt(GROUPS - index),
+  });
+}
+
+/** Rows that the server touched to answer, from its own summary. */
+async function rowsRead(after: number): Promise<number> {
+  const { url, database: name } = database.options;
+  const parameters = { account_id: ANSWER.accountId, result_id: ANSWER.resultId, after, last: after + 100 };
+  const search = new URLSearchParams({ database: name, wait_end_of_query: '1' });
+  for (const [parameter, value] of Object.entries(parameters)) search.set(`param_${parameter}`, String(value));
+  const answer = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
+  await answer.text();
+  const header = z.string().parse(answer.headers.get('x-clickhouse-summary'));
+  return z.object({ read_rows: z.coerce.number() }).parse(JSON.parse(header)).read_rows;
+}
+
+/** The page after rank `after`. */
+function stored(after: number, limit: number, answer: StoredResult = ANSWER) {
+  return readStoredMetrics(database.warehouse, answer, { after, limit, groupBy: QUESTION.groupBy });
+}
+
+function names(page: StoredPage | undefined) {
+  return page?.groups.map(({ values }) => values.resource_uuid);
+}
+
+describe('a stored answer', () => {
+  it('has every group under its rank', async () => {
+    expect(names(await stored(12_345, 3))).toEqual(['box-12345', 'box-12346', 'box-12347']);
+  });
+
+  it('is what was asked for, of this account alone', async () => {
+    const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, rollups: NO_ROLLUPS });
+    const { groups, totals, totalGroups } = live;
+    expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
+    expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
+  });
+
+  it.each([2, 200])('costs page %d no more than the rows around it', async (page) => {
+    expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
+  });
+
+  it('is known in its account alone', async () => {
+    expect(await stored(0, 3, { ...ANSWER, accountId: 'another' })).toBeUndefined();
+  });
+
+  it('that was stored twice has every group once', async () => {
+    const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
+    for (let time = 0; time < 2; time += 1) {
+      await storeMetrics(database.warehouse, twice.resultId, QUESTION, mark.digest);
+    }
+    expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
+  });
+
+  it('is not stored at all under the digest of another', async () => {
+    const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
+    await storeMetrics(database.warehouse, other.resultId, QUESTION, '1');
+    expect(await stored(0, 1, other)).toBeUndefined();
+  });
+
+  it('is no answer where a part of it is lost', async () => {
+    await execute(database.warehouse, 'ALTER TABLE result_pages DELETE WHERE rank BETWEEN 20050 AND 20060');
+    expect(await stored(20_000, 100)).toBeUndefined();
+    expect(names(await stored(20_100, 100))).toHaveLength(100);
+    expect(names(await stored(GROUPS - 7, 100))).toHaveLength(7);
+  });
+});
+
+describe('an answer as of a block', () => {
+  const OPEN: MetricsQuery = { ...QUESTION, accountId: 'open', rollups: NO_ROLLUPS };
+  const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
+  const later = async (asOf: string) => {
+    const { groups, mark } = await readMetrics(database.warehouse, { ...OPEN, asOf });
+    return { names: groups.map(({ values }) => values.resource_uuid), digest: mark.digest };
+  };
+
+  it('leaves out what was inserted after it, also revisions and voids until they are merged', async () => {
+    await execute(database.warehouse, 'SYSTEM STOP MERGES usage_events');
+    try {
+      await insert(event('open', 1), event('open', 2));
+      const first = await readMetrics(database.warehouse, OPEN);
+      const before = { names: ['box-1', 'box-2'], digest: first.mark.digest };
+      await insert(event('open', 3), { ...event('open', 1), revision: 1, voided: true });
+      await insert({ ...event('open', 2), revision: 1, cost: 7n });
+      expect(await later(first.mark.newest_block)).toEqual(before);
+      const now = await readMetrics(database.warehouse, OPEN);
+      expect(now.groups.map(({ values }) => values.resource_uuid)).toEqual(['box-3', 'box-2']);
+      expect(now.mark.digest).not.toBe(before.digest);
+      expect(await later(now.mark.newest_block)).toEqual({ names: ['box-3', 'box-2'], digest: now.mark.digest });
+    } finally {
+      await execute(database.warehouse, 'SYSTEM START MERGES usage_events');
+    }
+  });
+
+  it('has another digest when merges have dropped what it was read from', async () => {
+    const { mark } = await readMetrics(database.warehouse, OPEN);
+    await insert({ ...event('open', 3), revision: 1, cost: 9n });
+    await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+    expect((await later(mark.newest_block)).digest).not.toBe(mark.digest);
+  });
+
+  it('has another digest when a group has another cost, another usage, or another name', async () => {
+    const digests = new Set<string>();
+    for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
+      await insert({ ...event(`changed ${index}`, 1), ...change });
+      const { mark } = await readMetrics(database.warehouse, { ...OPEN, accountId: `changed ${index}` });
+      digests.add(mark.digest);
+    }
+    expect(digests.size).toBe(4);
+  });
+});

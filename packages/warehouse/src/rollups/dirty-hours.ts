@@ -1,0 +1,229 @@
+/**
+ * Dirty hours: a writer that has stored events into hours that are sealed marks them, and acknowledges. So does a sealer with
+ * rollup rows that are too large for the server's limits. Queries answer dirty hours from the events, until a maintainer has
+ * recomputed their rows and cleared the marks.
+ *
+ * Why an answer holds every event that was acknowledged when its query began, and each once:
+ *
+ * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of those that it
+ *   could not write (of a day: its first hour), publishes `sealedUntil`.
+ * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
+ * - A query reads `sealedUntil`, and *then* its account's marks. Which hours are dirty is part of its text, so no hour is
+ *   read from both sources or from neither.
+ * - A maintainer reads marks, writes the hours' rows, then reads the days' `sealingUntil`, writes the days' rows below it, and
+ *   then clears exactly the marks that it has read.
+ *
+ * Take an event that was acknowledged before the query, whose hour the query reads from its rollup row: the hour is below
+ * `sealedUntil` and has no mark. Either its writer had read a `sealingUntil` not above the hour. Then the event was stored before
+ * any sealer of the hour took its snapshot, and before `sealedUntil` was published the row was written, or the hour marked: then
+ * the query, which knew `sealedUntil` before it read marks, would have found that mark, unless it is gone. Or the writer had
+ * marked the hour, and the mark is gone. Of a mark that is gone: a maintainer has read it, so its snapshot, taken later, holds
+ * the event, and the row was written before the mark was cleared. Any row that replaces it has a higher version: a later
+ * snapshot.
+ *
+ * A day is read from its row only if none of its hours is dirty. Then the hour's row with the event was written either
+ * before the snapshot of the sealer of the day, and is in it, or after that sealer had published the days' `sealingUntil`; then
+ * the maintainer has read that, and has written the day before it cleared the mark. If that sealer has marked the day's first
+ * hour instead of writing the day, the same holds of the maintainer that has cleared this mark: it has read marks, and the
+ * hours' rows, after the sealer had published the days' `sealingUntil`.
+ *
+ * One maintainer runs at a time, but nothing rests on that: any number of them, late or killed anywhere, do no harm. An event
+ * whose writer died before its mark was durable is not acknowledged, and its redelivery marks again. A key that is cleared is
+ * never set on purpose again, and one that arrives late because it was sent twice costs a recomputation. Marks of rows that are
+ * too large are cleared together with new ones for the same hours that are due later.
+ */
+import { randomUUID } from 'node:crypto';
+import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import { z } from 'zod';
+import type { Statement, Warehouse } from '../clickhouse/connection.js';
+import { insertRows } from '../clickhouse/connection.js';
+import { type EventRows, hoursBefore } from '../events/event-rows.js';
+import type { AccountHours, RollupKey } from './rollup-rows.js';
+import { readWatermarks } from './watermarks.js';
+
+const TABLE = 'dirty_hours';
+/** When rows are tried again that the server's limits did not let be computed: each attempt takes as much as these allow. */
+const TOO_LARGE_DUE_SECONDS = 3_600;
+
+/**
+ * Marks the hours of events that are durable, as far as they are sealed or being sealed. To be called after the insert has
+ * succeeded and before the job is acknowledged; calling it again does no harm.
+ * @returns what was marked: an account once
+ */
+export async function markDirtyHours(
+  warehouse: Warehouse,
+  parts: readonly EventRows[],
+): Promise<readonly AccountHours[]> {
+  const { hourly } = await readWatermarks(warehouse);
+  const dirty = hoursBefore(hourly.sealingUntil, parts);
+  await insertRows(warehouse, TABLE, setMarks(dirty, 0), 'mark_dirty_hours');
+  return dirty;
+}
+
+/** One row for an account, whatever the number of its hours: no two rows of an insert have the same key. */
+function setMarks(dirty: readonly AccountHours[], dueInSeconds: number) {
+  const markId = randomUUID();
+  return dirty.map(({ accountId, hours }) => ({
+    account_id: accountId,
+    mark_id: markId,
+    hours: hours.map((hour) => hour / 1000),
+    due_in: dueInSeconds,
+    sign: 1,
+  }));
+}
+
+/**
+ * Marks rows that a sealer has not computed, before `sealedUntil` is raised above them: of a day its first hour, which is enough
+ * for the day not to be read.
+ */
+export async function markTooLarge(warehouse: Warehouse, rows: readonly RollupKey[]): Promise<void> {
+  await insertRows(warehouse, TABLE, setMarks(hoursOf(rows), TOO_LARGE_DUE_SECONDS), 'mark_dirty_hours');
+}
+
+/** By account. */
+export function hoursOf(rows: readonly RollupKey[]): AccountHours[] {
+  const hours = new Map<string, EpochMs[]>();
+  for (const { accountId, bucket } of rows) hours.set(accountId, [...(hours.get(accountId) ?? []), bucket]);
+  return Array.from(hours, ([accountId, ofAccount]) => ({ accountId, hours: ofAccount }));
+}
+
+/**
+ * To be called when the rows of all their hours, and of these hours' days, are durable.
+ * @param left of these hours, those whose rows are too large: they stay dirty, by a later mark, in the same insert
+ */
+export async function clearMarks(
+  warehouse: Warehouse,
+  marks: readonly Mark[],
+  left: readonly AccountHours[] = [],
+): Promise<void> {
+  const cleared = marks.map(({ accountId, markId }) => ({
+    ...{ account_id: accountId, mark_id: markId, hours: [], due_in: 0, sign: -1 },
+  }));
+  await insertRows(warehouse, TABLE, [...setMarks(left, TOO_LARGE_DUE_SECONDS), ...cleared], 'clear_dirty_hours');
+}
+
+/** Of the rows of one key: whether none of them removes it. */
+const IS_OPEN = 'min(sign) > 0';
+/** As numbers: seconds since 1970. */
+const HOURS = "CAST(any(hours), 'Array(UInt32)')";
+
+const hoursRow = z.object({ dirty: z.array(z.number()) });
+
+/** The marked hours of an account in a window, ascending. One short statement, of one level: see docs/decisions/0010. */
+export async function readDirtyHours(warehouse: Warehouse, accountId: string, window: Window): Promise<EpochMs[]> {
+  const rows = await warehouse.read(dirtyHoursStatement(accountId, window), hoursRow);
+  const hours = new Set(rows.flatMap(({ dirty }) => dirty));
+  return [...hours].sort((a, b) => a - b).map((second) => second * 1000);
+}
+
+/** A row for each open mark of the account. @param window of any years */
+function dirtyHoursStatement(accountId: string, { startTime, endTime }: Window): Statement {
+  return {
+    name: 'read_dirty_hours',
+    query: `
+SELECT arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, ${HOURS}) AS dirty
+FROM ${TABLE}
+WHERE account_id = {account_id: String}
+GROUP BY mark_id
+HAVING ${IS_OPEN}`,
+    query_params: {
+      account_id: accountId,
+      from: Math.floor(startTime / MS_PER_HOUR) * (MS_PER_HOUR / 1000),
+      to: Math.ceil(endTime / 1000),
+    },
+    isShort: true,
+  };
+}
+
+const markedHour = z
+  .object({ accountId: z.string(), hour: z.number() })
+  .transform(({ accountId, hour }): RollupKey => ({ accountId, bucket: hour * 1000 }));
+
+/** The marked hours of every account in a window: what an audit must leave out. */
+export async function readAllDirtyHours(warehouse: Warehouse, { startTime, endTime }: Window): Promise<RollupKey[]> {
+  const statement = {
+    name: 'read_all_dirty_hours',
+    query: `
+SELECT DISTINCT account_id AS accountId, arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, marked)) AS hour
+FROM
+(
+  SELECT account_id, ${HOURS} AS marked
+  FROM ${TABLE}
+  GROUP BY account_id, mark_id
+  HAVING ${IS_OPEN}
+)`,
+    query_params: { from: startTime / 1000, to: endTime / 1000 },
+  };
+  return warehouse.read(statement, markedHour);
+}
+
+/** An account of which any mark is due later waits until then with all: one of its rows is too large. */
+const OPEN_MARKS = `
+    SELECT
+      account_id,
+      mark_id,
+      ${HOURS} AS mark_hours,
+      min(marked_at) AS since,
+      max(min(marked_at) + any(due_in)) OVER (PARTITION BY account_id) <= now() AS is_due
+    FROM ${TABLE}
+    GROUP BY account_id, mark_id
+    HAVING ${IS_OPEN}`;
+
+export interface OpenMarks {
+  /** Hours that are marked, once for each mark. */
+  readonly hours: number;
+  /** The age of the oldest mark, 0 when there is none. */
+  readonly oldestSeconds: number;
+}
+
+const openMarksRow = z.object({ open_hours: z.coerce.number(), oldest: z.number() });
+
+/** On one shard. */
+export async function readOpenMarks(shard: Warehouse): Promise<OpenMarks> {
+  const query = `
+SELECT
+  sum(length(mark_hours)) AS open_hours,
+  toUInt32(greatest(0, dateDiff('second', min(since), now()))) AS oldest
+FROM
+(${OPEN_MARKS}
+)`;
+  const [row] = await shard.read({ name: 'read_open_marks', query, query_params: {} }, openMarksRow);
+  const { open_hours: hours = 0, oldest = 0 } = row ?? {};
+  return { hours, oldestSeconds: hours > 0 ? oldest : 0 };
+}
+
+const mark = z.object({
+  accountId: z.string(),
+  markId: z.string(),
+  hours: z.array(z.number().transform((second) => second * 1000)),
+});
+
+/** Some hours of one account that one insert has marked. */
+type Mark = z.output<typeof mark>;
+
+/**
+ * Marks that are due on one shard, of about so many hours, and at least one if there is any. An account's marks come together.
+ * Accounts come in another order each time: one whose recomputation fails does not hold up the others for ever.
+ */
+export async function readDueMarks(shard: Warehouse, hours: number): Promise<Mark[]> {
+  const statement = {
+    name: 'read_due_marks',
+    query: `
+SELECT account_id AS accountId, mark_id AS markId, mark_hours AS hours
+FROM
+(
+  SELECT
+    account_id,
+    mark_id,
+    mark_hours,
+    sum(length(mark_hours)) OVER (ORDER BY sipHash64(account_id, {order: UInt32}), account_id, mark_id) AS hours_until
+  FROM
+  (${OPEN_MARKS}
+  )
+  WHERE is_due
+)
+WHERE hours_until - length(mark_hours) < {hours: UInt32}`,
+    query_params: { hours, order: Math.floor(Math.random() * 2 ** 32) },
+  };
+  return shard.read(statement, mark);
+}

@@ -1,0 +1,1 @@
+import './interleavings.it.test.js';

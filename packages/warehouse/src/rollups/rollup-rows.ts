@@ -1,0 +1,40 @@
+/** What a rollup row is: one account in one hour or day, one row of usage_hourly or usage_daily. Source: DESIGN section 4. */
+import { type EpochMs, type GroupByDimension, MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
+
+/** How long the bucket of a rollup row is. UTC has no daylight saving, so all buckets of a grain have the same length. */
+export const GRAINS = ['hourly', 'daily'] as const;
+export type Grain = (typeof GRAINS)[number];
+
+export const GRAIN_MS = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const satisfies Record<Grain, number>;
+
+export const ROLLUP_TABLE = { hourly: 'usage_hourly', daily: 'usage_daily' } as const satisfies Record<Grain, string>;
+
+export interface RollupKey {
+  readonly accountId: string;
+  /** The start of its hour or day. */
+  readonly bucket: EpochMs;
+}
+
+/** Some hours of one account. */
+export interface AccountHours {
+  readonly accountId: string;
+  /** Their starts. */
+  readonly hours: readonly EpochMs[];
+}
+
+/** The two sets of parallel arrays in a rollup row, and the dimensions by which the entries of each differ. */
+export const ROLLUP_ARRAYS = {
+  summary: ['workspace', 'resource_type', 'billing_dimension'],
+  detail: ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'],
+} as const satisfies Record<string, readonly GroupByDimension[]>;
+export type RollupArrays = keyof typeof ROLLUP_ARRAYS;
+
+/** The start of the bucket that holds the instant. */
+export function bucketOf(instant: EpochMs, grain: Grain): EpochMs {
+  return instant - (instant % GRAIN_MS[grain]);
+}
+
+/** The start of the first bucket that begins at the instant or after it. */
+export function nextBucket(instant: EpochMs, grain: Grain): EpochMs {
+  return bucketOf(instant + GRAIN_MS[grain] - 1, grain);
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Starts Redis in a container, with the users of users.conf and the passwords of the environment. They are written to a file in memory:
+# others can see the arguments of a process.
+set -eu
+umask 077
+users=/tmp/users.conf
+cp /etc/meterline/redis/users.conf "$users"
+for user in PRODUCER COLLECTOR WORKER QUERY OPERATOR ADMIN; do
+  name=REDIS_${user}_PASSWORD
+  eval "password=\${$name:-}"
+  case $password in
+    '' | *[!A-Za-z0-9_-]*)
+      echo "$name must be a password of letters, digits, - and _" >&2
+      exit 1
+      ;;
+  esac
+  sed -i "s/>${user}_PASSWORD />$password /" "$users"
+done
+# appendfsync always: a job that was accepted survives a power cut. With everysec the collector takes nothing.
+exec redis-server "$users" --dir /data --appendonly yes --appendfsync always --maxmemory-policy noeviction --proto-max-bulk-len 32mb --maxmemory "${REDIS_MAXMEMORY:-0}"

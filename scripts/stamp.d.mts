@@ -1,2 +1,0 @@
-/** See stamp.mjs. */
-export declare function stampOfInputs(root: string): string;

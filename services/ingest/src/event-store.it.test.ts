@@ -1,0 +1,171 @@
+import { EventEmitter, once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
+import { noTracing } from '@meterline/service/tracing';
+import {
+  createWarehouse,
+  raiseWatermarks,
+  readDirtyHours,
+  setRetentionBound,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { type Logger, pino } from 'pino';
+import { Registry } from 'prom-client';
+import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/harness/stack.js';
+import { EventStore } from './event-store.js';
+import { type Intake, Pricer } from './intake.js';
+import { createIngestMetrics } from './metrics.js';
+
+let database: TestDatabase;
+let lines: Record<string, unknown>[];
+let log: Logger;
+/** Emits `line` for each line of the log. */
+let logged: EventEmitter;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  lines = [];
+  logged = new EventEmitter();
+  const write = (line: string) => {
+    lines.push(JSON.parse(line));
+    logged.emit('line');
+  };
+  log = pino({}, { write });
+});
+afterEach(() => database.drop());
+
+function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
+  const metrics = createIngestMetrics(new Registry());
+  return new EventStore({ warehouse, log, signal, metrics, tracer: noTracing().tracer });
+}
+
+/** A job with one event for each usage; a negative usage is refused at intake. */
+function intake(id: string, usages: readonly number[], changes: object = {}): Intake {
+  const events = usages.map((usage, position) => ({
+    eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
+    accountId: 'acme',
+    workspace: 'prod',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage,
+    timestamp: '2026-01-01T00:00:00Z',
+    ...changes,
+  }));
+  const now = Date.UTC(2026, 5, 1);
+  return new Pricer(DEFAULT_PRICE_BOOK).priceJob({ id, receivedAt: now, data: JSON.stringify({ events }) }, now, 0);
+}
+
+async function column(query: string): Promise<unknown[]> {
+  return (await select(database.warehouse, query)).map((row) => Object.values(row)[0]);
+}
+
+const usages = () => column('SELECT toFloat64(usage) FROM usage_events FINAL ORDER BY usage');
+const rejections = () =>
+  column("SELECT job_id || ':' || toString(position) || ':' || reason FROM rejected_events FINAL ORDER BY 1");
+
+/** Resolves when the store has logged that ClickHouse is away. */
+async function outage(): Promise<void> {
+  while (!lines.some(({ event }) => event === 'outage')) await once(logged, 'line');
+}
+
+describe('EventStore', () => {
+  it('stores accepted and refused events of several jobs, and storing them again changes nothing', async () => {
+    const store = openStore(database.warehouse, new AbortController().signal);
+    for (let time = 0; time < 2; time += 1) await store.store([intake('1', [1, -1, 2]), intake('2', [3])]);
+    expect(await usages()).toEqual([1, 2, 3]);
+    expect(await rejections()).toEqual(['1:1:invalid_usage']);
+    expect(lines).toEqual([]);
+  });
+
+  it('finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
+    await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    const many = Array.from({ length: 60 }, (_, n) => n + 1);
+    await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
+    expect(await usages()).toEqual([...many, 70, 80]);
+    expect(await rejections()).toEqual([
+      '1:0:rejected_by_storage',
+      '2:1:rejected_by_storage',
+      '2:2:rejected_by_storage',
+      '3:1:rejected_by_storage',
+    ]);
+    expect(lines).toMatchObject([{ event: 'rejected_by_storage', events: 4 }]);
+  });
+
+  it('refuses what it has stored if its month is being dropped, but not what is refused already', async () => {
+    await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
+    await setRetentionBound(database.shards.all, 'dropping', Date.UTC(2026, 1));
+    const store = openStore(database.warehouse, new AbortController().signal);
+    await store.store([intake('1', [1, 500, -1]), intake('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
+    expect(await rejections()).toEqual(['1:0:too_old', '1:1:rejected_by_storage', '1:2:invalid_usage']);
+    expect(await usages()).toEqual([1, 2]);
+  });
+
+  it('waits when it cannot know which months are being dropped', async () => {
+    await execute(database.warehouse, 'RENAME TABLE retention_bounds TO elsewhere');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    let isStored = false;
+    const stored = store.store([intake('1', [1])]).then(() => {
+      isStored = true;
+    });
+    await outage();
+    expect(isStored).toBe(false);
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO retention_bounds');
+    await stored;
+    expect(await rejections()).toEqual([]);
+  });
+
+  it('waits for a table that is away, and refuses nothing for it', async () => {
+    await execute(database.warehouse, 'RENAME TABLE usage_events TO elsewhere');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    const stored = store.store([intake('1', [1, 2])]);
+    await outage();
+    expect(store.isClickHouseAway).toBe(true);
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO usage_events');
+    await stored;
+    expect(store.isClickHouseAway).toBe(false);
+    expect(await usages()).toEqual([1, 2]);
+    expect(await rejections()).toEqual([]);
+    expect(lines.map(({ event }) => event)).toEqual(['outage', 'outage_over']);
+  });
+
+  it('waits likewise where refused events are kept', async () => {
+    await execute(database.warehouse, 'RENAME TABLE rejected_events TO elsewhere');
+    const store = openStore(database.warehouse, new AbortController().signal);
+    const stored = store.store([intake('1', [-1, 1])]);
+    await outage();
+    expect(store.isClickHouseAway).toBe(true);
+    expect(await usages()).toEqual([]);
+    await execute(database.warehouse, 'RENAME TABLE elsewhere TO rejected_events');
+    await stored;
+    expect(await usages()).toEqual([1]);
+    expect(await rejections()).toEqual(['1:0:invalid_usage']);
+  });
+
+  it('marks the sealed hours of late events before it is done, and no others', async () => {
+    const sealed = Date.UTC(2026, 0, 1) + MS_PER_HOUR;
+    await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: sealed, sealedUntil: sealed });
+    const store = openStore(database.warehouse, new AbortController().signal);
+    const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
+    await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
+    const window = { startTime: 0, endTime: sealed + MS_PER_HOUR };
+    expect(await readDirtyHours(database.warehouse, 'acme', window)).toEqual([sealed - MS_PER_HOUR]);
+    expect(await readDirtyHours(database.warehouse, 'globex', window)).toEqual([]);
+  });
+
+  it('gives up a server that cannot be reached only when its signal is aborted', async () => {
+    const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
+    const abort = new AbortController();
+    const store = openStore(unreachable, abort.signal);
+    const stored = store.store([intake('1', [1])]).then(
+      () => 'stored',
+      (error: Error) => error.name,
+    );
+    await outage();
+    expect(store.isClickHouseAway).toBe(true);
+    abort.abort();
+    expect(await stored).toBe('AbortError');
+    expect(lines.map(({ event }) => event)).toEqual(['outage']);
+    await unreachable.close();
+  });
+});

@@ -1,0 +1,42 @@
+/** What the routes need, and how every request about an account begins. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Authenticate, applyVersion, type ResponseBudget, requireMembership, requireScope } from '@meterline/api';
+import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
+import type { Admission } from '../admission/admission.js';
+import type { MetricsPages } from '../metrics/pages.js';
+import type { ResponseCache } from '../metrics/response-cache.js';
+import type { ReadRollupState } from '../metrics/rollup-state.js';
+import type { CursorCodec } from './paging.js';
+
+export interface RouteDependencies {
+  readonly accounts: AccountDirectory;
+  /** Who may query how often, and how many at once. */
+  readonly admission: Admission;
+  readonly authenticate: Authenticate;
+  readonly budget: ResponseBudget;
+  readonly cache: ResponseCache;
+  readonly clock: () => Date;
+  readonly cursors: CursorCodec;
+  readonly keys: ApiKeyStore;
+  readonly pages: MetricsPages;
+  /** Which rollup rows may be read; read before each query. */
+  readonly readRollupState: ReadRollupState;
+}
+
+/**
+ * The first steps of every request about an account: who sends it, whether they may, and that it is counted.
+ * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
+ */
+export async function admitMember(
+  { admission, authenticate }: RouteDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  accountId: string,
+) {
+  const caller = await authenticate(request);
+  const version = applyVersion(request, response);
+  requireScope(caller, 'admin');
+  const role = requireMembership(caller, accountId);
+  const admitted = await admission.admit({ account: accountId, caller: caller.id }, response);
+  return { admitted, caller, role, version };
+}

@@ -1,0 +1,165 @@
+/**
+ * Cursors, and lists of the management API in pages. A cursor is the position where a list continues, signed so that nobody can forge
+ * one or use it for another query: base64url(payload) "." base64url(HMAC-SHA256 of the payload's text). Source: DESIGN section 6,
+ * "Paging"; the API specification, section "Limits".
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { QueryParameters, refuseParameters, WORKSPACE_IGNORED } from '@meterline/api';
+import {
+  type ApiVersion,
+  DEFAULT_LIST_PAGE,
+  hasPaginatedLists,
+  MS_PER_DAY,
+  PAGINATED_LISTS_SINCE,
+  parseJson,
+} from '@meterline/catalog';
+import { z } from 'zod';
+import { cursorExpired, invalidCursor } from './errors.js';
+
+const LIFETIME_MS = MS_PER_DAY;
+/** 256 bits are 43 characters of base64url. */
+const CURSOR = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
+
+/** Everything that the pages of one list have in common: operation, caller, and every parameter but the page size. */
+export type CursorBinding = readonly unknown[];
+
+const payload = z.object({ issuedAt: z.number(), binding: z.string(), position: z.unknown() });
+
+export class CursorCodec {
+  readonly #secret: string;
+  readonly #clock: () => Date;
+
+  constructor(secret: string, clock: () => Date) {
+    this.#secret = secret;
+    this.#clock = clock;
+  }
+
+  /**
+   * @param position the place of the page's last item; must survive JSON
+   * @param issuedAt when its 24 hours begin, in epoch milliseconds
+   */
+  issue(binding: CursorBinding, position: unknown, issuedAt = this.#clock().getTime()): string {
+    const content: z.input<typeof payload> = {
+      issuedAt,
+      binding: digest(binding),
+      position,
+    };
+    const text = Buffer.from(JSON.stringify(content)).toString('base64url');
+    return `${text}.${this.#sign(text)}`;
+  }
+
+  /**
+   * The position in a cursor that was issued for this binding at most 24 hours ago.
+   * @throws ApiError `invalid_cursor`, `cursor_expired`
+   */
+  open<Position extends z.ZodType>(cursor: string, binding: CursorBinding, position: Position): z.output<Position> {
+    const [, text, signature] = CURSOR.exec(cursor) ?? [];
+    // The texts are compared, not the bytes: base64url has more than one spelling for the same bytes.
+    if (!text || !signature || !timingSafeEqual(Buffer.from(signature), Buffer.from(this.#sign(text)))) {
+      throw invalidCursor();
+    }
+    // It is one of ours, but may be of another release, whose content had another shape.
+    const content = payload.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
+    if (!content.success || content.data.binding !== digest(binding)) throw invalidCursor();
+    if (this.#clock().getTime() - content.data.issuedAt > LIFETIME_MS) throw cursorExpired();
+    const place = position.safeParse(content.data.position);
+    if (!place.success) throw invalidCursor();
+    return place.data;
+  }
+
+  #sign(text: string): string {
+    return createHmac('sha256', this.#secret).update(text).digest('base64url');
+  }
+}
+
+function digest(binding: CursorBinding): string {
+  return createHash('sha256').update(JSON.stringify(binding)).digest('base64url');
+}
+
+/** The schemas of a list's parameters, and its orders; the first is the default. */
+export interface ListRules<Sort extends string> {
+  readonly parameters: {
+    readonly limit: z.ZodType<number>;
+    readonly cursor: z.ZodType<string>;
+    readonly sort: z.ZodType<Sort>;
+  };
+  readonly sorts: readonly [Sort, ...Sort[]];
+}
+
+export interface ListRequest<Sort extends string> {
+  readonly sort: Sort;
+  /** Undefined before lists were paginated. */
+  readonly page: { readonly limit: number; readonly cursor: string } | undefined;
+}
+
+/** What lists are sorted by. An entry without a date is older than all others. */
+export interface ListEntry {
+  readonly id: string;
+  readonly name?: string;
+  readonly createdAt?: string;
+}
+
+const SINCE = `send the header Svc-Version: ${PAGINATED_LISTS_SINCE}, the first version with pages and an order`;
+
+/** @throws ApiError `invalid_parameter` with every fault */
+export function parseListRequest<Sort extends string>(
+  rawQuery: string,
+  version: ApiVersion,
+  { parameters: schemas, sorts }: ListRules<Sort>,
+): ListRequest<Sort> {
+  const names = Object.keys(schemas);
+  if (!hasPaginatedLists(version)) {
+    const unsupported = Object.fromEntries(names.map((name) => [name, SINCE]));
+    refuseParameters(rawQuery, { ignored: WORKSPACE_IGNORED, unsupported });
+    return { sort: sorts[0], page: undefined };
+  }
+  const parameters = new QueryParameters(rawQuery, { names, mayBeEmpty: ['cursor'], ignored: WORKSPACE_IGNORED });
+  const limit = parameters.optional('limit', schemas.limit) ?? DEFAULT_LIST_PAGE;
+  const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
+  const sort = parameters.optional('sort', schemas.sort) ?? sorts[0];
+  if (!parameters.areValid) throw parameters.refusal();
+  return { sort, page: { limit, cursor } };
+}
+
+/**
+ * The response to a request for a list.
+ * @param entries in any order
+ * @param list what the cursors are bound to besides the order: the operation, and whose list it is
+ * @throws ApiError `invalid_cursor`, `cursor_expired`
+ */
+export function listResponse<Entry extends ListEntry>(
+  entries: readonly Entry[],
+  { sort, page }: ListRequest<string>,
+  list: CursorBinding,
+  cursors: CursorCodec,
+) {
+  const sorted = [...entries].sort((a, b) => comparePositions(positionOf(a, sort), positionOf(b, sort), sort));
+  if (!page) return sorted;
+  const binding = [...list, sort];
+  const after = page.cursor === '' ? undefined : cursors.open(page.cursor, binding, listPosition);
+  const rest = after ? sorted.filter((entry) => comparePositions(positionOf(entry, sort), after, sort) > 0) : sorted;
+  const data = rest.slice(0, page.limit);
+  const last = data.at(-1);
+  const hasMore = rest.length > data.length;
+  const nextCursor = hasMore && last ? cursors.issue(binding, positionOf(last, sort)) : '';
+  return { data, meta: { hasMore, nextCursor, total: sorted.length } };
+}
+
+/** An entry's place in a sorted list. */
+const listPosition = z.object({ key: z.string(), id: z.string() });
+type ListPosition = z.output<typeof listPosition>;
+
+function positionOf({ id, name, createdAt }: ListEntry, sort: string): ListPosition {
+  return { key: (sort.startsWith('name') ? name : createdAt) ?? '', id };
+}
+
+/** By the asked key, in its direction, then by id. */
+function comparePositions(a: ListPosition, b: ListPosition, sort: string): number {
+  const byKey = compareText(a.key, b.key);
+  return (sort.endsWith(':desc') ? -byKey : byKey) || compareText(a.id, b.id);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,48 @@
+/** What a query may read while months are dropped, on a real ClickHouse. */
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { MS_PER_HOUR } from '@meterline/catalog';
+import { raiseWatermarks, setRetentionBound } from '@meterline/warehouse';
+import { createTestDatabase, type TestDatabase } from '../../../../test/harness/stack.js';
+import { type RollupState, rollupStateReader, stateSince, whileEventsLast } from './rollup-state.js';
+
+const MAY = Date.UTC(2025, 4);
+const JUNE = Date.UTC(2025, 5);
+const SEALED = { hourly: JUNE, daily: JUNE, dirtyHours: [] };
+/** With the constant `eventsOnly`. */
+const EVENTS_ALONE = { hourly: 0, daily: 0, dirtyHours: [] };
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  await database.warehouse.run({ name: 'forget', query: 'TRUNCATE TABLE retention_bounds', query_params: {} });
+});
+
+it.each([
+  ['of whole hours from rollup rows', SEALED, { startTime: 0, endTime: MAY }, [0]],
+  ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
+  ['of a dirty hour', { ...SEALED, dirtyHours: [MAY - MS_PER_HOUR] }, { startTime: 0, endTime: MAY }, [0, MAY]],
+  ['from the events alone', EVENTS_ALONE, { startTime: 0, endTime: JUNE }, [0, MAY]],
+])('a query %s runs again if it may have read what was dropped meanwhile', async (_what, state, window, runs) => {
+  const bounds: number[] = [];
+  const run = async ({ droppedBefore }: RollupState) => {
+    bounds.push(droppedBefore);
+    await setRetentionBound([database.warehouse], 'dropped', MAY);
+  };
+  await whileEventsLast(database.warehouse, window, stateSince(0, state), run);
+  expect(bounds).toEqual(runs);
+});
+
+it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
+  await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
+  await setRetentionBound([database.warehouse], 'dropped', JUNE);
+  const scope = { accountId: 'acme', warehouse: database.warehouse };
+  expect(await rollupStateReader()(scope, { startTime: 0, endTime: JUNE })).toEqual({
+    hourly: JUNE,
+    daily: JUNE,
+    dirtyHours: [],
+    droppedBefore: JUNE,
+  });
+});

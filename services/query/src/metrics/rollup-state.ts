@@ -1,0 +1,88 @@
+/**
+ * What a query may read: which rollup rows, and which events are still there. Read anew for each query: the watermarks first,
+ * *then* the dirty hours, then its statement; dirty-hours.ts in packages/warehouse says why no response lacks an acknowledged
+ * event then. Months whose events have been dropped are answered from rollup rows, to the last digit, and what only events
+ * could answer is refused; why no response lacks events that are dropped meanwhile: retention/bounds.ts in packages/warehouse.
+ */
+import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import {
+  NO_ROLLUPS,
+  type ReadableRollups,
+  readDirtyHours,
+  readRetentionBounds,
+  readWatermarks,
+  type Warehouse,
+} from '@meterline/warehouse';
+import { partOfHourDropped } from '../http/errors.js';
+
+/** Whose query it is, and the warehouse that answers it: its statements end when the client goes. */
+export interface QueryScope {
+  readonly accountId: string;
+  readonly warehouse: Warehouse;
+}
+
+/** Which rollup rows a query may read, and before when it may read nothing else. */
+export interface RollupState extends ReadableRollups {
+  /** Events before may be gone. */
+  readonly droppedBefore: EpochMs;
+}
+
+export type ReadRollupState = (scope: QueryScope, window: Window) => Promise<RollupState>;
+
+/** @param isOfEventsAlone the events answer alone, as far as there are any: slower, and what rollups are compared with */
+export function rollupStateReader(isOfEventsAlone = false): ReadRollupState {
+  return async ({ accountId, warehouse }, window) => {
+    const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
+      readWatermarks(warehouse),
+      readRetentionBounds(warehouse),
+    ]);
+    if (isOfEventsAlone) return stateSince(droppedBefore, NO_ROLLUPS);
+    const dirtyHours = await readDirtyHours(warehouse, accountId, window);
+    return stateSince(droppedBefore, { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours });
+  };
+}
+
+/**
+ * Months are closed only when they are sealed, whatever a watermark that was set back says. A mark of such a month was left by a
+ * worker that was frozen: its rollup rows are final.
+ */
+export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }: ReadableRollups): RollupState {
+  return {
+    hourly: Math.max(hourly, droppedBefore),
+    daily: Math.max(daily, droppedBefore),
+    dirtyHours: dirtyHours.filter((hour) => hour >= droppedBefore),
+    droppedBefore,
+  };
+}
+
+/**
+ * Runs a query, and once more with what is known then if events that it may have read were dropped meanwhile.
+ * @throws ApiError `events_dropped` where a part of an hour is asked for of such a month
+ */
+export async function whileEventsLast<T>(
+  warehouse: Warehouse,
+  window: Window,
+  state: RollupState,
+  run: (state: RollupState) => Promise<T>,
+): Promise<T> {
+  requireWholeHours(window, state.droppedBefore);
+  const result = await run(state);
+  // What is not sealed is not dropped: this month and the one before it stay open. Where only what was dropped is known to be
+  // sealed, as for a query of the events alone, the next months may be.
+  const knowsSealed = state.hourly > state.droppedBefore;
+  if (knowsSealed && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0) return result;
+  const { droppedBefore } = await readRetentionBounds(warehouse);
+  if (droppedBefore <= state.droppedBefore) return result;
+  return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
+}
+
+function requireWholeHours(window: Window, droppedBefore: EpochMs): void {
+  const parameters = partsOfHours(window, droppedBefore);
+  if (parameters.length > 0) throw partOfHourDropped(window, parameters, droppedBefore);
+}
+
+/** Which ends of the window cut an hour in two that begins before the instant, and not before all events. */
+function partsOfHours(window: Window, before: EpochMs): (keyof Window)[] {
+  const ends = ['startTime', 'endTime'] as const;
+  return ends.filter((end) => window[end] > 0 && window[end] < before && window[end] % MS_PER_HOUR !== 0);
+}

@@ -1,0 +1,117 @@
+/** The operations about accounts and API keys, with examples that the contract tests send and compare. */
+import type { OpenApiParameter, OperationSketch } from '@meterline/api';
+import { ACCOUNT_LIST_PARAMETERS, API_KEY_LIST_PARAMETERS } from '@meterline/catalog';
+import { API_ERRORS } from './errors.js';
+
+const IGNORED_WORKSPACE: OpenApiParameter = {
+  required: false,
+  name: 'workspace',
+  in: 'query',
+  schema: { type: 'string' },
+  description: 'Accepted and ignored, as the header `X-Svc-Workspace` is: accounts and keys belong to no workspace.',
+};
+
+const LAST_PAGE = { hasMore: false, nextCursor: '', total: 1 };
+const createdAt = '2025-11-15T12:00:00.000Z';
+const ACCOUNT = { id: 'acme', name: 'acme', role: 'admin', createdAt };
+const KEY_ID = '3bd5a0f1c2e49b687d05aa31';
+const KEY = { id: KEY_ID, account: 'acme', role: 'member', createdAt, expiresAt: '2026-11-15T00:00:00.000Z' };
+const CLIENT_ID = 'client_1f9a3c0b5d7e24680a';
+
+export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
+  {
+    method: 'get',
+    path: '/v0/accounts',
+    operationId: 'listAccounts',
+    tag: 'Access',
+    summary: 'The caller’s accounts',
+    description:
+      'The accounts that the key or token belongs to, each with the caller’s role in it. An object with pages since version ' +
+      '2026-04-28, and takes parameters since then; before, an array of everything.',
+    query: ACCOUNT_LIST_PARAMETERS,
+    otherParameters: [IGNORED_WORKSPACE],
+    success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
+    examples: {
+      page: {
+        summary: 'A page, since version 2026-04-28',
+        parameters: { 'Svc-Version': '2026-04-28', sort: 'name:asc', limit: 50 },
+        response: { data: [ACCOUNT], meta: LAST_PAGE },
+      },
+      array: {
+        summary: 'Everything at once, at version 2026-04-16',
+        parameters: { 'Svc-Version': '2026-04-16' },
+        response: [ACCOUNT],
+      },
+    },
+    errors: API_ERRORS,
+  },
+  {
+    method: 'get',
+    path: '/v0/service_accounts/{clientId}/api_keys',
+    operationId: 'listApiKeys',
+    tag: 'Access',
+    summary: 'The API keys of a service account',
+    description:
+      'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to. ' +
+      'Nobody sees a key itself again. An object with pages since version 2026-04-28, and takes parameters since then; ' +
+      'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
+      'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
+    query: API_KEY_LIST_PARAMETERS,
+    otherParameters: [IGNORED_WORKSPACE],
+    success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
+    examples: {
+      page: {
+        summary: 'A page, since version 2026-04-28',
+        parameters: { clientId: CLIENT_ID, 'Svc-Version': '2026-04-28', limit: 50 },
+        response: {
+          data: [{ ...KEY, lastUsedAt: '2025-11-15T11:00:00.000Z', revoked: false }],
+          meta: LAST_PAGE,
+        },
+      },
+    },
+    errors: [...API_ERRORS, 'NotFound'],
+  },
+  {
+    method: 'post',
+    path: '/v0/service_accounts/{clientId}/api_keys',
+    operationId: 'createApiKey',
+    tag: 'Access',
+    summary: 'Create an API key',
+    description:
+      'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
+      'key is to read. **The key itself is in this answer alone.** A token needs the scope `apiKey:write`.\n\n' +
+      'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
+      'id; while none is, the answer is a 409 `too_many_api_keys`.',
+    otherParameters: [IGNORED_WORKSPACE],
+    body: ['NewApiKey'],
+    success: { description: 'The key was created.', schemas: ['CreatedApiKey'] },
+    examples: {
+      untilAutumn: {
+        summary: 'A key for reports, for a year',
+        parameters: { clientId: 'reports' },
+        body: { role: 'member', expiresAt: '2026-11-15T00:00:00Z' },
+        response: { ...KEY, revoked: false, key: `mlk_${KEY_ID}_${'0123456789abcdef'.repeat(4)}` },
+      },
+    },
+    errors: [...API_ERRORS, 'Conflict'],
+  },
+  {
+    method: 'delete',
+    path: '/v0/service_accounts/{clientId}/api_keys/{apiKeyId}',
+    operationId: 'revokeApiKey',
+    tag: 'Access',
+    summary: 'Revoke an API key',
+    description:
+      'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to and ' +
+      'for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
+    otherParameters: [IGNORED_WORKSPACE],
+    success: { description: 'The key is revoked. The answer has no body.', schemas: [] },
+    examples: {
+      revoke: {
+        summary: 'A key of a service account',
+        parameters: { clientId: CLIENT_ID, apiKeyId: KEY_ID },
+      },
+    },
+    errors: [...API_ERRORS, 'NotFound'],
+  },
+];

@@ -1,0 +1,128 @@
+/** Why a cell says $40.00: the events behind a row, and a month as FOCUS, in a browser. */
+import { readFile } from 'node:fs/promises';
+import { beforeAll, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import type { Page } from 'playwright-core';
+import { runCommand } from '../cli/run-command.js';
+import { event } from '../harness/events.js';
+import { execute } from '../harness/stack.js';
+import { graveFindings } from './accessibility.js';
+import { choose, tableRows, visit } from './browser.js';
+import { useExplorer } from './explorer-page.js';
+
+const PHONE = { width: 390, height: 844 };
+
+const explorer = useExplorer();
+
+beforeAll(async () => {
+  const { api } = explorer();
+  const { warehouse } = api.dependencies;
+  await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
+  // Merges would remove what the history shows.
+  await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
+  const corrected = {
+    accountId: 'fixes',
+    eventId: '018f0000-0000-7000-8000-000000000001',
+    at: '2025-11-14T09:00:00.25Z',
+  };
+  await api.seed([event({ ...corrected, usage: '2000', cost: '0.023' })]);
+  await api.seed([event({ ...corrected, usage: '1000', cost: '0.0115', revision: 1 })]);
+});
+
+const panel = (page: Page) => page.getByRole('dialog', { name: /^Events behind/ });
+const cells = (page: Page) =>
+  panel(page)
+    .locator('tbody tr')
+    .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+
+it('the events behind a row open from its amount, by keyboard too, and add up to it', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  const button = page.getByRole('button', { name: '$40.00: events behind Agent' });
+  await button.press('Enter');
+  await panel(page).getByText('2 events: $40.000002 in all, as in the table.').waitFor();
+  await panel(page).getByText('17 Oct – 15 Nov 2025 12:00 · Resource type: Agent').waitFor();
+  expect((await cells(page)).map(([time, resource, , , cost]) => [time?.slice(0, 19), resource, cost])).toEqual([
+    ['2025-11-14 09:00:00', 'supportmain · Agent compute · no instance id', '$40.00'],
+    ['2025-11-14 09:00:00', 'supportmain · Agent async requests · no instance id', '$0.000002'],
+  ]);
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await graveFindings(page)).toEqual([]);
+  }
+  await page.keyboard.press('Escape');
+  await panel(page).waitFor({ state: 'detached' });
+  expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
+});
+
+it('the events behind a row come in pages', async () => {
+  const page = await explorer().open('group=none');
+  await tableRows(page);
+  await page.getByRole('button', { name: /: events behind / }).click();
+  await panel(page)
+    .getByText(/^The first 100 events: \$\d+\.\d+ of \$75\.015002000001\.$/)
+    .waitFor();
+  await panel(page).getByRole('button', { name: 'More events' }).click();
+  await panel(page).getByText('135 events: $75.015002000001 in all, as in the table.').waitFor();
+  expect(await panel(page).getByRole('button', { name: 'More events' }).count()).toBe(0);
+  await panel(page).getByRole('button', { name: 'Close' }).click();
+  await panel(page).waitFor({ state: 'detached' });
+});
+
+it('the events behind a row show what was corrected, at which price of which book, and on a narrow screen what it costs', async () => {
+  const { api, context } = explorer();
+  const view = 'account=fixes&group=resource_name';
+  const { page, offences } = await visit(context, api.url, { key: await api.key('fixes'), view });
+  await tableRows(page);
+  await page.getByRole('button', { name: /events behind box$/ }).click();
+  await panel(page).getByText('1 event: $0.0115 in all, as in the table.').waitFor();
+  const resource = 'boxmain · Sandbox compute · u-1';
+  const price = `$0.0000115 per GB-sbook ${DEFAULT_PRICE_BOOK.version}, since 1970-01-01`;
+  expect(await cells(page)).toEqual([
+    ['2025-11-14 09:00:00.25018f0000-0000-7000-8000-000000000001', resource, '1,000 GB-s', price, '$0.0115'],
+    ['was revision 0', resource, '2,000 GB-s', price, '$0.023'],
+  ]);
+  await page.setViewportSize(PHONE);
+  const cost = await panel(page).getByRole('cell', { name: '$0.0115' }).boundingBox();
+  expect((cost?.x ?? 0) + (cost?.width ?? Number.NaN)).toBeLessThanOrEqual(PHONE.width);
+  for (const name of ['1,000 GB-s', /^\$0\.0000115 per GB-s/]) {
+    const box = await panel(page).getByRole('cell', { name }).first().boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? Number.NaN)).toBeLessThanOrEqual(PHONE.width);
+  }
+  expect(await graveFindings(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  const menu = page.getByRole('dialog', { name: 'Export CSV' });
+  await menu.getByRole('combobox', { name: 'Month' }).waitFor();
+  const box = await menu.boundingBox();
+  expect([(box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 0) <= PHONE.width]).toEqual([true, true]);
+  expect(offences).toEqual([]);
+});
+
+it('the events behind a row are for admins: a member is told so, and has nothing to press in vain', async () => {
+  const { api, context } = explorer();
+  const { page } = await visit(context, api.url, { key: await api.key('acme', 'member'), view: 'account=acme' });
+  await tableRows(page);
+  await page.getByText('An admin of the account can open the events behind each amount.').waitFor();
+  expect(await page.getByRole('button', { name: /events behind/ }).count()).toBe(0);
+});
+
+it('a month as FOCUS has the bytes of the command', async () => {
+  const { api, key } = explorer();
+  const page = await explorer().open('type=agent');
+  await tableRows(page);
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  const menu = page.getByRole('dialog', { name: 'Export CSV' });
+  await choose(page, 'Month', 'November 2025');
+  expect(await graveFindings(page)).toEqual([]);
+  await menu.getByLabel('Name of the provider').fill('Acme Cloud');
+  const button = menu.getByRole('button', { name: 'Export FOCUS' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  expect(download.suggestedFilename()).toBe('meterline-acme-2025-11-focus.csv');
+  const bytes = await readFile(await download.path(), 'utf8');
+  const args = ['export', 'focus', '--month', '2025-11', '--provider', 'Acme Cloud'];
+  const command = await runCommand(args, { env: { METERLINE_API_URL: api.url, METERLINE_API_KEY: key } });
+  expect(bytes.split('\r\n').length).toBe(1 + 130 + 5 + 1);
+  expect(bytes).toBe(command.stdout);
+});

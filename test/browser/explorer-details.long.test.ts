@@ -1,0 +1,223 @@
+/** The cost explorer's breakdown, table, months, usage, periods and downloads in a browser. */
+import { readFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { BOXES, FORMULA } from './acme.js';
+import { choose, chooseOption, setFilter, showView, tableRows, tableTotal, viewOf } from './browser.js';
+import { barAt, figure, NOV_14, useExplorer } from './explorer-page.js';
+
+const explorer = useExplorer();
+
+it('the breakdown is by any dimension or pair, and goes back with the browser', async () => {
+  const page = await explorer().open();
+  await choose(page, 'Group by', 'Workspace');
+  await choose(page, 'and by', 'Billing dimension');
+  await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
+  expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
+  await page.goBack();
+  await page.goBack();
+  await page.getByRole('columnheader', { name: 'Resource type' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme' });
+  await page.goForward();
+  await page.getByRole('columnheader', { name: 'Workspace' }).waitFor();
+});
+
+it('the breakdown of a row goes one step finer', async () => {
+  const page = await explorer().open();
+  await page.getByRole('link', { name: 'Agent', exact: true }).click();
+  await page.getByRole('link', { name: 'support' }).click();
+  await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
+  expect(viewOf(page)).toMatchObject({ group: 'billing_dimension', type: 'agent', name: 'support' });
+  const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('listitem');
+  expect(await crumbs.allTextContents()).toEqual(['All usage', 'Agent', 'support']);
+  await page.getByRole('link', { name: 'All usage' }).click();
+  await page.getByRole('columnheader', { name: 'Resource type' }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme' });
+});
+
+it('the breakdown of a bar goes one step finer, and stays in its day', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  // 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
+  await page.mouse.click(...(await barAt(page, 28, 30, 20)));
+  await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
+  expect(viewOf(page)).toMatchObject({ group: 'resource_name', type: 'agent', ...NOV_14 });
+});
+
+it('the breakdown without groups leads from a bar into its day', async () => {
+  const page = await explorer().open('group=none');
+  await tableRows(page);
+  await page.mouse.click(...(await barAt(page, 28, 30, 20)));
+  await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
+  expect(viewOf(page)).toMatchObject(NOV_14);
+});
+
+it('the breakdown of a range of bars is chosen by dragging over them', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  await page.mouse.move(...(await barAt(page, 15, 30, 100)));
+  await page.mouse.down();
+  await page.mouse.move(...(await barAt(page, 28, 30, 100)), { steps: 3 });
+  await page.mouse.up();
+  await page.getByRole('button', { name: 'Period 1 Nov – 14 Nov 2025' }).waitFor();
+  expect(viewOf(page)).toMatchObject({ from: '2025-11-01T00:00:00Z', to: NOV_14.to });
+});
+
+it('the breakdown leaves out a group whose name in the legend is clicked', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  const agent = page.getByRole('list', { name: 'Legend' }).getByRole('button', { name: /^Agent/ });
+  await agent.click();
+  expect(await agent.getAttribute('aria-pressed')).toBe('false');
+  await page.mouse.move(...(await barAt(page, 28, 30, 20)));
+  const names = page.locator('.tooltip-name');
+  await names.first().waitFor();
+  expect(await names.allTextContents()).toEqual(['Job', 'Volume', 'Custom domain']);
+});
+
+it('the breakdown can be walked by keyboard, and is announced', async () => {
+  const page = await explorer().open();
+  await tableRows(page);
+  const chart = page.getByRole('slider');
+  await chart.focus();
+  for (const key of ['End', 'ArrowLeft', 'ArrowDown']) await page.keyboard.press(key);
+  expect(await chart.getAttribute('aria-valuetext')).toBe('Fri, 14 Nov 2025: Agent $40.00 of $66.50');
+  await page.keyboard.press('Enter');
+  await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
+  expect(viewOf(page)).toMatchObject({ type: 'agent', ...NOV_14 });
+});
+
+it('the table has pages, over all pages of the API', async () => {
+  const page = await explorer().open('group=resource_name');
+  expect((await tableRows(page)).slice(0, 2).map(([name]) => name)).toEqual([
+    'supportmain · Agent',
+    'nightlymain · Job',
+  ]);
+  await page.getByText('Page 1 · 1–25 of more than 100 groups').waitFor();
+  for (const next of ['26–50', '51–75', '76–100', '101–125', 'Page 6 of 6 · 126–134 of 134 groups']) {
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText(next).waitFor();
+  }
+  const last = await tableRows(page);
+  expect(last).toHaveLength(9);
+  expect(last.at(-1)?.slice(0, 2)).toEqual(['box-001main · Sandbox', '$0.001']);
+  expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
+  expect((await tableTotal(page))[1]).toBe('$75.02');
+  await page.reload();
+  await page.getByText('126–134 of 134 groups').waitFor();
+  await showView(page, 'account=acme&group=resource_name&page=999');
+  await page.getByText('126–134 of 134 groups').waitFor();
+});
+
+it('the table sorts all of them, whatever page they came on', async () => {
+  const page = await explorer().open('group=resource_name');
+  await tableRows(page);
+  await page.getByRole('button', { name: 'Cost (USD)' }).click();
+  await page.getByRole('columnheader', { name: 'Cost (USD)' }).and(page.locator('[aria-sort=ascending]')).waitFor();
+  await page.getByText('1–25 of 134 groups').waitFor();
+  expect((await tableRows(page))[0]?.[0]).toBe('box-001main · Sandbox');
+  expect(viewOf(page)).toMatchObject({ sort: 'cost' });
+});
+
+it('the table is searched in all of them, and has as many rows as wanted', async () => {
+  const page = await explorer().open('group=resource_name');
+  await choose(page, 'Rows on a page', '50 rows');
+  await page.getByText(/1–50 of /).waitFor();
+  await page.getByLabel('Search in the table').fill('box-00');
+  await page.getByText('1–9 of 9 groups').waitFor();
+  expect(viewOf(page)).toMatchObject({ rows: '50', search: 'box-00' });
+  await page.getByRole('row', { name: '9 groups found $0.04' }).waitFor();
+  await page.getByLabel('Search in the table').fill('zzz');
+  await page.getByText('No group’s name contains “zzz”.').waitFor();
+});
+
+it('the month has a forecast with its rule, and a budget that is kept', async () => {
+  const page = await explorer().open('period=month');
+  await page.getByText('so far + same weekdays, last 4 weeks', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Options/ }).click();
+  await page.getByLabel('Budget, USD a month').fill('$150.04');
+  await page.getByRole('button', { name: 'Set' }).click();
+  await page.getByText('50% of the budget of $150.04').waitFor();
+  await page.getByText('Budget, $5.00 a day').waitFor();
+  await page.getByLabel('Budget, USD a month').fill('');
+  await page.getByRole('button', { name: 'Set' }).click();
+  await page.keyboard.press('Escape');
+  expect(await page.getByText('of the budget of').count()).toBe(0);
+});
+
+it('usage is shown in its unit where there is one, and explained where not', async () => {
+  const page = await explorer().open();
+  await page.getByRole('button', { name: /^Options/ }).click();
+  await page.getByText('Usage adds up only in one unit').waitFor();
+  await page.keyboard.press('Escape');
+  await setFilter(page, 'Billing dimension', { values: ['Job compute'] });
+  await chooseOption(page, 'Measure', 'Usage');
+  await page.getByRole('heading', { name: 'Usage in GB-h by resource type' }).waitFor();
+  expect(await figure(page, 'Usage').textContent()).toBe('0.14 GB-h');
+  expect((await tableRows(page))[0]).toContain('0.14 GB-h');
+  expect(await page.getByTitle('500.25 GB-s').count()).toBeGreaterThan(1);
+  expect(viewOf(page)).toMatchObject({ measure: 'usage', dimension: 'job_compute_runtime_gbs' });
+});
+
+it('the period is a preset or a custom range, and explains which resolutions it is too long for', async () => {
+  const page = await explorer().open('exact=1');
+  await page.getByRole('button', { name: /^Period/ }).click();
+  await page.getByRole('button', { name: /^Last 12 months/ }).click();
+  await page.getByRole('button', { name: /^Options/ }).click();
+  await page.getByText('Hourly: For up to 7 days; choose a shorter period.').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Period/ }).click();
+  await choose(page, 'A month', 'October 2025');
+  await page.getByRole('button', { name: 'Period October 2025' }).waitFor();
+  await page.getByRole('button', { name: /^Period/ }).click();
+  await page.getByLabel('First day').fill('14 Nov 2025');
+  await page.getByLabel('Last day, inclusive').fill('2025-11-14');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
+  expect(viewOf(page)).toMatchObject(NOV_14);
+  await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
+});
+
+async function exported(page: Page, what: string): Promise<{ name: string; lines: string[] }> {
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  const button = page.getByRole('dialog').getByRole('button', { name: what });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  const text = await readFile(await download.path(), 'utf8');
+  return { name: download.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
+}
+
+it('the CSV has all groups of all pages, exact, and runs no formula', async () => {
+  const page = await explorer().open('group=resource_name');
+  await tableRows(page);
+  const { name, lines } = await exported(page, 'The table');
+  expect(name).toBe('meterline-acme-2025-10-17-to-2025-11-15-resource_name.csv');
+  expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,startTime,endTime,costUsd,sharePercent');
+  expect(lines).toHaveLength(1 + BOXES + 4);
+  const times = '2025-10-17T00:00:00Z,2025-11-15T12:00:00Z';
+  expect(lines).toContain(`main,job,nightly,${times},20.000000000001,26.661334`);
+  expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",${times},5,6.665333`);
+  expect(lines.at(-1)).toMatch(/^main,sandbox,box-001,.*,0\.001,/);
+});
+
+it('the CSV of the series has what the table shows, by bar', async () => {
+  const page = await explorer().open('group=resource_name&search=nightly');
+  await page.getByText('1–1 of 1 group').waitFor();
+  const { lines } = await exported(page, 'The series');
+  expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,timestamp,resolution,costUsd');
+  expect(lines).toHaveLength(1 + 30);
+  expect(lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
+});
+
+it('the query of a view can be asked elsewhere', async () => {
+  const page = await explorer().open('group=resource_name&type=job');
+  await tableRows(page);
+  await page.getByRole('button', { name: 'Copy as' }).click();
+  const panel = await page.getByRole('dialog', { name: 'Copy as' }).boundingBox();
+  expect((panel?.y ?? 0) + (panel?.height ?? Number.NaN)).toBeLessThanOrEqual(900);
+  const text = await page.locator('.copy pre').textContent();
+  const [, url = ''] = /'(http[^']+)'/.exec(text ?? '') ?? [];
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${explorer().key}` } });
+  expect(await answer.text()).toContain('"totalCost":20.000000000001');
+  expect(text).not.toContain(explorer().key);
+});

@@ -1,0 +1,261 @@
+/** What the page shows when there are no figures: none exist, none are allowed, or none can be read. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { createTokenVerifier } from '@meterline/api';
+import { insertUsageEvents } from '@meterline/warehouse';
+import { pino } from 'pino';
+import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
+import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/token-issuer.js';
+import { NOW, type TestApi } from '../harness/api.js';
+import { type Product, startProduct } from '../harness/product.js';
+import type { HttpProcess, ServiceProcess } from '../harness/services.js';
+import { ACME } from './acme.js';
+import {
+  chooseOption,
+  closePages,
+  launchBrowser,
+  newContext,
+  showView,
+  startPage,
+  tableRows,
+  viewOf,
+  visit,
+} from './browser.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const METRICS = /\/v0\/accounts\/[^/]+\/metrics\?/;
+
+let product: Product;
+let api: TestApi;
+let issuer: TokenIssuer;
+/** Needed by the last test alone, and slow to start: it starts while the others run. */
+let ingest: Promise<ServiceProcess>;
+let collector: HttpProcess;
+let browser: Browser;
+let context: BrowserContext;
+let key: string;
+/** Signed in with the key. */
+let explorer: Page;
+
+beforeAll(async () => {
+  [product, browser, issuer] = await Promise.all([startProduct(), launchBrowser(), startTokenIssuer()]);
+  ingest = product.startIngest();
+  // Its test fails with the reason; until then nobody waits for it.
+  ingest.catch(() => undefined);
+  collector = await product.startCollector();
+  api = await startPage({
+    collectorUrl: collector.url,
+    warehouse: product.warehouse,
+    tokens: createTokenVerifier({
+      ...{ jwksUrl: issuer.jwksUrl, issuer: ISSUER, audience: AUDIENCE },
+      clock: () => NOW,
+      log: pino({ level: 'silent' }),
+    }),
+  });
+  await insertUsageEvents(product.warehouse, ACME);
+  key = await api.key('acme');
+  context = await newContext(browser);
+  explorer = (await visit(context, api.url, { key, view: 'account=acme' })).page;
+});
+afterEach(async () => {
+  await context.setOffline(false);
+  await closePages(context, explorer);
+});
+afterAll(async () => {
+  await browser?.close();
+  await api?.stop();
+  await product?.close();
+  await issuer?.close();
+});
+
+/** A view in the shared page; with another key, or for answers that must not be cached, in a page of its own. */
+async function open(view = 'account=acme', as?: string): Promise<Page> {
+  if (as !== undefined) return (await visit(context, api.url, { key: as, view })).page;
+  await showView(explorer, view);
+  return explorer;
+}
+const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
+
+function token(accounts: Record<string, string>, scope = 'admin'): Promise<string> {
+  const seconds = Math.floor(NOW.getTime() / 1000);
+  return issuer.sign({ sub: 'ann', scope, accounts, iss: ISSUER, aud: AUDIENCE, exp: seconds + 600 });
+}
+
+/** Keeps the text of every banner that the page ever shows: a test that is slow to look misses none. */
+function recordBanners(page: Page): Promise<unknown> {
+  return page.addInitScript(() => {
+    const texts = new Set<string>();
+    const record = () => {
+      for (const { textContent } of document.querySelectorAll('.banner > span')) texts.add(textContent ?? '');
+      sessionStorage.setItem('banners', JSON.stringify([...texts]));
+    };
+    new MutationObserver(record).observe(document, { subtree: true, childList: true, characterData: true });
+  });
+}
+
+async function recordedBanners(page: Page): Promise<string[]> {
+  return JSON.parse(await page.evaluate(() => sessionStorage.getItem('banners') ?? '[]'));
+}
+
+/** What a proxy in front of the service may answer. */
+function refuse(status: number, error: string, headers: Record<string, string> = {}) {
+  const body = { code: status, error, message: `It is ${error}.`, requestId: 'request-7' };
+  return (route: Route) => route.fulfill({ status, headers, json: body });
+}
+
+it('credentials that are wrong are refused where they were entered', async () => {
+  // Where nobody is signed in: a tab that is would hand over its key.
+  const guest = await newContext(browser);
+  const { page } = await visit(guest, api.url);
+  const field = page.getByLabel('API key or access token');
+  for (const wrong of ['mlk_0123456789abcdef01234567_wrong', 'kein Schlüssel']) {
+    await field.fill(wrong);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    await field.fill('');
+  }
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Paste an API key or a token.').waitFor();
+  await guest.close();
+});
+
+it('credentials that are revoked lead back to the sign-in, and the view is kept', async () => {
+  const doomed = await api.key('acme', 'admin', 'doomed');
+  const page = await open('account=acme&group=resource_name', doomed);
+  await tableRows(page);
+  await api.keys.revoke(doomed.split('_')[1] ?? '', NOW);
+  await page.getByRole('button', { name: /^Refresh/ }).click();
+  await page.getByText(/ Sign in again; the view that you had open is kept\.$/).waitFor();
+  await page.getByLabel('API key or access token').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name' });
+});
+
+it('credentials of several accounts can be changed between them', async () => {
+  const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
+  await tableRows(page);
+  await page.getByRole('combobox', { name: 'Account' }).click();
+  await page.getByRole('option', { name: 'globex' }).click();
+  await heading(page, 'Send the first event');
+  expect(viewOf(page)).toEqual({ account: 'globex' });
+});
+
+it('credentials of no account, or without the scope, get a message that says so', async () => {
+  await heading(await open('', await token({})), 'You belong to no account');
+  const page = await open('account=acme', await token({ acme: 'admin' }, 'jobs:list'));
+  await heading(page, 'This token may not read billing data');
+  await page.getByText('The token lacks the scope admin').waitFor();
+});
+
+it('what is not allowed is explained to a member, before and after, with a way on', async () => {
+  const page = await open('account=acme&group=workspace', await api.key('acme', 'member'));
+  await heading(page, 'Workspaces are for admins');
+  await page.getByRole('button', { name: /^Filters/ }).click();
+  await page.getByRole('button', { name: 'Workspace All' }).click();
+  await page.getByRole('dialog').getByText('Only an admin of the account sees its workspaces').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('combobox', { name: 'Group by' }).click();
+  const workspace = page.getByRole('option', { name: 'Workspace' });
+  expect(await workspace.getAttribute('aria-disabled')).toBe('true');
+  expect(await workspace.textContent()).toContain('Only an admin');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Show the account as a whole' }).click();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+});
+
+it('the account of somebody else is told to be out of reach', async () => {
+  const page = await open('account=initech');
+  await heading(page, 'You have no access to initech');
+  await page.getByText(/^Request [\w-]+: quote it when you ask for help\.$/).waitFor();
+});
+
+it('a failure of too many requests is waited for, and then the page continues', async () => {
+  const prepare = async (page: Page) => {
+    await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });
+    await recordBanners(page);
+  };
+  const { page } = await visit(context, api.url, { key, view: 'account=acme', prepare });
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
+});
+
+it.each([
+  ['of the network', (route: Route) => route.abort(), 'The service cannot be reached.'],
+  ['of the service', refuse(500, 'internal_error'), 'The service has a problem (500, request request-7).'],
+])('%s keeps the last figures with their time, and is waited for without an end', async (_what, fail, problem) => {
+  const page = await open('account=acme&group=resource_type', key);
+  await tableRows(page);
+  await page.route(METRICS, fail);
+  await page.getByRole('button', { name: /^Refresh/ }).click();
+  await page.getByText(`${problem} The figures are of 12:00:00 UTC.`).waitFor();
+  for (let failures = 1; failures < 8; failures += 1) {
+    const asked = page.waitForEvent('request', (request) => METRICS.test(request.url()));
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await asked;
+  }
+  expect(await page.getByRole('row', { name: /^Agent/ }).isVisible()).toBe(true);
+  await page.unroute(METRICS);
+  await page.getByRole('button', { name: 'Try now' }).click();
+  await page.getByText(problem).waitFor({ state: 'detached' });
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+});
+
+it('a failure of the comparison alone leaves the rest as it is', async () => {
+  const page = await open('account=acme');
+  await tableRows(page);
+  await page.route(/startTime=2025-09-12/, refuse(400, 'invalid_parameter'));
+  await chooseOption(page, 'Compare with', 'The period before');
+  await page.getByText('The period before cannot be read: It is invalid_parameter.').waitFor();
+  await expect(page.locator('.placeholder').count()).resolves.toBe(0);
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  await page.unroute(/startTime=2025-09-12/);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
+});
+
+it('a failure of the network keeps what is shown, and ends by itself', async () => {
+  const page = await open('account=acme');
+  await tableRows(page);
+  await context.setOffline(true);
+  await page.getByText('You are offline.').waitFor();
+  await page.getByRole('link', { name: 'Job' }).click();
+  await page.getByText('Type: Job').waitFor();
+  await expect(page.getByRole('row', { name: /^Agent/ }).isVisible()).resolves.toBe(true);
+  await context.setOffline(false);
+  await page.getByRole('link', { name: 'nightly' }).waitFor();
+  await expect(page.getByText('You are offline.').count()).resolves.toBe(0);
+});
+
+it('a view in which filters leave nothing, and a period without usage, lead to what there is', async () => {
+  const page = await open('account=acme&name=nobody');
+  await heading(page, 'Nothing matches these filters');
+  await page.getByRole('main').getByRole('button', { name: 'Clear filters' }).last().click();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  await open('account=acme&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z');
+  await page.getByRole('button', { name: 'Show November 2025' }).click();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+});
+
+it('a new account shows commands that make a key and send the first event, and work', async () => {
+  await ingest;
+  const fresh = await api.key("o'hara & söhne");
+  const { page } = await visit(context, api.url, { key: fresh, now: 'real' });
+  await heading(page, 'Send the first event');
+  await page.getByText('A runtime in Node').waitFor();
+  const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();
+  expect(code).toContain(`openEmitter({ url: '${collector.url}', apiKey: process.env.KEY })`);
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, REDIS_URL: product.env['REDIS_URL'] };
+  const shell = (command: string, variables: object = {}) =>
+    promisify(execFile)('bash', ['-c', command], { cwd: ROOT, env: { ...env, ...variables } });
+  const { key: KEY } = JSON.parse((await shell(`${keyCommand} --json`)).stdout);
+  expect(JSON.parse((await shell(sendCommand, { KEY })).stdout)).toMatchObject({ accepted: 1 });
+  // 120 GB-seconds of a sandbox, in the example price book.
+  const cost = page.getByRole('row', { name: 'Total of all groups $0.0014' });
+  // Nobody has to ask for it.
+  await cost.waitFor({ timeout: 30_000 });
+  expect(await tableRows(page)).toEqual([['Sandbox', '$0.0014', '100.0%']]);
+});

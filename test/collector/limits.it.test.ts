@@ -1,0 +1,191 @@
+/** What one account or key may send, and that a client that is slow, hostile or gone takes nothing from the others. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { until } from '../harness/queue.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
+
+const PATIENCE_MS = 30_000;
+const MiB = 1024 * 1024;
+
+let site: CollectorSite;
+let sockets: Socket[] = [];
+const CALLER_BURST = 60;
+const ACCOUNT_BURST = 2 * CALLER_BURST;
+/** Of a greedy key at once. */
+const BODIES = 30;
+beforeAll(async () => {
+  site = await startCollectorSite({
+    ADMIN_PORT: '0',
+    ACCOUNT_RATE: '1',
+    METERLINE_CONSTANTS: JSON.stringify({ burstSeconds: ACCOUNT_BURST, maxBytes: 24 * MiB }),
+  });
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
+  await site.takeJobs();
+});
+afterAll(() => site.close());
+
+async function underWay(): Promise<number> {
+  return (await scrape(await adminUrl(site.service))).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
+}
+
+/** Sends the head of a request, and these bytes of its body. */
+async function begin(
+  account: string,
+  key: string,
+  length: number,
+  body: string | Buffer,
+  headers: readonly string[] = [],
+): Promise<Socket> {
+  const socket = connect(Number(new URL(site.service.url).port), '127.0.0.1').on('error', () => undefined);
+  sockets.push(socket);
+  await once(socket, 'connect');
+  socket.write(
+    [
+      `POST /v0/accounts/${account}/events HTTP/1.1`,
+      'Host: collector',
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+      `Content-Length: ${length}`,
+      ...headers,
+      '\r\n',
+    ].join('\r\n'),
+  );
+  socket.write(body);
+  return socket;
+}
+
+const errorAnswer = z.object({ error: z.string(), message: z.string() });
+
+async function isTaken(): Promise<boolean> {
+  const { account, key } = await site.account();
+  return (await site.send(account, key, JSON.stringify([event()]))).status === 202;
+}
+
+describe('requests', () => {
+  /** More at once than there is room for, however slow the machine: a request more is allowed each second. */
+  async function flood(account: string, key: string) {
+    const requests = Array.from({ length: 200 }, () => site.send(account, key, '[7]', { query: '?validate=only' }));
+    const answers = await Promise.all(requests);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200).length + refused.length).toBe(answers.length);
+    return { refused, passed: answers.length - refused.length };
+  }
+
+  it('requests of a caller, and of all callers of an account, are limited with the fields of the draft, and of nobody else', async () => {
+    const { account, key } = await site.account();
+    const keyOf = async (clientId: string) =>
+      (await site.keys.create({ account, role: 'emitter', clientId }, new Date())).key;
+    const started = performance.now();
+    const first = await flood(account, key);
+    expect(first.passed).toBeGreaterThanOrEqual(CALLER_BURST);
+    const second = await flood(account, await keyOf('another'));
+    const third = await flood(account, await keyOf('a third'));
+    const refilled = Math.ceil((performance.now() - started) / 1000);
+    expect(first.passed + second.passed + third.passed).toBeLessThanOrEqual(ACCOUNT_BURST + refilled);
+
+    for (const [{ refused }, whose] of [
+      [first, 'You may send 60 requests in 120 seconds'],
+      [third, 'All callers of this account together'],
+    ] as const) {
+      const answers = refused.map(({ body }) => errorAnswer.parse(body));
+      expect(answers).toContainEqual({ error: 'too_many_requests', message: expect.stringContaining(whose) });
+      for (const { headers } of refused) {
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(headers.get('ratelimit-policy')).toBe('"account";q=120;w=120, "caller";q=60;w=120');
+        expect(headers.get('ratelimit')).toMatch(/^("account";r=0;t=\d+, )?"caller";r=\d+;t=\d+$/);
+      }
+    }
+    expect(await isTaken()).toBe(true);
+  });
+});
+
+it('bodies of a key that sends many at once are checked in turn with those of others, which are not behind all of them', async () => {
+  const [greedy, polite] = await Promise.all([site.account(), site.account()]);
+  const packed = gzipSync(JSON.stringify(Array<unknown>(5_000).fill(event())));
+  const options = { query: '?validate=only', headers: { 'content-encoding': 'gzip' } };
+  let answered = 0;
+  const bodies = Array.from({ length: BODIES }, async () => {
+    const { status } = await site.send(greedy.account, greedy.key, packed, options);
+    expect(status).toBe(200);
+    answered += 1;
+  });
+  for (let n = 0; n < BODIES / 3; n += 1) {
+    expect((await site.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
+  }
+  expect(answered).toBeLessThan(BODIES);
+  await Promise.all(bodies);
+});
+
+describe('bytes under way', () => {
+  it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
+    const { account, key } = await site.account();
+    for (let n = 0; n < 50; n += 1) await begin(account, key, 5 * MiB, '[');
+    await until('all have been read', PATIENCE_MS, async () => (await underWay()) >= 50);
+    expect(await underWay()).toBeLessThanOrEqual(50 * 8 * 1024);
+    expect(await isTaken()).toBe(true);
+    for (const socket of sockets) socket.write(' ');
+    expect(await isTaken()).toBe(true);
+  });
+
+  it('bytes in flight of an account are a quarter of all: what is more is 429, and others are answered meanwhile', async () => {
+    const { account, key } = await site.account();
+    await begin(account, key, 5 * MiB, Buffer.alloc(4 * MiB, ' '));
+    await until('it has been read', PATIENCE_MS, async () => (await underWay()) >= 4 * MiB);
+    const { status, headers, body } = await site.send(account, key, Buffer.alloc(4 * MiB, ' '));
+    expect([status, headers.get('retry-after'), errorAnswer.parse(body).error]).toEqual([
+      429,
+      '5',
+      'too_many_bytes_in_flight',
+    ]);
+    expect(await isTaken()).toBe(true);
+    expect(await underWay()).toBeLessThanOrEqual(6 * MiB);
+  });
+
+  it('bytes in flight of an account that has more than others are given up for those, when there is no room left', async () => {
+    const slow = await Promise.all(
+      [0, 1, 2, 3, 4].map(async () => {
+        const { account, key } = await site.account();
+        const socket = await begin(account, key, 5 * MiB, Buffer.alloc(4.75 * MiB, ' '));
+        return { socket, answer: once(socket.setEncoding('utf8'), 'data').then(([text]) => String(text)) };
+      }),
+    );
+    await until('they fill the room', PATIENCE_MS, async () => (await underWay()) >= 23.75 * MiB);
+    const { account, key } = await site.account();
+    const batch = Buffer.from(JSON.stringify([event()]).padEnd(600_000));
+    for (let n = 0; n < 5; n += 1) expect((await site.send(account, key, batch)).status).toBe(202);
+    // One of them has made the room.
+    const first = await Promise.race(slow.map(({ answer }) => answer));
+    expect(first).toMatch(/^HTTP\/1.1 503 .*"error":"server_busy".*given up/s);
+    expect(await underWay()).toBeGreaterThan(18 * MiB);
+  });
+
+  it('bytes in flight do not grow with what a body becomes: bombs, and depth, are refused at once and beside each other', async () => {
+    const { account, key } = await site.account();
+    const bomb = gzipSync(Buffer.alloc(64 * MiB, ' '));
+    const encoding = { headers: { 'content-encoding': 'gzip' } };
+    const deep = (depth: number) => `[{"workspace":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
+    const empty = `[${'{},'.repeat(4_999)}{}]`;
+    const longName = JSON.stringify({ ['x'.repeat(4 * MiB)]: 1 });
+    const [bombs, brackets, nested, none, longNamed] = await Promise.all([
+      Promise.all(Array.from({ length: 10 }, () => site.send(account, key, bomb, encoding))),
+      site.send(account, key, '['.repeat(1 * MiB)),
+      site.send(account, key, deep(100_000)),
+      site.send(account, key, empty),
+      site.send(account, key, longName),
+      isTaken(),
+    ]);
+    expect(bombs.map(({ status }) => status)).toEqual(Array(10).fill(413));
+    expect(brackets.status).toBe(413);
+    for (const { status } of [none, longNamed]) expect([400, 413, 429]).toContain(status);
+    expect(nested).toMatchObject({ status: 400, body: { error: 'no_event_accepted' } });
+    expect(await isTaken()).toBe(true);
+  });
+});

@@ -1,0 +1,224 @@
+/** A 202 is true whatever becomes of Redis: away, silent, full, read-only, or not durable any more. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { z } from 'zod';
+import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
+import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { fillRedis, freeze } from '../harness/faults.js';
+import { until } from '../harness/queue.js';
+import { launchService } from '../harness/services.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
+
+const PATIENCE_MS = 60_000;
+const MiB = 1024 * 1024;
+
+let dataDir: string;
+let server: RunningRedis;
+let site: CollectorSite;
+let account: string;
+let key: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-collector-'));
+  server = await startRedis({ dataDir });
+  site = await startCollectorSite({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
+  ({ account, key } = await site.account());
+});
+afterEach(() => site.takeJobs());
+afterAll(async () => {
+  await site.close();
+  await server.stop();
+  await rm(dataDir, { recursive: true });
+});
+
+const send = (events: readonly unknown[]) => site.send(account, key, JSON.stringify(events));
+const isTaken = async () => (await send([event()])).status === 202;
+const readiness = () => fetch(`${site.service.url}/readyz`);
+const isReady = async () => (await readiness()).status === 200;
+
+async function expectRefusal(error = 'queue_unavailable') {
+  const answer = await send([event()]);
+  expect([answer.status, answer.headers.get('retry-after'), answer.body]).toMatchObject([503, '5', { error }]);
+}
+
+it('a Redis that is full refuses events, and takes them again once it is not', async () => {
+  await fillRedis(site.redis);
+  await expectRefusal();
+  await site.redis.config('SET', 'maxmemory', '0');
+  expect(await isTaken()).toBe(true);
+});
+
+it('a Redis that is a replica refuses events', async () => {
+  await site.redis.replicaof('127.0.0.1', '1');
+  await expectRefusal();
+  await site.redis.replicaof('NO', 'ONE');
+  expect(await isTaken()).toBe(true);
+});
+
+it.each([
+  ['appendfsync', 'everysec', 'always'],
+  ['no-appendfsync-on-rewrite', 'yes', 'no'],
+  ['appendonly', 'no', 'yes'],
+])(
+  'a Redis that has %s %s is asked again within seconds, and nothing is answered with 202 from then on',
+  async (name, lax, strict) => {
+    await site.redis.config('SET', name, lax);
+    await until('the collector has noticed', PATIENCE_MS, async () => !(await isReady()));
+    const { message } = z.object({ message: z.string() }).parse(await (await readiness()).json());
+    expect(message).toMatch(`set ${name} ${strict}.`);
+    await expectRefusal();
+    await site.redis.config('SET', name, strict);
+    await until('events are taken again', PATIENCE_MS, isTaken);
+  },
+);
+
+it('a Redis that is silent is not waited for, and what was sent meanwhile and sent again counts once', async () => {
+  const sent = event();
+  process.kill(server.pid, 'SIGSTOP');
+  try {
+    const started = performance.now();
+    const { status } = await send([sent]);
+    expect(status).toBe(503);
+    expect(performance.now() - started).toBeLessThan(20_000);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await until('events are taken again', PATIENCE_MS, async () => (await send([sent])).status === 202);
+  const ids = (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+  expect(new Set(ids)).toEqual(new Set([sent['eventId']]));
+});
+
+it('a Redis that is slow holds what a client has sent until it is written, also when the client has gone, and no longer', async () => {
+  const slow = await site.startCollector({
+    ADMIN_PORT: '0',
+    METERLINE_CONSTANTS: JSON.stringify({ writeMs: 25_000 }),
+    REDIS_DURABILITY: 'assumed',
+  });
+  const admin = await adminUrl(slow);
+  const measured = async (name: string) => (await scrape(admin)).value(`meterline_collector_${name}`) ?? 0;
+  const body = JSON.stringify([event({ resourceName: 'x'.repeat(200) }), event()]);
+  const socket = connect(Number(new URL(slow.url).port), '127.0.0.1').on('error', () => undefined);
+  socket.write(
+    `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1)}`,
+  );
+  await until('the caller is known', PATIENCE_MS, async () => (await measured('in_flight_bytes')) > 0);
+  await freeze(server.pid);
+  try {
+    socket.write(body.slice(1));
+    await until('it is being written', PATIENCE_MS, async () => (await measured('job_events_count')) === 1);
+    socket.resetAndDestroy();
+    await slow.entry(({ path, durationMs }) => path === `/v0/accounts/${account}/events` && durationMs !== undefined);
+    expect(await measured('in_flight_bytes')).toBe(body.length);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await until('nothing is under way', PATIENCE_MS, async () => (await measured('in_flight_bytes')) === 0);
+  expect(await site.takeJobs()).toMatchObject([[{ accountId: account }, { accountId: account }]]);
+  expect(await slow.stop()).toBe(0);
+});
+
+it('a Redis that is slow does not let bodies grow over what an account may hold, by being decoded while others wait', async () => {
+  const slow = await site.startCollector({
+    ADMIN_PORT: '0',
+    METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 24 * MiB, writeMs: 25_000 }),
+    REDIS_DURABILITY: 'assumed',
+  });
+  const admin = await adminUrl(slow);
+  const underWay = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;
+  // Each is 4 MiB when it is decoded: an account has room for one.
+  const body = gzipSync(JSON.stringify([event()]).padEnd(4 * MiB));
+  const sockets = Array.from({ length: 4 }, () => connect(Number(new URL(slow.url).port), '127.0.0.1'));
+  const statuses: string[] = [];
+  for (const socket of sockets) {
+    socket.on('data', (answer) => statuses.push(/^HTTP\/1.1 (\d+)/.exec(String(answer))?.[1] ?? ''));
+    socket.write(
+      `POST /v0/accounts/${account}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(body.subarray(0, -1));
+  }
+  await until('all but a byte has been read', PATIENCE_MS, async () => (await underWay()) >= 4 * (body.length - 1));
+  await freeze(server.pid);
+  try {
+    for (const socket of sockets) socket.write(body.subarray(-1));
+    await until('all are decoded', PATIENCE_MS, async () => statuses.length === 3 && (await underWay()) >= 4 * MiB);
+    expect(await underWay()).toBe(4 * MiB);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await until('the other is answered', PATIENCE_MS, async () => statuses.length === 4);
+  expect(statuses).toEqual(['429', '429', '429', '202']);
+  await until('nothing is under way', PATIENCE_MS, async () => (await underWay()) === 0);
+  expect(await slow.stop()).toBe(0);
+});
+
+it('a Redis that is killed refuses nothing that it has taken', async () => {
+  const before = event();
+  expect((await send([before])).status).toBe(202);
+  await server.kill();
+  await expectRefusal('auth_unavailable');
+  expect(await isReady()).toBe(false);
+  server = await startRedis({ dataDir, port: server.port });
+  await until('events are taken again', PATIENCE_MS, isTaken);
+  expect((await site.takeJobs()).flat().map(({ eventId }) => eventId)).toContain(before['eventId']);
+});
+
+it('a Redis that is away is not needed to limit those who need no key: each process counts alone, and nothing is accepted', async () => {
+  const issuer = await startTokenIssuer();
+  const limited = await site.startCollector({
+    AUTH_JWKS_URL: issuer.jwksUrl,
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ACCOUNT_RATE: '2',
+    METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }),
+  });
+  const exp = Math.floor(Date.now() / 1000) + 3_600;
+  const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'user-1', exp, scope: 'admin', accounts: { [account]: 'admin' } };
+  const headers = { authorization: `Bearer ${await issuer.sign(claims)}`, 'content-type': 'application/json' };
+  const sendByToken = () =>
+    fetch(`${limited.url}/v0/accounts/${account}/events`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify([event()]),
+    });
+  // Longer than the collector relies on what Redis has said of its configuration: it asks a Redis that is silent.
+  await delay(2_100);
+  await freeze(server.pid);
+  try {
+    const { status, headers } = await sendByToken();
+    expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await server.kill();
+  const answers = await Promise.all(Array.from({ length: 60 }, sendByToken));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429, 503]));
+  for (const answer of answers) {
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    // What the caller is refused is not counted for its account.
+    expect(answer.headers.get('ratelimit')).toMatch(/^("account";r=\d+;t=\d+, )?"caller";r=\d+;t=\d+$/);
+  }
+  server = await startRedis({ dataDir, port: server.port });
+  await until('events are taken again', PATIENCE_MS, async () => (await sendByToken()).status === 202);
+  expect(await limited.stop()).toBe(0);
+  await issuer.close();
+});
+
+it('a collector does not start with a Redis that may lose what it has taken, and says what to set', async () => {
+  await site.redis.config('SET', 'appendfsync', 'everysec');
+  try {
+    const service = launchService('collector', { REDIS_URL: server.url, PORT: '0' });
+    expect(await service.exited).toMatchObject({ code: 1 });
+    expect(service.errorLines()).toEqual([
+      'meterline-collector: Redis may lose events that it has taken, with appendfsync everysec: set appendfsync always',
+    ]);
+  } finally {
+    await site.redis.config('SET', 'appendfsync', 'always');
+  }
+});

@@ -1,0 +1,77 @@
+/** What the collector says of itself. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { METADATA_PATH } from '@meterline/api';
+import { createOpenApiDocument } from '@meterline/collector';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { examplesOf } from '../contract/document-examples.js';
+import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
+
+const document = createOpenApiDocument();
+
+let site: CollectorSite;
+beforeAll(async () => {
+  site = await startCollectorSite({
+    ADMIN_PORT: '0',
+    // Nobody sends a token here.
+    AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks.json',
+    AUTH_ISSUER: 'https://auth.example.com/',
+    AUTH_AUDIENCE: 'meterline',
+    PUBLIC_URL: 'https://billing.example.com',
+  });
+});
+afterAll(() => site.close());
+
+const get = (path: string) => fetch(site.service.url + path);
+
+it('the document of the collector is served, and has a page that leads nowhere else', async () => {
+  expect(await (await get('/openapi.json')).json()).toEqual(document);
+  const page = await (await get('/docs')).text();
+  for (const [, address] of page.matchAll(/(?:href|src)="([^"]+)"/g))
+    expect([address, (await get(`${address}`)).status]).toEqual([address, 200]);
+});
+
+it('the document of the collector has no fault that a linter finds', async () => {
+  const rules = { 'operation-4xx-response': 'off' } as const;
+  const config = await createConfig({ extends: ['recommended-strict'], rules });
+  const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: 'openapi.json', config });
+  expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`)).toEqual(
+    [],
+  );
+});
+
+it('the document of the collector has every path that is served', async () => {
+  const served = ['/v0/accounts/{accountId}/events', METADATA_PATH, '/healthz', '/readyz'];
+  expect(Object.keys(document.paths)).toEqual(served);
+  for (const path of served) expect([path, (await get(path)).status]).not.toEqual([path, 404]);
+});
+
+it.each(examplesOf(document))('the request of $name gets exactly its response', async (example) => {
+  const { method, target, headers, needsCredential, body, response } = example;
+  const credential = needsCredential && { authorization: `Bearer ${await site.key('acme', 'emitter')}` };
+  const content = body === undefined ? {} : { body };
+  const answer = await fetch(site.service.url + target, {
+    method,
+    headers: { ...headers, ...credential },
+    ...content,
+  });
+  expect(await answer.json()).toEqual(response);
+});
+
+it('the collector counts events, writes and what is under way on the admin port', async () => {
+  const admin = await adminUrl(site.service);
+  const seen = async () => {
+    const { names, value } = await scrape(admin);
+    const accepted = value('meterline_collected_events_total') ?? 0;
+    return { names, accepted };
+  };
+  const before = await seen();
+  const { account, key } = await site.account();
+  expect((await site.send(account, key, JSON.stringify([event(), event(), event({ usage: -1 })]))).status).toBe(202);
+  const after = await seen();
+  expect(after.accepted - before.accepted).toBe(2);
+  for (const name of ['rejected_events_total', 'write_duration_seconds_count', 'in_flight_bytes']) {
+    expect(after.names).toContain(`meterline_collector_${name}`);
+  }
+  expect(after.names).toContain('meterline_http_request_duration_seconds_count');
+});

@@ -1,0 +1,207 @@
+/**
+ * The authorisation matrix: every operation for every kind of caller. A cell is the status and, of an error, its code. An
+ * operation that the OpenAPI document has and the table has not fails, and so does one that needs credentials and is asked
+ * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTokenVerifier } from '@meterline/api';
+import { createOpenApiDocument } from '@meterline/query';
+import { pino } from 'pino';
+import { DAY, errorOf, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { type CallerKind, callersOf, TURNED_AWAY } from './kinds-of-callers.js';
+import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from './token-issuer.js';
+
+let api: TestApi;
+let issuer: TokenIssuer;
+let callers: ReturnType<typeof callersOf>;
+
+beforeAll(async () => {
+  issuer = await startTokenIssuer();
+  const { jwksUrl } = issuer;
+  api = await startApi({
+    protectedResource: { issuer: ISSUER, publicUrl: undefined },
+    tokens: createTokenVerifier({
+      jwksUrl,
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      clock: () => NOW,
+      log: pino({ level: 'silent' }),
+    }),
+  });
+  callers = callersOf({ keys: api.keys, issuer, now: NOW });
+  await api.key('acme', 'member', 'automaton');
+  await api.seed([event({ workspace: 'main' }), event({ accountId: 'globex' })]);
+});
+afterAll(async () => {
+  await api.stop();
+  await issuer.close();
+});
+
+interface Operation {
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** As in the OpenAPI document. */
+  readonly path: string;
+  /** Where it is sent; by default, the path. */
+  readonly target?: () => string | Promise<string>;
+  readonly body?: string;
+}
+
+const METRICS = '/v0/accounts/{accountId}/metrics';
+const KEYS = '/v0/service_accounts/{clientId}/api_keys';
+const KEY = `${KEYS}/{apiKeyId}`;
+const keyPath = (clientId: string, key: string) => `/v0/service_accounts/${clientId}/api_keys/${key.split('_')[1]}`;
+
+const get = (path: string, target: string) => ({ method: 'GET', path, target: () => target }) as const;
+const ofMetrics = (query = {}) => get(METRICS, metricsPath('acme', { ...DAY, ...query }));
+const enumOf = (name: string, query: Record<string, string> = {}) => {
+  const search = String(new URLSearchParams(query));
+  return get(`${METRICS}/enums/${name}`, `/v0/accounts/acme/metrics/enums/${name}${search && `?${search}`}`);
+};
+/** What is asked for: always of the account acme. */
+const OPERATIONS: readonly Operation[] = [
+  { name: 'metrics', ...ofMetrics() },
+  { name: 'by workspace', ...ofMetrics({ groupBy: 'workspace' }) },
+  { name: 'of a workspace', ...ofMetrics({ workspace: 'main' }) },
+  { name: 'dimensions', ...enumOf('group-by') },
+  { name: 'resource types', ...enumOf('resource-types', DAY) },
+  { name: 'resource types of a workspace', ...enumOf('resource-types', { ...DAY, workspace: 'main' }) },
+  { name: 'billing dimensions', ...enumOf('billing-dimensions') },
+  { name: 'accounts', method: 'GET', path: '/v0/accounts' },
+  {
+    name: "another's key",
+    method: 'DELETE',
+    path: KEY,
+    target: async () => keyPath('robot', await api.key('acme', 'member', 'robot')),
+  },
+  { name: 'no key', method: 'DELETE', path: KEY, target: () => keyPath('robot', `mlk_${'0'.repeat(24)}_`) },
+  { name: 'keys', ...get(KEYS, KEYS.replace('{clientId}', 'automaton')) },
+  {
+    name: 'a new key',
+    method: 'POST',
+    path: KEYS,
+    target: () => KEYS.replace('{clientId}', 'new'),
+    body: '{"role":"member","account":"acme"}',
+  },
+  {
+    name: 'events',
+    ...get('/v0/accounts/{accountId}/events', `/v0/accounts/acme/events?${new URLSearchParams(DAY)}`),
+  },
+  { name: 'where tokens come from', method: 'GET', path: '/.well-known/oauth-protected-resource' },
+  { name: 'health', method: 'GET', path: '/healthz' },
+  { name: 'readiness', method: 'GET', path: '/readyz' },
+];
+
+/** The outcome of each operation, in the order above. The last three ask for no credentials and read none. */
+type Outcomes = readonly string[];
+
+const OPEN = ['200', '200', '200'];
+/** The places of the operations on a service account's keys. */
+const [LIST, CREATE] = [10, 11];
+const all = (outcome: string): Outcomes => [...Array(13).fill(outcome), ...OPEN];
+const of = (text: string): Outcomes => [...text.split(' | '), ...OPEN];
+
+const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200');
+const MEMBER = of(
+  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+);
+const STRANGER = of(
+  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+);
+/** An admin of another account may list and create keys, but not of this one. */
+const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
+/** It may send events, which the collector takes, and reads nothing here. */
+const EMITTER = STRANGER.with(7, '403 forbidden');
+const UNSCOPED = all('403 insufficient_scope');
+/** What is left of it for a token that has only one scope. */
+const onlyReading = (outcomes: Outcomes) =>
+  outcomes.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 insufficient_scope'));
+const onlyListing = (outcomes: Outcomes) => UNSCOPED.with(LIST, outcomes[LIST] ?? '');
+const onlyWriting = (outcomes: Outcomes) =>
+  [8, 9, CREATE].reduce((some, index) => some.with(index, outcomes[index] ?? ''), UNSCOPED);
+
+type Headers = Readonly<Record<string, string>>;
+
+/** What each kind of caller gets. */
+const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
+  ...TURNED_AWAY.map(([kind, outcome]) => [kind, all(outcome)] as const),
+  ['an admin key', ADMIN],
+  ['an admin key in X-Svc-Authorization', ADMIN],
+  ['an admin key in both headers', ADMIN],
+  ['a member key', MEMBER],
+  ['a member key in X-Svc-Authorization', MEMBER],
+  ['an emitter key', EMITTER],
+  ['an emitter key of another account', EMITTER],
+  ['an admin key of another account', FOREIGN_ADMIN],
+  ['a member key of another account', STRANGER],
+  ['an admin key of ACME', FOREIGN_ADMIN],
+  ['an admin token', ADMIN],
+  ['a member token', MEMBER],
+  ['an admin token of two accounts', ADMIN],
+  ['an admin token of another account', FOREIGN_ADMIN],
+  ['an admin token of ACME', FOREIGN_ADMIN],
+  ['a token of no account', STRANGER],
+  ['a token without accounts', STRANGER],
+  ['a token with a role that does not exist', STRANGER],
+  ['an admin token without scopes', UNSCOPED],
+  ['an admin token with another scope', UNSCOPED],
+  ['an admin token with the scope admin', onlyReading(ADMIN)],
+  ['a member token with the scope admin', onlyReading(MEMBER)],
+  ['a stranger’s token with the scope admin', onlyReading(STRANGER)],
+  ['an admin token with the scope apiKey:write', onlyWriting(ADMIN)],
+  ['a member token with the scope apiKey:write', onlyWriting(MEMBER)],
+  ['an admin token with the scope apiKey:list', onlyListing(ADMIN)],
+  ['a member token with the scope apiKey:list', onlyListing(MEMBER)],
+];
+
+const CHALLENGE =
+  /^Bearer realm="meterline"(, error="invalid_token")?, resource_metadata="http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-protected-resource"$/;
+
+async function outcome({ method, path, target, body }: Operation, headers: Headers): Promise<string> {
+  const answer = await api.request(target ? await target() : path, { method, headers, ...(body && { body }) });
+  if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(CHALLENGE);
+  return answer.status === 200 ? '200' : `${answer.status} ${errorOf(answer).error}`;
+}
+
+it('the matrix has every operation of the OpenAPI document', () => {
+  const documented = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
+});
+
+it('the matrix has 55 kinds of callers and 16 operations, 880 cells', () => {
+  expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
+  expect([CALLERS.length, OPERATIONS.length]).toEqual([55, 16]);
+  for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
+});
+
+it.each(CALLERS)('each operation answers as the matrix says to %s', async (kind, outcomes) => {
+  const sent = await callers[kind]();
+  const found = await Promise.all(OPERATIONS.map((operation) => outcome(operation, sent)));
+  const named = (list: Outcomes) => Object.fromEntries(OPERATIONS.map(({ name }, index) => [name, list[index]]));
+  expect(named(found)).toEqual(named(outcomes));
+});
+
+describe('a method that an operation does not have', () => {
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  const served = ({ path }: Operation) =>
+    OPERATIONS.flatMap((other) => {
+      if (other.path !== path) return [];
+      return other.method === 'GET' ? ['GET', 'HEAD'] : [other.method];
+    });
+
+  it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
+    'a method that it does not have is 405 for %s, for an admin and for nobody',
+    async (_name, operation) => {
+      const target = operation.target ? await operation.target() : operation.path;
+      for (const method of others.filter((other) => !served(operation).includes(other))) {
+        for (const headers of [{}, await callers['an admin key']()]) {
+          const { status } = await api.request(target, { method, headers });
+          expect([method, status]).toEqual([method, 405]);
+        }
+      }
+    },
+  );
+});

@@ -1,0 +1,225 @@
+/** The client against the real service. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { addDecimals, sumDecimals } from '@meterline/catalog';
+import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
+import { bearer, DAY, metricsPath, startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { installPacked, type PackedPackage } from '../packages/packed-package.js';
+
+const ACCOUNT = 'acme & söhne';
+
+const WRONG = `import type { MeterlineClient } from '@meterline/client';
+declare const client: MeterlineClient;
+const window = { startTime: new Date(0), endTime: new Date() };
+const [group] = (await client.metrics('acme', { ...window, groupBy: ['resource_uuid', 'billing_dimension'] })).data;
+if (group) {
+  const filled: string[] = [group.resourceUuid, group.summary.usage, group.timeseries[0]?.usage ?? ''];
+  const enriched: string = group.resourceName;
+  console.log(filled, enriched);
+}
+const { summary, data } = await client.metrics('acme', window);
+console.log(summary.totalUsage, data[0]?.workspace);
+`;
+
+let api: TestApi;
+let key: string;
+let client: MeterlineClient;
+
+beforeAll(async () => {
+  api = await startApi();
+  key = await api.key(ACCOUNT);
+  client = new MeterlineClient({ baseUrl: api.url, credential: key, retries: 0 });
+  await api.seed(
+    Array.from({ length: 250 }, (_, n) =>
+      event({ accountId: ACCOUNT, resourceName: `box-${n}`, workspace: `w${n % 3}`, cost: `${n}.000000000001` }),
+    ),
+  );
+});
+afterAll(() => api.stop());
+
+it('the client keeps digits that a double would lose', async () => {
+  const account = 'big';
+  const big = new MeterlineClient({ baseUrl: api.url, credential: await api.key(account) });
+  await api.seed([event({ accountId: account, cost: '123456789012.123456789012', usage: '99999999999.123456789' })]);
+  const answer = await big.metrics(account, { ...DAY, groupBy: ['billing_dimension'] });
+  expect(answer.summary).toEqual({ totalCost: '123456789012.123456789012', totalUsage: '99999999999.123456789' });
+  expect(answer.data[0]).toMatchObject({
+    resourceType: 'sandbox',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    summary: { cost: '123456789012.123456789012', usage: '99999999999.123456789' },
+  });
+});
+
+it('the client iterates over every page, and the pages add up to the total', async () => {
+  const pages: MetricsAnswer[] = [];
+  for await (const page of client.metricsPages(ACCOUNT, { ...DAY, groupBy: ['resource_name'] })) pages.push(page);
+  expect(pages.map(({ data }) => data.length)).toEqual([100, 100, 50]);
+  const entries = pages.flatMap(({ data }) => data);
+  expect(new Set(entries.map(({ resourceName }) => resourceName)).size).toBe(250);
+  expect(sumDecimals(entries.map(({ summary }) => summary.cost))).toBe(pages[0]?.summary.totalCost);
+  expect(pages[0]?.summary.totalCost).toBe('31125.00000000025');
+});
+
+it('the client iterates over every group, and gives all of them at once', async () => {
+  const query = { ...DAY, groupBy: ['resource_name'], limit: 60 } as const;
+  const names: string[] = [];
+  for await (const { resourceName } of client.metricsEntries(ACCOUNT, query)) names.push(resourceName);
+  expect([names.length, names[0], names[249]]).toEqual([250, 'box-249', 'box-0']);
+  const { data, meta, summary } = await client.allMetrics(ACCOUNT, query);
+  expect(data.map(({ resourceName }) => resourceName)).toEqual(names);
+  expect([meta, summary.totalCost]).toEqual([{ hasMore: false, nextCursor: '' }, '31125.00000000025']);
+});
+
+it('the client sends every parameter', async () => {
+  const query = {
+    startTime: new Date(DAY.startTime),
+    endTime: DAY.endTime,
+    resolution: 'daily',
+    groupBy: ['workspace', 'billing_dimension'],
+    workspace: 'w1',
+    resourceType: 'sandbox',
+    resourceName: 'box-7',
+    resourceUuid: 'u-1',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    limit: 5,
+    cursor: '',
+  } as const;
+  const { data, resolution } = await client.metrics(ACCOUNT, query);
+  expect([resolution, data.length, data[0]?.summary.cost, data[0]?.timeseries.length]).toEqual([
+    'daily',
+    1,
+    '7.000000000001',
+    1,
+  ]);
+  expect(
+    (await client.metrics(ACCOUNT, { ...query, resourceUuid: undefined, withoutResourceUuid: true })).data,
+  ).toEqual([]);
+  const several = { ...query, workspace: ['w1', 'nobody'], resourceUuid: ['u-2', 'u-1'], withoutResourceUuid: false };
+  expect((await client.metrics(ACCOUNT, several)).data).toEqual(data);
+  const excluding = { ...several, excludeResourceName: ['nobody'], excludeWithoutResourceUuid: true };
+  expect((await client.metrics(ACCOUNT, excluding)).data).toEqual(data);
+  expect((await client.metrics(ACCOUNT, { ...several, excludeWorkspace: 'w1' })).data).toEqual([]);
+});
+
+it('the client gives the text as the API sent it', async () => {
+  const { text } = await api.request(metricsPath(ACCOUNT, DAY), bearer(key));
+  expect((await client.metricsTexts(ACCOUNT, DAY).next()).value).toBe(text);
+});
+
+it('the client sums up what it reads', async () => {
+  const { data, summary } = await client.metrics(ACCOUNT, { ...DAY, groupBy: ['workspace'] });
+  expect(data.map((entry) => entry.summary.cost).reduce(addDecimals)).toBe(summary.totalCost);
+});
+
+describe('packed and installed alone', () => {
+  let packed: PackedPackage;
+  beforeAll(async () => {
+    const readme = await readFile(new URL('../../packages/client/README.md', import.meta.url), 'utf8');
+    const blocks = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
+    expect(blocks).toHaveLength(5);
+    packed = await installPacked('client', { readme: blocks.join(''), wrong: WRONG });
+  });
+  afterAll(() => packed.remove());
+
+  it('the packed client is its code, a description and a licence', () => {
+    expect(packed.files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js']));
+    expect(packed.files.filter((path) => /test|tsbuildinfo|tsconfig/.test(path))).toEqual([]);
+  });
+
+  it('the packed client knows the members of a group that its groupBy fills, and no other', () => {
+    expect(packed.faults).toEqual([
+      "wrong.ts(7,9): error TS2322: Type 'string | undefined' is not assignable to type 'string'.",
+      "wrong.ts(11,21): error TS2339: Property 'totalUsage' does not exist on type '{ totalCost: DecimalText; }'.",
+      expect.stringMatching(
+        /^wrong\.ts\(11,42\): error TS2339: Property 'workspace' does not exist on type '\{ summary/,
+      ),
+    ]);
+  });
+
+  it('the packed client does what its description shows', async () => {
+    const agent = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' } as const;
+    await api.seed([
+      event({ ...agent, workspace: 'production', resourceName: 'crawler', usage: '12', cost: '131000.123456789012' }),
+      event({ workspace: 'staging', resourceName: 'crawler', cost: '2' }),
+    ]);
+    const settings = { METERLINE_URL: api.url, METERLINE_API_KEY: await api.key('acme'), METERLINE_ACCOUNT: 'acme' };
+    expect((await packed.run('readme', settings)).split('\n')).toEqual([
+      'production $131,000.12',
+      'staging $2.00',
+      'October $131,002.12',
+      'agent_compute_runtime_gbs 12',
+      'crawler several workspaces',
+      '1 false',
+      '1 resources',
+      '155897.43 155897.43 true',
+      expect.stringMatching(/^403 forbidden Access denied .{36}$/),
+      '',
+    ]);
+  });
+});
+
+it('the client lists enums', async () => {
+  expect(await client.resourceTypes(ACCOUNT, DAY)).toEqual(['sandbox']);
+  expect(await client.resourceTypes(ACCOUNT, { ...DAY, resourceType: ['agent', 'job'] })).toEqual([]);
+  expect(await client.groupByDimensions(ACCOUNT)).toContain('workspace');
+  expect((await client.billingDimensions(ACCOUNT))[0]).toEqual({
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    resourceType: 'sandbox',
+    unit: 'gbs',
+  });
+});
+
+it.each(['2026-04-16', '2026-04-28'] as const)('the client lists accounts at version %s', async (apiVersion) => {
+  const pinned = new MeterlineClient({ baseUrl: `${api.url}/v0/`, getCredential: async () => key, apiVersion });
+  expect(await pinned.accounts()).toEqual([
+    { id: ACCOUNT, name: ACCOUNT, role: 'admin', createdAt: expect.any(String) },
+  ]);
+});
+
+it.each(['2026-04-16', '2026-04-28'] as const)(
+  'keys of a service account are created, listed and revoked at version %s',
+  async (apiVersion) => {
+    const clientId = `reports/${apiVersion}`;
+    const admin = new MeterlineClient({ baseUrl: api.url, credential: key, apiVersion });
+    const { key: secret, ...created } = await admin.createApiKey(clientId, {
+      role: 'member',
+      expiresAt: new Date('2099-12-31T00:00:00Z'),
+    });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      account: ACCOUNT,
+      role: 'member',
+      createdAt: '2025-11-15T12:00:00.000Z',
+      expiresAt: '2099-12-31T00:00:00.000Z',
+      revoked: false,
+    });
+    const reader = new MeterlineClient({ baseUrl: api.url, credential: secret });
+    expect(await reader.accounts()).toMatchObject([{ id: ACCOUNT, role: 'member' }]);
+    await admin.revokeApiKey(clientId, created.id);
+    const [listed, ...others] = await admin.apiKeys(clientId);
+    expect([others, listed]).toEqual([[], expect.objectContaining({ ...created, revoked: true })]);
+  },
+);
+
+it('refusals carry status, code, message, details and request id', async () => {
+  const query = { ...DAY, startTime: 'yesterday' };
+  await expect(client.metrics(ACCOUNT, query)).rejects.toMatchObject({
+    name: 'MeterlineError',
+    status: 400,
+    code: 'invalid_parameter',
+    message: expect.stringContaining('startTime must be RFC 3339'),
+    details: [{ parameter: 'startTime', message: expect.any(String) }],
+    requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    retryAfter: undefined,
+  });
+});
+
+it('a key that is revoked is refused from then on', async () => {
+  const doomed = await api.keys.create({ account: ACCOUNT, role: 'member', clientId: 'a/b c' }, new Date());
+  const reader = new MeterlineClient({ baseUrl: api.url, credential: doomed.key });
+  expect(await reader.metrics(ACCOUNT, DAY)).toMatchObject({ resolution: 'hourly' });
+  await client.revokeApiKey('a/b c', doomed.keyId);
+  await client.revokeApiKey('a/b c', doomed.keyId);
+  await expect(reader.metrics(ACCOUNT, DAY)).rejects.toMatchObject({ status: 401, code: 'unauthorized' });
+});

@@ -1,0 +1,1 @@
+import './large-rows-orders.it.test.js';

@@ -1,0 +1,135 @@
+/** The OpenAPI document, its examples, and the page that shows it. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { OpenApiDocument } from '@meterline/api';
+import { createApp, createOpenApiDocument } from '@meterline/query';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { z } from 'zod';
+import { bearer, startApi, type TestApi } from '../harness/api.js';
+import { examplesOf, operationsOf } from './document-examples.js';
+import { PROTECTED_RESOURCE, seedExamples } from './example-usage.js';
+
+let api: TestApi;
+let key: string;
+let document: OpenApiDocument;
+
+beforeAll(async () => {
+  api = await startApi({ protectedResource: PROTECTED_RESOURCE });
+  key = await api.key('acme');
+  document = createOpenApiDocument();
+  await seedExamples(api);
+});
+afterAll(() => api.stop());
+
+const operations = operationsOf(createOpenApiDocument());
+
+it('the document is served as it is built, without credentials', async () => {
+  const { status, body, headers } = await api.request('/openapi.json');
+  expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+    'public, max-age=300',
+  ]);
+  expect(body).toEqual(JSON.parse(JSON.stringify(document)));
+});
+
+it('the document has no fault that a linter finds', async () => {
+  // Of health checks every status but one is "default": generated clients cannot compile both it and a range.
+  const rules = { 'operation-4xx-response': 'off' } as const;
+  const config = await createConfig({ extends: ['recommended-strict'], rules });
+  const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: 'openapi.json', config });
+  expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`)).toEqual(
+    [],
+  );
+});
+
+it('the document has no range of statuses, and what clients get wrong for each operation of the API', () => {
+  for (const { path, operation } of operations) {
+    const statuses = Object.keys(operation.responses);
+    expect(statuses.filter((status) => /X/.test(status))).toEqual([]);
+    if (path.startsWith('/v0/')) expect(statuses).toEqual(expect.arrayContaining(['400', '401', '403']));
+  }
+});
+
+it('the document marks what the platform’s API does not have', () => {
+  const extensions = operations.flatMap(({ operation }) => [
+    ...(operation['x-extension'] ? [operation.operationId] : []),
+    ...operation.parameters.flatMap((parameter) => (parameter['x-extension'] ? [parameter.name] : [])),
+  ]);
+  expect([...new Set(extensions)]).toEqual([
+    'withoutResourceUuid',
+    'excludeWorkspace',
+    'excludeResourceType',
+    'excludeResourceName',
+    'excludeResourceUuid',
+    'excludeBillingDimension',
+    'excludeWithoutResourceUuid',
+    'listEvents',
+    'includeVoided',
+    'listBillingDimensions',
+  ]);
+});
+
+it('the document describes every route of the API, and no other', () => {
+  const stack = z.array(z.object({ route: z.object({ path: z.string() }).optional() }));
+  const routes = stack.parse(createApp(api.dependencies).router.stack).flatMap(({ route }) => route?.path ?? []);
+  const described = routes.filter((path) => /^\/(v0\/|healthz$|readyz$|\.well-known\/)/.test(path));
+  expect(described.map((path) => path.replace(/:(\w+)/g, '{$1}')).sort()).toEqual(Object.keys(document.paths).sort());
+});
+
+describe('the examples', () => {
+  const examples = examplesOf(createOpenApiDocument());
+
+  /** The digits of keys and of their ids are random. */
+  const withoutDigits = (value: unknown) => JSON.stringify(value)?.replace(/[0-9a-f]{64}|[0-9a-f]{24}/g, '…');
+
+  it.each(examples.filter(({ response }) => response !== undefined))(
+    'the request of $name gets exactly its response',
+    async ({ target, method, headers, body: sent, response }) => {
+      const content = sent === undefined ? {} : { body: sent };
+      const { status, body } = await api.request(target, {
+        method,
+        headers: { ...headers, ...bearer(key).headers },
+        ...content,
+      });
+      expect([status, withoutDigits(body)]).toEqual([200, withoutDigits(response)]);
+    },
+  );
+
+  it('every operation has an example', () => {
+    const withExample = new Set(examples.map(({ name }) => name.split(' ')[0]));
+    expect(operations.map(({ operation }) => operation.operationId).filter((id) => !withExample.has(id))).toEqual([]);
+  });
+
+  it.each([
+    ['BadRequest', '/v0/accounts/acme/metrics?startTime=yesterday&endTime=2025-10-02T00:00:00Z', undefined],
+    ['Unauthorized', '/v0/accounts', 'mlk_unknown'],
+    ['Forbidden', '/v0/accounts/other/metrics/enums/group-by', undefined],
+    ['NotFound', '/v0/service_accounts/a/api_keys/b', undefined],
+  ])('the example of %s is what such a request gets', async (name, target, credential) => {
+    const method = target.startsWith('/v0/service_accounts') ? 'DELETE' : 'GET';
+    const { body, headers } = await api.request(target, { method, ...bearer(credential ?? key) });
+    const [example] = Object.values(document.components.responses[name]?.content?.['application/json'].examples ?? {});
+    expect(body).toEqual({
+      ...z.record(z.string(), z.unknown()).parse(example?.value),
+      requestId: headers.get('x-request-id'),
+    });
+  });
+});
+
+it('the page and all that it loads come from this service, under a policy that allows nothing inline', async () => {
+  const { status, headers, text } = await api.request('/docs');
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(headers.get('content-security-policy')).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => address);
+  expect(addresses).toEqual([
+    '/favicon.ico',
+    '/docs/swagger-ui.css',
+    '/docs/swagger-ui-bundle.js',
+    '/docs/start.js',
+    '/openapi.json',
+  ]);
+  for (const address of addresses) expect([address, (await fetch(api.url + address)).status]).toEqual([address, 200]);
+});

@@ -1,0 +1,319 @@
+/**
+ * What the API refuses, with which status, code and text. Each answer is compared with the OpenAPI document as well; who may do what is in
+ * the authorisation matrix, and what no HTTP client would send in http.it.test.ts.
+ */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DAY, errorOf, startApi, type TestApi } from '../harness/api.js';
+
+type Caller = 'admin' | 'member' | 'stranger' | 'nobody' | 'somebody unknown';
+/**
+ * `at`: the parameters or members that the details name, in the order of the alphabet. `text`: a part of the message and of the details.
+ * A request ends with its version, if it is not the first one.
+ */
+type Refusal = readonly [request: string, outcome: string, at: string, text: string, caller?: Caller, body?: string];
+
+const ACME = '/v0/accounts/acme';
+const day = String(new URLSearchParams(DAY));
+const METRICS = `GET ${ACME}/metrics?${day}`;
+const TYPES = `GET ${ACME}/metrics/enums/resource-types?${day}`;
+const ENUMS = `GET ${ACME}/metrics/enums`;
+const KEYS = '/v0/service_accounts/robot/api_keys';
+const RECENT = ' @2026-04-28';
+const [PARAMETER, BODY, FORBIDDEN] = ['400 invalid_parameter', '400 invalid_body', '403 forbidden'];
+const METRICS_PARAMETERS =
+  'startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, ' +
+  'excludeWorkspace, excludeResourceType, excludeResourceName, excludeResourceUuid, excludeBillingDimension, excludeWithoutResourceUuid, limit, cursor.';
+const TYPES_PARAMETERS = METRICS_PARAMETERS.replace('resolution, groupBy, ', '').replace(', limit, cursor', '');
+const FUTURE = '2099-01-01T00:00:00Z';
+
+/** Many of the metrics, which differ in a parameter: it is added to the day. */
+const metrics = (at: string, text: string, ...queries: string[]) =>
+  queries.map((query): Refusal => [`${METRICS}&${query}`, PARAMETER, at, text]);
+const encoded = (name: string, ...values: string[]) => values.map((value) => `${name}=${encodeURIComponent(value)}`);
+const names = (count: number) => Array.from({ length: count }, (_, n) => `resourceName=box-${n}`).join('&');
+const window = (startTime: string, endTime: string, more = '') =>
+  `GET ${ACME}/metrics?${new URLSearchParams({ startTime, endTime })}${more}`;
+const create = (body: unknown, at: string, text: string): Refusal => [
+  `POST ${KEYS}`,
+  BODY,
+  at,
+  text,
+  'admin',
+  typeof body === 'string' ? body : JSON.stringify(body),
+];
+
+const EMPTY: readonly Refusal[] = [
+  ...['startTime', 'endTime'].map((name): Refusal => {
+    const query = new URLSearchParams({ ...DAY, [name]: '' });
+    return [`GET ${ACME}/metrics?${query}`, PARAMETER, name, `${name} is empty; it is required, give it a value.`];
+  }),
+  ...['resolution', 'groupBy', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'withoutResourceUuid']
+    .concat('billingDimension', 'limit')
+    .flatMap((name) => metrics(name, `${name} is empty; give it a value or leave it out.`, `${name}=`)),
+  // Beside another value, too.
+  ...['workspace', 'groupBy', 'resourceUuid'].flatMap((name) =>
+    metrics(name, `${name} is empty`, `${name}=workspace&${name}=`),
+  ),
+];
+
+const UNKNOWN: readonly Refusal[] = [
+  ...metrics('group_by', `"group_by" is not a parameter; the parameters are ${METRICS_PARAMETERS}`, 'group_by=x'),
+  ...metrics('from,label,to', '"from" is not a parameter; the parameters are startTime', 'label=a&from=1&to=2'),
+  ...metrics('from,label,to', '"to" is not a parameter.', 'label=a&from=1&to=2'),
+  ...['startTime ', 'STARTTIME', 'toString', '__proto__', 'constructor'].flatMap((name) =>
+    metrics(name, 'is not a parameter', `${encodeURIComponent(name)}=1`),
+  ),
+  ...['label', 'unit'].flatMap((name) => metrics(name, `${name} is not supported;`, `${name}=x`)),
+  [
+    `${ENUMS}/group-by?startTime=x`,
+    PARAMETER,
+    'startTime',
+    '"startTime" is not a parameter; this operation takes none.',
+  ],
+  [`${ENUMS}/billing-dimensions?unit=gbs`, PARAMETER, 'unit', 'this operation takes none.'],
+  [`${TYPES}&limit=5`, PARAMETER, 'limit', `"limit" is not a parameter; the parameters are ${TYPES_PARAMETERS}`],
+  ...['limit', 'cursor', 'sort', 'x'].map((name): Refusal => [`GET /v0/accounts?${name}=1`, PARAMETER, name, name]),
+  [
+    'GET /v0/accounts?limit=5',
+    PARAMETER,
+    'limit',
+    'Svc-Version: 2026-04-28, the first version with pages and an order.',
+  ],
+  [`GET ${KEYS}?limit=2`, PARAMETER, 'limit', 'Svc-Version: 2026-04-28'],
+  [`DELETE ${KEYS}/${'0'.repeat(24)}?force=1`, PARAMETER, 'force', 'force'],
+  [`POST ${KEYS}?force=1`, PARAMETER, 'force', 'force', 'admin', '{"role":"member"}'],
+];
+
+const VALUES: readonly Refusal[] = [
+  ...metrics('resolution', 'resolution must be', ...encoded('resolution', 'Hourly', 'yearly')),
+  ...metrics(
+    'resourceType',
+    'resourceType must be',
+    ...encoded('resourceType', 'sandboxes', 'Sandbox', "x' OR 1=1 --"),
+  ),
+  ...metrics('excludeResourceType', 'excludeResourceType must be', ...encoded('excludeResourceType', "x' OR 1=1 --")),
+  ...metrics('billingDimension', 'billingDimension must be', ...encoded('billingDimension', 'compute', 'toString')),
+  ...metrics(
+    'limit',
+    'limit must be',
+    ...encoded('limit', '0', '00', '-1', '1.5', '1e1', ' 1', '0x10', '١', "x' OR 1=1 --"),
+  ),
+  ...metrics('workspace', 'workspace must be', ...encoded('workspace', 'a\nb', 'w'.repeat(257))),
+  ...metrics('resourceName', 'resourceName must be', ...encoded('resourceName', '\u0000')),
+  ...metrics('resourceUuid', 'resourceUuid must be', ...encoded('resourceUuid', 'u'.repeat(257))),
+  ...metrics('withoutResourceUuid', 'withoutResourceUuid must be', ...encoded('withoutResourceUuid', '1', 'TRUE')),
+  ...['resolution=daily', 'limit=1', 'cursor=', 'withoutResourceUuid=true'].flatMap((once) =>
+    metrics(once.split('=')[0] ?? '', 'give it once', `${once}&${once}`),
+  ),
+  ...metrics('startTime', 'give it once', `startTime=${DAY.startTime}`),
+  ...['%', '%zz', '%ff', '%ed%a0%80', '%c0%af'].map(
+    (bad): Refusal => [`${METRICS}&workspace=${bad}`, '400 malformed_url', '', ''],
+  ),
+  ...[
+    'resourceUuid=',
+    'resourceType=vm',
+    'withoutResourceUuid=yes',
+    'excludeResourceType=vm',
+    'excludeResourceName=',
+  ].map((filter): Refusal => [`${TYPES}&${filter}`, PARAMETER, filter.split('=')[0] ?? '', filter.split('=')[0] ?? '']),
+  ...[names(101), names(101).replaceAll('resourceName', 'excludeResourceName')]
+    .concat(
+      ['workspace=main', 'withoutResourceUuid=true', 'excludeResourceName=box', 'excludeWithoutResourceUuid=true'].map(
+        (one) => `${one}&${names(100)}`,
+      ),
+    )
+    .map((query): Refusal => [`${METRICS}&${query}`, PARAMETER, '', 'at most 100 values']),
+  [
+    `GET ${ACME}/metrics?startTime=x&resolution=yearly&limit=0&unit=gbs`,
+    PARAMETER,
+    'endTime,limit,resolution,startTime,unit',
+    'endTime is missing; it is required.',
+  ],
+  [`GET ${ACME}/metrics/enums/resource-types`, PARAMETER, 'endTime,startTime', 'startTime is missing; it is required.'],
+  [
+    `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0`,
+    PARAMETER,
+    'groupBy,includeVoided,limit',
+    'includeVoided',
+  ],
+  ...['limit=0', 'limit=x', 'sort=createdAt', 'sort=', 'page=2', 'limit=1&limit=1'].map(
+    (query): Refusal => [`GET /v0/accounts?${query}${RECENT}`, PARAMETER, query.split('=')[0] ?? '', ''],
+  ),
+  ...['limit=0', 'sort=name:asc', 'sort=', 'page=2', 'limit=1&limit=1'].map(
+    (query): Refusal => [`GET ${KEYS}?${query}${RECENT}`, PARAMETER, query.split('=')[0] ?? '', ''],
+  ),
+  [`GET /v0/accounts?cursor=nonsense${RECENT}`, '400 invalid_cursor', '', ''],
+];
+
+const GROUP_BY: readonly Refusal[] = [
+  ...metrics(
+    'groupBy',
+    'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension',
+    ...encoded('groupBy', 'colour', 'resourceType', 'workspace, resource_type', 'workspace,', ',', 'toString'),
+  ),
+  ...metrics('groupBy', 'must name each dimension once', 'groupBy=workspace,workspace'),
+  ...metrics('groupBy', 'must name each dimension once', 'groupBy=resource_type,workspace,resource_type'),
+  ...metrics('groupBy', 'at most 3 dimensions', 'groupBy=workspace,resource_type,resource_name,resource_uuid'),
+  ...metrics(
+    'groupBy',
+    'at most 3 dimensions',
+    'groupBy=workspace,resource_type,resource_name,resource_uuid,billing_dimension',
+  ),
+];
+
+const WINDOWS: readonly Refusal[] = [
+  ...(
+    [
+      ['hourly', '2025-10-01T12:00:00Z', '2025-10-08T12:00:00.001Z', '7 days'],
+      ['daily', '2025-01-01T00:00:00Z', '2025-04-01T00:00:00.001Z', '90 days'],
+      ['weekly', '2025-01-01T00:00:00Z', '2026-01-01T00:00:00.001Z', '1 year'],
+      ['weekly', '2024-01-01T00:00:00Z', '2025-01-01T00:00:00.001Z', '1 year'],
+      ['weekly', '2024-02-29T00:00:00Z', '2025-02-28T00:00:00.001Z', '1 year'],
+    ] as const
+  ).map(([resolution, startTime, above, cap]): Refusal => {
+    return [window(startTime, above, `&resolution=${resolution}`), PARAMETER, 'resolution', `at most ${cap}`];
+  }),
+  [
+    window('0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'),
+    PARAMETER,
+    '',
+    'The window has 119988 monthly buckets, and an answer at most 20000; shorten the window.',
+  ],
+  ...[
+    '2025-10-01',
+    '2025-10-01T00:00:00',
+    '2025-10-01T02:00:00+02:00',
+    '2025-10-01T00:00:00-00:00',
+    '2025-10-01T00:00Z',
+  ]
+    .concat('2025-02-29T00:00:00Z', '2025-10-01T24:00:00Z', '2025-10-01T00:00:60Z', '2025-10-01T00:00:00.Z')
+    .concat('2025-10-01T00:00:00.0123456789Z', '0000-12-31T23:59:59.999Z', '10000-01-01T00:00:00Z')
+    .concat('-0001-01-01T00:00:00Z', '1759276800', 'now')
+    .map((time): Refusal => [window(time, time), PARAMETER, 'endTime,startTime', 'startTime must be RFC 3339 in UTC']),
+  [
+    `GET ${ACME}/metrics?startTime=2025-10-01T00:00:00+00:00&endTime=2025-10-02T00:00:00Z`,
+    PARAMETER,
+    'startTime',
+    'encode the plus as %2B',
+  ],
+  ...['2025-09-30T00:00:00Z', '2025-10-01T00:00:00Z', '2025-10-01T00:00:00.0009Z'].map(
+    (end): Refusal => [window('2025-10-01T00:00:00.0001Z', end), PARAMETER, '', 'endTime must be after startTime'],
+  ),
+];
+
+const BODIES: readonly Refusal[] = [
+  create('', 'body', 'The body must be a JSON object, such as {"role":"member"}.'),
+  ...['role=member', '["member"]', 'null'].map((text) => create(text, 'body', 'The body must be a JSON object')),
+  create({}, 'role', 'role is missing; it is required.'),
+  create({ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'),
+  create(
+    { role: 'member', expires: FUTURE },
+    'expires',
+    '"expires" is not a member; the members are role, account, expiresAt.',
+  ),
+  create({ role: 'member', expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'),
+  create({ role: 'member', expiresAt: null }, 'expiresAt', 'expiresAt '),
+  create({ role: 'member', expiresAt: '2025-11-15T12:00:00Z' }, 'expiresAt', 'expiresAt must lie in the future.'),
+  create({ role: 'member', account: '' }, 'account', 'account must be 1 to 256 characters'),
+  create({ role: 'x', expiresAt: 'x', ttl: 1 }, 'expiresAt,role,ttl', 'role must be one of'),
+  [`POST ${KEYS}`, FORBIDDEN, '', 'Access denied', 'admin', '{"role":"admin","account":"globex"}'],
+  ...['x'.repeat(257), 'a\u0000b'].map((clientId): Refusal => {
+    const path = KEYS.replace('robot', encodeURIComponent(clientId));
+    return [`POST ${path}`, PARAMETER, 'clientId', '', 'admin', '{"role":"member"}'];
+  }),
+  ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'sent to the collector', 'nobody', '{}'],
+];
+
+const NOT_THERE: readonly Refusal[] = [
+  ...['/', '/v0', '/v0/accounts/', '/V0/accounts', ACME, `${ACME}/metrics/`, '/v0/nope'].map(
+    (path): Refusal => [`GET ${path}`, '404 not_found', '', 'There is no', 'nobody'],
+  ),
+  ...['/v0/accounts/', `${ACME}/metrics/`, '/docs//'].map((path): Refusal => {
+    const meant = path.replace(/\/+$/, '');
+    return [`GET ${path}`, '404 not_found', '', `the API's paths do not end with a slash, try ${meant}.`, 'nobody'];
+  }),
+  ...['unknown', '*', '../api-keys', '\u{1f600}', '0'.repeat(24)].map(
+    (id): Refusal => [`DELETE ${KEYS}/${encodeURIComponent(id)}`, '404 not_found', '', ''],
+  ),
+  [`GET ${KEYS}`, '404 not_found', '', 'no account that you are an admin of has a key of it.'],
+];
+
+const ACCESS: readonly Refusal[] = [
+  // What does not exist looks as what is somebody else's.
+  ...['metrics', 'metrics/enums/group-by', 'metrics/enums/resource-types', 'metrics/enums/billing-dimensions', 'events']
+    .flatMap((path) =>
+      ['acme', 'does-not-exist', 'GLOBEX', 'globex%20', 'a%2Fb', '__proto__', 'constructor'].map(
+        (account) => `GET /v0/accounts/${account}/${path}?${day}`,
+      ),
+    )
+    .map((request): Refusal => {
+      const text = 'Access denied There is no such account, or your key or token is not one of it.';
+      return [request, FORBIDDEN, '', text, 'stranger'];
+    }),
+  ...[
+    'workspace=main',
+    'workspace=unknown',
+    'excludeWorkspace=main',
+    'groupBy=workspace',
+    'groupBy=resource_type,workspace',
+  ]
+    .concat('groupBy=billing_dimension,resource_name,workspace')
+    .map((query) => `${METRICS}&${query}`)
+    .concat(`${TYPES}&workspace=main`, `${TYPES}&excludeWorkspace=main`, `GET ${ACME}/events?${day}`)
+    .map((request): Refusal => {
+      return [request, FORBIDDEN, '', 'Access denied Only an admin of the account may do this', 'member'];
+    }),
+  // In this order: credentials, version, account, parameters, the role of an admin.
+  [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '401 unauthorized', '', '', 'somebody unknown'],
+  [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '400 invalid_api_version', '', '', 'stranger'],
+  [`GET ${ACME}/metrics?startTime=x`, FORBIDDEN, '', '', 'stranger'],
+  [`GET ${ACME}/metrics?startTime=x&groupBy=workspace`, PARAMETER, 'endTime,startTime', '', 'member'],
+  [`${METRICS}&groupBy=workspace&cursor=x`, '400 invalid_cursor', '', '', 'member'],
+  ...['2026-04-17', '2026-04-28.preview', '2026-04-16.preview', 'latest', '', 'v0', '2026-04-16, 2026-04-16'].flatMap(
+    (version) =>
+      ['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, TYPES].map((request): Refusal => {
+        const text = `${JSON.stringify(version)} is not a version of this API; the valid ones are 2026-04-16, 2026-04-28.`;
+        return [`${request} @${version}`, '400 invalid_api_version', '', text];
+      }),
+  ),
+];
+
+let api: TestApi;
+let keys: Readonly<Record<Caller, string | undefined>>;
+beforeAll(async () => {
+  api = await startApi();
+  keys = {
+    admin: await api.key('acme'),
+    member: await api.key('acme', 'member'),
+    stranger: await api.key('globex'),
+    nobody: undefined,
+    'somebody unknown': 'x',
+  };
+});
+afterAll(() => api.stop());
+
+const ALL = [...EMPTY, ...UNKNOWN, ...VALUES, ...GROUP_BY, ...WINDOWS, ...BODIES, ...NOT_THERE, ...ACCESS];
+
+it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const))(
+  'the %s is refused %s',
+  async (caller, _request, [request, outcome, at, text, , body]) => {
+    const [sent = '', version] = request.split(' @');
+    const [method = '', ...path] = sent.split(' ');
+    const answer = await api.request(path.join(' '), {
+      method,
+      headers: {
+        ...(keys[caller] !== undefined && { authorization: `Bearer ${keys[caller]}` }),
+        ...(version !== undefined && { 'svc-version': version }),
+      },
+      ...(body !== undefined && { body }),
+    });
+    const { error, message, details = [] } = errorOf(answer);
+    expect(`${answer.status} ${error}`).toBe(outcome);
+    const named = [...new Set(details.map(({ parameter }) => parameter))].sort();
+    if (outcome === PARAMETER || outcome === BODY) {
+      if (at !== '') expect(named.join()).toBe(at);
+      for (const detail of details) expect(message).toContain(detail.message);
+    }
+    expect([message, ...details.map((detail) => detail.message)].join(' ')).toContain(text);
+  },
+);

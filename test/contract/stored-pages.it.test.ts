@@ -1,0 +1,243 @@
+/** A large answer, page by page, while the events behind it go on changing. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createRedis } from '@meterline/api';
+import { StoredGroups } from '@meterline/query';
+import { createWarehouse, type PricedEvent } from '@meterline/warehouse';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { bearer, DAY, errorOf, metricsPath, type Query, readMetrics, startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { LONG } from '../harness/long.js';
+import { createTestDatabase, execute, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+
+/** `npm run test:full` takes more than a block of ClickHouse has rows (8,192). */
+const GROUPS = LONG ? 12_000 : 1_000;
+/** How often all pages are read with events at random. */
+const RUNS = LONG ? 40 : 3;
+const BY_UUID = { ...DAY, groupBy: 'resource_uuid', limit: '100' };
+/** Whole dollars, so that sums of JSON's doubles are exact; the ranking is that of the numbers. */
+const BOXES = Array.from({ length: GROUPS }, (_, index) =>
+  event({ resourceUuid: uuid(index), cost: String(GROUPS - index) }),
+);
+const TOTAL = (GROUPS * (GROUPS + 1)) / 2;
+
+function uuid(index: number): string {
+  return `box-${String(index).padStart(5, '0')}`;
+}
+
+/** A more expensive group appears, and one that was shown grows. */
+function additions(page: number): PricedEvent[] {
+  return [event({ resourceUuid: `new-${page}`, cost: '1000000' }), event({ resourceUuid: uuid(page), cost: '500' })];
+}
+
+/** A group that was not yet shown disappears. */
+function disappearance(page: number): PricedEvent[] {
+  const last = BOXES[GROUPS - page];
+  return last ? [{ ...last, revision: 1, voided: true }] : [];
+}
+
+const redis = createRedis(testRedisUrl());
+let api: TestApi;
+let key: string;
+beforeAll(async () => {
+  await redis.connect();
+  api = await startApi({ storedGroups: new StoredGroups(redis, uniquePrefix(), 6 * GROUPS) });
+  key = await api.key('acme');
+  await api.seed(BOXES);
+});
+afterAll(async () => {
+  await api.stop();
+  redis.disconnect();
+});
+
+const storedGroup = z.object({ groups: z.number() });
+const stored = async (account_id: string) => {
+  const query = 'SELECT toUInt32(count()) AS groups FROM result_pages WHERE account_id = {account_id: String}';
+  const statement = { name: 'count_groups', query, query_params: { account_id } };
+  return (await api.dependencies.warehouse.read(statement, storedGroup))[0]?.groups;
+};
+const ask = (account: string, token: string, query: Record<string, string>) =>
+  api.request(metricsPath(account, query), bearer(token));
+
+it('groups of a large result, while events keep arriving, are counted on the first page, and nothing of it is stored, however often it is asked for', async () => {
+  for (let time = 0; time < 5; time += 1) {
+    const page = await readMetrics(api, 'acme', key, BY_UUID);
+    expect([page.summary, page.data.length]).toEqual([{ totalCost: TOTAL }, 100]);
+  }
+  expect(await stored('acme')).toBe(0);
+});
+
+it('groups of a large result, while events keep arriving, come every one once, as they were for the first page, and add up to the total of every page', async () => {
+  const shown: string[] = [];
+  let cost = 0;
+  let cursor = '';
+  let pages = 0;
+  do {
+    const page = await readMetrics(api, 'acme', key, { ...BY_UUID, cursor });
+    expect(page.summary).toEqual({ totalCost: TOTAL });
+    shown.push(...page.data.map(({ resourceUuid }) => resourceUuid ?? ''));
+    cost += page.data.reduce((sum, { summary }) => sum + summary.cost, 0);
+    cursor = page.meta.nextCursor;
+    pages += 1;
+    if (pages % 10 === 1) await api.seed(additions(pages));
+    if (pages % 10 === 2) await api.seed(disappearance(pages));
+  } while (cursor !== '');
+  expect(shown).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
+  expect([pages, cost, await stored('acme')]).toEqual([GROUPS / 100, TOTAL, GROUPS]);
+}, 180_000);
+
+it('groups of a large result, while events keep arriving, are another answer when the first page is asked for again', async () => {
+  const page = await readMetrics(api, 'acme', key, BY_UUID);
+  expect(page.data[0]).toMatchObject({ resourceUuid: 'new-1', summary: { cost: 1_000_000 } });
+});
+
+it('groups of a large result, while events keep arriving, are refused when a caller would store more than it may: a second page, never a first one, and no other caller', async () => {
+  const first = await readMetrics(api, 'acme', key, BY_UUID);
+  const answer = await ask('acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
+  expect(answer.status).toBe(429);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(23 * 3_600);
+  expect(errorOf(answer)).toMatchObject({
+    error: 'too_many_stored_groups',
+    message: expect.stringMatching(/filter, group by fewer dimensions, or try again in 14\d\d minutes\.$/),
+  });
+  await readMetrics(api, 'acme', key, BY_UUID);
+  const colleague = await api.key('acme', 'admin', 'colleague');
+  await readMetrics(api, 'acme', colleague, { ...BY_UUID, cursor: first.meta.nextCursor });
+  // It is stored now, so reading it needs no room.
+  await readMetrics(api, 'acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
+});
+
+describe('a walk', () => {
+  const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };
+  let accounts = 0;
+  /** An account of its own with five groups, and what its first page says. */
+  async function begin() {
+    accounts += 1;
+    const accountId = `walker-${accounts}`;
+    const events = [9, 7, 5, 3, 1].map((cost, index) =>
+      event({ accountId, resourceUuid: uuid(index), cost: String(cost) }),
+    );
+    const token = await api.key(accountId);
+    await api.seed(events);
+    return { accountId, token, events };
+  }
+  const next = (accountId: string, token: string, cursor: string) => ask(accountId, token, { ...BY_TWO, cursor });
+  /** Nothing that surely counts follows the last void, so the void may be newer than all that the answer was read from. */
+  const endsWithVoid = (changes: readonly { kind: string }[]) =>
+    changes.findLast(({ kind }) => kind === 'new' || kind === 'revised' || kind === 'voided')?.kind === 'voided';
+  const merge = () => execute(api.dependencies.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+
+  it('paginating says that it has expired when a revision has replaced what its first page showed', async () => {
+    const { accountId, token, events } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, cost: 4n })));
+    await merge();
+    const answer = await next(accountId, token, meta.nextCursor);
+    expect([answer.status, errorOf(answer).error]).toEqual([400, 'cursor_expired']);
+    expect(await stored(accountId)).toBe(0);
+  });
+
+  it('paginating goes on when the last thing that its first page had seen was a void', async () => {
+    const { accountId, token, events } = await begin();
+    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, voided: true })));
+    const first = await readMetrics(api, accountId, token, BY_TWO);
+    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: first.meta.nextCursor });
+    expect([...first.data, ...second.data].map(({ summary }) => summary.cost)).toEqual([9, 7, 5, 3]);
+    expect(second.meta.hasMore).toBe(false);
+  });
+
+  it('paginating shows the same groups when the second page is requested twice at once', async () => {
+    const { accountId, token } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    const second = () => readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
+    const [one, other] = await Promise.all([second(), second()]);
+    expect(one.data.map(({ summary }) => summary.cost)).toEqual([5, 3]);
+    expect(other.data).toEqual(one.data);
+    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: other.meta.nextCursor });
+    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
+  });
+
+  it('paginating goes on after what was stored is lost, as long as nothing has changed', async () => {
+    const { accountId, token } = await begin();
+    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
+    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
+    await execute(api.dependencies.warehouse, `ALTER TABLE result_pages DELETE WHERE account_id = '${accountId}'`);
+    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: second.meta.nextCursor });
+    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
+  });
+
+  it('paginating agrees with its first page or says that it has expired, whatever happens in between', async () => {
+    const change = fc.record({
+      kind: fc.constantFrom('new', 'again', 'revised', 'voided', 'merged'),
+      group: fc.nat({ max: 4 }),
+      cost: fc.integer({ min: 1, max: 9 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change, { maxLength: 4 }),
+        fc.array(change, { maxLength: 4 }),
+        async (before, after) => {
+          const { accountId, token, events } = await begin();
+          let revision = 0;
+          const apply = async ({ kind, group, cost }: { kind: string; group: number; cost: number }) => {
+            revision += 1;
+            const old = events[group];
+            if (kind === 'merged') return merge();
+            if (kind === 'new' || !old)
+              return api.seed([event({ accountId, resourceUuid: uuid(group), cost: String(cost) })]);
+            if (kind === 'again') return api.seed([old]);
+            return api.seed([{ ...old, revision, voided: kind === 'voided', cost: BigInt(cost) * 10n ** 12n }]);
+          };
+          for (const one of before) await apply(one);
+          const whole = await readMetrics(api, accountId, token, { ...BY_TWO, limit: '100' });
+          const first = await readMetrics(api, accountId, token, BY_TWO);
+          for (const one of after) await apply(one);
+          const shown = [...first.data];
+          let cursor = first.meta.nextCursor;
+          while (cursor !== '') {
+            const answer = await next(accountId, token, cursor);
+            if (answer.status === 400) {
+              expect(errorOf(answer).error).toBe('cursor_expired');
+              const isReplaced = after.some(({ kind }) => kind !== 'new');
+              expect(isReplaced || endsWithVoid(before)).toBe(true);
+              return;
+            }
+            const page = await readMetrics(api, accountId, token, { ...BY_TWO, cursor });
+            expect(page.summary).toEqual(whole.summary);
+            shown.push(...page.data);
+            cursor = page.meta.nextCursor;
+          }
+          expect(shown).toEqual(whole.data);
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+it('an answer that may not be stored is refused without being computed', async () => {
+  const statements: string[] = [];
+  const database = await createTestDatabase();
+  const warehouse = createWarehouse({
+    ...database.options,
+    observe: (name) => (end) => statements.push(`${name} ${end}`),
+  });
+  const own = await startApi({ warehouse, storedGroups: new StoredGroups(redis, uniquePrefix(), 1_000) });
+  const key = await own.key('many');
+  await own.seed(Array.from({ length: 200 }, (_, index) => event({ accountId: 'many', resourceUuid: uuid(index) })));
+  const secondPage = async (query: Query = BY_UUID) => {
+    const { meta } = await readMetrics(own, 'many', key, query);
+    statements.length = 0;
+    return own.request(metricsPath('many', { ...query, cursor: meta.nextCursor }), bearer(key));
+  };
+  expect((await secondPage()).status).toBe(200);
+  // The same result from another first page needs no more room.
+  expect((await secondPage()).status).toBe(200);
+  const refused = await secondPage({ ...BY_UUID, resolution: 'daily' });
+  expect([refused.status, errorOf(refused).error]).toEqual([429, 'too_many_stored_groups']);
+  expect(statements).toEqual(['read_stored_metrics ok']);
+  expect((await own.request(metricsPath('many', { ...DAY, groupBy: 'workspace' }), bearer(key))).status).toBe(200);
+  await own.stop();
+  await warehouse.close();
+  await database.drop();
+});

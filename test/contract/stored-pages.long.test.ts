@@ -1,0 +1,1 @@
+import './stored-pages.it.test.js';

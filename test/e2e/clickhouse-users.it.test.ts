@@ -1,0 +1,267 @@
+/** clickhouse/users.xml: each user can do its work, and nothing else. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { type RunningClickHouse, startClickHouse } from '@meterline/local-stack';
+import {
+  createWarehouse,
+  readEventList,
+  readPriceBook,
+  type Warehouse,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
+import { runCommand } from '../cli/run-command.js';
+import { usageEvent } from '../harness/events.js';
+import { failureOf } from '../harness/failure.js';
+import { itLong } from '../harness/long.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { until } from '../harness/queue.js';
+import { launchService, NO_LIMITS, startIngest, startQuery, withConstants } from '../harness/services.js';
+import { databaseVariables, execute, select, uniquePrefix } from '../harness/stack.js';
+
+type User = 'ingest' | 'query' | 'operator' | 'migrate';
+
+let directory: string;
+let server: RunningClickHouse;
+let product: Product;
+const warehouses: Warehouse[] = [];
+
+function optionsOf(user: User): WarehouseOptions {
+  const { url, passwords } = server;
+  return { url, user, password: passwords[user], database: 'meterline', application: 'meterline-test' };
+}
+
+function connect(user: User): Warehouse {
+  const warehouse = createWarehouse(optionsOf(user));
+  warehouses.push(warehouse);
+  return warehouse;
+}
+
+const envOf = (user: User) => ({ ...product.env, ...databaseVariables(optionsOf(user)) });
+const run = (args: readonly string[], user: User = 'operator') => runCommand(args, { env: envOf(user) });
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-clickhouse-users-'));
+  server = await startClickHouse({ dataDir: directory });
+  product = await startProduct({ clickhouse: server });
+});
+afterAll(async () => {
+  await Promise.all(warehouses.map((warehouse) => warehouse.close()));
+  await product.queue.obliterate({ force: true });
+  await product.close();
+  await server.kill();
+  await rm(directory, { recursive: true });
+});
+
+it('services say what to do when the schema is not there, and change nothing', async () => {
+  const names = ['ingest', 'query'] as const;
+  const services = names.map((name) => launchService(name, envOf(name)));
+  for (const [index, service] of services.entries()) {
+    const name = names[index];
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    expect(service.errorLines()).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^meterline-${name}: database meterline lacks migrations up to \\d{4}_\\w+\\.sql, and user ${name} may not run ` +
+            'them; run "meterline migrate" as a user that may, and start again$',
+        ),
+      ),
+    ]);
+  }
+  expect(await failureOf(select(product.warehouse, 'SELECT 1'))).toMatchObject({ type: 'UNKNOWN_DATABASE' });
+});
+
+describe('with the schema that migrate has made', () => {
+  const account = uniquePrefix();
+  const event = (n: number, resourceName: string, timestamp = '2026-01-01T00:00:00Z') =>
+    usageEvent(n, { accountId: account, resourceName, timestamp });
+  beforeAll(async () => {
+    expect(await run(['migrate'], 'migrate')).toMatchObject({ code: 0 });
+  });
+
+  itLong(
+    'ingest stores, refuses and seals; query answers and pages; operator corrects, drops a month and erases',
+    async () => {
+      const key = await product.key(account);
+      const worker = await startIngest(withConstants(envOf('ingest'), { maintenanceEveryMs: 200 }));
+      const api = await startQuery({ ...envOf('query'), ...NO_LIMITS });
+      const add = async (...events: object[]) => {
+        await product.send(...events);
+      };
+
+      await add(event(1, 'a'), event(2, 'b'), event(3, 'c'), { ...event(4, 'd'), usage: -1 });
+      await worker.entry(({ event: name, grain }) => name === 'sealed' && grain === 'daily');
+      await add(event(5, 'late'));
+      expect(await run(['audit'])).toMatchObject({ code: 0 });
+
+      const names: string[] = [];
+      let cursor = '';
+      do {
+        const query = `startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z&groupBy=resource_name&limit=1&cursor=${cursor}`;
+        const answer = await fetch(`${api.url}/v0/accounts/${account}/metrics?${query}`, {
+          headers: { authorization: `Bearer ${key}`, connection: 'close' },
+        });
+        expect(answer.status).toBe(200);
+        const { data, meta } = JSON.parse(await answer.text());
+        names.push(data[0].resourceName);
+        cursor = meta.nextCursor;
+      } while (cursor !== '');
+      expect(names).toEqual(['a', 'b', 'c', 'late']);
+
+      const events = await fetch(
+        `${api.url}/v0/accounts/${account}/events?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z`,
+        { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
+      );
+      const { data: listed } = JSON.parse(await events.text());
+      expect([events.status, listed.length, listed[0].price]).toEqual([200, 4, expect.anything()]);
+
+      const book = join(directory, 'twice.json');
+      const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) => ({ ...price, amount: '1' }));
+      await writeFile(book, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 1, prices }));
+      const window = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z'];
+      const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
+      expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
+      expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
+      await execute(product.warehouse, 'TRUNCATE TABLE usage_hourly');
+      expect(await run(['audit', '--repair'])).toMatchObject({
+        stdout: expect.stringContaining('of which 0 are left'),
+      });
+      await add(event(6, 'old', '2025-12-05T00:00:00Z'));
+      expect(await run(['retention', 'close', '--before', '2026-01', '--yes'])).toMatchObject({ code: 0 });
+      expect(await run(['retention', 'drop', '--yes'])).toMatchObject({
+        stdout: 'Dropped the events of 2025-12.\n',
+      });
+      expect(await run(['erase', '--account', account, '--confirm', account])).toMatchObject({
+        code: 0,
+        stdout: 'Erased 8 stored events, 0 rejected events, 1 API key.\n',
+      });
+      for (const service of [worker, api]) expect(service.log()).not.toContain('ACCESS_DENIED');
+      expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+    },
+  );
+
+  it('query reads the events behind a figure, and their prices', async () => {
+    const query = connect('query');
+    const window = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 0, 2) };
+    const question = { accountId: account, window, filters: {}, includesVoided: true, after: undefined, limit: 1 };
+    expect(await readEventList(query, question)).toEqual({ events: [], next: undefined });
+    expect(await readPriceBook(query, 65_535)).toBeUndefined();
+  });
+
+  it('query ends its own statements, and can neither see nor end those of others', async () => {
+    const query = connect('query');
+    const abort = new AbortController();
+    const endless = 'SELECT sleepEachRow(0.01) FROM numbers(100000000) FORMAT Null SETTINGS max_block_size = 10';
+    const patient = { function_sleep_max_microseconds_per_block: '1000000000' };
+    const start = (user: Warehouse, signal: AbortSignal) =>
+      failureOf(user.within({ signal, settings: patient }).run({ name: 'endless', query: endless, query_params: {} }));
+    const running = async () => {
+      const statement =
+        "SELECT user FROM system.processes WHERE query LIKE '%sleepEachRow%' AND user != 'meterline' ORDER BY user";
+      return (await select<{ user: string }>(product.warehouse, statement)).map(({ user }) => user);
+    };
+    const other = new AbortController();
+    const ended = [start(query, abort.signal), start(connect('ingest'), other.signal)];
+    await until('both run', 10_000, async () => (await running()).join() === 'ingest,query');
+
+    expect(await select(query, "SELECT user FROM system.processes WHERE user = 'ingest'")).toEqual([]);
+    await failureOf(select(query, "KILL QUERY WHERE user = 'ingest' SYNC FORMAT JSONEachRow"));
+    abort.abort(new Error('gone'));
+    expect(await ended[0]).toMatchObject({ message: 'gone' });
+    expect(await running()).toEqual(['ingest']);
+    await execute(product.warehouse, "KILL QUERY WHERE user = 'ingest' SYNC FORMAT Null");
+    await ended[1];
+  });
+
+  const TABLE = 'CREATE TABLE mine (x UInt8) ENGINE = MergeTree ORDER BY x';
+  const COLUMN = 'ALTER TABLE usage_events ADD COLUMN x UInt8';
+  const EVENT = "INSERT INTO usage_events (account_id) VALUES ('x')";
+  /** Of nobody's. */
+  const OUTSIDE = [
+    "SELECT * FROM file('/etc/passwd', LineAsString)",
+    "SELECT * FROM url('http://127.0.0.1:1/', LineAsString)",
+    "SELECT * FROM remote('127.0.0.1', system.one)",
+    "INSERT INTO FUNCTION file('/tmp/written', LineAsString) VALUES ('x')",
+    'CREATE USER guest',
+    'GRANT ALL ON *.* TO ingest',
+    'CREATE DATABASE other',
+    'DROP DATABASE meterline',
+    'SYSTEM SHUTDOWN',
+    'SYSTEM STOP MERGES meterline.usage_events',
+    "BACKUP DATABASE meterline TO File('/tmp/backup')",
+    'CREATE FUNCTION f AS x -> x',
+    'TRUNCATE TABLE usage_events',
+    'RENAME TABLE usage_events TO gone',
+    'OPTIMIZE TABLE usage_events FINAL',
+    "ALTER TABLE usage_events UPDATE cost = 0 WHERE account_id = 'x'",
+    'CREATE TEMPORARY TABLE mine (x UInt8)',
+  ];
+  const SCHEMA = [
+    TABLE,
+    COLUMN,
+    'DROP TABLE usage_events',
+    'DROP TABLE schema_migrations',
+    'DETACH TABLE usage_events',
+    'CREATE VIEW v AS SELECT 1',
+  ];
+  const RECORD = "INSERT INTO schema_migrations (version, name) VALUES (1, 'x')";
+  const DELETIONS = [
+    "ALTER TABLE usage_events DELETE WHERE account_id = 'x'",
+    "ALTER TABLE usage_events DROP PARTITION '202601'",
+    "DELETE FROM rejected_events WHERE job_id = 'x'",
+  ];
+  const REFUSALS = ['SELECT * FROM rejected_events', 'SELECT * FROM settled_rejections'];
+  const SEAL = "INSERT INTO rollup_watermarks (grain) VALUES ('hourly')";
+  const MARK = "INSERT INTO dirty_hours (account_id, sign) VALUES ('x', 1)";
+  const ANSWER = "INSERT INTO result_pages (account_id) VALUES ('x')";
+  const STATEMENTS_OF_OTHERS = 'SELECT query FROM system.processes';
+
+  it.each<{ user: User; forbidden: readonly string[] }>([
+    {
+      user: 'ingest',
+      forbidden: [
+        ...[...OUTSIDE, ...SCHEMA, RECORD, ...DELETIONS, ...REFUSALS, ANSWER],
+        'SELECT Settings FROM system.processes',
+        'SELECT * FROM result_pages',
+        "INSERT INTO settled_rejections (outcome) VALUES ('x')",
+      ],
+    },
+    {
+      user: 'query',
+      forbidden: [
+        ...[...OUTSIDE, ...SCHEMA, RECORD, ...DELETIONS, ...REFUSALS, EVENT, SEAL, MARK],
+        'SELECT Settings FROM system.processes',
+        'TRUNCATE TABLE result_pages',
+        "DELETE FROM result_pages WHERE account_id = 'x'",
+        "INSERT INTO usage_daily (account_id) VALUES ('x')",
+      ],
+    },
+    {
+      user: 'operator',
+      forbidden: [
+        ...[...OUTSIDE, ...SCHEMA, RECORD, SEAL, ANSWER],
+        'SELECT Settings FROM system.processes',
+        "INSERT INTO rejected_events (job_id) VALUES ('x')",
+      ],
+    },
+    {
+      user: 'migrate',
+      forbidden: [
+        ...[...OUTSIDE, ...DELETIONS, ...REFUSALS, SEAL, MARK, ANSWER, STATEMENTS_OF_OTHERS],
+        'SELECT * FROM usage_hourly',
+        'SELECT * FROM result_pages',
+      ],
+    },
+  ])('$user is refused everything else', async ({ user, forbidden }) => {
+    const warehouse = connect(user);
+    for (const query of forbidden) {
+      const outcome = warehouse.run({ name: 'forbidden', query, query_params: {} }).catch((error: unknown) => error);
+      expect({ query, outcome: await outcome }).toMatchObject({
+        query,
+        outcome: { code: '497', type: 'ACCESS_DENIED' },
+      });
+    }
+  });
+});

@@ -1,0 +1,1 @@
+import './clickhouse-users.it.test.js';

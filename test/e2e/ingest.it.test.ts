@@ -1,0 +1,62 @@
+/** From the queue to the numbers, with the services as real processes. */
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { readMetrics } from '@meterline/warehouse';
+import { usageEvent } from '../harness/events.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { drained, enqueue, enqueueData, stored, written } from '../harness/queue.js';
+import { execute } from '../harness/stack.js';
+
+jest.setTimeout(180_000);
+
+let product: Product;
+beforeEach(async () => {
+  product = await startProduct();
+});
+afterEach(() => product.close());
+
+const JANUARY = { startTime: Date.UTC(2026, 0, 1), endTime: Date.UTC(2026, 1, 1) };
+
+it('a worker makes single events and events in a list readable, priced with the default book', async () => {
+  await product.startIngest();
+  await enqueueData(product.queue, usageEvent(1, { usage: '0.1' }));
+  await product.send(usageEvent(2, { usage: 0.2 }), usageEvent(3, { workspace: 'dev' }));
+
+  const question = { accountId: 'acme', window: JANUARY, filters: {}, resolution: 'monthly', limit: 10 } as const;
+  const { groups, totals } = await readMetrics(product.warehouse, { ...question, groupBy: ['workspace'] });
+  expect(totals).toEqual({ usage: '1.3', cost: '0.00001495' });
+  expect(groups.map(({ values, usage, cost }) => [values.workspace, usage, cost])).toEqual([
+    ['dev', '1', '0.0000115'],
+    ['prod', '0.3', '0.00000345'],
+  ]);
+});
+
+it('a worker acknowledges a current event before a job with events of many old months', async () => {
+  const { queue, warehouse } = product;
+  await product.startIngest();
+  const inMonth = (n: number) => usageEvent(n, { timestamp: new Date(Date.UTC(2000, n)).toISOString() });
+  const late = await enqueueData(queue, { events: Array.from({ length: 60 }, (_, n) => inMonth(n)) });
+  const current = await enqueueData(queue, usageEvent(1_000, { timestamp: new Date().toISOString() }));
+  await drained(queue);
+  const finishedAt = async (job: string) => (await queue.getJob(job))?.finishedOn ?? 0;
+  expect(await finishedAt(current)).toBeLessThan(await finishedAt(late));
+  expect(await stored(warehouse)).toEqual({ events: 61, usage: 61 });
+});
+
+it('a worker collects many small jobs into few inserts', async () => {
+  await execute(product.warehouse, 'SYSTEM STOP MERGES usage_events');
+  await enqueue(product.queue, 1_000, 1);
+  // Half of the jobs that may be active fill a batch, so that it ends by size, not by time.
+  await product.startIngest({ METERLINE_CONSTANTS: JSON.stringify({ flushMs: 2_000 }) });
+  await drained(product.queue);
+  // Not their rows: on a machine that is too busy to renew locks jobs are delivered again.
+  expect((await written(product.warehouse)).inserts).toBeLessThan(20);
+  expect(await stored(product.warehouse)).toEqual({ events: 1_000, usage: 1_000 });
+});
+
+it('a worker writes nothing to its log while it works', async () => {
+  const worker = await product.startIngest();
+  await enqueue(product.queue, 500, 5);
+  await drained(product.queue);
+  await worker.stop();
+  expect(worker.entries().map(({ event }) => event)).toEqual(['started', 'stopping', 'stopped']);
+});

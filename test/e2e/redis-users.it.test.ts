@@ -1,0 +1,155 @@
+/** redis/users.conf: each user can do its work; producers and collectors can do nothing else. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { type RedisUser, type RunningRedis, startRedis } from '@meterline/local-stack';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { runCommand } from '../cli/run-command.js';
+import { usageEvents } from '../harness/events.js';
+import { killServices, startCollector, startIngest, startQuery, withConstants } from '../harness/services.js';
+import { createTestDatabase, databaseVariables, select, type TestDatabase } from '../harness/stack.js';
+
+const SECRET = 'the name of a customer';
+const NOT_ALLOWED = /NOPERM|can't run this command|can't access at least one of the keys/;
+
+let dataDir: string;
+let server: RunningRedis;
+let database: TestDatabase;
+let owner: Redis;
+let queue: Queue;
+let producer: Redis;
+
+const urlOf = (user: RedisUser) => server.urls[user];
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-redis-users-'));
+  [server, database] = await Promise.all([startRedis({ dataDir }), createTestDatabase()]);
+  owner = new Redis(server.url);
+  queue = new Queue(QUEUE_NAME, { connection: { url: urlOf('producer') } });
+  producer = new Redis(urlOf('producer'));
+});
+afterAll(async () => {
+  await killServices();
+  await queue.close();
+  for (const redis of [owner, producer]) redis.disconnect();
+  await Promise.all([server.kill(), database.drop()]);
+  await rm(dataDir, { recursive: true });
+});
+
+it('a collector makes events durable for an emitter', async () => {
+  const asOperator = { env: { REDIS_URL: urlOf('operator') } };
+  const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', 'emitter', '--json'], asOperator);
+  const { key } = JSON.parse(created.stdout);
+  const collector = await startCollector({ REDIS_URL: urlOf('collector') });
+  const answer = await fetch(`${collector.url}/v0/accounts/acme/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify(usageEvents(5, 1)),
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([202, { accepted: 1 }]);
+  expect(await owner.llen(queue.toKey('wait'))).toBe(1);
+  expect(collector.log()).not.toMatch(NOT_ALLOWED);
+  expect(await owner.acl('LOG', '1')).toEqual([]);
+  expect(await collector.stop()).toBe(0);
+});
+
+it('a producer enqueues, a worker stores, an operator makes a key, and the API takes it', async () => {
+  const [first = {}, second = {}, third = {}, fourth = {}] = usageEvents(1, 4);
+  await queue.add('usage', { events: [first] });
+  await queue.addBulk([{ name: 'usage', data: { events: [second] } }]);
+  await queue.add('usage', { events: [third] }, { priority: 2, removeOnComplete: true });
+  await queue.add('usage', { events: [fourth] }, { delay: 1, jobId: 'mine' });
+
+  const env = databaseVariables(database.options);
+  const ofWorker = { ...env, REDIS_URL: urlOf('worker'), ADMIN_PORT: '0' };
+  const worker = await startIngest(withConstants(ofWorker, { maintenanceEveryMs: 1_000 }));
+  const api = await startQuery({ ...env, REDIS_URL: urlOf('query'), CURSOR_SECRET: 'x'.repeat(32) });
+  const asOperator = { env: { ...env, REDIS_URL: urlOf('operator') } };
+  const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', 'admin', '--json'], asOperator);
+  const { key } = JSON.parse(created.stdout);
+  const count = async () =>
+    (await select<{ n: string }>(database.warehouse, 'SELECT count() AS n FROM usage_events'))[0]?.n;
+  while ((await count()) !== '5') await new Promise((resolve) => setTimeout(resolve, 50));
+
+  const answer = await fetch(`${api.url}/v0/accounts`, {
+    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
+  expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
+  for (const service of [worker, api]) expect(service.log()).not.toMatch(NOT_ALLOWED);
+  expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+});
+
+describe.each<RedisUser>(['producer', 'collector'])('a %s', (user) => {
+  let own: Redis;
+  let ownQueue: Queue;
+  let jobId: string;
+  beforeAll(async () => {
+    own = new Redis(urlOf(user));
+    ownQueue = new Queue(QUEUE_NAME, { connection: { url: urlOf(user) } });
+    jobId = String((await ownQueue.add('usage', { events: [SECRET] })).id);
+  });
+  afterAll(async () => {
+    await ownQueue.close();
+    own.disconnect();
+  });
+
+  it.each<[string, string[]]>([
+    ['write an account', ['HSET', 'meterline:account:globex', 'name', 'x']],
+    ['write one with a script', ['EVAL', "return redis.call('HSET', 'meterline:account:globex', 'name', 'x')", '0']],
+    ['list API keys', ['ZRANGE', 'meterline:api-keys', '0', '-1']],
+    ['list those of an account', ['HGETALL', 'meterline:api-keys-of:acme']],
+    ['lift the limits of the API', ['HSET', 'meterline:limits:account:acme', 'a', 'b']],
+    ['list keys', ['KEYS', '*']],
+    ['scan', ['SCAN', '0']],
+    ['read a job', ['HGETALL', 'bull:usage-events:JOB']],
+    ['read the data of a job', ['HGET', 'bull:usage-events:JOB', 'data']],
+    ['read it with a script', ['EVAL', "return redis.call('HGET', ARGV[1], 'data')", '0', 'bull:usage-events:JOB']],
+    ['delete a job', ['DEL', 'bull:usage-events:JOB']],
+    ['take a job', ['RPOP', 'bull:usage-events:wait']],
+    ['remove one from the list', ['LREM', 'bull:usage-events:wait', '0', 'JOB']],
+    ['rename the list', ['RENAME', 'bull:usage-events:wait', 'bull:usage-events:gone']],
+    ['let a job expire', ['PEXPIRE', 'bull:usage-events:JOB', '1']],
+    ['write to another queue', ['LPUSH', 'bull:meterline-maintenance:wait', '1']],
+    ['empty the database', ['FLUSHALL']],
+    ['change the configuration', ['CONFIG', 'SET', 'maxmemory', '1mb']],
+    ['give itself rights', ['ACL', 'SETUSER', user, '+@all']],
+    ['watch others', ['MONITOR']],
+    ['end others', ['CLIENT', 'KILL', 'TYPE', 'normal']],
+    ['flush scripts', ['SCRIPT', 'FLUSH']],
+    ['stop the server', ['SHUTDOWN', 'NOSAVE']],
+    ['write a copy of the data', ['REPLICAOF', '127.0.0.1', '1']],
+    ['publish', ['PUBLISH', 'meterline', 'x']],
+  ])(`a ${user} cannot %s`, async (_, [name = '', ...args]) => {
+    const refused = own.call(name, ...args.map((argument) => argument.replace('JOB', jobId)));
+    await expect(refused).rejects.toThrow(/NOPERM|The user executing the script can't/);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['drain', () => ownQueue.drain()],
+    ['obliterate', () => ownQueue.obliterate({ force: true })],
+    ['clean', () => ownQueue.clean(0, 10, 'wait')],
+    ['remove', () => ownQueue.remove(jobId)],
+    ['getJob', () => ownQueue.getJob(jobId)],
+    ['getJobs', () => ownQueue.getJobs()],
+  ])(`a ${user} cannot use %s of BullMQ`, async (_, call) => {
+    await expect(call()).rejects.toThrow(/NOPERM|The user executing the script can't/);
+  });
+
+  it(`a ${user} has left the job as it was`, async () => {
+    expect(await owner.hget(`bull:usage-events:${jobId}`, 'data')).toContain(SECRET);
+    expect(await owner.exists('meterline:account:globex')).toBe(0);
+  });
+});
+
+it.each<[string, string[]]>([
+  ['read an API key', ['HGETALL', 'meterline:api-key:x']],
+  ['write one', ['HSET', 'meterline:api-key:x', 'account', 'acme']],
+  ["count a collector's requests", ['HSET', 'meterline:collector:limits:account:acme', 'a', 'b']],
+  ['read the configuration', ['CONFIG', 'GET', 'appendonly']],
+])('a producer cannot %s', async (_, [name = '', ...args]) => {
+  await expect(producer.call(name, ...args)).rejects.toThrow(/NOPERM/);
+});

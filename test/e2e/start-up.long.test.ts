@@ -1,0 +1,212 @@
+/** A service that cannot start says why in one line; a worker that can start also stops. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import { Redis } from 'ioredis';
+import { usageEvent } from '../harness/events.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { stored } from '../harness/queue.js';
+import { launchService, type ServiceEnvironment } from '../harness/services.js';
+import { createTestDatabase, execute, type TestDatabase, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+
+/** What a service is given, and a part of the line that it ends with. A port in the line is that of the server that is named. */
+type Start = readonly [service: 'ingest' | 'query', given: string, variables: () => ServiceEnvironment, line: string];
+
+/** No line may have it. */
+const PASSWORD = 'hunter2';
+const NOWHERE = '127.0.0.1:1';
+const LATER = '9999_later.sql';
+const books = {
+  text: 'not json\nat all\n',
+  gap: bookOf((price) => (price.billingDimension === 'volume_storage_gbs' ? [] : [price]), 1),
+  conflict: bookOf((price) => [{ ...price, amount: '1' }]),
+  dated: bookOf((price) => [{ ...price, effectiveFrom: '2026-01-01T00:00:00Z' }], 2),
+};
+
+function bookOf(change: (price: (typeof DEFAULT_PRICE_BOOK_FILE.prices)[number]) => readonly object[], version = 0) {
+  return JSON.stringify({
+    ...DEFAULT_PRICE_BOOK_FILE,
+    version,
+    prices: DEFAULT_PRICE_BOOK_FILE.prices.flatMap(change),
+  });
+}
+
+const servers = {
+  silent: createTcpServer((socket) => socket.on('error', () => undefined)),
+  http: createServer((_request, response) => response.writeHead(404).end()),
+  ok: createServer((_request, response) => response.end('OK')),
+  talking: createTcpServer((socket) => {
+    socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  }),
+};
+const hostOf = (server: Server) => `127.0.0.1:${(server.address() as AddressInfo).port}`;
+const portOf = (server: Server) => `${(server.address() as AddressInfo).port}`;
+const redisHost = () => new URL(testRedisUrl()).host;
+const book = (name: string) => ({ PRICE_BOOK: join(directory, `${name}.json`) });
+const poor = uniquePrefix();
+
+let product: Product;
+let later: TestDatabase;
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-start-up-'));
+  for (const [name, text] of Object.entries(books)) await writeFile(join(directory, `${name}.json`), text);
+  for (const server of Object.values(servers)) await once(server.listen(0, '127.0.0.1'), 'listening');
+  [product, later] = await Promise.all([startProduct(), createTestDatabase()]);
+  const redis = new Redis(testRedisUrl());
+  await redis.call('ACL', 'SETUSER', poor, 'on', `>${PASSWORD}`, '~*', '+@all', '-info');
+  redis.disconnect();
+  await registerPriceBook(oneServer(product.warehouse), DEFAULT_PRICE_BOOK);
+  const migration = `INSERT INTO schema_migrations (version, name, checksum) VALUES (9999, '${LATER}', '${'0'.repeat(64)}')`;
+  await execute(later.warehouse, migration);
+});
+afterAll(async () => {
+  for (const server of Object.values(servers)) server.close();
+  await product.redis.call('ACL', 'DELUSER', poor);
+  await Promise.all([product.close(), later.drop()]);
+  await rm(directory, { recursive: true });
+});
+
+const BOTH: readonly Start[] = (['ingest', 'query'] as const).flatMap((service) => {
+  const port = service === 'ingest' ? 'ADMIN_PORT' : 'PORT';
+  return [
+    [
+      service,
+      'no Redis',
+      () => ({ REDIS_URL: `redis://:${PASSWORD}@${NOWHERE}` }),
+      `Redis at ${NOWHERE} does not answer (connect ECONNREFUSED`,
+    ],
+    [
+      service,
+      'no ClickHouse',
+      () => ({ CLICKHOUSE_URL: `http://${NOWHERE}` }),
+      `ClickHouse at ${NOWHERE} does not answer (connect ECONNREFUSED`,
+    ],
+    [
+      service,
+      'an unknown user of ClickHouse',
+      () => ({ CLICKHOUSE_USER: 'nobody', CLICKHOUSE_PASSWORD: PASSWORD }),
+      'Authentication failed',
+    ],
+    [service, 'the database of a later release', () => ({ CLICKHOUSE_DATABASE: later.options.database }), LATER],
+    [
+      service,
+      'a port that is taken',
+      () => ({ [port]: portOf(servers.silent), LISTEN_HOST: '127.0.0.1' }),
+      `free it or set ${port} to another`,
+    ],
+    // RFC 5737: for documentation, so nobody has it.
+    [
+      service,
+      'an address of another machine',
+      () => ({ [port]: '0', LISTEN_HOST: '192.0.2.1' }),
+      'or LISTEN_HOST to an address of this machine',
+    ],
+  ];
+});
+const REFUSED: readonly Start[] = [
+  ...BOTH,
+  ['query', 'a port that is none', () => ({ PORT: 'eighty' }), 'PORT must be a whole number'],
+  ['query', 'no secret', () => ({ CURSOR_SECRET: '' }), 'CURSOR_SECRET is missing'],
+  [
+    'ingest',
+    'a Redis that never answers',
+    () => ({ REDIS_URL: `redis://:${PASSWORD}@${hostOf(servers.silent)}` }),
+    'does not answer',
+  ],
+  ['ingest', 'a server that is not Redis', () => ({ REDIS_URL: `redis://${hostOf(servers.talking)}` }), 'is not Redis'],
+  [
+    'ingest',
+    'an unknown user of Redis',
+    () => ({ REDIS_URL: `redis://nobody:${PASSWORD}@${redisHost()}` }),
+    'refuses (WRONGPASS',
+  ],
+  [
+    'ingest',
+    'a database of Redis that does not exist',
+    () => ({ REDIS_URL: `${testRedisUrl()}/99` }),
+    'refuses (ERR DB index is out of range)',
+  ],
+  [
+    'ingest',
+    'a user of Redis who may not see its version',
+    () => ({ REDIS_URL: `redis://${poor}:${PASSWORD}@${redisHost()}` }),
+    'Redis does not tell its version; its user needs the command INFO (NOPERM',
+  ],
+  [
+    'ingest',
+    'a server that knows no page',
+    () => ({ CLICKHOUSE_URL: `http://${hostOf(servers.http)}` }),
+    'does not answer as ClickHouse does',
+  ],
+  [
+    'ingest',
+    'a server that says OK to everything',
+    () => ({ CLICKHOUSE_URL: `http://${hostOf(servers.ok)}` }),
+    'does not answer as ClickHouse does (SELECT 1 did not return 1)',
+  ],
+  ['ingest', 'a price book that does not exist', () => book('absent'), 'absent.json cannot be used: ENOENT'],
+  ['ingest', 'a price book that is not JSON', () => book('text'), 'text.json cannot be used: Unexpected token'],
+  [
+    'ingest',
+    'a price book that leaves a dimension without a price',
+    () => book('gap'),
+    'no price for volume_storage_gbs',
+  ],
+  [
+    'ingest',
+    'other prices under a version that is in use',
+    () => book('conflict'),
+    'price book version 0 is already in use',
+  ],
+];
+
+it.each(REFUSED)(
+  '%s that is given %s ends with code 1 and one line that says so',
+  async (name, _given, variables, line) => {
+    const service = launchService(name, { PORT: '0', ...product.env, ...variables() });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    // ioredis itself says of INFO what our line does.
+    const own = service.errorLines().filter((text) => !text.includes('INFO command fails'));
+    expect(own).toEqual([expect.stringContaining(line)]);
+    expect(own[0]).not.toContain(PASSWORD);
+  },
+);
+
+it('ingest names every wrong variable, each on its own line', async () => {
+  const variables = { STATEMENT_MB: '0', REDIS_URL: 'localhost', CLICKHOUSE_URL: 'http://127.0.0.1:8123/system' };
+  const worker = launchService('ingest', { ...product.env, ...variables });
+  expect(await worker.exited).toEqual({ code: 1, signal: null });
+  expect(worker.errorLines()).toEqual([
+    'meterline-ingest: REDIS_URL must be a URL such as redis://127.0.0.1:6379',
+    'meterline-ingest: CLICKHOUSE_URL must be a URL such as http://127.0.0.1:8123 and nothing more: user, password and database are named by CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+    'meterline-ingest: STATEMENT_MB must be a whole number from 16 to 1000000',
+  ]);
+});
+
+it('an idle worker answers the health check and ends at once with code 0', async () => {
+  const constants = JSON.stringify({ shutdownMs: 600_000 });
+  const worker = await product.startIngest({ ADMIN_PORT: '0', METERLINE_CONSTANTS: constants });
+  const { adminPort } = await worker.entry(({ event }) => event === 'started');
+  const health = await fetch(`http://127.0.0.1:${adminPort}/healthz`);
+  expect([health.status, await health.json()]).toMatchObject([200, { waitingJobs: 0, outage: false }]);
+  expect((await fetch(`http://127.0.0.1:${adminPort}/`)).status).toBe(404);
+
+  // Long before its deadline, which the test would not wait for.
+  expect(await worker.stop()).toBe(0);
+  expect(worker.errorLines()).toEqual([]);
+});
+
+it('a worker prices with the book that it is given', async () => {
+  const worker = await product.startIngest(book('dated'));
+  const early = usageEvent(1, { timestamp: '2025-12-31T23:59:59.999Z' });
+  await product.send(early, usageEvent(2));
+  expect(await stored(product.warehouse)).toMatchObject({ events: 1 });
+  await worker.stop();
+});

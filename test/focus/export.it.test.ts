@@ -1,0 +1,240 @@
+/** `meterline export focus` against the real API: what it writes keeps the rules of FOCUS 1.2 and adds up to /metrics. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MeterlineClient } from '@meterline/client';
+import { runCommand } from '../cli/run-command.js';
+import { startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { execute, select } from '../harness/stack.js';
+import { type DataSet, faultsOf, parseCsv, sumOf } from './check.js';
+import { SPECIFICATION } from './specification.js';
+
+const NAME = 'Acme "West", =1+1';
+const ODD = '"quoted", semi;colon\u2028=SUM(A1) ';
+const OCTOBER = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z' } as const;
+const MONTH = ['export', 'focus', '--account', 'acme', '--month', '2025-10'];
+
+let api: TestApi;
+let env: Record<string, string>;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'meterline-focus-'));
+  api = await startApi();
+  const of = { account: 'acme', accountName: NAME, role: 'admin', clientId: 'finance' } as const;
+  const { key } = await api.keys.create(of, api.clock.now);
+  env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: key };
+  const box = { resourceName: 'box', workspace: 'prod' } as const;
+  const corrected = { ...box, eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-03T08:00:00Z' };
+  const voided = { ...box, eventId: '018f0000-0000-7000-8000-000000000002', at: '2025-10-04T08:00:00Z' };
+  await api.seed([
+    // Two prices within a day, and digits that no double holds.
+    event({ ...box, at: '2025-10-01T00:00:00Z', usage: '0.1', cost: '0.000001150001' }),
+    event({ ...box, at: '2025-10-01T12:00:00Z', usage: '0.2', cost: '7.2' }),
+    event({ ...box, usage: '999999999999999.999999999', cost: '12345678901234567.123456789012' }),
+    event({ ...corrected, usage: '500', cost: '500' }),
+    event({ ...voided, usage: '70', cost: '70' }),
+    // Free, and nothing at all.
+    event({ ...box, at: '2025-10-05T08:00:00Z', usage: '3', cost: '0' }),
+    event({ ...box, at: '2025-10-06T08:00:00Z', usage: '0', cost: '0' }),
+    event({ ...box, workspace: 'dev, "too"', at: '2025-10-31T23:59:59.999Z', cost: '0.1' }),
+    event({ ...box, at: '2025-11-01T00:00:00Z', cost: '1000' }),
+    event({ ...box, at: '2025-09-30T23:59:59.999Z', cost: '2000' }),
+    event({
+      resourceType: 'agent',
+      billingDimension: 'agent_async_requests_count',
+      resourceName: ODD,
+      usage: '250000',
+      cost: '0.05',
+    }),
+    event({ resourceType: 'job', billingDimension: 'job_image_storage_gbs', resourceName: 'box', cost: '0.3' }),
+    event({ resourceType: 'mcp_server', billingDimension: 'mcp_server_compute_runtime_gbs', cost: '0.7' }),
+    event({ resourceType: 'volume', billingDimension: 'volume_storage_gbs', resourceName: '東京/1', cost: '0.00001' }),
+    event({ resourceType: 'custom_domain', billingDimension: 'custom_domain_active_time_hours', cost: '20' }),
+  ]);
+  await api.seed([
+    event({ ...corrected, usage: '499.5', cost: '499.5', revision: 1 }),
+    event({ ...voided, usage: '70', cost: '70', revision: 1, voided: true }),
+  ]);
+});
+afterAll(async () => {
+  await api.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function exported(args: readonly string[], own: Record<string, string> = env): Promise<DataSet> {
+  const { code, stdout, stderr } = await runCommand(args, { env: own });
+  if (code !== 0) throw new Error(stderr);
+  return parseCsv(stdout);
+}
+
+function clientOf(key: string): MeterlineClient {
+  return new MeterlineClient({ baseUrl: api.url, credential: key });
+}
+
+describe('the rules', () => {
+  it('are those of the 57 columns of FOCUS 1.2, of which 21 are mandatory', () => {
+    expect(SPECIFICATION).toHaveLength(57);
+    expect(SPECIFICATION.filter(({ level }) => level === 'Mandatory')).toHaveLength(21);
+    expect(SPECIFICATION.filter(({ level, absent }) => level === 'Mandatory' && absent !== undefined)).toEqual([]);
+  });
+
+  it('find what is wrong', async () => {
+    const { columns, rows } = await exported(MONTH);
+    const faultsWith = (change: Record<string, string | null>) =>
+      faultsOf({ columns, rows: [{ ...rows[0], ...change }] }).join('; ');
+    expect(faultsOf({ columns: columns.slice(1), rows })).toContain('BilledCost (Mandatory) is missing');
+    expect(faultsOf({ columns: [...columns].reverse(), rows })).toContain('the columns are in another order');
+    expect(faultsOf({ columns: [...columns, 'Extra'], rows })).toContain('Extra is no column of FOCUS');
+    expect(faultsWith({ BilledCost: null })).toMatch(/BilledCost is null/);
+    expect(faultsWith({ BilledCost: '1e3' })).toMatch(/BilledCost is no Decimal/);
+    expect(faultsWith({ ServiceName: '' })).toMatch(/ServiceName is no String/);
+    expect(faultsWith({ ChargeCategory: 'usage' })).toMatch(/not allowed: usage/);
+    expect(faultsWith({ ChargeClass: 'None' })).toMatch(/ChargeClass is no String/);
+    expect(faultsWith({ ServiceSubcategory: 'Block Storage' })).toMatch(/foreign ServiceSubcategory/);
+    expect(faultsWith({ ListCost: '1' })).toMatch(/ListCost that is neither/);
+    expect(faultsWith({ PricingQuantity: null })).toMatch(/usage without PricingQuantity/);
+    expect(faultsWith({ ChargePeriodEnd: '2025-11-02T00:00:00Z' })).toMatch(/after its BillingPeriod/);
+    expect(faultsWith({ ChargePeriodStart: '2025-10-01T00:00:00.000Z' })).toMatch(/is no Date/);
+    expect(faultsWith({ ConsumedUnit: 'gigabyte-seconds' })).toMatch(/Unit Format/);
+    expect(faultsOf({ columns, rows: [...rows, ...rows] })).toEqual(['a resource, SKU and period is there twice']);
+  });
+});
+
+describe('a month as CSV', () => {
+  it.each(['daily', 'hourly'])('%s keeps the rules and adds up to /metrics, to the last digit', async (resolution) => {
+    const data = await exported([...MONTH, '--resolution', resolution, '--provider', 'Acme Cloud']);
+    expect(faultsOf(data)).toEqual([]);
+    const client = clientOf(env.METERLINE_API_KEY ?? '');
+    const { summary, data: groups } = await client.metrics('acme', { ...OCTOBER, groupBy: ['billing_dimension'] });
+    expect(summary.totalCost).toBe('12345678901235094.973467939013');
+    for (const cost of ['BilledCost', 'EffectiveCost', 'ListCost', 'ContractedCost']) {
+      expect(sumOf(data.rows, cost)).toBe(summary.totalCost);
+    }
+    expect(sumOf(data.rows, 'ConsumedQuantity')).toBe(summary.totalUsage);
+    for (const { billingDimension, summary: group } of groups) {
+      const rows = data.rows.filter(({ SkuId }) => SkuId === billingDimension);
+      expect([sumOf(rows, 'BilledCost'), sumOf(rows, 'PricingQuantity')]).toEqual([group.cost, group.usage]);
+    }
+  });
+
+  it('has a row for each resource, dimension and day with usage, also where that is free', async () => {
+    const { rows } = await exported(MONTH);
+    const box = rows.filter(
+      ({ ResourceName, SubAccountId, SkuId }) =>
+        ResourceName === 'box' && SubAccountId === 'prod' && SkuId === 'sandbox_compute_runtime_gbs',
+    );
+    expect(
+      box.map((row) => [row.ChargePeriodStart, row.ChargePeriodEnd, row.ConsumedQuantity, row.BilledCost]),
+    ).toEqual([
+      ['2025-10-01T00:00:00Z', '2025-10-02T00:00:00Z', '1000000000000000.299999999', '12345678901234574.323457939013'],
+      ['2025-10-03T00:00:00Z', '2025-10-04T00:00:00Z', '499.5', '499.5'],
+      ['2025-10-05T00:00:00Z', '2025-10-06T00:00:00Z', '3', '0'],
+    ]);
+    expect(rows.filter(({ SubAccountId }) => SubAccountId === 'dev, "too"')).toEqual([
+      {
+        BilledCost: '0.1',
+        BillingAccountId: 'acme',
+        BillingAccountName: NAME,
+        BillingCurrency: 'USD',
+        BillingPeriodEnd: '2025-11-01T00:00:00Z',
+        BillingPeriodStart: '2025-10-01T00:00:00Z',
+        ChargeCategory: 'Usage',
+        ChargeClass: null,
+        ChargeDescription: 'Compute Runtime of sandbox box in dev, "too"',
+        ChargeFrequency: 'Usage-Based',
+        ChargePeriodEnd: '2025-11-01T00:00:00Z',
+        ChargePeriodStart: '2025-10-31T00:00:00Z',
+        ConsumedQuantity: '1',
+        ConsumedUnit: 'GB-Seconds',
+        ContractedCost: '0.1',
+        EffectiveCost: '0.1',
+        InvoiceId: null,
+        InvoiceIssuerName: 'Meterline',
+        ListCost: '0.1',
+        PricingQuantity: '1',
+        PricingUnit: 'GB-Seconds',
+        ProviderName: 'Meterline',
+        PublisherName: 'Meterline',
+        ResourceId: 'acme/dev%2C%20%22too%22/sandbox/box',
+        ResourceName: 'box',
+        ResourceType: 'Sandbox',
+        ServiceCategory: 'Compute',
+        ServiceName: 'Sandboxes',
+        ServiceSubcategory: 'Containers',
+        SkuId: 'sandbox_compute_runtime_gbs',
+        SkuMeter: 'Compute Runtime',
+        SkuPriceDetails: null,
+        SkuPriceId: 'sandbox_compute_runtime_gbs',
+        SubAccountId: 'dev, "too"',
+        SubAccountName: 'dev, "too"',
+      },
+    ]);
+  });
+
+  it('keeps names as they are', async () => {
+    const names = (await exported(MONTH)).rows.map(({ ResourceName }) => ResourceName);
+    expect(names).toEqual(expect.arrayContaining([ODD, '東京/1']));
+  });
+
+  it('of a member has no workspaces and the same sum', async () => {
+    const own = { ...env, METERLINE_API_KEY: await api.key('acme', 'member') };
+    const data = await exported(MONTH, own);
+    expect(faultsOf(data)).toEqual([]);
+    expect(new Set(data.rows.map(({ SubAccountId }) => SubAccountId))).toEqual(new Set([null]));
+    expect(sumOf(data.rows, 'BilledCost')).toBe(sumOf((await exported(MONTH)).rows, 'BilledCost'));
+  });
+
+  it('without usage has its heading alone', async () => {
+    const data = await exported(['export', 'focus', '--account', 'acme', '--month', '2024-02']);
+    expect([faultsOf(data), data.rows]).toEqual([[], []]);
+  });
+});
+
+describe('a month as Parquet', () => {
+  it('has the same rows, with decimals and times that ClickHouse reads as such', async () => {
+    const file = join(folder, 'acme.parquet');
+    const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--output', file], { env });
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('The rows add up to $12,345,678,901,235,094.973467939013.'),
+    ]);
+    const { columns, rows } = await exported(MONTH);
+    const { warehouse } = api.dependencies;
+    const typeOf = (name: string) => {
+      const type = SPECIFICATION.find((column) => column.name === name)?.type;
+      if (type === 'Decimal') return `Decimal(38, ${name.endsWith('Quantity') ? 9 : 12})`;
+      return type === 'Date/Time' ? "DateTime64(3, 'UTC')" : 'Nullable(String)';
+    };
+    const schema = columns.map((name) => `${name} ${typeOf(name)}`).join(', ');
+    const bytes = (await readFile(file)).toString('base64');
+    await execute(warehouse, `CREATE TABLE focus (${schema}) ENGINE = Memory`);
+    await execute(
+      warehouse,
+      `INSERT INTO focus SELECT * FROM format(Parquet, '${schema.replaceAll("'", "''")}', base64Decode({bytes: String}))`,
+      { bytes },
+    );
+    const read = await select(
+      warehouse,
+      `SELECT ${columns.map((name) => (typeOf(name).startsWith('DateTime') ? `formatDateTime(${name}, '%FT%TZ') AS ${name}` : name)).join(', ')} FROM focus`,
+    );
+    expect(read).toEqual(rows);
+  });
+});
+
+describe('what cannot work', () => {
+  it.each([
+    [['--output', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: there is no such folder'],
+    [['--output', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
+    [['--output', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --output and redirect'],
+    [['--resolution', 'weekly'], 2, 'Allowed choices are daily, hourly'],
+    [['--month', 'October'], 2, 'It must be a month from 1970-01 to 2100-12, such as 2026-11.'],
+    [['--month', '2099-05'], 2, '2099-05 has not begun: nothing was used in it'],
+    [['--provider', ''], 2, 'It must be 1 to 256 characters without control characters.'],
+  ])('%j says how to fix it', async (flags, code, message) => {
+    const run = await runCommand([...MONTH, ...flags], { env });
+    expect(run).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) });
+  });
+});

@@ -1,0 +1,132 @@
+/** The collector under fuzzed bodies: each answer is what a model says, and the queue holds what was accepted, once. */
+import { gzipSync } from 'node:zlib';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { createOpenApiDocument } from '@meterline/collector';
+import { Queue } from 'bullmq';
+import * as fc from 'fast-check';
+import { z } from 'zod';
+import { answerCheck } from '../harness/openapi-check.js';
+import { eventData } from './arbitraries.js';
+import { type BodyFormat, expectedOf } from './events-model.js';
+import { HttpClient, type RawAnswer } from './http-client.js';
+import { type Fuzz, holds, Statuses, throwAll, watchMemory } from './run.js';
+
+const PREFIX = 'fuzz-events';
+const ACCOUNT = 'door';
+const LANES = 8;
+const LARGEST_BODY = 60;
+const MEMORY_BOUND_MIB = 300;
+/** More than is sent here. */
+const UNLIMITED = { ACCOUNT_RATE: '1000000' };
+
+const checkAnswer = answerCheck(createOpenApiDocument());
+const result = z.object({
+  status: z.enum(['accepted', 'rejected']),
+  eventId: z.string().optional(),
+  reason: z.string().min(1).optional(),
+  message: z.string().min(1).optional(),
+});
+const answerSchema = z.object({ results: z.array(result) });
+const jobSchema = z.object({ events: z.array(z.record(z.string(), z.unknown())) });
+
+interface Body {
+  readonly format: BodyFormat;
+  readonly bytes: Buffer;
+  readonly isPacked: boolean;
+}
+
+/** One in ten is cut off, or has a byte that is another. */
+function bodies(now: number): fc.Arbitrary<Body> {
+  return fc
+    .record({
+      data: eventData([ACCOUNT, ACCOUNT, ACCOUNT, 'other'], now, LARGEST_BODY),
+      ...{ isLines: fc.boolean(), isPacked: fc.boolean(), spoil: fc.nat(19), at: fc.nat(), byte: fc.nat(255) },
+    })
+    .map(({ data, isLines, isPacked, spoil, at, byte }) => {
+      const list = z.object({ events: z.array(z.unknown()) }).safeParse(data).data?.events ?? [data];
+      const text = isLines ? list.map((one) => JSON.stringify(one)).join('\n') : JSON.stringify(data);
+      const bytes = Buffer.from(text);
+      const place = at % Math.max(1, bytes.length);
+      if (spoil === 0 && bytes.length > 0) bytes.writeUInt8(byte, place);
+      const format = isLines ? 'application/x-ndjson' : 'application/json';
+      return { format, bytes: spoil === 1 ? bytes.subarray(0, place) : bytes, isPacked };
+    });
+}
+
+export const eventsFuzz: Fuzz = {
+  name: 'events',
+  what: 'bodies with hostile events, in two formats and encodings, cut and spoiled, to the collector',
+  run: async ({ site, seed, events }) => {
+    const queue = new Queue(QUEUE_NAME, { prefix: PREFIX, connection: { url: site.redisUrl } });
+    const collector = await site.startCollector({ QUEUE_PREFIX: PREFIX, ...UNLIMITED });
+    const client = new HttpClient(collector.url, LANES);
+    const authorization = `Bearer ${await site.key(ACCOUNT, 'emitter')}`;
+    const memory = watchMemory(collector.pid, MEMORY_BOUND_MIB);
+    const [accepted, statuses]: [string[], Statuses] = [[], new Statuses()];
+    const count = Math.ceil(events / (LARGEST_BODY / 3));
+    try {
+      await holds(bodies(Date.now()), { seed, count, lanes: LANES }, async (body) => {
+        const { format, bytes, isPacked } = body;
+        const answer = await client.send({
+          method: 'POST',
+          target: `/v0/accounts/${ACCOUNT}/events`,
+          headers: { authorization, 'content-type': format, ...(isPacked && { 'content-encoding': 'gzip' }) },
+          body: isPacked ? gzipSync(bytes) : bytes,
+        });
+        statuses.add(answer.status);
+        accepted.push(...judged(body, answer));
+      });
+      const jobs = await queue.getJobs(['waiting'], 0, -1);
+      const queued = jobs.flatMap((job) => jobSchema.parse(job.data).events.map(canonical));
+      compare(accepted, queued);
+      const report = memory();
+      const code = await collector.stop();
+      if (code !== 0) throw new Error(`the collector ended with ${code}`);
+      return { sent: `${count} bodies`, stood: `${statuses}; ${queued.length} in the queue, each once; ${report}` };
+    } finally {
+      client.close();
+      await queue.close();
+    }
+  },
+};
+
+/** @returns the events that the model and the answer both call accepted @throws Error where they differ */
+function judged({ format, bytes }: Body, { status, headers, text }: RawAnswer): readonly string[] {
+  const wrong = (what: string) => new Error(`${what}: ${format} ${bytes.toString()} → ${status} ${text}`);
+  if (status >= 500) throw wrong(`status ${status}`);
+  const body: unknown = JSON.parse(text);
+  checkAnswer({ method: 'POST', path: `/v0/accounts/${ACCOUNT}/events`, status, headers, text, body });
+  const sent = utf8(bytes);
+  const expected = sent === undefined ? undefined : expectedOf(sent, format, ACCOUNT, Date.now());
+  const results = answerSchema.safeParse(body).data?.results;
+  if (!expected || !results) {
+    if (expected || results || status < 400) throw wrong('a body is judged differently');
+    return [];
+  }
+  const areAccepted = results.map((one) => one.status === 'accepted');
+  if (String(areAccepted) !== String(expected.areAccepted)) throw wrong('an event is judged differently');
+  if (status !== (areAccepted.includes(true) ? 202 : 400)) throw wrong('another status than its results');
+  if (results.some((one) => one.status === 'rejected' && (!one.reason || !one.message))) throw wrong('no reason');
+  const ids = results.flatMap((one) => (one.status === 'accepted' ? [one.eventId] : []));
+  return expected.events.map((event, index) => canonical({ eventId: ids[index], ...event }));
+}
+
+function utf8(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Each accepted event is in the queue as often as it was accepted, and no other. */
+function compare(accepted: readonly string[], queued: readonly string[]): void {
+  const left = new Map<string, number>();
+  for (const event of accepted) left.set(event, (left.get(event) ?? 0) + 1);
+  for (const event of queued) left.set(event, (left.get(event) ?? 0) - 1);
+  throwAll([...left].flatMap(([event, count]) => (count === 0 ? [] : [`${count} times not in the queue: ${event}`])));
+}
+
+function canonical(event: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

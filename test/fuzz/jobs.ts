@@ -1,0 +1,274 @@
+/** Workers under fuzzed jobs, from producers of two major versions of BullMQ and from a hand that writes into Redis. */
+import { isDeepStrictEqual } from 'node:util';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { type JobsOptions, Queue } from 'bullmq';
+import { Queue as Queue5 } from 'bullmq-5';
+import * as fc from 'fast-check';
+import { select } from '../harness/stack.js';
+import { printDecimal } from '../oracle/exact.js';
+import { COST_DECIMALS } from '../oracle/prices.js';
+import { type Event, eventData, goodEvent } from './arbitraries.js';
+import { identityOf, JobModel, type Refusal, type StoredEvent } from './job-model.js';
+import { type Fuzz, holds, throwAll, watchMemory } from './run.js';
+import type { FuzzSite } from './site.js';
+
+const PREFIX = 'fuzz-jobs';
+const ACCOUNTS = ['jobs', 'jobs ünï', 'jobs 😀', "jobs'", 'jobs\\', 'jobs/%2F', 'jobs{x: String}'];
+const LARGEST_JOB = 60;
+const JOBS_A_RUN = 40;
+const EVENTS_A_RUN = 500;
+const MEMORY_BOUND_MIB = 400;
+const STUCK_MS = 90_000;
+const POLL_MS = 50;
+
+interface Job {
+  readonly name: string;
+  readonly data: unknown;
+  /** Options that a producer may set, and that must change nothing. */
+  readonly opts: JobsOptions;
+}
+
+const options: fc.Arbitrary<JobsOptions> = fc.oneof(
+  fc.constant({}),
+  fc.constantFrom<JobsOptions>({ lifo: true }, { attempts: 3, backoff: 10 }, { keepLogs: 0, sizeLimit: 100_000_000 }),
+  fc.constantFrom<JobsOptions>({ removeOnComplete: true }, { removeOnComplete: false, removeOnFail: true }),
+  fc.integer({ min: 1, max: 2_097_152 }).map((priority) => ({ priority })),
+  fc.nat(200).map((delay) => ({ delay })),
+  fc.constantFrom(0, 1, -1, 8_640_000_000_000_000, 1.5).map((timestamp) => ({ timestamp })),
+  fc
+    .uuid()
+    .chain((id) => fc.constantFrom('x', 'ü', ' ', '{}', '"', '😀').map((end) => ({ jobId: `own-${id}-${end}` }))),
+);
+
+export const jobsFuzz: Fuzz = {
+  name: 'jobs',
+  what: 'jobs with hostile data and options, by producers of BullMQ 5 and 6, and hashes edited in Redis',
+  run: async ({ site, seed, events }) => {
+    const connection = { url: site.redisUrl };
+    const queue = new Queue(QUEUE_NAME, { prefix: PREFIX, connection });
+    const queue5 = new Queue5(QUEUE_NAME, { prefix: PREFIX, connection });
+    const query = await site.startQuery();
+    const judge = new Judge(site, queue, query.url);
+    const now = Date.now();
+    try {
+      await addRaw(site, queue, judge, seed);
+      const constants = JSON.stringify({ batchRows: 200, flushMs: 20 });
+      const workers = await Promise.all([
+        site.startWorker({ QUEUE_PREFIX: PREFIX, METERLINE_CONSTANTS: constants }),
+        site.startWorker({ QUEUE_PREFIX: PREFIX }),
+      ]);
+      await judge.compare('');
+      const memories = workers.map(({ pid }) => watchMemory(pid, MEMORY_BOUND_MIB));
+      const job: fc.Arbitrary<Job> = fc.record({
+        name: fc.constantFrom('usage', '', 'ü', '{}', '__proto__'),
+        data: eventData(ACCOUNTS, now, LARGEST_JOB),
+        opts: options,
+      });
+      const jobs = fc.array(job, { minLength: 1, maxLength: JOBS_A_RUN });
+      let runs = 0;
+      await holds(jobs, { seed, count: events / EVENTS_A_RUN, lanes: 1 }, async (list) => {
+        runs += 1;
+        // Each run has accounts of its own, so that it can be judged and repeated alone.
+        const run = ` ${runs}`;
+        const own = list.map((one) => ({ ...one, data: inAccounts(one.data, run), opts: ownId(one.opts, run) }));
+        const [first, second] = [own.slice(0, own.length / 2), own.slice(own.length / 2)];
+        // Some come twice.
+        const added = [...(await queue.addBulk(first)), ...(await queue5.addBulk([...second, ...first.slice(0, 3)]))];
+        const sent = [...own, ...first.slice(0, 3)];
+        const model = new JobModel();
+        const ids = new Set<string>();
+        for (const [index, { id = '' }] of added.entries()) {
+          // A producer's own id that is known adds nothing.
+          if (!ids.has(id)) model.add(id, JSON.stringify(sent[index]?.data), now);
+          ids.add(id);
+        }
+        judge.expect(model);
+        await judge.compare(run);
+      });
+      const memory = memories.map((watched) => watched()).join(' and ');
+      const codes = await Promise.all(workers.map((worker) => worker.stop()));
+      throwAll(codes.filter((code) => code !== 0).map((code) => `a worker ended with ${code}`));
+      return { sent: `${judge.events} events`, stood: `stored once or rejected with their reason; ${memory}` };
+    } finally {
+      await Promise.all([queue.close(), queue5.close(), query.kill()]);
+    }
+  },
+};
+
+/** The same data of accounts of a run of their own. */
+function inAccounts(data: unknown, run: string): unknown {
+  const text = JSON.stringify(data, (key, value) =>
+    key === 'accountId' && ACCOUNTS.includes(value) ? `${value}${run}` : value,
+  );
+  return JSON.parse(text);
+}
+
+function ownId(opts: JobsOptions, run: string): JobsOptions {
+  return opts.jobId === undefined ? opts : { ...opts, jobId: `${opts.jobId}${run}` };
+}
+
+/** Before there are workers, because they would take a job before its hash is edited. */
+async function addRaw(site: FuzzSite, queue: Queue, judge: Judge, seed: number): Promise<void> {
+  const model = new JobModel();
+  const [event = {}] = fc.sample(goodEvent(['jobs'], Date.now()), { seed, numRuns: 1 });
+  for (const data of rawData(event)) {
+    const job = await queue.add('usage', {});
+    await site.redis.hset(`${PREFIX}:${QUEUE_NAME}:${job.id}`, 'data', data);
+    // BullMQ reads an empty text as an empty object.
+    model.add(job.id ?? '', data === '' ? '{}' : data, Date.now());
+  }
+  judge.expect(model);
+}
+
+/** Data that no JSON writer gives: an object for each job, as text or bytes. */
+function rawData(event: Event): readonly (string | Buffer)[] {
+  const text = JSON.stringify(event);
+  const inserted = (member: string) => text.replace('{', `{${member},`);
+  const withUsage = (usage: string) => text.replace(/"usage":[^,}]+/, `"usage":${usage}`);
+  const withWorkspace = (workspace: string) => text.replace(/"workspace":"[^"]*"/, `"workspace":"${workspace}"`);
+  return [
+    ...['', ' ', 'null', '{', text.slice(0, -1), `${text}x`, `\ufeff${text}`, ` \n${text}\t`],
+    ...['"usage":1e400', '"__proto__":{"usage":1}', '"eventId":"x"'].map(inserted),
+    ...['1e400', '-0', '0.1000000000000000055511151231257827', '01', 'NaN'].map(withUsage),
+    ...['\xff\xfe', '\xc0\x80'].map((bytes) => Buffer.from(withWorkspace(bytes), 'latin1')),
+    withWorkspace('\\ud800'),
+    `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
+    `{"events":[${text},${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}]}`,
+    `{"events":[${text}],"events":[]}`,
+    `{"events":[${Array(5_000).fill('{}').join(',')}]}`,
+    `{"events":[${Array(5_001).fill(text).join(',')}]}`,
+  ];
+}
+
+interface StoredRow extends StoredEvent {
+  readonly account_id: string;
+  readonly event_id: string;
+}
+
+/** Waits until what was sent is stored or rejected, and compares that with the model. */
+class Judge {
+  events = 0;
+  #model = new JobModel();
+  readonly #site: FuzzSite;
+  readonly #queue: Queue;
+  readonly #url: string;
+
+  constructor(site: FuzzSite, queue: Queue, url: string) {
+    this.#site = site;
+    this.#queue = queue;
+    this.#url = url;
+  }
+
+  expect(model: JobModel): void {
+    this.#model = model;
+    this.events += model.events;
+  }
+
+  /** @param run what the names of its accounts end with @throws Error with all that is wrong */
+  async compare(run: string): Promise<void> {
+    const accounts = ACCOUNTS.map((account) => `${account}${run}`);
+    await this.#drained();
+    const stored = await this.#stored(accounts);
+    throwAll([
+      ...this.#wronglyStored(stored),
+      ...(await this.#wronglyRejected()),
+      ...(await this.#wronglyAnswered(accounts, stored)),
+    ]);
+  }
+
+  async #drained(): Promise<void> {
+    let [left, changed] = [Number.POSITIVE_INFINITY, Date.now()];
+    while (left > 0) {
+      const { completed: _, failed = 0, ...others } = await this.#queue.getJobCounts();
+      if (failed > 0) throw new Error(`${failed} failed jobs`);
+      const open = Object.values(others).reduce((sum, jobs) => sum + jobs, 0);
+      if (open !== left) changed = Date.now();
+      if (Date.now() - changed > STUCK_MS) throw new Error(`${open} jobs are stuck`);
+      left = open;
+      if (left > 0) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  #stored(accounts: readonly string[]): Promise<StoredRow[]> {
+    return select<StoredRow>(
+      this.#site.warehouse,
+      `SELECT account_id, toString(event_id) AS event_id, workspace, resource_type, resource_name, resource_uuid,
+              billing_dimension, toString(usage) AS usage, toString(cost) AS cost,
+              toString(toUnixTimestamp64Milli(timestamp)) AS timestamp, toString(revision) AS revision,
+              toString(voided) AS voided
+       FROM usage_events FINAL WHERE account_id IN {accounts: Array(String)}`,
+      { accounts },
+    );
+  }
+
+  /** Each accepted identity is stored, with the payload that wins, and nothing else is. */
+  #wronglyStored(rows: readonly StoredRow[]): string[] {
+    const found = new Set<string>();
+    const faults = rows.flatMap(({ account_id, event_id, ...row }) => {
+      const key = identityOf(account_id, event_id, Number(row.timestamp));
+      const fault = found.has(key) ? 'an event is stored twice' : this.#model.faultOf(key, row);
+      found.add(key);
+      return fault ? [`${fault}: ${key} ${JSON.stringify(row)}`] : [];
+    });
+    const lost = [...this.#model.identities.keys()].filter((key) => !found.has(key));
+    return [...faults, ...lost.map((key) => `an accepted event is lost: ${key}`)];
+  }
+
+  /** Each rejected event is kept, once, with what was sent. */
+  async #wronglyRejected(): Promise<string[]> {
+    const { jobs, refusals } = this.#model;
+    const rows = await select<{ job_id: string; position: number; payload: string; reason: string }>(
+      this.#site.warehouse,
+      `SELECT job_id, position, payload, reason FROM rejected_events FINAL WHERE job_id IN {jobs: Array(String)}`,
+      { jobs },
+    );
+    const place = (job: string, position: number) => JSON.stringify([job, position]);
+    const kept = new Map(rows.map((row) => [place(row.job_id, row.position), row]));
+    const faults = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
+    for (const refusal of refusals) {
+      const { job, position, sent } = refusal;
+      const row = kept.get(place(job, position));
+      kept.delete(place(job, position));
+      if (!row) faults.push(`a rejected event is not kept: ${job}/${position} ${JSON.stringify(sent)}`);
+      else if (!isKept(refusal, row.payload)) faults.push(`another payload is kept: ${row.reason} ${row.payload}`);
+    }
+    for (const row of kept.values()) faults.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
+    return faults;
+  }
+
+  /** The API sums up what is stored, to the last digit. */
+  async #wronglyAnswered(accounts: readonly string[], rows: readonly StoredRow[]): Promise<string[]> {
+    const faults: string[] = [];
+    for (const account of accounts) {
+      const own = rows.filter(({ account_id, voided }) => account_id === account && voided === 'false');
+      const cost = own.reduce((sum, row) => sum + scaled(row.cost), 0n);
+      const path = `/v0/accounts/${encodeURIComponent(account)}/metrics?startTime=1970-01-01T00:00:00Z&endTime=2100-01-01T00:00:00Z`;
+      const headers = { authorization: `Bearer ${await this.#site.key(account)}` };
+      const text = await (await fetch(`${this.#url}${path}`, { headers })).text();
+      const expected = `"totalCost":${printDecimal(cost, COST_DECIMALS)}`;
+      if (!text.includes(`${expected},`) && !text.includes(`${expected}}`)) faults.push(`not ${expected} in ${text}`);
+    }
+    return faults;
+  }
+}
+
+function isKept({ sent, isWhole }: Refusal, payload: string): boolean {
+  if (isWhole) return payload === sent;
+  try {
+    const kept: unknown = JSON.parse(payload);
+    return isDeepStrictEqual(kept, sent) || isDeepStrictEqual(kept, JSON.parse(JSON.stringify(sent, infinityAsText)));
+  } catch (error) {
+    // Nested so deeply that it cannot be written alone: it is kept with its whole job.
+    return error instanceof RangeError && payload !== '';
+  }
+}
+
+/** A number that is too large for a double is kept as a text. */
+function infinityAsText(_name: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+}
+
+function scaled(text: string): bigint {
+  const [whole = '', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(COST_DECIMALS, '0'));
+}

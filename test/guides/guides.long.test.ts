@@ -1,0 +1,176 @@
+/** Every command of the guides, as it stands there, in a shell, against what `npm start` starts. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { z } from 'zod';
+import { START } from '../harness/program.js';
+
+jest.setTimeout(400_000);
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** What is run; ```console shows, and is not. */
+const BLOCK = /^```(sh|js|python|go)\n(.*?)^```$/gms;
+/** The file that a program is written to, and what runs it. */
+const PROGRAMS: Readonly<Record<string, readonly [file: string, command: string]>> = {
+  js: ['program.mjs', 'node'],
+  python: ['program.py', 'python3'],
+  go: ['program.go', 'go run'],
+};
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasGo = spawnSync('go', ['version']).status === 0;
+const missing: readonly string[] = [...(hasPython ? [] : ['python']), ...(hasGo ? [] : ['go'])];
+
+/**
+ * npx takes a second to find what it is asked for. It is asked once, which shows that the command is found; then this does
+ * what it would do.
+ */
+const NPX = `#!/bin/sh
+if mkdir npx-was-asked 2>/dev/null; then PATH="\${PATH#*:}" exec npx "$@"; fi
+exec "node_modules/.bin/$@"
+`;
+
+const addresses = z.object({ redisUrl: z.url() });
+
+let directory: string;
+let dataDir: string;
+let stack: ChildProcess;
+let redisUrl: string;
+/** What each guide has printed. */
+const outputs = new Map<string, string>();
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-guides-'));
+  dataDir = join(directory, 'data');
+  // As in a checkout: npx and imports find Meterline here.
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  await mkdir(join(directory, 'bin'));
+  await writeFile(join(directory, 'bin', 'npx'), NPX, { mode: 0o700 });
+  const env = { ...process.env, METERLINE_DATA_DIR: dataDir, PORT: '', REDIS_URL: '', CLICKHOUSE_URL: '' };
+  stack = spawn(process.execPath, [START], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await said(stack, 'Meterline is running');
+  ({ redisUrl } = addresses.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8'))));
+});
+
+afterAll(async () => {
+  if (stack.exitCode === null) {
+    const exited = once(stack, 'exit');
+    stack.kill('SIGTERM');
+    await exited;
+  }
+  await rm(directory, { recursive: true, force: true, maxRetries: 20 });
+});
+
+async function said(child: ChildProcess, text: string): Promise<void> {
+  let output = '';
+  // Were the pipe closed after its first lines, the next one would end the stack: that a server has ended and is started again.
+  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+    output += String(chunk);
+    if (output.includes(text)) return void child.stdout?.resume();
+  }
+  throw new Error(`npm start ended:\n${output}`);
+}
+
+it.each([
+  [
+    'querying',
+    [
+      /^assistants +agent +\$/m,
+      /^API +http:\/\/127/m,
+      /^\/v0\/accounts\/\{accountId\}\/metrics$/m,
+      /^All resources \$/m,
+      /^403 forbidden [0-9a-f-]{36}$/m,
+      /"expiresAt":"2099-12-31T00:00:00.000Z","lastUsedAt":"20[^"]*:00:00.000Z","revoked":false/,
+    ],
+  ],
+  [
+    'command-line',
+    [
+      /^API +http:\S+ \(login file: /m,
+      /^ +member of demo$/m,
+      /^Before: 2026-10-01T00:00:00Z to .*, 1 month earlier$/m,
+      /^assistants +agent +chat +\$/m,
+      /"summary":\{"totalCost":/,
+      /^meterline: GET \/v0\/accounts\/demo\/metrics\S+: 200 in /m,
+      /^complete -F __meterline_complete meterline$/m,
+    ],
+  ],
+  [
+    'finance',
+    [
+      /^Total/m,
+      /^\uFEFF?workspace,resourceType,resourceName,billingDimension,startTime/m,
+      /\$0\.12 per GB-month/,
+      /\$2\.684/,
+      /Nothing was written\./,
+    ],
+  ],
+  [
+    'emitting',
+    [
+      /^\{"accepted":2,"rejected":0,"results":\[\{"index":0,"eventId":"01993b7e-5c00-7000-8000-000000000001","status":"accepted"\}/m,
+      /agent_async_requests_count .*3 events/,
+      /"status":"rejected","reason":"invalid_usage","message":"usage must be a whole number/,
+      /^everything is accepted: true$/m,
+      /^missing_field /m,
+      /^2 valid events\./m,
+      /invalid_usage/,
+      /No rejections\./,
+    ],
+  ],
+])('every command of the guide on %s works', async (guide, expected) => {
+  const script = await scriptOf(guide);
+  const { code, output } = await run(script);
+  outputs.set(guide, output);
+  if (code !== 0) throw new Error(`exit code ${code}:\n${output}`);
+  for (const pattern of expected) expect(output).toMatch(pattern);
+});
+
+const inPython = hasPython ? it : it.skip;
+inPython('the program in Python sends its event, where python3 is installed', () => {
+  expect(outputs.get('emitting')).toMatch(/^rejected, from Python: \[\]$/m);
+});
+
+const inGo = hasGo ? it : it.skip;
+inGo('the program in Go sends its event, where go is installed', () => {
+  expect(outputs.get('emitting')).toMatch(/^answered, from Go: \{"accepted":1,.*\}$/m);
+});
+
+/** The blocks one after another in one shell, which ends at the first that fails. */
+async function scriptOf(guide: string): Promise<string> {
+  const text = await readFile(join(ROOT, 'docs', 'guides', `${guide}.md`), 'utf8');
+  const blocks = [...text.matchAll(BLOCK)].map(([, language = '', code = '']) => {
+    const [file, command] = PROGRAMS[language] ?? [];
+    if (file === undefined) return code;
+    if (missing.includes(language)) return `echo "not run, because there is no ${language} here"\n`;
+    return `cat > ${file} <<'END_OF_BLOCK'\n${code}END_OF_BLOCK\n${command} ${file}\n`;
+  });
+  expect(blocks.length).toBeGreaterThan(4);
+  return `set -euxo pipefail\n${blocks.join('')}`;
+}
+
+async function run(script: string): Promise<{ code: unknown; output: string }> {
+  const env = {
+    PATH: `${join(directory, 'bin')}:${process.env.PATH}`,
+    HOME: directory,
+    METERLINE_DATA_DIR: dataDir,
+    XDG_CONFIG_HOME: directory,
+    REDIS_URL: redisUrl,
+    npm_config_offline: 'true',
+  };
+  const child = spawn('bash', ['-c', script], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const [code] = await once(child, 'close');
+  return { code, output };
+}

@@ -1,0 +1,124 @@
+/** The guide's programs in Python and Go, where these are installed, before a collector that does not answer as it should. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+jest.setTimeout(300_000);
+
+type Answer = (response: ServerResponse) => void;
+
+const LANGUAGES = ['python', 'go'] as const;
+type Language = (typeof LANGUAGES)[number];
+
+const isInstalled: Readonly<Record<Language, boolean>> = {
+  python: spawnSync('python3', ['--version']).status === 0,
+  go: spawnSync('go', ['version']).status === 0,
+};
+
+let directory: string;
+let server: Server;
+let answers: Answer[];
+let bodies: string[];
+let targets: Set<string>;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-programs-'));
+  const guide = await readFile(new URL('../../docs/guides/emitting.md', import.meta.url), 'utf8');
+  await writeFile(join(directory, 'program.py'), programIn(guide, 'python'));
+  await writeFile(join(directory, 'program.go'), programIn(guide, 'go'));
+  if (!isInstalled.go) return;
+  const env = { PATH: process.env['PATH'], HOME: directory };
+  const build = spawnSync('go', ['build', '-o', 'program', 'program.go'], { cwd: directory, env, encoding: 'utf8' });
+  expect(build.stderr).toBe('');
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+beforeEach(async () => {
+  bodies = [];
+  targets = new Set();
+  server = createServer(async (request, response) => {
+    targets.add(`${request.method} ${request.url}`);
+    bodies.push(await text(request));
+    answers.shift()?.(response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function programIn(guide: string, language: Language): string {
+  const [, code] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'ms').exec(guide) ?? [];
+  if (code === undefined) throw new Error(`the guide has no program in ${language}`);
+  return code;
+}
+
+/** @returns how it ends, and all that it says */
+async function run(language: Language) {
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const [command, args] = language === 'go' ? [join(directory, 'program'), []] : ['python3', ['program.py']];
+  const program = spawn(command, args, {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], COLLECTOR_URL: url, METERLINE_EMITTER_KEY: 'mlk_guide' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [printed, told, [code]] = await Promise.all([
+    text(program.stdout),
+    text(program.stderr),
+    once(program, 'close'),
+  ]);
+  return { code, output: printed + told };
+}
+
+const answer =
+  (status: number, headers: Readonly<Record<string, string>>, body: unknown = ''): Answer =>
+  (response) =>
+    void response.writeHead(status, headers).end(JSON.stringify(body));
+
+const ACCEPTED = { accepted: 1, rejected: 0, results: [{ index: 0, status: 'accepted' }] };
+const REFUSED = {
+  accepted: 0,
+  rejected: 1,
+  results: [{ index: 0, status: 'rejected', reason: 'no_price', message: 'there is none' }],
+};
+
+describe.each(LANGUAGES)('the program in %s', (language) => {
+  const inIt = isInstalled[language] ? it : it.skip;
+
+  inIt('sends the same again until there is a whole answer, and then ends', async () => {
+    answers = [
+      (response) => {
+        response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
+        setTimeout(() => response.destroy(), 50);
+      },
+      (response) => void response.destroy(),
+      answer(503, { 'retry-after': new Date().toUTCString() }),
+      answer(429, { 'retry-after': '0' }),
+      answer(408, { 'retry-after': '0' }),
+      answer(202, {}, ACCEPTED),
+    ];
+    expect(await run(language)).toMatchObject({ code: 0 });
+    expect([bodies.length, new Set(bodies).size]).toEqual([6, 1]);
+    expect([...targets]).toEqual(['POST /v0/accounts/guide/events']);
+  });
+
+  inIt.each([302, 308, 403, 404])('fails at a %d, which sending again does not change', async (status) => {
+    answers = [answer(status, { location: '/elsewhere' }), answer(200, {}, ACCEPTED)];
+    const { code, output } = await run(language);
+    expect([code, bodies.length]).toEqual([1, 1]);
+    expect(output).toContain(String(status));
+  });
+
+  inIt('says why an event is refused, and does not send it again', async () => {
+    answers = [answer(400, {}, REFUSED)];
+    expect((await run(language)).output).toContain('no_price');
+    expect(bodies).toHaveLength(1);
+  });
+});

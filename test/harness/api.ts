@@ -1,0 +1,188 @@
+/** The query API in this process, on a port of its own, and how the contract tests ask it. */
+
+import { createRedis, RateLimiter, type RateLimits, startServer } from '@meterline/api';
+import {
+  Admission,
+  type AdmissionLimits,
+  createApp,
+  type QueryDependencies,
+  ResponseCache,
+  rollupStateReader,
+  StoredGroups,
+} from '@meterline/query';
+import { isRedisFull } from '@meterline/service';
+import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/service/access';
+import { insertUsageEvents, oneServer, type PricedEvent } from '@meterline/warehouse';
+import { pino } from 'pino';
+import { z } from 'zod';
+import { checkAnswer } from './openapi-check.js';
+import { createTestDatabase, type TestDatabase, testRedisUrl, uniquePrefix } from './stack.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Undefined when the body is not JSON. */
+  readonly body: unknown;
+}
+
+export interface TestApi {
+  readonly url: string;
+  readonly keys: ApiKeyStore;
+  readonly dependencies: QueryDependencies;
+  /** Set it to move the service's clock. */
+  readonly clock: { now: Date };
+  /** The request log, one parsed line each. */
+  readonly log: unknown[];
+  key(account: string, role?: Role, clientId?: string): Promise<string>;
+  request(path: string, init?: RequestInit): Promise<Answer>;
+  seed(events: readonly PricedEvent[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const NOW = new Date('2025-11-15T12:00:00Z');
+
+/** More than any test asks that is not about them. */
+export const NO_LIMITS: AdmissionLimits & RateLimits = {
+  process: 8,
+  account: 8,
+  caller: 8,
+  accountRate: { requests: 10_000, seconds: 1 },
+  callerRate: { requests: 10_000, seconds: 1 },
+  maxWaitMs: 60_000,
+  maxWaiting: 1_000,
+  maxWaitingOfAccount: 1_000,
+};
+
+/** On a database of its own, which takes longest, unless `replace` has a warehouse: that of another API, for example. */
+export async function startApi(replace: Partial<QueryDependencies> = {}): Promise<TestApi> {
+  const { warehouse, drop } = await warehouseOf(replace);
+  const redis = createRedis(testRedisUrl());
+  await redis.connect();
+  const prefix = uniquePrefix();
+  const accounts = new AccountDirectory(redis, prefix);
+  const keys = new ApiKeyStore(redis, accounts, prefix);
+  const clock = { now: NOW };
+  const log: unknown[] = [];
+  const dependencies: QueryDependencies = {
+    warehouse,
+    readRollupState: rollupStateReader(),
+    cache: new ResponseCache(16 * 1024 * 1024),
+    storedGroups: new StoredGroups(redis, prefix, 400_000),
+    admission: new Admission({
+      limits: NO_LIMITS,
+      rates: new RateLimiter({ redis, prefix, limits: NO_LIMITS }),
+      warehouse,
+    }),
+    maxUnsentBytes: 64 * 1024 * 1024,
+    keys,
+    accounts,
+    tokens: undefined,
+    protectedResource: undefined,
+    pingRedis: () => redis.ping(),
+    isRedisFull: () => isRedisFull(redis),
+    isStopping: () => false,
+    cursorSecret: 'a secret of the contract tests, 32 characters or more',
+    collectorUrl: undefined,
+    clock: () => clock.now,
+    log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
+    corsOrigins: [],
+    trustProxy: false,
+    pageFolder: undefined,
+    watchers: [],
+    ...replace,
+  };
+  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log });
+  const url = `http://127.0.0.1:${server.port}`;
+  return {
+    url,
+    keys,
+    dependencies,
+    clock,
+    log,
+    key: async (account, role = 'admin', clientId = `${role} of ${account}`) =>
+      (await keys.create({ account, role, clientId }, clock.now)).key,
+    request: (path, init) => send(`${url}${path}`, init),
+    seed: (events) => insertUsageEvents(warehouse, events),
+    stop: async () => {
+      await server.close(0);
+      redis.disconnect();
+      await drop();
+    },
+  };
+}
+
+async function warehouseOf({
+  warehouse,
+}: Partial<QueryDependencies>): Promise<Pick<TestDatabase, 'warehouse' | 'shards' | 'drop'>> {
+  return warehouse ? { warehouse, shards: oneServer(warehouse), drop: async () => undefined } : createTestDatabase();
+}
+
+/** Each answer is compared with the OpenAPI document. */
+async function send(url: string, init?: RequestInit): Promise<Answer> {
+  const response = await fetch(url, init);
+  const { headers, status } = response;
+  const text = await response.text();
+  const isJson = headers.get('content-type')?.startsWith('application/json') && text !== '';
+  const answer = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
+  checkAnswer({ ...answer, method: init?.method ?? 'GET', path: new URL(url).pathname });
+  return answer;
+}
+
+export function bearer(token: string): { headers: Record<string, string> } {
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+export type Query = Readonly<Record<string, string>>;
+
+/** One day in October, which every test that is not about the window can use. */
+export const DAY = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' } as const;
+
+export function metricsPath(account: string, query: Query | string): string {
+  return `/v0/accounts/${encodeURIComponent(account)}/metrics?${typeof query === 'string' ? query : new URLSearchParams(query)}`;
+}
+
+const point = z.strictObject({ timestamp: z.string(), cost: z.number(), usage: z.number().optional() });
+export const metricsBody = z.strictObject({
+  startTime: z.string(),
+  endTime: z.string(),
+  resolution: z.string(),
+  summary: z.strictObject({ totalCost: z.number(), totalUsage: z.number().optional() }),
+  data: z.array(
+    z.strictObject({
+      workspace: z.string().optional(),
+      resourceType: z.string().optional(),
+      resourceName: z.string().optional(),
+      resourceUuid: z.string().optional(),
+      billingDimension: z.string().optional(),
+      summary: z.strictObject({ cost: z.number(), usage: z.number().optional() }),
+      timeseries: z.array(point),
+    }),
+  ),
+  meta: z.strictObject({ hasMore: z.boolean(), nextCursor: z.string() }),
+});
+export type MetricsBody = z.output<typeof metricsBody>;
+
+/** Asks for metrics and insists on 200 and on the shape of the specification. */
+export async function readMetrics(api: TestApi, account: string, key: string, query: Query): Promise<MetricsBody> {
+  const answer = await api.request(metricsPath(account, query), bearer(key));
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+  return metricsBody.parse(answer.body);
+}
+
+export const errorBody = z.strictObject({
+  code: z.number(),
+  error: z.string(),
+  message: z.string(),
+  details: z.array(z.record(z.string(), z.string())).optional(),
+  requestId: z.string(),
+});
+export type ErrorBody = z.output<typeof errorBody>;
+
+/** The answer as an error; that the body repeats status and request id is a part of its shape. */
+export function errorOf(answer: Answer): ErrorBody {
+  const error = errorBody.parse(answer.body);
+  if (error.code !== answer.status) throw new Error(`code ${error.code} under status ${answer.status}`);
+  if (error.requestId !== answer.headers.get('x-request-id')) throw new Error('requestId is not X-Request-Id');
+  return error;
+}

@@ -1,0 +1,107 @@
+/** A collector as a process of its own, and how the tests send to it and read what it has put into the queue. */
+import { randomUUID } from 'node:crypto';
+import { createOpenApiDocument } from '@meterline/collector';
+import { z } from 'zod';
+import { answerCheck } from './openapi-check.js';
+import { type Intake, openIntake } from './product.js';
+import type { HttpProcess, ServiceEnvironment } from './services.js';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+export interface CollectorSite extends Intake {
+  readonly service: HttpProcess;
+  /** An account that no other test uses, and the key of an emitter of it. */
+  account(): Promise<{ readonly account: string; readonly key: string }>;
+  send(account: string, key: string, body: BodyInit, options?: SendOptions): Promise<Answer>;
+  /** JSON, with these credentials. */
+  sendAs(credentials: Readonly<Record<string, string>>, account: string, body: string): Promise<Answer>;
+  /** The events of each job in the queue, the oldest first, and takes them out. */
+  takeJobs(): Promise<readonly (readonly Record<string, unknown>[])[]>;
+}
+
+export interface SendOptions {
+  readonly type?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const jobData = z.object({ events: z.array(z.record(z.string(), z.unknown())) });
+
+/** @param env of the collector, besides the address of Redis */
+export async function startCollectorSite(env: ServiceEnvironment = {}, redisUrl?: string): Promise<CollectorSite> {
+  const intake = openIntake({ redisUrl });
+  const { queue, key } = intake;
+  const service = await intake.startCollector(env);
+  return {
+    ...intake,
+    service,
+    account: async () => {
+      const account = `account-${randomUUID()}`;
+      return { account, key: await key(account, 'emitter') };
+    },
+    send: (account, credential, body, { type = 'application/json', query = '', headers = {} } = {}) =>
+      post(`${service.url}/v0/accounts/${encodeURIComponent(account)}/events${query}`, body, {
+        authorization: `Bearer ${credential}`,
+        ...(type !== '' && { 'content-type': type }),
+        ...headers,
+      }),
+    sendAs: (credentials, account, body) =>
+      post(`${service.url}/v0/accounts/${account}/events`, body, {
+        'content-type': 'application/json',
+        ...credentials,
+      }),
+    takeJobs: async () => {
+      const jobs = await queue.getJobs(['waiting'], 0, -1, true);
+      const data = jobs.map((job) => jobData.parse(job.data).events);
+      await Promise.all(jobs.map((job) => job.remove()));
+      return data;
+    },
+  };
+}
+
+/** Each answer is compared with the OpenAPI document. */
+async function post(url: string, body: BodyInit, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', body, headers });
+  const text = await response.text();
+  const answer = {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
+  checkAnswer({ ...answer, method: 'POST', path: new URL(url).pathname, text });
+  return answer;
+}
+
+const checkAnswer = answerCheck(createOpenApiDocument());
+
+/** An event that is accepted, without account. */
+export function event(change: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return {
+    eventId: randomUUID(),
+    workspace: 'production',
+    resourceType: 'agent',
+    resourceName: 'support',
+    billingDimension: 'agent_compute_runtime_gbs',
+    usage: 12.5,
+    timestamp: '2025-10-02T09:00:00Z',
+    ...change,
+  };
+}
+
+export const eventsAnswer = z.object({
+  accepted: z.number(),
+  rejected: z.number(),
+  results: z.array(
+    z.strictObject({
+      index: z.number(),
+      eventId: z.string().optional(),
+      status: z.enum(['accepted', 'rejected']),
+      reason: z.string().optional(),
+      message: z.string().optional(),
+    }),
+  ),
+});

@@ -1,0 +1,86 @@
+/** Events to send, and events as they are stored. */
+import { randomUUID } from 'node:crypto';
+import type { UsageEventInput } from '@meterline/catalog';
+import type { PricedEvent } from '@meterline/warehouse';
+
+/** As producers write it, with its decimals as text. */
+export const SANDBOX_EVENT = {
+  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
+  accountId: 'acme',
+  workspace: 'prod',
+  resourceType: 'sandbox',
+  resourceName: 'builder',
+  billingDimension: 'sandbox_compute_runtime_gbs',
+  usage: '12.5',
+  timestamp: '2026-01-01T00:00:00.123Z',
+};
+
+/** Event number n, always the same: one GB-second of a sandbox, one second later than event n - 1. */
+export function usageEvent(n: number, changes: Partial<UsageEventInput> = {}): UsageEventInput {
+  return {
+    eventId: `0190c5e4-7b1a-7def-8abc-${n.toString(16).padStart(12, '0')}`,
+    accountId: 'acme',
+    workspace: 'prod',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: 1,
+    timestamp: new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString(),
+    ...changes,
+  };
+}
+
+export function usageEvents(first: number, count: number): UsageEventInput[] {
+  return Array.from({ length: count }, (_, index) => usageEvent(first + index));
+}
+
+/** An event of its own: one GB-second of a sandbox for one dollar on 1 October 2025, but for what a test says. */
+export function pricedEvent(changes: Partial<PricedEvent> = {}): PricedEvent {
+  return {
+    eventId: randomUUID(),
+    accountId: 'acme',
+    workspace: 'production',
+    resourceType: 'sandbox',
+    resourceName: 'builder',
+    resourceUuid: '',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: 10n ** 9n,
+    timestamp: Date.UTC(2025, 9, 1),
+    revision: 0,
+    voided: false,
+    cost: 10n ** 12n,
+    priceRevision: 0,
+    priceBook: 0,
+    ...changes,
+  };
+}
+
+/** `scaled('1.5', 9)` is 1_500_000_000n. */
+function scaled(text: string, scale: number): bigint {
+  const [integer = '', fraction = ''] = text.split('.');
+  return BigInt(integer + fraction.padEnd(scale, '0'));
+}
+
+export interface EventSketch extends Partial<Omit<PricedEvent, 'usage' | 'cost' | 'timestamp'>> {
+  /** RFC 3339 */
+  readonly at?: string;
+  readonly usage?: string;
+  readonly cost?: string;
+}
+
+let events = 0;
+
+/** An event of 1 GB-second for 1 USD on the day above, but for what the sketch says. */
+export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ...fields }: EventSketch): PricedEvent {
+  events += 1;
+  return pricedEvent({
+    eventId: `00000000-0000-7000-8000-${String(events).padStart(12, '0')}`,
+    workspace: 'main',
+    resourceName: 'box',
+    resourceUuid: 'u-1',
+    timestamp: Date.parse(at),
+    usage: scaled(usage, 9),
+    cost: scaled(cost, 12),
+    ...fields,
+  });
+}

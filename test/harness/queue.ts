@@ -1,0 +1,120 @@
+/** What tests put into the queue, and what they wait for and find in the database. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Warehouse } from '@meterline/warehouse';
+import type { JobsOptions, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { usageEvents } from './events.js';
+import { select } from './stack.js';
+
+/** Adds jobs of equal size; the events are numbered from `first`. */
+export async function enqueue(queue: Queue, jobs: number, eventsPerJob: number, first = 0): Promise<void> {
+  const batch = Array.from({ length: jobs }, (_, job) => ({
+    name: 'usage',
+    data: { events: usageEvents(first + job * eventsPerJob, eventsPerJob) },
+  }));
+  for (let start = 0; start < batch.length; start += 500) await queue.addBulk(batch.slice(start, start + 500));
+}
+
+/** Adds jobs until it is ended, so that a worker has work however slowly the test goes on. Its events are numbered from `first`. */
+export function keepBusy(queue: Queue, eventsPerJob: number, first: number) {
+  const jobsAtOnce = 5;
+  let next = first;
+  let isOver = false;
+  const adding = (async () => {
+    while (!isOver) {
+      await enqueue(queue, jobsAtOnce, eventsPerJob, next);
+      next += jobsAtOnce * eventsPerJob;
+      await sleep(200);
+    }
+  })();
+  return {
+    /** @returns the number after that of the last event */
+    end: async (): Promise<number> => {
+      isOver = true;
+      await adding;
+      return next;
+    },
+  };
+}
+
+/** Adds one job with this data. */
+export async function enqueueData(queue: Queue, data: unknown, options?: JobsOptions): Promise<string> {
+  const { id } = await queue.add('usage', data, options);
+  return id ?? '';
+}
+
+/** Writes a job with these fields to Redis, as a producer without BullMQ's client could. */
+export async function enqueueRaw(
+  { queue, redis }: { readonly queue: Queue; readonly redis: Redis },
+  fields: Record<string, string>,
+): Promise<string> {
+  await queue.pause();
+  const id = await enqueueData(queue, {});
+  await redis.hset(queue.toKey(id), fields);
+  await queue.resume();
+  return id;
+}
+
+/** Resolves when every job is acknowledged. @throws Error when a job failed */
+export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> {
+  await until('the queue is empty', deadlineMs, async () => {
+    const { failed, completed, ...open } = await queue.getJobCounts();
+    if (failed) throw new Error(`${failed} jobs have failed`);
+    return Object.values(open).every((jobs) => jobs === 0);
+  });
+}
+
+/** How many times longer than an idle machine a busy one may take before a test fails. */
+export const PATIENCE = 12;
+
+/** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
+export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + deadlineMs * PATIENCE;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`not within ${deadlineMs * PATIENCE} ms: ${what}`);
+    await sleep(25);
+  }
+}
+
+/** The number of events in usage_events and their usage, as readers see them; each event's usage is 1. */
+export async function stored(warehouse: Warehouse, accountId = 'acme'): Promise<{ events: number; usage: number }> {
+  const rows = await select<{ events: number; usage: number }>(
+    warehouse,
+    `SELECT toUInt32(count()) AS events, toFloat64(sum(usage)) AS usage
+     FROM usage_events FINAL WHERE account_id = {accountId: String}`,
+    { accountId },
+  );
+  return rows[0] ?? { events: 0, usage: 0 };
+}
+
+/**
+ * How many inserts wrote usage_events, and how many rows, including duplicates across inserts. A part that was just
+ * inserted has level 1, because ClickHouse replaces rows within an insert at once. Merges must be stopped, because they
+ * remove the parts that they have merged.
+ */
+export async function written(warehouse: Warehouse): Promise<{ inserts: number; rows: number }> {
+  const rows = await select<{ inserts: number; rows: number }>(
+    warehouse,
+    `SELECT toUInt32(count()) AS inserts, toUInt32(sum(rows)) AS rows
+     FROM system.parts WHERE database = currentDatabase() AND table = 'usage_events' AND level = 1`,
+  );
+  return rows[0] ?? { inserts: 0, rows: 0 };
+}
+
+export interface RejectedRow {
+  readonly job_id: string;
+  readonly position: number;
+  readonly account_id: string;
+  readonly reason: string;
+  readonly payload: string;
+}
+
+/** The job's rows in rejected_events, as an operator sees them. */
+export function rejectedRows(warehouse: Warehouse, jobId: string): Promise<RejectedRow[]> {
+  return select(
+    warehouse,
+    `SELECT job_id, position, account_id, reason, payload
+     FROM rejected_events FINAL WHERE job_id = {jobId: String} ORDER BY position`,
+    { jobId },
+  );
+}

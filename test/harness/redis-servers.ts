@@ -1,0 +1,165 @@
+/** A master, a replica and a Sentinel, on the loopback address and of a test's own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort, programFile } from '@meterline/local-stack';
+import { Redis } from 'ioredis';
+
+const LIFELINE = programFile('lifeline');
+const HOST = '127.0.0.1';
+const READY_WITHIN_MS = 30_000;
+const POLL_MS = 20;
+const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+
+/** Calls until it gives something. @throws the last error, or that it took too long */
+async function eventually<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
+  const deadline = Date.now() + READY_WITHIN_MS;
+  for (;;) {
+    const value = await attempt().catch((error: unknown) => {
+      if (Date.now() > deadline) throw error;
+      return undefined;
+    });
+    if (value !== undefined) return value;
+    if (Date.now() > deadline) throw new Error(`${what} took longer than ${READY_WITHIN_MS} ms`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** A redis-server; it ends with this process, and keeps its data over `kill` and `start`. */
+class RedisProcess {
+  readonly port: number;
+  readonly #directory: string;
+  #host: ChildProcess | undefined;
+  #pid = 0;
+
+  constructor(port: number, directory: string) {
+    this.port = port;
+    this.#directory = join(directory, String(port));
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  async start(...args: readonly string[]): Promise<void> {
+    await mkdir(this.#directory, { recursive: true });
+    const own = ['--port', String(this.port), '--bind', HOST, '--dir', this.#directory, '--protected-mode', 'no'];
+    await this.#launch([...args, ...own]);
+  }
+
+  async startSentinel(configuration: string): Promise<void> {
+    await mkdir(this.#directory, { recursive: true });
+    const file = join(this.#directory, 'sentinel.conf');
+    await writeFile(file, `port ${this.port}\nbind ${HOST}\ndir ${this.#directory}\n${configuration}\n`);
+    await this.#launch([file, '--sentinel']);
+  }
+
+  async #launch(args: readonly string[]): Promise<void> {
+    const host = spawn(process.execPath, [LIFELINE, 'redis-server', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+    this.#host = host;
+    const [line] = await once(createInterface(host.stdout), 'line');
+    this.#pid = Number(line);
+    await eventually('the start of a redis-server', () => this.command((redis) => redis.ping()));
+  }
+
+  /** On a connection of its own, tried once. */
+  async command<T>(run: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = new Redis({ port: this.port, host: HOST, lazyConnect: true, retryStrategy: () => null });
+    redis.on('error', () => undefined);
+    try {
+      await redis.connect();
+      return await run(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    process.kill(this.#pid, name);
+  }
+
+  /** `kill -9`. Safe to call again. */
+  async kill(): Promise<void> {
+    const host = this.#host;
+    if (!host || host.exitCode !== null) return;
+    const gone = once(host, 'exit');
+    process.kill(this.#pid, 'SIGKILL');
+    await gone;
+  }
+}
+
+/** Resolves when a replica has all that its master has. */
+function isLinked(replica: RedisProcess): Promise<true> {
+  return eventually('replication', () =>
+    replica.command(async (redis) =>
+      (await redis.info('replication')).includes('master_link_status:up') ? true : undefined,
+    ),
+  );
+}
+
+export interface WatchedRedis {
+  readonly url: string;
+  /** The two servers; the first is the master at first. */
+  readonly servers: readonly [RedisProcess, RedisProcess];
+  /** Tells the Sentinel that the master is down, and resolves when the server is the master. */
+  promote(server: RedisProcess): Promise<void>;
+  /** Starts a server again that was killed, as a replica of the other, and resolves when it has all that the other has. */
+  rejoin(server: RedisProcess): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A master and a replica, and a Sentinel that has to agree with nobody. */
+export async function startWatchedRedis(): Promise<WatchedRedis> {
+  const directory = await mkdtemp(join(tmpdir(), 'meterline-redis-sentinel-'));
+  const open = async () => new RedisProcess(await findFreePort(), directory);
+  const [master, replica, sentinel] = [await open(), await open(), await open()];
+  const replicaOf = ({ port }: RedisProcess) => ['--replicaof', HOST, String(port), '--repl-diskless-sync-delay', '0'];
+  await master.start(...DURABLE, '--repl-diskless-sync-delay', '0');
+  await replica.start(...DURABLE, ...replicaOf(master));
+  await isLinked(replica);
+  await sentinel.startSentinel(
+    [
+      `sentinel monitor main ${HOST} ${master.port} 1`,
+      // It finds no master down by itself, however slow the machine is; the test says when.
+      'sentinel down-after-milliseconds main 600000',
+      'sentinel failover-timeout main 3000',
+    ].join('\n'),
+  );
+  await eventually('the Sentinel', () =>
+    sentinel.command(async (redis) =>
+      String(await redis.call('SENTINEL', 'CKQUORUM', 'main')).startsWith('OK') &&
+      JSON.stringify(await redis.call('SENTINEL', 'REPLICAS', 'main')).includes(`:${replica.port}`)
+        ? true
+        : undefined,
+    ),
+  );
+  const servers = [master, replica] as const;
+  return {
+    url: `redis+sentinel://${HOST}:${sentinel.port}/main`,
+    servers,
+    promote: async (server) => {
+      await eventually('the failover', () =>
+        sentinel.command(async (redis) => {
+          const address = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main');
+          if (JSON.stringify(address).includes(`"${server.port}"`)) return true;
+          // Refused while one is under way, and until the Sentinel has heard of the replica.
+          await redis.call('SENTINEL', 'FAILOVER', 'main').catch(() => undefined);
+          return undefined;
+        }),
+      );
+    },
+    rejoin: async (server) => {
+      const other = servers.find((one) => one !== server) ?? server;
+      await server.start(...DURABLE, ...replicaOf(other));
+      await isLinked(server);
+    },
+    close: async () => {
+      await Promise.all([sentinel, master, replica].map((one) => one.kill()));
+      await rm(directory, { recursive: true, maxRetries: 5 });
+    },
+  };
+}

@@ -1,0 +1,218 @@
+/** Starts the services as processes, as in production: from their build, configured by environment variables. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { NODE_OPTIONS } from '@meterline/local-stack';
+import { asRedisUser } from './redis-users.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const READY_DEADLINE_MS = 120_000;
+/** Longer than any deadline of the services themselves, even on a busy machine. */
+const STOP_DEADLINE_MS = 60_000;
+
+export type ServiceName = 'ingest' | 'query' | 'collector';
+export type ServiceEnvironment = Readonly<Record<string, string>>;
+/** A line of a service's log, which is JSON. */
+export type LogEntry = Readonly<Record<string, unknown>>;
+
+interface ServiceExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Everything written to standard output and standard error so far. */
+  log(): string;
+  /** The log entries so far. */
+  entries(): readonly LogEntry[];
+  /** The lines on standard error so far. */
+  errorLines(): readonly string[];
+  /** The first log entry that fits, past or future; rejects when the process ends without one. */
+  entry(fits: (entry: LogEntry) => boolean): Promise<LogEntry>;
+  /** Resolves, never rejects, when the process is gone and all its output has been read. */
+  readonly exited: Promise<ServiceExit>;
+  /** Sends SIGTERM and waits for the end. @returns the exit code; rejects when the process does not end in time */
+  stop(): Promise<number | null>;
+  /** Sends SIGKILL and waits for the end. */
+  kill(): Promise<void>;
+}
+
+/** A service that answers HTTP. */
+export interface HttpProcess extends ServiceProcess {
+  readonly url: string;
+}
+
+/** Constants of a query process for tests and benches that ask more than a client may, and are not about that. */
+export const UNLIMITED = {
+  statements: 10,
+  accountStatements: 10,
+  callerStatements: 10,
+  maxWaitMs: 60_000,
+  maxWaiting: 10_000,
+};
+/** With these constants, and rates that nobody reaches. */
+export const NO_LIMITS: ServiceEnvironment = {
+  ACCOUNT_RATE: '100000',
+  METERLINE_CONSTANTS: JSON.stringify(UNLIMITED),
+};
+
+const REDIS_USERS = { ingest: 'worker', query: 'query', collector: 'collector' } as const satisfies Record<
+  ServiceName,
+  string
+>;
+
+const running = new Set<ServiceProcess>();
+
+/** The environment with these constants of the service, besides others that it has already. */
+export function withConstants(
+  env: ServiceEnvironment,
+  constants: Readonly<Record<string, number>>,
+): ServiceEnvironment {
+  const known = JSON.parse(env.METERLINE_CONSTANTS ?? '{}');
+  return { ...env, METERLINE_CONSTANTS: JSON.stringify({ ...known, ...constants }) };
+}
+
+/**
+ * Starts a worker, which maintains no rollups unless its constants say so: tests of sealing turn it on, or seal themselves.
+ * @param env added to PATH, HOME and TZ only, so that a developer's own variables change nothing
+ */
+export async function startIngest(env: ServiceEnvironment): Promise<ServiceProcess> {
+  const constants = JSON.parse(env.METERLINE_CONSTANTS ?? '{}');
+  const service = launchService('ingest', withConstants(env, { maintenanceEveryMs: 0, ...constants }));
+  await ready('ingest', service, ({ event }) => event === 'started');
+  return service;
+}
+
+/** Starts the query service on any free port. */
+export async function startQuery(env: ServiceEnvironment): Promise<HttpProcess> {
+  const service = launchService('query', { PORT: '0', ...balanced(env) });
+  const { port } = await ready('query', service, ({ msg }) => msg === 'listening');
+  return { ...service, url: `http://127.0.0.1:${port}` };
+}
+
+/** In front of the shards that all test files share, a query process has the address that leads to all of them. */
+function balanced(env: ServiceEnvironment): ServiceEnvironment {
+  const { METERLINE_TEST_BALANCER: balancer, METERLINE_TEST_CLICKHOUSE_URL: shared } = process.env;
+  return balancer !== undefined && env.CLICKHOUSE_URL === shared ? { ...env, CLICKHOUSE_URL: balancer } : env;
+}
+
+/** Starts the collector on any free port. */
+export async function startCollector(env: ServiceEnvironment): Promise<HttpProcess> {
+  const service = launchService('collector', { PORT: '0', ...env });
+  const { port } = await ready('collector', service, ({ msg }) => msg === 'listening');
+  return { ...service, url: `http://127.0.0.1:${port}` };
+}
+
+/** Starts `services/<name>` without waiting until it is ready. The service ends when this process ends. */
+export function launchService(name: ServiceName, env: ServiceEnvironment): ServiceProcess {
+  const child = spawn(process.execPath, [join('services', name, 'dist', 'main.js')], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TZ: process.env.TZ,
+      NODE_OPTIONS: NODE_OPTIONS[name],
+      ...asRedisUser(env, REDIS_USERS[name]),
+    },
+    // A service stops by itself when the other end of its IPC channel is gone.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const output = readOutput(child);
+  // A service that a failed test left running must not keep this process alive; it ends with this process.
+  child.unref();
+  child.channel?.unref();
+  const exited = once(child, 'close').then(([code, signal]): ServiceExit => ({ code, signal }));
+  const service: ServiceProcess = {
+    pid: child.pid ?? 0,
+    log: () => output.lines.join('\n'),
+    entries: output.entries,
+    errorLines: () => output.errorLines,
+    entry: (fits) => Promise.race([output.entry(fits), exited.then((exit) => endedEarly(name, exit, service))]),
+    exited,
+    stop: () => stop(name, child, exited),
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+  running.add(service);
+  void exited.then(() => running.delete(service));
+  return service;
+}
+
+/** Kills every service that is still running. For the end of a test file, because a failed test may leave one. */
+export async function killServices(): Promise<void> {
+  await Promise.all([...running].map((service) => service.kill()));
+}
+
+async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: LogEntry) => boolean) {
+  const deadline = setTimeout(() => void service.kill(), READY_DEADLINE_MS);
+  try {
+    return await service.entry(fits);
+  } catch (error) {
+    throw new Error(`${name} was not ready`, { cause: error });
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+function readOutput({ stdout, stderr }: ChildProcess) {
+  if (!stdout || !stderr) throw new Error('a service is started with pipes');
+  for (const stream of [stdout, stderr]) if (stream instanceof Socket) stream.unref();
+  const lines: string[] = [];
+  const unparsed: string[] = [];
+  const parsed: LogEntry[] = [];
+  const errorLines: string[] = [];
+  const news = new EventEmitter().setMaxListeners(0);
+  createInterface(stdout).on('line', (line) => {
+    lines.push(line);
+    unparsed.push(line);
+    news.emit('entry');
+  });
+  // Parsed when somebody asks: a bench has a line for each of thousands of requests, and nobody does.
+  const entries = () => {
+    parsed.push(...unparsed.splice(0).map(parseEntry));
+    return parsed;
+  };
+  createInterface(stderr).on('line', (line) => {
+    lines.push(line);
+    errorLines.push(line);
+  });
+  const entry = async (fits: (entry: LogEntry) => boolean): Promise<LogEntry> => {
+    for (;;) {
+      const found = entries().find(fits);
+      if (found) return found;
+      await once(news, 'entry');
+    }
+  };
+  return { lines, entries, errorLines, entry };
+}
+
+function parseEntry(line: string): LogEntry {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return { msg: line };
+  }
+}
+
+function endedEarly(name: ServiceName, { code, signal }: ServiceExit, service: ServiceProcess): never {
+  throw new Error(`${name} ended with ${signal ?? code}:\n${service.log()}`);
+}
+
+async function stop(name: ServiceName, child: ChildProcess, exited: Promise<ServiceExit>): Promise<number | null> {
+  let late = false;
+  const deadline = setTimeout(() => {
+    late = true;
+    child.kill('SIGKILL');
+  }, STOP_DEADLINE_MS);
+  child.kill('SIGTERM');
+  const { code } = await exited;
+  clearTimeout(deadline);
+  if (late) throw new Error(`${name} did not end within ${STOP_DEADLINE_MS / 1000} s of SIGTERM`);
+  return code;
+}

@@ -1,0 +1,170 @@
+/**
+ * Sends random histories through the real queue, worker and HTTP API, and compares the raw text of every answer with the
+ * oracle's: answered from sealed rollup rows, from memory and from events alone, while sealers and repairers run and die and late
+ * events arrive.
+ * For more cases, another seed, or one failing case: `ORACLE_SEED=N ORACLE_PATH=P npm run test:oracle`.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { LONG } from '../harness/long.js';
+import { type Deployment, deploy } from './deployment.js';
+import { type History, history, roundsOf, type Sketch } from './histories.js';
+import { Oracle, type OraclePriceBook } from './model.js';
+import { trickyBook } from './price-book.js';
+import { type Question, questionDraft, toQuestion } from './questions.js';
+import { RandomRepairs } from './random-repairs.js';
+import { RandomSealing } from './random-sealing.js';
+
+const CASES = Number(process.env.ORACLE_CASES ?? (LONG ? 100 : 10));
+const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
+/** The position of a failing case in the sequence of its seed, as fast-check prints it. */
+const PATH = process.env.ORACLE_PATH;
+/** The rollup rows of some more hours are sealed after each. */
+const ROUNDS = 2;
+/**
+ * Histories that run at the same time: rows of several accounts share an insert, as in production. Each lane has one case at
+ * least.
+ */
+const LANES = Math.min(20, CASES);
+/** A limit for making a failing case smaller. */
+const SHRINKING_MS = 180_000;
+/** The report of a failure includes the difference. */
+const REPORT = { includeErrorInReport: true };
+/** More than the cases, because shrinking needs further accounts. */
+const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
+
+jest.setTimeout(CASES * 3_000 + 600_000);
+
+let deployment: Deployment;
+let ownPrices: string[];
+let sealing: RandomSealing;
+let repairs: RandomRepairs;
+beforeAll(async () => {
+  deployment = await deploy();
+  sealing = new RandomSealing(deployment.shards.all, SEED, ROUNDS * CASES);
+  repairs = new RandomRepairs(deployment.shards.all, SEED);
+  ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
+  await deployment.startWorker(trickyBook(ownPrices));
+});
+afterAll(() => deployment.stop());
+
+const scenario = fc
+  .record({ past: history, drafts: fc.array(questionDraft, { minLength: 1, maxLength: 3, size: 'max' }) })
+  .map(({ past, drafts }) => ({ past, questions: drafts.map((draft) => toQuestion(draft, past)) }));
+
+it(`the service and the oracle agree about ${CASES} random histories`, async () => {
+  process.stdout.write(`oracle: ${PATH === undefined ? `${CASES} cases` : `case ${PATH}`}, seed ${SEED}\n`);
+  expect(PATH === undefined ? await anyFailure() : await failureAt(SEED, PATH)).toBeUndefined();
+});
+
+/** Runs all cases, several at a time, until one fails; then shrinks that one alone. @returns what went wrong */
+async function anyFailure(): Promise<string | undefined> {
+  let found: { readonly seed: number; readonly path: string; readonly report: string } | undefined;
+  const lane = async (seed: number) => {
+    const property = fc.asyncProperty(scenario, async ({ past, questions }) => {
+      if (!found) await compare(past, questions);
+    });
+    const details = await fc.check(property, {
+      seed,
+      ...REPORT,
+      numRuns: Math.ceil(CASES / LANES),
+      endOnFailure: true,
+    });
+    if (!details.failed) return;
+    found ??= { seed, path: details.counterexamplePath ?? '', report: fc.defaultReportMessage(details) ?? '' };
+  };
+  await Promise.all(Array.from({ length: LANES }, (_, n) => lane(SEED + n)));
+  if (!found) return undefined;
+  // A failure that depends on other cases, or on time, may not occur when the case runs alone.
+  return (await failureAt(found.seed, found.path)) ?? `${found.report}\n\nBut it did not fail a second time.`;
+}
+
+/** The smallest case found that still fails, and how to repeat it; undefined if it does not fail. */
+async function failureAt(seed: number, path: string): Promise<string | undefined> {
+  const property = fc.asyncProperty(scenario, ({ past, questions }) => compare(past, questions));
+  const details = await fc.check(property, {
+    seed,
+    path,
+    ...REPORT,
+    numRuns: 1,
+    interruptAfterTimeLimit: SHRINKING_MS,
+  });
+  if (!details.failed) return undefined;
+  const again = `npm run test:oracle -- --seed ${seed} --path ${details.counterexamplePath}`;
+  return `${fc.defaultReportMessage(details)}\n\nAgain: ${again}`;
+}
+
+/** Plays one history for a new account and compares the answers after each round of jobs. */
+async function compare(past: History, questions: readonly Question[]): Promise<void> {
+  const accountId = newAccount(past);
+  const customer = await deployment.customer(accountId);
+  const { early, late } = roundsOf(past, accountId);
+  // The answers show which of two contradicting payloads has won; the other must never win later.
+  let worlds = [new Oracle(bookOf(accountId, past))];
+  for (const { jobs, asked } of [
+    { jobs: early, asked: questions.slice(0, 1) },
+    { jobs: late, asked: questions },
+  ]) {
+    await send(jobs, worlds);
+    worlds = worlds.flatMap((world) => world.worlds(accountId));
+    await sealing.advance();
+    await repairs.advance();
+    for (const question of asked) {
+      const { fromRollups, fromEvents, fromMemory } = await customer.ask(question);
+      expect({ question, fromRollups }).toEqual({ question, fromRollups: fromEvents });
+      expect({ question, fromMemory }).toEqual({ question, fromMemory: fromRollups });
+      worlds = agreeing(worlds, accountId, question, fromRollups);
+    }
+  }
+}
+
+/** Gives the jobs to the oracles, and checks that the service refuses the same events. */
+async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promise<void> {
+  const ids = await deployment.deliver(jobs.map((events) => (events.length === 1 ? events[0] : { events })));
+  const refusals = worlds.map((world) =>
+    jobs.flatMap((events, job) =>
+      events.flatMap((event, position) => (world.accept(event) === 'refused' ? [`${ids[job]} ${position}`] : [])),
+    ),
+  );
+  expect(await deployment.refused(ids)).toEqual(refusals[0]?.sort());
+}
+
+/** The oracles that agree with the service; at least one. */
+function agreeing(
+  worlds: readonly Oracle[],
+  accountId: string,
+  question: Question,
+  answer: readonly string[],
+): Oracle[] {
+  const expected = worlds.map((world) => answerOf(world, accountId, question));
+  const found = worlds.filter((_, n) => isDeepStrictEqual(expected[n], answer));
+  // The question is compared too, so that a difference shows it.
+  if (found.length === 0) expect({ question, answer }).toEqual({ question, answer: expected[0] });
+  return found;
+}
+
+function answerOf(world: Oracle, accountId: string, { about, query, role }: Question): string[] {
+  return about === 'metrics' ? world.pages(accountId, query, role) : [world.resourceTypes(accountId, query)];
+}
+
+let accounts = 0;
+let accountsWithOwnPrices = 0;
+
+function newAccount(past: History): string {
+  if (past.ownPrices) {
+    accountsWithOwnPrices += 1;
+    return ownPrices[accountsWithOwnPrices - 1] ?? outOfAccounts();
+  }
+  accounts += 1;
+  return `plain-${accounts}-${deployment.name}${past.nameSuffix}`;
+}
+
+function outOfAccounts(): never {
+  throw new Error(`more than ${ACCOUNTS_WITH_OWN_PRICES} accounts with their own prices were needed`);
+}
+
+/** The part of the worker's price book that applies to this account. */
+function bookOf(accountId: string, { ownPrices }: History): OraclePriceBook {
+  return trickyBook(ownPrices ? [accountId] : []);
+}

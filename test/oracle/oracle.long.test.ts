@@ -1,0 +1,1 @@
+import './oracle.it.test.js';

@@ -1,0 +1,1 @@
+import './shards.it.test.js';
