@@ -5,7 +5,7 @@ import type { TestApi } from '../harness/api.js';
 import { graveFindings } from './accessibility.js';
 import { ACME } from './acme.js';
 import {
-  background,
+  backgroundBecomes,
   choose,
   chooseOption,
   closePages,
@@ -50,15 +50,15 @@ it("the theme is the system's, can be switched, and is remembered then", async (
   const own = await newContext(browser, { colorScheme: 'light' });
   const { page } = await visit(own, api.url, { key });
   await tableRows(page);
-  expect(await background(page)).toBe(LIGHT);
+  await backgroundBecomes(page, LIGHT);
   await page.emulateMedia({ colorScheme: 'dark' });
-  expect(await background(page)).toBe(DARK);
+  await backgroundBecomes(page, DARK);
   await page.emulateMedia({ colorScheme: 'light' });
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
-  expect(await background(page)).toBe(DARK);
+  await backgroundBecomes(page, DARK);
   await page.reload();
   await page.getByRole('button', { name: 'Use the light theme' }).waitFor();
-  expect(await background(page)).toBe(DARK);
+  await backgroundBecomes(page, DARK);
   await own.close();
 });
 

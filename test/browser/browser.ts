@@ -127,7 +127,10 @@ function settledGroups(page: Page) {
 export const LIGHT = 'rgb(246, 247, 249)';
 export const DARK = 'rgb(14, 17, 21)';
 
-export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+/** The page hears of a change of the system's theme a moment after the browser took it. */
+export async function backgroundBecomes(page: Page, colour: string): Promise<void> {
+  await page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
+}
 
 /** The text of the rows of the table of groups, cell by cell, without the total. */
 export async function tableRows(page: Page): Promise<string[][]> {

@@ -8,7 +8,7 @@ import { runCommand } from '../cli/run-command.js';
 import { event } from '../harness/events.js';
 import { execute } from '../harness/stack.js';
 import { graveFindings } from './accessibility.js';
-import { choose, tableRows, visit } from './browser.js';
+import { backgroundBecomes, choose, DARK, LIGHT, tableRows, visit } from './browser.js';
 import { useExplorer } from './explorer-page.js';
 
 const PHONE = { width: 390, height: 844 };
@@ -49,6 +49,7 @@ it('the events behind a row open from its amount, by keyboard too, and add up to
   ]);
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme });
+    await backgroundBecomes(page, colorScheme === 'dark' ? DARK : LIGHT);
     expect(await graveFindings(page)).toEqual([]);
   }
   await page.keyboard.press('Escape');
