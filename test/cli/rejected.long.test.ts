@@ -1,7 +1,7 @@
 /** meterline rejected: from a rejection to an event that counts, or to none. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { MAX_JOB_BYTES } from '@meterline/catalog';
-import { formatRejectionId } from '@meterline/cli/operations/rejections';
+import { formatRejectionId } from '@meterline/cli/operations/rejection-selection';
 import { readOpenRejections } from '@meterline/warehouse';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';

@@ -2,7 +2,8 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type ClickHouseFlags, displayUrl, environment, placeText, Settings, writeLogin } from './settings.js';
+import { type ClickHouseFlags, displayUrl, environment, placeText, Settings } from './settings.js';
+import { writeLogin } from './settings-files.js';
 
 const LOGIN = { apiUrl: 'https://billing.example.com', apiKey: 'kept-key', account: 'acme' };
 const STACK = {

@@ -10,15 +10,8 @@ import { openClient, withApi, withClientErrors } from '../connections/api.js';
 import { CommandError, systemErrorCode, usageError } from '../failure.js';
 import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
 import { layoutFor, printable, textTable } from '../output/table.js';
-import {
-  API_SETTINGS_HELP,
-  type ApiFlags,
-  canonicalUrl,
-  keyStart,
-  placeText,
-  type Setting,
-  writeLogin,
-} from '../settings.js';
+import { API_SETTINGS_HELP, type ApiFlags, canonicalUrl, keyStart, placeText, type Setting } from '../settings.js';
+import { writeLogin } from '../settings-files.js';
 
 export function addLogin(program: Command, context: CommandContext): void {
   const command = program

@@ -15,7 +15,7 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { type JsonFlag, wholeNumber, withApiFlags, withJson } from '../flags.js';
-import { type FilterFlags, filtersOf, type WindowFlags, windowOf, withFilters, withWindow } from '../metrics/query.js';
+import { type FilterFlags, type WindowFlags, windowOf, withFilters, withWindow } from '../metrics/query.js';
 import { type Column, layoutFor, type Row, textTable } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
@@ -66,7 +66,7 @@ async function explain(
   { client, account }: AccountSession,
 ): Promise<void> {
   const { includeVoided, limit, cursor } = flags;
-  const query = { ...windowOf(flags, context.now()).sent, ...filtersOf(flags), includeVoided, limit, cursor };
+  const query = { ...windowOf(flags, context.now()).sent, ...flags.filter, includeVoided, limit, cursor };
   if (flags.json) {
     context.stdout.write(`${await client.eventsText(account, query)}\n`);
     return;
@@ -119,7 +119,7 @@ export function addResourceTypes(program: Command, context: CommandContext): voi
 }
 
 async function listResourceTypes(context: CommandContext, flags: ResourceTypesFlags): Promise<void> {
-  const query = { ...windowOf(flags, context.now()).sent, ...filtersOf(flags) };
+  const query = { ...windowOf(flags, context.now()).sent, ...flags.filter };
   const types = await withAccount(context, flags, ({ client, account }) => client.resourceTypes(account, query));
   printResult(context, flags.json, types, types.length === 0 ? 'Nothing was used in this window.' : types.join('\n'));
 }

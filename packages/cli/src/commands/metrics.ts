@@ -4,7 +4,7 @@ import { withAccount, withClientErrors } from '../connections/api.js';
 import { usageError } from '../failure.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
 import type { Request } from '../metrics/pages.js';
-import { printCsv, printJson, printTable, readJson, readTable } from '../metrics/print.js';
+import { printCsv, printJson, printTable, readTable } from '../metrics/print.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
 import { watch } from '../metrics/watch.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
@@ -73,7 +73,9 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
     const read = () =>
       withClientErrors(access, async () => {
         const turn = { ...request, query: queryOf(flags, now()), isWatched: true, signal };
-        return json ? readJson(turn) : `${(await readTable(turn, exact)).text}\n\n`;
+        if (!json) return `${(await readTable(turn, exact)).text}\n\n`;
+        await printJson(turn);
+        return '';
       });
     const seconds = watched === true ? DEFAULT_WATCH_SECONDS : watched;
     await watch(context, { seconds, signal, isOnScreen, read });

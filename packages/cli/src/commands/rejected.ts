@@ -1,12 +1,6 @@
 /** Events and jobs that could not be accepted: see, fix, send again, discard. */
-import { counted, type EpochMs, formatTimestamp, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
-import {
-  type OpenRejection,
-  type RejectionFilter,
-  type RejectionId,
-  readOpenRejections,
-  readRejectionPayloads,
-} from '@meterline/warehouse';
+import { counted, type EpochMs, REJECTION_REASONS, type RejectionReason } from '@meterline/catalog';
+import type { RejectionFilter, RejectionId } from '@meterline/warehouse';
 import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { withQueue, withShards } from '../connections/servers.js';
@@ -14,24 +8,25 @@ import { CommandError, usageError } from '../failure.js';
 import { type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import {
   countSelected,
-  discardRejections,
   formatRejectionId,
-  holderOf,
-  type KeptRejection,
   parseRejectionId,
   type RejectionSelection,
+  selectionAt,
+} from '../operations/rejection-selection.js';
+import {
+  discardRejections,
+  type KeptRejection,
   type ReplayOptions,
   replayRejections,
-  requireRejection,
-  selectionAt,
   sendableRejections,
   verdict,
 } from '../operations/rejections.js';
 import { type Edits, parseEdit } from '../operations/resendable.js';
-import { printable, shortened, textTable } from '../output/table.js';
+import { printable, textTable } from '../output/table.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 import { lastSpan, SPANS, type Span, spanOf, timeOf } from '../times.js';
 import { operate } from './operation.js';
+import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
 
 interface FilterFlags extends ClickHouseFlags, JsonFlag {
   readonly reason?: RejectionReason;
@@ -39,12 +34,6 @@ interface FilterFlags extends ClickHouseFlags, JsonFlag {
   readonly since?: Span;
   readonly from?: EpochMs;
   readonly to?: EpochMs;
-}
-interface ListFlags extends FilterFlags {
-  readonly limit: number;
-}
-interface ShowFlags extends ClickHouseFlags, JsonFlag {
-  readonly payload?: boolean;
 }
 interface SelectionFlags extends FilterFlags {
   readonly all?: boolean;
@@ -59,8 +48,6 @@ interface ReplayFlags extends RedisFlags, SelectionFlags {
 }
 
 const MAX_LIMIT = 100_000;
-const MESSAGE_LENGTH = 100;
-const LIST_COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
 const REPLAY_COLUMNS = ['ID', 'ACCOUNT', 'REJECTED FOR', 'NOW'].map((heading) => ({ heading }));
 const RESUMABLE = 'What is not done yet is still there: run the same command again.';
 
@@ -77,7 +64,7 @@ export function addRejected(program: Command, context: CommandContext): void {
     .summary('list rejections, the newest first')
     .description('Lists the rejections that are neither replayed nor discarded, the newest first.')
     .option('--limit <n>', 'at most so many', (text) => wholeNumber(text, 1, MAX_LIMIT), 50)
-    .action((flags: ListFlags) => listRejections(context, flags));
+    .action((flags: FilterFlags & ListFlags) => listRejections(context, filterOf(flags, context.now()), flags));
   withFilter(list);
 
   const show = rejected
@@ -86,7 +73,7 @@ export function addRejected(program: Command, context: CommandContext): void {
     .description('Shows a rejection with its message and the payload as the producer sent it.')
     .argument('<id>', 'as shown by list')
     .option('--payload', 'print the payload alone, as it is')
-    .action((id: string, flags: ShowFlags) => showRejection(context, id, flags));
+    .action((id: string, flags: ShowFlags) => showRejection(context, idOf(id), flags));
   withJson(withClickHouseFlags(show));
 
   const collect = (text: string, earlier: readonly string[]) => [...earlier, text];
@@ -156,62 +143,6 @@ function idOf(text: string): RejectionId {
   throw usageError(`${text} is no id of a rejection; "meterline rejected list" shows the ids`);
 }
 
-async function listRejections(context: CommandContext, flags: ListFlags): Promise<void> {
-  const filter = filterOf(flags, context.now());
-  const found = await withShards(context, flags, ({ whole }) =>
-    readOpenRejections(whole, filter, { limit: flags.limit + 1 }),
-  );
-  const shown = found.slice(0, flags.limit);
-  const rows = shown.map(describe).map(({ receivedAt, id, account, reason, message }) => ({
-    cells: [receivedAt, id, account, reason, shortened(message, MESSAGE_LENGTH)],
-  }));
-  const text = rows.length === 0 ? 'No rejections.' : textTable(LIST_COLUMNS, rows);
-  printResult(context, flags.json, shown.map(describe), text);
-  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
-}
-
-async function showRejection(context: CommandContext, id: string, flags: ShowFlags): Promise<void> {
-  const wanted = idOf(id);
-  await withShards(context, flags, async ({ whole: warehouse }) => {
-    const rejection = await requireRejection(warehouse, wanted);
-    const [payload] = await readRejectionPayloads(warehouse, [rejection]);
-    if (payload === undefined) throw new CommandError(`rejection ${id} has just been settled`);
-    if (flags.payload) {
-      context.stdout.write(`${payload}\n`);
-      return;
-    }
-    const holder = await holderOf(warehouse, rejection, payload);
-    const heldBy = holder ? formatRejectionId(holder) : null;
-    const described = describe(rejection);
-    const text = [
-      `id        ${described.id}`,
-      `received  ${described.receivedAt}`,
-      `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
-      `account   ${printable(rejection.accountId)}`,
-      `reason    ${rejection.reason}`,
-      `message   ${printable(rejection.message)}`,
-      ...(heldBy === null ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
-      '',
-      readable(payload),
-    ];
-    printResult(context, flags.json, { ...described, payload, heldBy }, text.join('\n'));
-  });
-}
-
-function describe({ receivedAt, fingerprint, jobId, position, accountId, reason, message }: OpenRejection) {
-  const id = formatRejectionId({ receivedAt, fingerprint });
-  return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account: accountId, reason, message };
-}
-
-/** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */
-function readable(payload: string): string {
-  try {
-    return JSON.stringify(JSON.parse(payload), null, 2).split('\n').map(printable).join('\n');
-  } catch {
-    return printable(payload);
-  }
-}
-
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
   const asked = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
@@ -262,7 +193,7 @@ async function printReplay(
       for await (const resends of sendableRejections({ ...options, signal })) {
         for (const resend of resends) {
           const { rejection, sendable } = resend;
-          const { id, account, reason } = describe(rejection);
+          const { id, account, reason } = describeRejection(rejection);
           // What a filter selects may be too much to hold.
           const data = sendable.kind === 'event' ? sendable.event : sendable.jobs;
           found.push({

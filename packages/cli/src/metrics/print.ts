@@ -7,37 +7,16 @@ import { type Draft, writeWhole } from '../output/whole-output.js';
 import { isWorkspaceHidden, type Request, readEntries, readPages, readTexts, timeBefore } from './pages.js';
 import { type Before, reportText } from './report.js';
 
-export async function printJson(request: Request): Promise<void> {
-  await writeWhole(request.context, undefined, (draft) => writeJson(request, draft));
-}
-
-export async function readJson(request: Request): Promise<string> {
-  const chunks: string[] = [];
-  await writeJson(request, {
-    get length() {
-      return chunks.length;
-    },
-    write: async (line) => void chunks.push(line),
-    clear: async (kept) => void chunks.splice(kept),
-  });
-  return chunks.join('');
-}
-
-interface Lines {
-  readonly length: number;
-  write(line: string): Promise<void>;
-  /** Forgets what came after this length. */
-  clear(kept: number): Promise<void>;
-}
-
 /** One answer a line, as the API wrote it; those of the time before come last. */
-async function writeJson(request: Request, output: Lines): Promise<void> {
-  const { query } = request;
-  for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
-    const start = output.length;
-    const texts = readTexts({ ...request, query: { ...query, sent } }, () => output.clear(start));
-    for await (const text of texts) await output.write(`${text}\n`);
-  }
+export async function printJson(request: Request): Promise<void> {
+  const { context, query } = request;
+  await writeWhole(context, undefined, async (draft) => {
+    for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
+      const start = draft.length;
+      const texts = readTexts({ ...request, query: { ...query, sent } }, () => draft.clear(start));
+      for await (const text of texts) await draft.write(`${text}\n`);
+    }
+  });
 }
 
 /** @param isSeries a line for each bucket of each group */

@@ -24,7 +24,7 @@ import {
   type Window,
   wholeMonths,
 } from '@meterline/catalog/plain';
-import type { FilterQuery, MetricsQuery, WindowQuery } from '@meterline/client';
+import type { MetricsQuery, WindowQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { usageError } from '../failure.js';
 import { nameOf, wholeNumber } from '../flags.js';
@@ -96,17 +96,13 @@ function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
-/** Those with a flag of their own, as the API names them. */
-interface OwnFlags {
+interface Filters {
   readonly workspace?: readonly string[];
   readonly resourceType?: readonly ResourceType[];
   readonly resourceName?: readonly string[];
   readonly resourceUuid?: readonly string[];
   readonly withoutResourceUuid?: boolean;
   readonly billingDimension?: readonly BillingDimension[];
-}
-
-interface Filters extends OwnFlags {
   readonly excludeWorkspace?: readonly string[];
   readonly excludeResourceType?: readonly ResourceType[];
   readonly excludeResourceName?: readonly string[];
@@ -115,7 +111,7 @@ interface Filters extends OwnFlags {
   readonly excludeBillingDimension?: readonly BillingDimension[];
 }
 
-export interface FilterFlags extends OwnFlags {
+export interface FilterFlags {
   readonly filter?: Filters;
 }
 
@@ -127,41 +123,45 @@ const EXCLUDING: ReadonlyMap<string, string> = new Map([
 const resourceTypeOf = oneOf(RESOURCE_TYPES);
 const billingDimensionOf = oneOf(BILLING_DIMENSIONS);
 
+/** A flag that adds to the filters: `--filter` with `name=value`, or one with a name of its own and the value alone. */
+class FilterOption extends Option {
+  constructor(flags: string, description: string, name?: keyof Filters, choices: readonly string[] = []) {
+    super(flags, description);
+    if (choices.length > 0) this.choices(choices);
+    this.argParser((text, before?: Filters) => filterOf(name === undefined ? text : `${name}=${text}`, before));
+  }
+
+  override attributeName(): string {
+    return 'filter';
+  }
+}
+
 /** Flags that may be given several times, for one value or another; `--filter` has the names of the API's parameters. */
 export function withFilters(command: Command): Command {
   return command
     .addOption(
-      new Option(
+      new FilterOption(
         '--filter <name=value>',
         'a filter as in the API, such as resourceType=agent; != leaves out; may be repeated',
-      )
-        .choices([...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)])
-        .argParser(filterOf),
+        undefined,
+        [...NAMES.map((name) => `${name}=`), ...NAMES.map((name) => `${name}!=`)],
+      ),
     )
-    .addOption(repeated('--workspace <name>', 'only this workspace; admins only', nameOf))
-    .addOption(repeated('--resource-type <type>', 'only this type', resourceTypeOf, RESOURCE_TYPES))
-    .addOption(repeated('--resource-name <name>', 'only this resource', nameOf))
-    .addOption(repeated('--resource-uuid <uuid>', 'only this instance', nameOf))
-    .option('--without-resource-uuid', 'only what has no UUID')
+    .addOption(new FilterOption('--workspace <name>', 'only this workspace; admins only', 'workspace'))
+    .addOption(new FilterOption('--resource-type <type>', 'only this type', 'resourceType', RESOURCE_TYPES))
+    .addOption(new FilterOption('--resource-name <name>', 'only this resource', 'resourceName'))
+    .addOption(new FilterOption('--resource-uuid <uuid>', 'only this instance', 'resourceUuid'))
     .addOption(
-      repeated('--billing-dimension <dimension>', 'only this dimension', billingDimensionOf, BILLING_DIMENSIONS),
+      new FilterOption('--without-resource-uuid', 'only what has no UUID', 'withoutResourceUuid').preset('true'),
+    )
+    .addOption(
+      new FilterOption(
+        '--billing-dimension <dimension>',
+        'only this dimension',
+        'billingDimension',
+        BILLING_DIMENSIONS,
+      ),
     );
-}
-
-export function filtersOf({ filter = {}, ...flags }: FilterFlags): FilterQuery {
-  return {
-    ...filter,
-    workspace: both(flags.workspace, filter.workspace),
-    resourceType: both(flags.resourceType, filter.resourceType),
-    resourceName: both(flags.resourceName, filter.resourceName),
-    resourceUuid: both(flags.resourceUuid, filter.resourceUuid),
-    withoutResourceUuid: flags.withoutResourceUuid ?? filter.withoutResourceUuid,
-    billingDimension: both(flags.billingDimension, filter.billingDimension),
-  };
-}
-
-function both<Value>(one: readonly Value[] = [], other: readonly Value[] = []): readonly Value[] | undefined {
-  return one.length + other.length === 0 ? undefined : [...one, ...other];
 }
 
 /**
@@ -194,18 +194,6 @@ function filterOf(text: string, before: Filters = {}): Filters {
         `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
       );
   }
-}
-
-/** A flag that collects its values. */
-function repeated<Value extends string>(
-  flags: string,
-  description: string,
-  parse: (text: string) => Value,
-  choices?: readonly Value[],
-): Option {
-  const option = new Option(flags, description);
-  if (choices) option.choices(choices);
-  return option.argParser((text, values: readonly Value[] = []) => [...values, parse(text)]);
 }
 
 /** @throws InvalidArgumentError */
@@ -264,7 +252,7 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
   const { groupBy = [], limit, cursor, compare } = flags;
   const { sent: times, resolution: byWindow, whole, months, asOf } = windowOf(flags, now);
   const resolution = flags.resolution ?? byWindow;
-  const common = { ...filtersOf(flags), resolution, groupBy, limit };
+  const common = { ...flags.filter, resolution, groupBy, limit };
   const sent = { ...common, ...times, cursor };
   if (compare === undefined) return { sent, groupBy, compared: undefined };
   const comparison = compare === true ? (months === undefined ? 'period' : 'months') : compare;

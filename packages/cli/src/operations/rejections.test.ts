@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { OpenRejection } from '@meterline/warehouse';
-import { formatRejectionId, parseRejectionId, settlementGroups } from './rejections.js';
+import { formatRejectionId, parseRejectionId } from './rejection-selection.js';
+import { settlementGroups } from './rejections.js';
 
 function rejection(payloadBytes: number, reason: OpenRejection['reason'] = 'invalid_usage'): OpenRejection {
   const key = { receivedAt: 0, fingerprint: 0n, jobId: '1', position: 0 };

@@ -1,0 +1,93 @@
+/** Rejections as people see them: a list, or one with its message and payload. */
+import { formatTimestamp } from '@meterline/catalog';
+import {
+  type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
+  readOpenRejections,
+  readRejectionPayloads,
+} from '@meterline/warehouse';
+import { type CommandContext, printResult, say } from '../command.js';
+import { withShards } from '../connections/servers.js';
+import { CommandError } from '../failure.js';
+import type { JsonFlag } from '../flags.js';
+import { formatRejectionId, requireRejection } from '../operations/rejection-selection.js';
+import { holderOf } from '../operations/rejections.js';
+import { printable, shortened, textTable } from '../output/table.js';
+import type { ClickHouseFlags } from '../settings.js';
+
+const MESSAGE_LENGTH = 100;
+const LIST_COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
+
+export interface ListFlags extends ClickHouseFlags, JsonFlag {
+  readonly limit: number;
+}
+export interface ShowFlags extends ClickHouseFlags, JsonFlag {
+  readonly payload?: boolean;
+}
+
+export async function listRejections(
+  context: CommandContext,
+  filter: RejectionFilter,
+  flags: ListFlags,
+): Promise<void> {
+  const found = await withShards(context, flags, ({ whole }) =>
+    readOpenRejections(whole, filter, { limit: flags.limit + 1 }),
+  );
+  const shown = found.slice(0, flags.limit);
+  const rows = shown.map(describeRejection).map(({ receivedAt, id, account, reason, message }) => ({
+    cells: [receivedAt, id, account, reason, shortened(message, MESSAGE_LENGTH)],
+  }));
+  const text = rows.length === 0 ? 'No rejections.' : textTable(LIST_COLUMNS, rows);
+  printResult(context, flags.json, shown.map(describeRejection), text);
+  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
+}
+
+export async function showRejection(context: CommandContext, id: RejectionId, flags: ShowFlags): Promise<void> {
+  await withShards(context, flags, async ({ whole: warehouse }) => {
+    const rejection = await requireRejection(warehouse, id);
+    const [payload] = await readRejectionPayloads(warehouse, [rejection]);
+    if (payload === undefined) throw new CommandError(`rejection ${formatRejectionId(id)} has just been settled`);
+    if (flags.payload) {
+      context.stdout.write(`${payload}\n`);
+      return;
+    }
+    const holder = await holderOf(warehouse, rejection, payload);
+    const heldBy = holder ? formatRejectionId(holder) : null;
+    const described = describeRejection(rejection);
+    const text = [
+      `id        ${described.id}`,
+      `received  ${described.receivedAt}`,
+      `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
+      `account   ${printable(rejection.accountId)}`,
+      `reason    ${rejection.reason}`,
+      `message   ${printable(rejection.message)}`,
+      ...(heldBy === null ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
+      '',
+      indented(payload),
+    ];
+    printResult(context, flags.json, { ...described, payload, heldBy }, text.join('\n'));
+  });
+}
+
+export function describeRejection({
+  receivedAt,
+  fingerprint,
+  jobId,
+  position,
+  accountId,
+  reason,
+  message,
+}: OpenRejection) {
+  const id = formatRejectionId({ receivedAt, fingerprint });
+  return { id, receivedAt: formatTimestamp(receivedAt), jobId, position, account: accountId, reason, message };
+}
+
+/** Indented when it is JSON that can be; a numeral that no double holds stays only in the payload as it is. */
+function indented(payload: string): string {
+  try {
+    return JSON.stringify(JSON.parse(payload), null, 2).split('\n').map(printable).join('\n');
+  } catch {
+    return printable(payload);
+  }
+}
