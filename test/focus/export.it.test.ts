@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
 import { runCommand } from '../cli/run-command.js';
 import { startApi, type TestApi } from '../harness/api.js';
@@ -74,37 +74,36 @@ function clientOf(key: string): MeterlineClient {
   return new MeterlineClient({ baseUrl: api.url, credential: key });
 }
 
-describe('the rules', () => {
-  it('are those of the 57 columns of FOCUS 1.2, of which 21 are mandatory', () => {
-    expect(SPECIFICATION).toHaveLength(57);
-    expect(SPECIFICATION.filter(({ level }) => level === 'Mandatory')).toHaveLength(21);
-    expect(SPECIFICATION.filter(({ level, absent }) => level === 'Mandatory' && absent !== undefined)).toEqual([]);
-  });
-
-  it('find what is wrong', async () => {
-    const { columns, rows } = await exported(MONTH);
-    const faultsWith = (change: Record<string, string | null>) =>
-      faultsOf({ columns, rows: [{ ...rows[0], ...change }] }).join('; ');
-    expect(faultsOf({ columns: columns.slice(1), rows })).toContain('BilledCost (Mandatory) is missing');
-    expect(faultsOf({ columns: [...columns].reverse(), rows })).toContain('the columns are in another order');
-    expect(faultsOf({ columns: [...columns, 'Extra'], rows })).toContain('Extra is no column of FOCUS');
-    expect(faultsWith({ BilledCost: null })).toMatch(/BilledCost is null/);
-    expect(faultsWith({ BilledCost: '1e3' })).toMatch(/BilledCost is no Decimal/);
-    expect(faultsWith({ ServiceName: '' })).toMatch(/ServiceName is no String/);
-    expect(faultsWith({ ChargeCategory: 'usage' })).toMatch(/not allowed: usage/);
-    expect(faultsWith({ ChargeClass: 'None' })).toMatch(/ChargeClass is no String/);
-    expect(faultsWith({ ServiceSubcategory: 'Block Storage' })).toMatch(/foreign ServiceSubcategory/);
-    expect(faultsWith({ ListCost: '1' })).toMatch(/ListCost that is neither/);
-    expect(faultsWith({ PricingQuantity: null })).toMatch(/usage without PricingQuantity/);
-    expect(faultsWith({ ChargePeriodEnd: '2025-11-02T00:00:00Z' })).toMatch(/after its BillingPeriod/);
-    expect(faultsWith({ ChargePeriodStart: '2025-10-01T00:00:00.000Z' })).toMatch(/is no Date/);
-    expect(faultsWith({ ConsumedUnit: 'gigabyte-seconds' })).toMatch(/Unit Format/);
-    expect(faultsOf({ columns, rows: [...rows, ...rows] })).toEqual(['a resource, SKU and period is there twice']);
-  });
+it('the rules of FOCUS are those of the 57 columns of FOCUS 1.2, of which 21 are mandatory', () => {
+  expect(SPECIFICATION).toHaveLength(57);
+  expect(SPECIFICATION.filter(({ level }) => level === 'Mandatory')).toHaveLength(21);
+  expect(SPECIFICATION.filter(({ level, absent }) => level === 'Mandatory' && absent !== undefined)).toEqual([]);
 });
 
-describe('a month as CSV', () => {
-  it.each(['daily', 'hourly'])('%s keeps the rules and adds up to /metrics, to the last digit', async (resolution) => {
+it('the rules of FOCUS find what is wrong', async () => {
+  const { columns, rows } = await exported(MONTH);
+  const faultsWith = (change: Record<string, string | null>) =>
+    faultsOf({ columns, rows: [{ ...rows[0], ...change }] }).join('; ');
+  expect(faultsOf({ columns: columns.slice(1), rows })).toContain('BilledCost (Mandatory) is missing');
+  expect(faultsOf({ columns: [...columns].reverse(), rows })).toContain('the columns are in another order');
+  expect(faultsOf({ columns: [...columns, 'Extra'], rows })).toContain('Extra is no column of FOCUS');
+  expect(faultsWith({ BilledCost: null })).toMatch(/BilledCost is null/);
+  expect(faultsWith({ BilledCost: '1e3' })).toMatch(/BilledCost is no Decimal/);
+  expect(faultsWith({ ServiceName: '' })).toMatch(/ServiceName is no String/);
+  expect(faultsWith({ ChargeCategory: 'usage' })).toMatch(/not allowed: usage/);
+  expect(faultsWith({ ChargeClass: 'None' })).toMatch(/ChargeClass is no String/);
+  expect(faultsWith({ ServiceSubcategory: 'Block Storage' })).toMatch(/foreign ServiceSubcategory/);
+  expect(faultsWith({ ListCost: '1' })).toMatch(/ListCost that is neither/);
+  expect(faultsWith({ PricingQuantity: null })).toMatch(/usage without PricingQuantity/);
+  expect(faultsWith({ ChargePeriodEnd: '2025-11-02T00:00:00Z' })).toMatch(/after its BillingPeriod/);
+  expect(faultsWith({ ChargePeriodStart: '2025-10-01T00:00:00.000Z' })).toMatch(/is no Date/);
+  expect(faultsWith({ ConsumedUnit: 'gigabyte-seconds' })).toMatch(/Unit Format/);
+  expect(faultsOf({ columns, rows: [...rows, ...rows] })).toEqual(['a resource, SKU and period is there twice']);
+});
+
+it.each(['daily', 'hourly'])(
+  'a month as CSV, %s, keeps the rules and adds up to /metrics, to the last digit',
+  async (resolution) => {
     const data = await exported([...MONTH, '--resolution', resolution, '--provider', 'Acme Cloud']);
     expect(faultsOf(data)).toEqual([]);
     const client = clientOf(env.METERLINE_API_KEY ?? '');
@@ -118,123 +117,117 @@ describe('a month as CSV', () => {
       const rows = data.rows.filter(({ SkuId }) => SkuId === billingDimension);
       expect([sumOf(rows, 'BilledCost'), sumOf(rows, 'PricingQuantity')]).toEqual([group.cost, group.usage]);
     }
-  });
+  },
+);
 
-  it('has a row for each resource, dimension and day with usage, also where that is free', async () => {
-    const { rows } = await exported(MONTH);
-    const box = rows.filter(
-      ({ ResourceName, SubAccountId, SkuId }) =>
-        ResourceName === 'box' && SubAccountId === 'prod' && SkuId === 'sandbox_compute_runtime_gbs',
-    );
-    expect(
-      box.map((row) => [row.ChargePeriodStart, row.ChargePeriodEnd, row.ConsumedQuantity, row.BilledCost]),
-    ).toEqual([
-      ['2025-10-01T00:00:00Z', '2025-10-02T00:00:00Z', '1000000000000000.299999999', '12345678901234574.323457939013'],
-      ['2025-10-03T00:00:00Z', '2025-10-04T00:00:00Z', '499.5', '499.5'],
-      ['2025-10-05T00:00:00Z', '2025-10-06T00:00:00Z', '3', '0'],
-    ]);
-    expect(rows.filter(({ SubAccountId }) => SubAccountId === 'dev, "too"')).toEqual([
-      {
-        BilledCost: '0.1',
-        BillingAccountId: 'acme',
-        BillingAccountName: NAME,
-        BillingCurrency: 'USD',
-        BillingPeriodEnd: '2025-11-01T00:00:00Z',
-        BillingPeriodStart: '2025-10-01T00:00:00Z',
-        ChargeCategory: 'Usage',
-        ChargeClass: null,
-        ChargeDescription: 'Compute Runtime of sandbox box in dev, "too"',
-        ChargeFrequency: 'Usage-Based',
-        ChargePeriodEnd: '2025-11-01T00:00:00Z',
-        ChargePeriodStart: '2025-10-31T00:00:00Z',
-        ConsumedQuantity: '1',
-        ConsumedUnit: 'GB-Seconds',
-        ContractedCost: '0.1',
-        EffectiveCost: '0.1',
-        InvoiceId: null,
-        InvoiceIssuerName: 'Meterline',
-        ListCost: '0.1',
-        PricingQuantity: '1',
-        PricingUnit: 'GB-Seconds',
-        ProviderName: 'Meterline',
-        PublisherName: 'Meterline',
-        ResourceId: 'acme/dev%2C%20%22too%22/sandbox/box',
-        ResourceName: 'box',
-        ResourceType: 'Sandbox',
-        ServiceCategory: 'Compute',
-        ServiceName: 'Sandboxes',
-        ServiceSubcategory: 'Containers',
-        SkuId: 'sandbox_compute_runtime_gbs',
-        SkuMeter: 'Compute Runtime',
-        SkuPriceDetails: null,
-        SkuPriceId: 'sandbox_compute_runtime_gbs',
-        SubAccountId: 'dev, "too"',
-        SubAccountName: 'dev, "too"',
-      },
-    ]);
-  });
-
-  it('keeps names as they are', async () => {
-    const names = (await exported(MONTH)).rows.map(({ ResourceName }) => ResourceName);
-    expect(names).toEqual(expect.arrayContaining([ODD, '東京/1']));
-  });
-
-  it('of a member has no workspaces and the same sum', async () => {
-    const own = { ...env, METERLINE_API_KEY: await api.key('acme', 'member') };
-    const data = await exported(MONTH, own);
-    expect(faultsOf(data)).toEqual([]);
-    expect(new Set(data.rows.map(({ SubAccountId }) => SubAccountId))).toEqual(new Set([null]));
-    expect(sumOf(data.rows, 'BilledCost')).toBe(sumOf((await exported(MONTH)).rows, 'BilledCost'));
-  });
-
-  it('without usage has its heading alone', async () => {
-    const data = await exported(['export', 'focus', '--account', 'acme', '--month', '2024-02']);
-    expect([faultsOf(data), data.rows]).toEqual([[], []]);
-  });
+it('a month as CSV has a row for each resource, dimension and day with usage, also where that is free', async () => {
+  const { rows } = await exported(MONTH);
+  const box = rows.filter(
+    ({ ResourceName, SubAccountId, SkuId }) =>
+      ResourceName === 'box' && SubAccountId === 'prod' && SkuId === 'sandbox_compute_runtime_gbs',
+  );
+  expect(box.map((row) => [row.ChargePeriodStart, row.ChargePeriodEnd, row.ConsumedQuantity, row.BilledCost])).toEqual([
+    ['2025-10-01T00:00:00Z', '2025-10-02T00:00:00Z', '1000000000000000.299999999', '12345678901234574.323457939013'],
+    ['2025-10-03T00:00:00Z', '2025-10-04T00:00:00Z', '499.5', '499.5'],
+    ['2025-10-05T00:00:00Z', '2025-10-06T00:00:00Z', '3', '0'],
+  ]);
+  expect(rows.filter(({ SubAccountId }) => SubAccountId === 'dev, "too"')).toEqual([
+    {
+      BilledCost: '0.1',
+      BillingAccountId: 'acme',
+      BillingAccountName: NAME,
+      BillingCurrency: 'USD',
+      BillingPeriodEnd: '2025-11-01T00:00:00Z',
+      BillingPeriodStart: '2025-10-01T00:00:00Z',
+      ChargeCategory: 'Usage',
+      ChargeClass: null,
+      ChargeDescription: 'Compute Runtime of sandbox box in dev, "too"',
+      ChargeFrequency: 'Usage-Based',
+      ChargePeriodEnd: '2025-11-01T00:00:00Z',
+      ChargePeriodStart: '2025-10-31T00:00:00Z',
+      ConsumedQuantity: '1',
+      ConsumedUnit: 'GB-Seconds',
+      ContractedCost: '0.1',
+      EffectiveCost: '0.1',
+      InvoiceId: null,
+      InvoiceIssuerName: 'Meterline',
+      ListCost: '0.1',
+      PricingQuantity: '1',
+      PricingUnit: 'GB-Seconds',
+      ProviderName: 'Meterline',
+      PublisherName: 'Meterline',
+      ResourceId: 'acme/dev%2C%20%22too%22/sandbox/box',
+      ResourceName: 'box',
+      ResourceType: 'Sandbox',
+      ServiceCategory: 'Compute',
+      ServiceName: 'Sandboxes',
+      ServiceSubcategory: 'Containers',
+      SkuId: 'sandbox_compute_runtime_gbs',
+      SkuMeter: 'Compute Runtime',
+      SkuPriceDetails: null,
+      SkuPriceId: 'sandbox_compute_runtime_gbs',
+      SubAccountId: 'dev, "too"',
+      SubAccountName: 'dev, "too"',
+    },
+  ]);
 });
 
-describe('a month as Parquet', () => {
-  it('has the same rows, with decimals and times that ClickHouse reads as such', async () => {
-    const file = join(folder, 'acme.parquet');
-    const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--output', file], { env });
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringContaining('The rows add up to $12,345,678,901,235,094.973467939013.'),
-    ]);
-    const { columns, rows } = await exported(MONTH);
-    const { warehouse } = api.dependencies;
-    const typeOf = (name: string) => {
-      const type = SPECIFICATION.find((column) => column.name === name)?.type;
-      if (type === 'Decimal') return `Decimal(38, ${name.endsWith('Quantity') ? 9 : 12})`;
-      return type === 'Date/Time' ? "DateTime64(3, 'UTC')" : 'Nullable(String)';
-    };
-    const schema = columns.map((name) => `${name} ${typeOf(name)}`).join(', ');
-    const bytes = (await readFile(file)).toString('base64');
-    await execute(warehouse, `CREATE TABLE focus (${schema}) ENGINE = Memory`);
-    await execute(
-      warehouse,
-      `INSERT INTO focus SELECT * FROM format(Parquet, '${schema.replaceAll("'", "''")}', base64Decode({bytes: String}))`,
-      { bytes },
-    );
-    const read = await select(
-      warehouse,
-      `SELECT ${columns.map((name) => (typeOf(name).startsWith('DateTime') ? `formatDateTime(${name}, '%FT%TZ') AS ${name}` : name)).join(', ')} FROM focus`,
-    );
-    expect(read).toEqual(rows);
-  });
+it('a month as CSV keeps names as they are', async () => {
+  const names = (await exported(MONTH)).rows.map(({ ResourceName }) => ResourceName);
+  expect(names).toEqual(expect.arrayContaining([ODD, '東京/1']));
 });
 
-describe('what cannot work', () => {
-  it.each([
-    [['--output', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: there is no such folder'],
-    [['--output', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
-    [['--output', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --output and redirect'],
-    [['--resolution', 'weekly'], 2, 'Allowed choices are daily, hourly'],
-    [['--month', 'October'], 2, 'It must be a month from 1970-01 to 2100-12, such as 2026-11.'],
-    [['--month', '2099-05'], 2, '2099-05 has not begun: nothing was used in it'],
-    [['--provider', ''], 2, 'It must be 1 to 256 characters without control characters.'],
-  ])('%j says how to fix it', async (flags, code, message) => {
-    const run = await runCommand([...MONTH, ...flags], { env });
-    expect(run).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) });
-  });
+it('a month as CSV of a member has no workspaces and the same sum', async () => {
+  const own = { ...env, METERLINE_API_KEY: await api.key('acme', 'member') };
+  const data = await exported(MONTH, own);
+  expect(faultsOf(data)).toEqual([]);
+  expect(new Set(data.rows.map(({ SubAccountId }) => SubAccountId))).toEqual(new Set([null]));
+  expect(sumOf(data.rows, 'BilledCost')).toBe(sumOf((await exported(MONTH)).rows, 'BilledCost'));
+});
+
+it('a month as CSV without usage has its heading alone', async () => {
+  const data = await exported(['export', 'focus', '--account', 'acme', '--month', '2024-02']);
+  expect([faultsOf(data), data.rows]).toEqual([[], []]);
+});
+
+it('a month as Parquet has the same rows, with decimals and times that ClickHouse reads as such', async () => {
+  const file = join(folder, 'acme.parquet');
+  const { code, stderr } = await runCommand([...MONTH, '--format', 'parquet', '--output', file], { env });
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining('The rows add up to $12,345,678,901,235,094.973467939013.'),
+  ]);
+  const { columns, rows } = await exported(MONTH);
+  const { warehouse } = api.dependencies;
+  const typeOf = (name: string) => {
+    const type = SPECIFICATION.find((column) => column.name === name)?.type;
+    if (type === 'Decimal') return `Decimal(38, ${name.endsWith('Quantity') ? 9 : 12})`;
+    return type === 'Date/Time' ? "DateTime64(3, 'UTC')" : 'Nullable(String)';
+  };
+  const schema = columns.map((name) => `${name} ${typeOf(name)}`).join(', ');
+  const bytes = (await readFile(file)).toString('base64');
+  await execute(warehouse, `CREATE TABLE focus (${schema}) ENGINE = Memory`);
+  await execute(
+    warehouse,
+    `INSERT INTO focus SELECT * FROM format(Parquet, '${schema.replaceAll("'", "''")}', base64Decode({bytes: String}))`,
+    { bytes },
+  );
+  const read = await select(
+    warehouse,
+    `SELECT ${columns.map((name) => (typeOf(name).startsWith('DateTime') ? `formatDateTime(${name}, '%FT%TZ') AS ${name}` : name)).join(', ')} FROM focus`,
+  );
+  expect(read).toEqual(rows);
+});
+
+it.each([
+  [['--output', 'no/such/folder.csv'], 1, 'cannot write no/such/folder.csv: there is no such folder'],
+  [['--output', '.'], 2, 'cannot write .: it is a directory; name a file in it'],
+  [['--output', '/dev/null'], 2, 'cannot write /dev/null: it is no file; leave out --output and redirect'],
+  [['--resolution', 'weekly'], 2, 'Allowed choices are daily, hourly'],
+  [['--month', 'October'], 2, 'It must be a month from 1970-01 to 2100-12, such as 2026-11.'],
+  [['--month', '2099-05'], 2, '2099-05 has not begun: nothing was used in it'],
+  [['--provider', ''], 2, 'It must be 1 to 256 characters without control characters.'],
+])('an export with %j fails and says how to fix it', async (flags, code, message) => {
+  const run = await runCommand([...MONTH, ...flags], { env });
+  expect(run).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) });
 });

@@ -48,7 +48,7 @@ describe('an export that fails', () => {
     wideKey = await api.key('wide');
   });
 
-  it('in the middle leaves the file as it was, nothing beside it, and standard output empty', async () => {
+  it('an export that fails in the middle leaves the file as it was, nothing beside it, and standard output empty', async () => {
     const file = join(folder, 'wide.csv');
     await writeFile(file, 'of last time');
     const before = await readdir(folder);
@@ -60,7 +60,7 @@ describe('an export that fails', () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
-  it('because of Ctrl-C leaves nothing, and says so', async () => {
+  it('an export that is ended by Ctrl-C leaves nothing, and says so', async () => {
     const env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: wideKey };
     const file = join(folder, 'stopped.csv');
     const run = await runCommand([...WIDE, '--debug', '--output', file], { env, interruptAt: 'cursor=' });
@@ -72,7 +72,7 @@ describe('an export that fails', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('stopped'))).toEqual([]);
   });
 
-  it('because the answer changed begins again, and writes every row once', async () => {
+  it('an export whose figures change while it reads begins again, and writes every row once', async () => {
     const file = join(folder, 'wide.csv');
     const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', file]);
     const data = parseCsv(await readFile(file, 'utf8'));
@@ -85,7 +85,7 @@ describe('an export that fails', () => {
     expect(often.stderr).toContain('2025-10 kept changing while it was read; try again when fewer events arrive');
   });
 
-  it('by the hour notices that a week changed after it was read', async () => {
+  it('an export by the hour notices that a week changed after it was read', async () => {
     let isLate = false;
     const interfere = async (path: string) => {
       if (path.includes('resolution=hourly') && path.includes('startTime=2025-10-08') && !isLate) {
@@ -105,7 +105,7 @@ describe('an export that fails', () => {
   });
 });
 
-it('by the hour writes a month whose third week is under way, and gets an event with every request', async () => {
+it('an export by the hour writes a month whose third week is under way, and gets an event with every request', async () => {
   const now = jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2025, 9, 16, 12));
   const busy: typeof fetch = async (input, init) => {
     if (String(input).includes('/metrics')) {
@@ -124,7 +124,7 @@ it('by the hour writes a month whose third week is under way, and gets an event 
   }
 });
 
-it('never has more than a page in memory', async () => {
+it('an export never has more than a page in memory', async () => {
   let asked = 0;
   const counting: typeof fetch = (input, init) => {
     if (String(input).includes('/metrics')) asked += 1;

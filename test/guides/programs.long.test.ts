@@ -92,7 +92,7 @@ const REFUSED = {
 describe.each(LANGUAGES)('the program in %s', (language) => {
   const inIt = isInstalled[language] ? it : it.skip;
 
-  inIt('sends the same again until there is a whole answer, and then ends', async () => {
+  inIt('the program of the guide sends the same again until there is a whole answer, and then ends', async () => {
     answers = [
       (response) => {
         response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
@@ -109,14 +109,17 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
     expect([...targets]).toEqual(['POST /v0/accounts/guide/events']);
   });
 
-  inIt.each([302, 308, 403, 404])('fails at a %d, which sending again does not change', async (status) => {
-    answers = [answer(status, { location: '/elsewhere' }), answer(200, {}, ACCEPTED)];
-    const { code, output } = await run(language);
-    expect([code, bodies.length]).toEqual([1, 1]);
-    expect(output).toContain(String(status));
-  });
+  inIt.each([302, 308, 403, 404])(
+    'the program of the guide fails at a %d, which sending again does not change',
+    async (status) => {
+      answers = [answer(status, { location: '/elsewhere' }), answer(200, {}, ACCEPTED)];
+      const { code, output } = await run(language);
+      expect([code, bodies.length]).toEqual([1, 1]);
+      expect(output).toContain(String(status));
+    },
+  );
 
-  inIt('says why an event is refused, and does not send it again', async () => {
+  inIt('the program of the guide says why an event is refused, and does not send it again', async () => {
     answers = [answer(400, {}, REFUSED)];
     expect((await run(language)).output).toContain('no_price');
     expect(bodies).toHaveLength(1);

@@ -1,7 +1,7 @@
 /** The dashboard, the alerts and the list of metrics name only metrics that the services have. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { type Product, startProduct } from '../harness/product.js';
@@ -67,32 +67,30 @@ function namesIn(expression: string, listed: ReadonlyMap<string, readonly string
   return selectors.map(({ name }) => name);
 }
 
-describe('an expression', () => {
-  it.each([
-    'sum(rate(meterline_jobs_taken_total[5m])',
-    'sum(rate(meterline_jobs_taken_total[5m])))',
-    'sum(rate(meterline_jobs_taken_total[5m]) > 0',
-    'rate(meterline_jobs_taken_total[5 minutes])',
-    'meterline_queue_jobs{state=failed}',
-    'meterline_queue_jobs{state="failed"',
-    'meterline_queue_jobs meterline_consuming',
-    'sum of (meterline_queue_jobs)',
-    'sum by state (meterline_queue_jobs)',
-    'meterline_queue_jobs >',
-    'time() - ; meterline_consuming',
-    '',
-  ])('with a mistake is refused: %s', (text) => {
-    expect(() => parseExpression(text)).toThrow('not an expression');
-  });
+it.each([
+  'sum(rate(meterline_jobs_taken_total[5m])',
+  'sum(rate(meterline_jobs_taken_total[5m])))',
+  'sum(rate(meterline_jobs_taken_total[5m]) > 0',
+  'rate(meterline_jobs_taken_total[5 minutes])',
+  'meterline_queue_jobs{state=failed}',
+  'meterline_queue_jobs{state="failed"',
+  'meterline_queue_jobs meterline_consuming',
+  'sum of (meterline_queue_jobs)',
+  'sum by state (meterline_queue_jobs)',
+  'meterline_queue_jobs >',
+  'time() - ; meterline_consuming',
+  '',
+])('an expression with a mistake is rejected: %s', (text) => {
+  expect(() => parseExpression(text)).toThrow('not an expression');
+});
 
-  it('is refused for a label that its metrics do not have', async () => {
-    const listed = await listedLabels();
-    expect(() => namesIn('sum by (stat) (meterline_queue_jobs)', listed)).toThrow('no label stat');
-    expect(() => namesIn('meterline_queue_jobs{stat="failed"}', listed)).toThrow('no label stat');
-    expect(namesIn('sum by (state) (meterline_queue_jobs{state="failed"}) > 0', listed)).toEqual([
-      'meterline_queue_jobs',
-    ]);
-  });
+it('an expression is rejected for a label that its metrics do not have', async () => {
+  const listed = await listedLabels();
+  expect(() => namesIn('sum by (stat) (meterline_queue_jobs)', listed)).toThrow('no label stat');
+  expect(() => namesIn('meterline_queue_jobs{stat="failed"}', listed)).toThrow('no label stat');
+  expect(namesIn('sum by (state) (meterline_queue_jobs{state="failed"}) > 0', listed)).toEqual([
+    'meterline_queue_jobs',
+  ]);
 });
 
 const dashboard = z.object({
@@ -124,38 +122,34 @@ const alerts = z.object({
   ),
 });
 
-describe('the dashboard', () => {
-  it('shows metrics that exist, from a data source that is asked for', async () => {
-    const { panels, templating } = dashboard.parse(JSON.parse(await document('dashboard.json')));
-    expect(templating.list).toMatchObject([{ name: 'datasource', type: 'datasource' }]);
-    const shown = panels.filter(({ type }) => type !== 'row');
-    expect(shown.filter(({ datasource, targets }) => !datasource || targets.length === 0)).toEqual([]);
-    const listed = await listedLabels();
-    const names = shown.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr, listed)));
-    expect(names.length).toBeGreaterThan(20);
-    expect(names.filter((name) => !series.has(name))).toEqual([]);
-  });
-
-  it('leaves out none of our own metrics', async () => {
-    const text = await document('dashboard.json');
-    expect(metrics.filter(({ name }) => name.startsWith('meterline_') && !text.includes(name))).toEqual([]);
-  });
+it('the dashboard shows metrics that exist, from a data source that is asked for', async () => {
+  const { panels, templating } = dashboard.parse(JSON.parse(await document('dashboard.json')));
+  expect(templating.list).toMatchObject([{ name: 'datasource', type: 'datasource' }]);
+  const shown = panels.filter(({ type }) => type !== 'row');
+  expect(shown.filter(({ datasource, targets }) => !datasource || targets.length === 0)).toEqual([]);
+  const listed = await listedLabels();
+  const names = shown.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr, listed)));
+  expect(names.length).toBeGreaterThan(20);
+  expect(names.filter((name) => !series.has(name))).toEqual([]);
 });
 
-describe('the alerts', () => {
-  it('look at metrics that exist', async () => {
-    const { groups } = alerts.parse(parseYaml(await document('alerts.yaml')));
-    const listed = await listedLabels();
-    const names = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => namesIn(expr, listed)));
-    expect(names.length).toBeGreaterThan(10);
-    expect(names.filter((name) => !series.has(name))).toEqual([]);
-  });
+it('the dashboard leaves out none of our own metrics', async () => {
+  const text = await document('dashboard.json');
+  expect(metrics.filter(({ name }) => name.startsWith('meterline_') && !text.includes(name))).toEqual([]);
+});
 
-  it('are all explained, and no others', async () => {
-    const { groups } = alerts.parse(parseYaml(await document('alerts.yaml')));
-    const explained = [...(await document('README.md')).matchAll(/^### (Meterline\w+)$/gm)].map(([, name]) => name);
-    expect(explained).toEqual(groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)));
-  });
+it('the alerts look at metrics that exist', async () => {
+  const { groups } = alerts.parse(parseYaml(await document('alerts.yaml')));
+  const listed = await listedLabels();
+  const names = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => namesIn(expr, listed)));
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => !series.has(name))).toEqual([]);
+});
+
+it('the alerts are all explained in the runbook, and no others', async () => {
+  const { groups } = alerts.parse(parseYaml(await document('alerts.yaml')));
+  const explained = [...(await document('README.md')).matchAll(/^### (Meterline\w+)$/gm)].map(([, name]) => name);
+  expect(explained).toEqual(groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)));
 });
 
 it('metrics.md lists the metrics of the running services, and no others', async () => {

@@ -1,7 +1,7 @@
 /** docs/logs.md lists what the services log: every event, its level and its fields, and nothing else. */
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { parse } from '@swc/core';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -101,28 +101,24 @@ function loggedEvents(): LoggedEvent[] {
   });
 }
 
-describe('every log call', () => {
-  it('has an event', () => {
-    const calls = trees.flatMap(({ file, tree }) => logCalls(tree).map((call) => ({ file, ...call })));
-    expect(calls.length).toBeGreaterThan(12);
-    const without = calls.filter(({ argument }) => !argument || !eventOf(argument));
-    expect(without.map(({ file, level }) => `${file}: ${level}`)).toEqual([]);
-  });
+it('every log call has an event', () => {
+  const calls = trees.flatMap(({ file, tree }) => logCalls(tree).map((call) => ({ file, ...call })));
+  expect(calls.length).toBeGreaterThan(12);
+  const without = calls.filter(({ argument }) => !argument || !eventOf(argument));
+  expect(without.map(({ file, level }) => `${file}: ${level}`)).toEqual([]);
 });
 
-describe('the page of log events', () => {
-  it('lists every event in the sources, and no others', () => {
-    const name = ({ event, of }: { event: string; of: string }) => `${event} of ${of}`;
-    expect([...new Set(loggedEvents().map(name))].sort()).toEqual(listed.map(name).sort());
-  });
+it('the page of log events lists every event in the sources, and no others', () => {
+  const name = ({ event, of }: { event: string; of: string }) => `${event} of ${of}`;
+  expect([...new Set(loggedEvents().map(name))].sort()).toEqual(listed.map(name).sort());
+});
 
-  it('has the level and the fields of each', () => {
-    const differences = loggedEvents().filter(({ event, of, level, fields, isOpen }) => {
-      const row = listed.find((candidate) => candidate.event === event && candidate.of === of);
-      if (!row || (level !== undefined && row.level !== level)) return true;
-      const missing = fields.filter((field) => !row.fields.includes(field));
-      return missing.length > 0 || (!isOpen && row.fields.length !== fields.length);
-    });
-    expect(differences).toEqual([]);
+it('the page of log events has the level and the fields of each', () => {
+  const differences = loggedEvents().filter(({ event, of, level, fields, isOpen }) => {
+    const row = listed.find((candidate) => candidate.event === event && candidate.of === of);
+    if (!row || (level !== undefined && row.level !== level)) return true;
+    const missing = fields.filter((field) => !row.fields.includes(field));
+    return missing.length > 0 || (!isOpen && row.fields.length !== fields.length);
   });
+  expect(differences).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** The metrics on the admin port of a query service that runs as a process of its own. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { type Product, startProduct } from '../harness/product.js';
 import type { HttpProcess } from '../harness/services.js';
 import { adminUrl, scrape } from './scrape.js';
@@ -34,38 +34,36 @@ async function requests(route: string, method: string, status: number): Promise<
 
 const METRICS = '/v0/accounts/:accountId/metrics';
 
-describe('the metrics of the query service', () => {
-  it('count requests by the route they came to, never by their path', async () => {
-    expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
-    expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
-    expect(await ask('/v0/accounts/metrics-acme/metrics')).toBe(400);
-    expect(await ask(`/v0/accounts/someone-else/metrics?${WINDOW}`)).toBe(403);
-    expect(await requests(METRICS, 'GET', 200)).toBe(2);
-    expect(await requests(METRICS, 'GET', 400)).toBe(1);
-    expect(await requests(METRICS, 'GET', 403)).toBe(1);
-    const page = await (await fetch(`${url}/metrics`)).text();
-    expect(page).not.toMatch(/metrics-acme|someone-else/);
-  });
+it('the metrics of the query service count requests by the route they came to, never by their path', async () => {
+  expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
+  expect(await ask(`/v0/accounts/metrics-acme/metrics?${WINDOW}`)).toBe(200);
+  expect(await ask('/v0/accounts/metrics-acme/metrics')).toBe(400);
+  expect(await ask(`/v0/accounts/someone-else/metrics?${WINDOW}`)).toBe(403);
+  expect(await requests(METRICS, 'GET', 200)).toBe(2);
+  expect(await requests(METRICS, 'GET', 400)).toBe(1);
+  expect(await requests(METRICS, 'GET', 403)).toBe(1);
+  const page = await (await fetch(`${url}/metrics`)).text();
+  expect(page).not.toMatch(/metrics-acme|someone-else/);
+});
 
-  it('put whatever has no route under one, and methods of no route under another', async () => {
-    expect(await ask('/wp-admin.php')).toBe(404);
-    expect(await ask('/v0/nothing')).toBe(404);
-    expect(await ask('/v0/accounts', { method: 'BREW' })).toBe(501);
-    expect(await ask('/v0/accounts', { method: 'PATCH' })).toBe(405);
-    expect(await requests('none', 'GET', 404)).toBe(2);
-    expect(await requests('/v0/accounts', 'other', 405)).toBe(1);
-  });
+it('the metrics of the query service put whatever has no route under one, and methods of no route under another', async () => {
+  expect(await ask('/wp-admin.php')).toBe(404);
+  expect(await ask('/v0/nothing')).toBe(404);
+  expect(await ask('/v0/accounts', { method: 'BREW' })).toBe(501);
+  expect(await ask('/v0/accounts', { method: 'PATCH' })).toBe(405);
+  expect(await requests('none', 'GET', 404)).toBe(2);
+  expect(await requests('/v0/accounts', 'other', 405)).toBe(1);
+});
 
-  it('time each statement by its name', async () => {
-    const count = 'meterline_clickhouse_statement_duration_seconds_count{statement="read_metrics",outcome="ok"}';
-    const before = (await scrape(url)).value(count) ?? 0;
-    expect(await ask(`/v0/accounts/metrics-acme/metrics/enums/resource-types?${WINDOW}`)).toBe(200);
-    expect((await scrape(url)).value(count)).toBe(before + 1);
-  });
+it('the metrics of the query service time each statement by its name', async () => {
+  const count = 'meterline_clickhouse_statement_duration_seconds_count{statement="read_metrics",outcome="ok"}';
+  const before = (await scrape(url)).value(count) ?? 0;
+  expect(await ask(`/v0/accounts/metrics-acme/metrics/enums/resource-types?${WINDOW}`)).toBe(200);
+  expect((await scrape(url)).value(count)).toBe(before + 1);
+});
 
-  it('stand on a port of their own, with a health page', async () => {
-    expect((await fetch(`${query.url}/metrics`)).status).toBe(404);
-    expect((await fetch(`${url}/v0/accounts`)).status).toBe(404);
-    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
-  });
+it('the metrics of the query service stand on a port of their own, with a health page', async () => {
+  expect((await fetch(`${query.url}/metrics`)).status).toBe(404);
+  expect((await fetch(`${url}/v0/accounts`)).status).toBe(404);
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
 });

@@ -1,5 +1,5 @@
 /** Traces of one job and of one request, from real processes to a real receiver. */
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { SpanKind } from '@opentelemetry/api';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
@@ -24,125 +24,119 @@ afterEach(async () => {
 
 const linkTo = ({ traceId, spanId }: ReceivedSpan) => ({ traceId, spanId });
 
-describe('the trace of a job', () => {
-  it('leads from a request to the collector, below its caller, to the insert', async () => {
-    await product.startIngest(receiver.env);
-    const collector = await product.startCollector(receiver.env);
-    const [traceId, parentId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
-    const { accountId: _, ...event } = usageEvent(1);
-    const response = await fetch(`${collector.url}/v0/accounts/traced-acme/events`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${await product.key('traced-acme', 'emitter')}`,
-        'content-type': 'application/json',
-        traceparent: `00-${traceId}-${parentId}-01`,
-      },
-      body: JSON.stringify([event]),
-    });
-    expect(response.status).toBe(202);
-    await drained(product.queue);
-
-    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
-    expect(request).toMatchObject({
-      name: 'POST /v0/accounts/:accountId/events',
-      service: 'meterline-collector',
-      parentSpanId: parentId,
-    });
-    const sent = await receiver.span(({ parentSpanId }) => parentSpanId === request.spanId);
-    expect(sent).toMatchObject({ name: 'add usage-events.usage', service: 'meterline-collector' });
-    const taken = await receiver.span(({ parentSpanId }) => parentSpanId === sent.spanId);
-    expect(taken).toMatchObject({ name: 'process usage-events', service: 'meterline-ingest' });
-    expect([request, sent, taken].map((span) => span.traceId)).toEqual([traceId, traceId, traceId]);
-    const insert = await receiver.span(({ name }) => name === 'insert');
-    expect(insert.links).toEqual([expect.objectContaining(linkTo(taken))]);
-    expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_/);
+it('the trace of a job leads from a request to the collector, below its caller, to the insert', async () => {
+  await product.startIngest(receiver.env);
+  const collector = await product.startCollector(receiver.env);
+  const [traceId, parentId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
+  const { accountId: _, ...event } = usageEvent(1);
+  const response = await fetch(`${collector.url}/v0/accounts/traced-acme/events`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await product.key('traced-acme', 'emitter')}`,
+      'content-type': 'application/json',
+      traceparent: `00-${traceId}-${parentId}-01`,
+    },
+    body: JSON.stringify([event]),
   });
+  expect(response.status).toBe(202);
+  await drained(product.queue);
 
-  it('begins at the worker when the producer says nothing of a trace, or something that is none', async () => {
-    await product.startIngest(receiver.env);
-    await enqueueRaw(product, { data: JSON.stringify(usageEvent(1)) });
-    const event = usageEvent(2);
-    await enqueueRaw(product, { data: JSON.stringify(event), opts: JSON.stringify({ tm: '{not json' }) });
-    await enqueueRaw(product, { data: JSON.stringify(usageEvent(3)), opts: JSON.stringify({ tm: 7 }) });
-    await drained(product.queue);
-    expect(await stored(product.warehouse)).toMatchObject({ events: 3 });
-    await receiver.span(({ name }) => name === 'insert');
-    const taken = receiver.spans.filter(({ name }) => name === 'process usage-events');
-    expect(taken.map(({ parentSpanId }) => parentSpanId || undefined)).toEqual(taken.map(() => undefined));
+  const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+  expect(request).toMatchObject({
+    name: 'POST /v0/accounts/:accountId/events',
+    service: 'meterline-collector',
+    parentSpanId: parentId,
   });
+  const sent = await receiver.span(({ parentSpanId }) => parentSpanId === request.spanId);
+  expect(sent).toMatchObject({ name: 'add usage-events.usage', service: 'meterline-collector' });
+  const taken = await receiver.span(({ parentSpanId }) => parentSpanId === sent.spanId);
+  expect(taken).toMatchObject({ name: 'process usage-events', service: 'meterline-ingest' });
+  expect([request, sent, taken].map((span) => span.traceId)).toEqual([traceId, traceId, traceId]);
+  const insert = await receiver.span(({ name }) => name === 'insert');
+  expect(insert.links).toEqual([expect.objectContaining(linkTo(taken))]);
+  expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_/);
+});
+
+it('the trace of a job begins at the worker when the producer says nothing of a trace, or something that is none', async () => {
+  await product.startIngest(receiver.env);
+  await enqueueRaw(product, { data: JSON.stringify(usageEvent(1)) });
+  const event = usageEvent(2);
+  await enqueueRaw(product, { data: JSON.stringify(event), opts: JSON.stringify({ tm: '{not json' }) });
+  await enqueueRaw(product, { data: JSON.stringify(usageEvent(3)), opts: JSON.stringify({ tm: 7 }) });
+  await drained(product.queue);
+  expect(await stored(product.warehouse)).toMatchObject({ events: 3 });
+  await receiver.span(({ name }) => name === 'insert');
+  const taken = receiver.spans.filter(({ name }) => name === 'process usage-events');
+  expect(taken.map(({ parentSpanId }) => parentSpanId || undefined)).toEqual(taken.map(() => undefined));
 });
 
 const METRICS_PATH = '/v0/accounts/traced-acme/metrics?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
 
-describe('the trace of a request', () => {
-  it("continues the caller's, and holds a span for each statement", async () => {
-    const key = await product.key('traced-acme');
-    const query = await product.startQuery(receiver.env);
-    const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
-    const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${parentId}-01` };
-    const response = await fetch(`${query.url}${METRICS_PATH}`, { headers });
-    expect(response.status).toBe(200);
+it("the trace of a request continues the caller's, and holds a span for each statement", async () => {
+  const key = await product.key('traced-acme');
+  const query = await product.startQuery(receiver.env);
+  const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${parentId}-01` };
+  const response = await fetch(`${query.url}${METRICS_PATH}`, { headers });
+  expect(response.status).toBe(200);
 
-    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
-    expect(request).toMatchObject({
-      name: 'GET /v0/accounts/:accountId/metrics',
-      service: 'meterline-query',
-      traceId,
-      parentSpanId: parentId,
-      attributes: {
-        'http.request.method': 'GET',
-        'http.route': '/v0/accounts/:accountId/metrics',
-        'http.response.status_code': 200,
-        'meterline.request_id': response.headers.get('x-request-id'),
-      },
-    });
-    const statement = await receiver.span(({ name }) => name === 'read_metrics');
-    expect(statement).toMatchObject({ traceId, parentSpanId: request.spanId, kind: kind(SpanKind.CLIENT) });
-    expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_|2026-01-02/);
+  const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+  expect(request).toMatchObject({
+    name: 'GET /v0/accounts/:accountId/metrics',
+    service: 'meterline-query',
+    traceId,
+    parentSpanId: parentId,
+    attributes: {
+      'http.request.method': 'GET',
+      'http.route': '/v0/accounts/:accountId/metrics',
+      'http.response.status_code': 200,
+      'meterline.request_id': response.headers.get('x-request-id'),
+    },
   });
-
-  it('marks a failure, and the statement that failed', async () => {
-    const key = await product.key('traced-acme');
-    const query = await product.startQuery(receiver.env);
-    await execute(product.warehouse, 'RENAME TABLE usage_events TO mislaid');
-    expect((await fetch(`${query.url}${METRICS_PATH}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
-      503,
-    );
-    const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
-    const statement = await receiver.span(({ name }) => name === 'read_metrics');
-    expect(request.status.code).toBe(ERROR);
-    expect(statement.status).toEqual({ code: ERROR, message: 'refused' });
-    expect(statement.parentSpanId).toBe(request.spanId);
-  });
+  const statement = await receiver.span(({ name }) => name === 'read_metrics');
+  expect(statement).toMatchObject({ traceId, parentSpanId: request.spanId, kind: kind(SpanKind.CLIENT) });
+  expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_|2026-01-02/);
 });
 
-describe('the variables of OpenTelemetry', () => {
-  it.each([
-    ['OTEL_SDK_DISABLED', 'true'],
-    ['OTEL_TRACES_EXPORTER', 'none'],
-  ])('%s=%s keeps tracing off', async (name, value) => {
-    const query = await product.startQuery({ ...receiver.env, [name]: value });
-    await fetch(`${query.url}/healthz`);
-    expect(await query.stop()).toBe(0);
-    expect(receiver.spans).toEqual([]);
-  });
+it('the trace of a request marks a failure, and the statement that failed', async () => {
+  const key = await product.key('traced-acme');
+  const query = await product.startQuery(receiver.env);
+  await execute(product.warehouse, 'RENAME TABLE usage_events TO mislaid');
+  expect((await fetch(`${query.url}${METRICS_PATH}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
+    503,
+  );
+  const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
+  const statement = await receiver.span(({ name }) => name === 'read_metrics');
+  expect(request.status.code).toBe(ERROR);
+  expect(statement.status).toEqual({ code: ERROR, message: 'refused' });
+  expect(statement.parentSpanId).toBe(request.spanId);
+});
 
-  it('name the service, and what is left is sent at the end', async () => {
-    const env = { ...receiver.env, OTEL_SERVICE_NAME: 'billing', OTEL_BSP_SCHEDULE_DELAY: '60000' };
-    const query = await product.startQuery(env);
-    await fetch(`${query.url}/healthz`);
-    expect(await query.stop()).toBe(0);
-    expect(receiver.spans.map(({ name, service }) => [name, service])).toContainEqual(['GET /healthz', 'billing']);
-  });
+it.each([
+  ['OTEL_SDK_DISABLED', 'true'],
+  ['OTEL_TRACES_EXPORTER', 'none'],
+])('the variable %s=%s keeps tracing off', async (name, value) => {
+  const query = await product.startQuery({ ...receiver.env, [name]: value });
+  await fetch(`${query.url}/healthz`);
+  expect(await query.stop()).toBe(0);
+  expect(receiver.spans).toEqual([]);
+});
 
-  it('may name a collector that is away: the service works, says so once, and ends in time', async () => {
-    const away = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
-    const query = await product.startQuery({ ...receiver.env, ...away });
-    expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
-    await query.entry(({ event }) => event === 'tracing_failed');
-    expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
-    expect(await query.stop()).toBe(0);
-    expect(query.errorLines()).toEqual([]);
-    expect(query.entries().filter(({ event }) => event === 'tracing_failed')).toHaveLength(1);
-  });
+it('the variables of OpenTelemetry name the service, and what is left is sent at the end', async () => {
+  const env = { ...receiver.env, OTEL_SERVICE_NAME: 'billing', OTEL_BSP_SCHEDULE_DELAY: '60000' };
+  const query = await product.startQuery(env);
+  await fetch(`${query.url}/healthz`);
+  expect(await query.stop()).toBe(0);
+  expect(receiver.spans.map(({ name, service }) => [name, service])).toContainEqual(['GET /healthz', 'billing']);
+});
+
+it('the variables of OpenTelemetry may name a collector that is away: the service works, says so once, and ends in time', async () => {
+  const away = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
+  const query = await product.startQuery({ ...receiver.env, ...away });
+  expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+  await query.entry(({ event }) => event === 'tracing_failed');
+  expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+  expect(await query.stop()).toBe(0);
+  expect(query.errorLines()).toEqual([]);
+  expect(query.entries().filter(({ event }) => event === 'tracing_failed')).toHaveLength(1);
 });

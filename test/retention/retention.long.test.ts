@@ -123,7 +123,7 @@ it('figures stay as they are when months are closed, opened again, closed and dr
   expect(await select(product.warehouse, 'SELECT account_id FROM usage_hourly FINAL')).toEqual([]);
 });
 
-it('says what it cannot close', async () => {
+it('the command retention close says what it cannot close', async () => {
   const now = new Date();
   const thisMonth = now.toISOString().slice(0, 7);
   expect(await meterline('retention', 'close', '--before', thisMonth, '--yes')).toMatchObject({

@@ -1,5 +1,5 @@
 /** Why a quorum of all replicas: with a worker on one and a sealer on another that lags, by a fake of such replicas. */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import {
   createWarehouse,
   hostsOf,
@@ -62,12 +62,10 @@ async function answerAfterSealing(insertQuorum: number | undefined): Promise<str
   return Promise.all(answers);
 }
 
-describe('an event that was acknowledged before its hour is sealed on another replica', () => {
-  it('is in every answer with a quorum of both replicas', async () => {
-    expect(await answerAfterSealing(2)).toEqual(['1', '1']);
-  });
+it('an event that was acknowledged before its hour is sealed on another replica is in every answer with a quorum of both replicas', async () => {
+  expect(await answerAfterSealing(2)).toEqual(['1', '1']);
+});
 
-  it('is lost for good without one: the fake does what the quorum prevents', async () => {
-    expect(await answerAfterSealing(undefined)).toEqual(['0', '0']);
-  });
+it('an event that was acknowledged before its hour is sealed on another replica is lost for good without one: the fake does what the quorum prevents', async () => {
+  expect(await answerAfterSealing(undefined)).toEqual(['0', '0']);
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DrainingServer } from './draining.js';
 
 const DEADLINE_MS = 60_000;
@@ -58,66 +58,64 @@ function readAnswer(client: Socket): Promise<Answer> {
   });
 }
 
-describe('a server that drains', () => {
-  it('sends an answer to its end', async () => {
+it('a server that drains sends an answer to its end', async () => {
+  const client = await open();
+  client.write(ask('/large'));
+  await once(client, 'readable');
+  const drained = draining.drain(DEADLINE_MS);
+  expect(await readAnswer(client)).toMatchObject({ length: LARGE.length });
+  await drained;
+});
+
+it('a server that drains answers every request of connections that are in use, and then closes them', async () => {
+  let answered = 0;
+  const useUntilClosed = async () => {
     const client = await open();
-    client.write(ask('/large'));
-    await once(client, 'readable');
-    const drained = draining.drain(DEADLINE_MS);
-    expect(await readAnswer(client)).toMatchObject({ length: LARGE.length });
-    await drained;
-  });
+    let closes = false;
+    while (!closes) {
+      client.write(ask('/'));
+      ({ closes } = await readAnswer(client));
+      answered += 1;
+    }
+  };
+  const users = Promise.all(Array.from({ length: 20 }, useUntilClosed));
+  while (answered < 200) await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([users, draining.drain(DEADLINE_MS)]);
+});
 
-  it('answers every request of connections that are in use, and then closes them', async () => {
-    let answered = 0;
-    const useUntilClosed = async () => {
-      const client = await open();
-      let closes = false;
-      while (!closes) {
-        client.write(ask('/'));
-        ({ closes } = await readAnswer(client));
-        answered += 1;
-      }
-    };
-    const users = Promise.all(Array.from({ length: 20 }, useUntilClosed));
-    while (answered < 200) await new Promise((resolve) => setImmediate(resolve));
-    await Promise.all([users, draining.drain(DEADLINE_MS)]);
-  });
+it('a server that drains answers a request that arrives in pieces', async () => {
+  const [idle, client] = [await open(), await open()];
+  client.write(ask('/').slice(0, 10));
+  const drained = draining.drain(DEADLINE_MS);
+  // Once this one is closed, so would be the other if it were idle.
+  await once(idle.resume(), 'end');
+  client.write(ask('/').slice(10));
+  expect(await readAnswer(client)).toMatchObject({ closes: true });
+  await drained;
+});
 
-  it('answers a request that arrives in pieces', async () => {
-    const [idle, client] = [await open(), await open()];
-    client.write(ask('/').slice(0, 10));
-    const drained = draining.drain(DEADLINE_MS);
-    // Once this one is closed, so would be the other if it were idle.
-    await once(idle.resume(), 'end');
-    client.write(ask('/').slice(10));
-    expect(await readAnswer(client)).toMatchObject({ closes: true });
-    await drained;
-  });
+it('a server that drains closes connections without a request', async () => {
+  const [unused, used] = [await open(), await open()];
+  used.write(ask('/'));
+  expect(await readAnswer(used)).toMatchObject({ closes: false });
+  const ends = [unused, used].map((client) => once(client.resume(), 'end'));
+  await Promise.all([draining.drain(DEADLINE_MS), ...ends]);
+});
 
-  it('closes connections without a request', async () => {
-    const [unused, used] = [await open(), await open()];
-    used.write(ask('/'));
-    expect(await readAnswer(used)).toMatchObject({ closes: false });
-    const ends = [unused, used].map((client) => once(client.resume(), 'end'));
-    await Promise.all([draining.drain(DEADLINE_MS), ...ends]);
-  });
+it('a server that drains goes on accepting connections for as long as it is told to', async () => {
+  const drained = draining.drain(0, 1_000);
+  const client = await open();
+  client.write(ask('/'));
+  expect(await readAnswer(client)).toMatchObject({ closes: true });
+  const { port } = server.address() as AddressInfo;
+  await drained;
+  await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
+});
 
-  it('goes on accepting connections for as long as it is told to', async () => {
-    const drained = draining.drain(0, 1_000);
-    const client = await open();
-    client.write(ask('/'));
-    expect(await readAnswer(client)).toMatchObject({ closes: true });
-    const { port } = server.address() as AddressInfo;
-    await drained;
-    await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
-  });
-
-  it('cuts off at its deadline who does not read', async () => {
-    const client = await open();
-    client.write(ask('/large'));
-    await once(client, 'readable');
-    await draining.drain(100);
-    expect(client.bytesRead).toBeLessThan(LARGE.length);
-  });
+it('a server that drains cuts off at its deadline who does not read', async () => {
+  const client = await open();
+  client.write(ask('/large'));
+  await once(client, 'readable');
+  await draining.drain(100);
+  expect(client.bytesRead).toBeLessThan(LARGE.length);
 });

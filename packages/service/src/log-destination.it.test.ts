@@ -53,7 +53,7 @@ it('an end on a full disk does not wait for room', async () => {
   destination.write(line(1));
 });
 
-it('of what a stalled reader does not take, the first part is kept, and the rest is counted', async () => {
+it('a log that its reader does not take is kept in its first part, and the rest is counted', async () => {
   const path = join(folder, 'pipe');
   execFileSync('mkfifo', [path]);
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { writePrivateText } from './private-file.js';
 
 /** In blocks of 512 bytes or of 1 kB, as the shell has it. Like a full disk, the limit cuts a write short and refuses the next. */
@@ -33,19 +33,17 @@ function writeWithoutRoom(length: number): string {
   return stdout.trim() || stderr;
 }
 
-describe('a private file', () => {
-  it('is for its owner alone, and replaced as a whole', async () => {
-    await writePrivateText(path, 'before, and longer');
-    await writePrivateText(path, 'é');
-    expect(await readFile(path, 'utf8')).toBe('é');
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect(await readdir(directory)).toEqual(['login.json']);
-  });
+it('a private file is for its owner alone, and replaced as a whole', async () => {
+  await writePrivateText(path, 'before, and longer');
+  await writePrivateText(path, 'é');
+  expect(await readFile(path, 'utf8')).toBe('é');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(directory)).toEqual(['login.json']);
+});
 
-  it('that has no room stays as it was, and leaves nothing behind', async () => {
-    expect(writeWithoutRoom(10)).toBe('written');
-    expect(writeWithoutRoom(TOO_LONG)).toBe('EFBIG');
-    expect(await readFile(path, 'utf8')).toBe('xxxxxxxxxx');
-    expect(await readdir(directory)).toEqual(['login.json']);
-  });
+it('a private file that has no room stays as it was, and leaves nothing behind', async () => {
+  expect(writeWithoutRoom(10)).toBe('written');
+  expect(writeWithoutRoom(TOO_LONG)).toBe('EFBIG');
+  expect(await readFile(path, 'utf8')).toBe('xxxxxxxxxx');
+  expect(await readdir(directory)).toEqual(['login.json']);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { ByteBudget } from './byte-budget.js';
 
 const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
@@ -11,95 +11,93 @@ function busy(budget: ByteBudget, account: string, bytes: number) {
   return reservation;
 }
 
-describe('the in-flight byte budget', () => {
-  it('gives one account a quarter, and all together no more than there is', () => {
-    const budget = new ByteBudget(1_000);
-    const first = busy(budget, 'a', 200);
-    expect(() => budget.open('a').resize(51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
-    for (const account of ['b', 'c', 'd']) busy(budget, account, 250);
-    expect(() => budget.open('e').resize(51)).toThrow(refusal(503, 'server_busy'));
-    expect(budget.total).toBe(950);
-    first.release();
-    first.release();
-    expect(budget.total).toBe(750);
-    budget.open('e').resize(250);
-  });
+it('the in-flight byte budget gives one account a quarter, and all together no more than there is', () => {
+  const budget = new ByteBudget(1_000);
+  const first = busy(budget, 'a', 200);
+  expect(() => budget.open('a').resize(51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
+  for (const account of ['b', 'c', 'd']) busy(budget, account, 250);
+  expect(() => budget.open('e').resize(51)).toThrow(refusal(503, 'server_busy'));
+  expect(budget.total).toBe(950);
+  first.release();
+  first.release();
+  expect(budget.total).toBe(750);
+  budget.open('e').resize(250);
+});
 
-  it('counts a response however much there is: its events are durable already', () => {
-    const budget = new ByteBudget(100);
-    const reservation = busy(budget, 'a', 0);
-    reservation.become(1_000);
-    expect(budget.total).toBe(1_000);
-    expect(() => budget.open('b')).toThrow(refusal(503, 'server_busy'));
-    reservation.release();
-    expect(budget.total).toBe(0);
-  });
+it('the in-flight byte budget counts a response however much there is: its events are durable already', () => {
+  const budget = new ByteBudget(100);
+  const reservation = busy(budget, 'a', 0);
+  reservation.become(1_000);
+  expect(budget.total).toBe(1_000);
+  expect(() => budget.open('b')).toThrow(refusal(503, 'server_busy'));
+  reservation.release();
+  expect(budget.total).toBe(0);
+});
 
-  it('does not count what is taken after the release: nobody would give it back', () => {
-    const budget = new ByteBudget(1_000);
+it('the in-flight byte budget does not count what is taken after the release: nobody would give it back', () => {
+  const budget = new ByteBudget(1_000);
+  const reservation = budget.open('a');
+  reservation.resize(100);
+  reservation.release();
+  reservation.resize(100);
+  reservation.become(50);
+  expect(budget.total).toBe(0);
+});
+
+it('the in-flight byte budget gives up the oldest waiting request of the account with the most, for an account that has less', () => {
+  const budget = new ByteBudget(1_000);
+  const held = ['a', 'b', 'c', 'd'].map((account) => busy(budget, account, 150));
+  const waiting = ['a', 'b', 'b', 'c'].map((account) => {
+    const reservation = budget.open(account);
+    reservation.resize(account === 'b' ? 45 : 100);
+    return reservation;
+  });
+  // a and c have 250 each, b has 240, d has 150; ten bytes are left.
+  expect(budget.total).toBe(990 - 100);
+  busy(budget, 'e', 110);
+  expect(waiting.map(({ signal }) => signal.aborted)).toEqual([false, false, false, false]);
+  budget.open('e').resize(30);
+  expect(waiting.map(({ signal }) => signal.aborted)).toEqual([true, false, false, false]);
+  expect(waiting[0]?.signal.reason).toEqual(refusal(503, 'server_busy'));
+  expect(held.map(({ signal }) => signal.aborted)).toEqual([false, false, false, false]);
+  expect(budget.total).toBe(930);
+});
+
+it('the in-flight byte budget gives up what waits of an account for what is worked on of it, the newest first, so that some of it always ends', () => {
+  const budget = new ByteBudget(1_000);
+  const [first, ...others] = [0, 1, 2, 3].map(() => {
     const reservation = budget.open('a');
-    reservation.resize(100);
-    reservation.release();
-    reservation.resize(100);
-    reservation.become(50);
-    expect(budget.total).toBe(0);
+    reservation.resize(60);
+    return reservation;
   });
+  const responding = busy(budget, 'a', 0);
+  responding.become(10);
+  responding.state = 'responding';
+  expect(() => first?.resize(100)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
+  if (first) first.state = 'worked on';
+  first?.resize(160);
+  expect(others.map(({ signal }) => signal.aborted)).toEqual([false, true, true]);
+  expect(responding.signal.aborted).toBe(false);
+  expect(() => first?.resize(241)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
+});
 
-  it('gives up the oldest waiting request of the account with the most, for an account that has less', () => {
-    const budget = new ByteBudget(1_000);
-    const held = ['a', 'b', 'c', 'd'].map((account) => busy(budget, account, 150));
-    const waiting = ['a', 'b', 'b', 'c'].map((account) => {
-      const reservation = budget.open(account);
-      reservation.resize(account === 'b' ? 45 : 100);
-      return reservation;
-    });
-    // a and c have 250 each, b has 240, d has 150; ten bytes are left.
-    expect(budget.total).toBe(990 - 100);
-    busy(budget, 'e', 110);
-    expect(waiting.map(({ signal }) => signal.aborted)).toEqual([false, false, false, false]);
-    budget.open('e').resize(30);
-    expect(waiting.map(({ signal }) => signal.aborted)).toEqual([true, false, false, false]);
-    expect(waiting[0]?.signal.reason).toEqual(refusal(503, 'server_busy'));
-    expect(held.map(({ signal }) => signal.aborted)).toEqual([false, false, false, false]);
-    expect(budget.total).toBe(930);
-  });
+it('the in-flight byte budget refuses what announces more than there is room for in the share of its account', () => {
+  const budget = new ByteBudget(1_000);
+  busy(budget, 'a', 200);
+  expect(() => budget.open('a', 51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
+  expect(budget.open('a', 50).bytes).toBe(0);
+});
 
-  it('gives up what waits of an account for what is worked on of it, the newest first, so that some of it always ends', () => {
-    const budget = new ByteBudget(1_000);
-    const [first, ...others] = [0, 1, 2, 3].map(() => {
-      const reservation = budget.open('a');
-      reservation.resize(60);
-      return reservation;
-    });
-    const responding = busy(budget, 'a', 0);
-    responding.become(10);
-    responding.state = 'responding';
-    expect(() => first?.resize(100)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
-    if (first) first.state = 'worked on';
-    first?.resize(160);
-    expect(others.map(({ signal }) => signal.aborted)).toEqual([false, true, true]);
-    expect(responding.signal.aborted).toBe(false);
-    expect(() => first?.resize(241)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
+it('the in-flight byte budget gives up nothing for an account that would then have the most itself', () => {
+  const budget = new ByteBudget(1_000);
+  const waiting = ['a', 'b', 'c', 'd', 'e'].map((account) => {
+    const reservation = budget.open(account);
+    reservation.resize(200);
+    return reservation;
   });
-
-  it('refuses what announces more than there is room for in the share of its account', () => {
-    const budget = new ByteBudget(1_000);
-    busy(budget, 'a', 200);
-    expect(() => budget.open('a', 51)).toThrow(refusal(429, 'too_many_bytes_in_flight'));
-    expect(budget.open('a', 50).bytes).toBe(0);
-  });
-
-  it('gives up nothing for an account that would then have the most itself', () => {
-    const budget = new ByteBudget(1_000);
-    const waiting = ['a', 'b', 'c', 'd', 'e'].map((account) => {
-      const reservation = budget.open(account);
-      reservation.resize(200);
-      return reservation;
-    });
-    expect(() => budget.open('f').resize(200)).toThrow(refusal(503, 'server_busy'));
-    expect(() => budget.open('a').resize(10)).toThrow(refusal(503, 'server_busy'));
-    expect(waiting.some(({ signal }) => signal.aborted)).toBe(false);
-    budget.open('f').resize(199);
-    expect(waiting.filter(({ signal }) => signal.aborted)).toHaveLength(1);
-  });
+  expect(() => budget.open('f').resize(200)).toThrow(refusal(503, 'server_busy'));
+  expect(() => budget.open('a').resize(10)).toThrow(refusal(503, 'server_busy'));
+  expect(waiting.some(({ signal }) => signal.aborted)).toBe(false);
+  budget.open('f').resize(199);
+  expect(waiting.filter(({ signal }) => signal.aborted)).toHaveLength(1);
 });

@@ -77,7 +77,7 @@ async function sealsAgain(): Promise<void> {
   await until('hours and days are sealed', 20_000, isSealed);
 }
 
-it('goes on sealing after Redis has lost its schedule', async () => {
+it('the maintainer goes on sealing after Redis has lost its schedule', async () => {
   const maintainer = openMaintainer();
   try {
     maintainer.run();
@@ -91,7 +91,7 @@ it('goes on sealing after Redis has lost its schedule', async () => {
   }
 });
 
-it('goes on sealing after a process whose clock was two days ahead has set the next moment', async () => {
+it('the maintainer goes on sealing after a process whose clock was two days ahead has set the next moment', async () => {
   const queue = new Queue('meterline-maintenance', { prefix, connection: { url: testRedisUrl() } });
   const startDate = Date.now() + 2 * 86_400_000;
   await queue.upsertJobScheduler('rollups', { every: 100, startDate });
@@ -120,7 +120,7 @@ async function metric(name: string): Promise<number | undefined> {
   return found?.values.reduce((sum, { value }) => sum + value, 0);
 }
 
-it('recomputes dirty hours, seals what is due, and says how much there is to do', async () => {
+it('the maintainer recomputes dirty hours, seals what is due, and says how much there is to do', async () => {
   const maintainer = openMaintainer();
   await maintainer.turn();
   expect((await readWatermarks(database.warehouse)).daily.sealedUntil).toBeGreaterThan(0);
@@ -135,7 +135,7 @@ it('recomputes dirty hours, seals what is due, and says how much there is to do'
   await maintainer.close();
 });
 
-it('tries again at the next turn what fails, says so once, and seals meanwhile', async () => {
+it('the maintainer tries again at the next turn what fails, says so once, and seals meanwhile', async () => {
   const lines: { event: string }[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const until = HOUR + MS_PER_HOUR;
@@ -157,7 +157,7 @@ it('tries again at the next turn what fails, says so once, and seals meanwhile',
   await maintainer.close();
 });
 
-it('leaves the step under way when it is closed, and its marks to the next', async () => {
+it('the maintainer leaves the step under way when it is closed, and its marks to the next', async () => {
   const maintaining = openMaintainer();
   await maintaining.turn();
   await maintaining.close();
@@ -179,7 +179,7 @@ it('leaves the step under way when it is closed, and its marks to the next', asy
   expect(await metric('meterline_maintenance_failures_total')).toBe(0);
 });
 
-it('ends its turn when another process has taken its job, however much there is to do', async () => {
+it('the maintainer ends its turn when another process has taken its job, however much there is to do', async () => {
   const first = openMaintainer();
   await first.turn();
   await first.close();
@@ -209,7 +209,7 @@ it('ends its turn when another process has taken its job, however much there is 
   }
 });
 
-it('says that Redis refuses its queue, and does not ask again and again', async () => {
+it('the maintainer says that Redis refuses its queue, and does not ask again and again', async () => {
   const user = uniquePrefix();
   await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~another-queue:*');
   const url = new URL(testRedisUrl());

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
@@ -80,7 +80,7 @@ it('a worker that has not taken any of the jobs that wait for a minute is report
   expect(await consuming()).toBe(1);
 });
 
-it('reports a worker that has taken jobs and can acknowledge none', async () => {
+it('a worker that has taken jobs and can acknowledge none is reported', async () => {
   register();
   let release = () => {};
   storing = () => new Promise((resolve) => (release = resolve));
@@ -105,30 +105,28 @@ const NOW = 10_000_000;
 const LONG_AGO = NOW - 60_000;
 const RECENTLY = NOW - 59_999;
 
-describe('isConsuming', () => {
-  it.each([
-    ['nothing waits', { waitingJobs: 0, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: false }, true],
-    [
-      'jobs wait and some was taken in the last minute',
-      { waitingJobs: 5, unacknowledged: 0, lastProgressAt: RECENTLY, outage: false },
-      true,
-    ],
-    [
-      'jobs are in work and none was acknowledged for a minute',
-      { waitingJobs: 0, unacknowledged: 3, lastProgressAt: LONG_AGO, outage: false },
-      false,
-    ],
-    [
-      'jobs wait and none was taken for a minute',
-      { waitingJobs: 5, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: false },
-      false,
-    ],
-    [
-      'jobs wait for a server that is away',
-      { waitingJobs: 5, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: true },
-      true,
-    ],
-  ])('when %s', (_, consumption, expected) => {
-    expect(isConsuming(consumption, NOW)).toBe(expected);
-  });
+it.each([
+  ['nothing waits', { waitingJobs: 0, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: false }, true],
+  [
+    'jobs wait and some was taken in the last minute',
+    { waitingJobs: 5, unacknowledged: 0, lastProgressAt: RECENTLY, outage: false },
+    true,
+  ],
+  [
+    'jobs are in work and none was acknowledged for a minute',
+    { waitingJobs: 0, unacknowledged: 3, lastProgressAt: LONG_AGO, outage: false },
+    false,
+  ],
+  [
+    'jobs wait and none was taken for a minute',
+    { waitingJobs: 5, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: false },
+    false,
+  ],
+  [
+    'jobs wait for a server that is away',
+    { waitingJobs: 5, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: true },
+    true,
+  ],
+])('a worker is judged by its last progress when %s', (_, consumption, expected) => {
+  expect(isConsuming(consumption, NOW)).toBe(expected);
 });

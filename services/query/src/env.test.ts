@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { EnvError } from '@meterline/service';
 import { readEnv } from './env.js';
 
@@ -14,116 +14,114 @@ function faultsOf(variables: NodeJS.ProcessEnv): readonly string[] {
   throw new Error('the environment was accepted');
 }
 
-describe('readEnv', () => {
-  it('has a default for everything but the cursor secret', () => {
-    expect(readEnv(SECRET)).toEqual({
-      REDIS_URL: 'redis://127.0.0.1:6379',
-      CLICKHOUSE_URL: 'http://127.0.0.1:8123',
-      CLICKHOUSE_USER: 'default',
-      CLICKHOUSE_PASSWORD: '',
-      CLICKHOUSE_DATABASE: 'meterline',
-      PORT: 8080,
-      ACCOUNT_RATE: 100,
-      STATEMENT_MB: 1_024,
-      METERLINE_CONSTANTS: expect.objectContaining({ burstSeconds: 4, statements: 8, eventsOnly: 0 }),
-      ...SECRET,
-      STOP_DELAY_MS: 0,
-      CORS_ORIGINS: [],
-      TRUST_PROXY: false,
-      LOG_LEVEL: 'info',
-      tokens: undefined,
-    });
+it('the environment of query has a default for everything but the cursor secret', () => {
+  expect(readEnv(SECRET)).toEqual({
+    REDIS_URL: 'redis://127.0.0.1:6379',
+    CLICKHOUSE_URL: 'http://127.0.0.1:8123',
+    CLICKHOUSE_USER: 'default',
+    CLICKHOUSE_PASSWORD: '',
+    CLICKHOUSE_DATABASE: 'meterline',
+    PORT: 8080,
+    ACCOUNT_RATE: 100,
+    STATEMENT_MB: 1_024,
+    METERLINE_CONSTANTS: expect.objectContaining({ burstSeconds: 4, statements: 8, eventsOnly: 0 }),
+    ...SECRET,
+    STOP_DELAY_MS: 0,
+    CORS_ORIGINS: [],
+    TRUST_PROXY: false,
+    LOG_LEVEL: 'info',
+    tokens: undefined,
   });
+});
 
-  it('takes other values for constants as JSON, and refuses an unknown one', () => {
-    expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
-    for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {
-      expect(faultsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
-    }
-  });
+it('the environment of query takes other values for constants as JSON, and refuses an unknown one', () => {
+  expect(readEnv({ ...SECRET, METERLINE_CONSTANTS: '{"statements":2}' }).METERLINE_CONSTANTS.statements).toBe(2);
+  for (const text of ['{"statement":2}', '{"statements":-1}', '[]', '{']) {
+    expect(faultsOf({ METERLINE_CONSTANTS: text })).toEqual([expect.stringMatching(/^METERLINE_CONSTANTS /)]);
+  }
+});
 
-  it('takes an empty variable for one that is not set', () => {
-    expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
-  });
+it('the environment of query takes an empty variable for one that is not set', () => {
+  expect(readEnv({ ...SECRET, PORT: '', CORS_ORIGINS: '', AUTH_ISSUER: '' })).toEqual(readEnv(SECRET));
+});
 
-  it('reads where the collector is, and refuses what a shell would take for more than an address', () => {
-    const read = (url: string) => readEnv({ ...SECRET, COLLECTOR_URL: url }).COLLECTOR_URL;
-    expect(read('https://api.example.com/collector/')).toBe('https://api.example.com/collector');
-    for (const url of [
-      'collector.example.com',
-      'https://x/$(id)',
-      "https://x/'",
-      'https://ann:pass@x',
-      'https://x?a=b',
-    ]) {
-      expect(faultsOf({ COLLECTOR_URL: url })).toEqual([
-        'COLLECTOR_URL must be a URL such as https://collector.example.com',
-      ]);
-    }
-  });
-
-  it.each(['127.0.0.1', '::1', '0.0.0.0'])('may listen on %s alone', (address) => {
-    expect(readEnv({ ...SECRET, LISTEN_HOST: address }).LISTEN_HOST).toBe(address);
-  });
-
-  it.each<[string, unknown]>([
-    ['2', 2],
-    ['false', false],
-    ['loopback, 10.0.0.0/8,::1', ['loopback', '10.0.0.0/8', '::1']],
-  ])('reads TRUST_PROXY %s', (text, value) => {
-    expect(readEnv({ ...SECRET, TRUST_PROXY: text }).TRUST_PROXY).toEqual(value);
-  });
-
-  it('accepts tokens when all three of their variables are there', () => {
-    const variables = { AUTH_JWKS_URL: 'https://a.example.com/jwks', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' };
-    expect(readEnv({ ...SECRET, ...variables }).tokens).toEqual({
-      jwksUrl: 'https://a.example.com/jwks',
-      issuer: 'i',
-      audience: 'a',
-      accountClaims: { accounts: ['accounts'], names: undefined, adminRoles: undefined },
-    });
-    const claims = {
-      AUTH_ACCOUNTS_CLAIM: 'app_metadata.accounts',
-      AUTH_ACCOUNT_NAMES_CLAIM: 'https://a.example.com/names',
-      AUTH_ADMIN_ROLES: 'admin, billing owner',
-    };
-    expect(readEnv({ ...SECRET, ...variables, ...claims }).tokens?.accountClaims).toEqual({
-      accounts: ['app_metadata', 'accounts'],
-      names: ['https://a.example.com/names'],
-      adminRoles: ['admin', 'billing owner'],
-    });
-    expect(faultsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
-      'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
+it('the environment of query says where the collector is, and nothing that a shell would take for more than an address', () => {
+  const read = (url: string) => readEnv({ ...SECRET, COLLECTOR_URL: url }).COLLECTOR_URL;
+  expect(read('https://api.example.com/collector/')).toBe('https://api.example.com/collector');
+  for (const url of [
+    'collector.example.com',
+    'https://x/$(id)',
+    "https://x/'",
+    'https://ann:pass@x',
+    'https://x?a=b',
+  ]) {
+    expect(faultsOf({ COLLECTOR_URL: url })).toEqual([
+      'COLLECTOR_URL must be a URL such as https://collector.example.com',
     ]);
-    expect(faultsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
-      'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
-    ]);
-  });
+  }
+});
 
-  it.each([
-    ['REDIS_URL', 'http://127.0.0.1'],
-    ['REDIS_URL', '127.0.0.1:6379'],
-    ['CLICKHOUSE_URL', 'tcp://127.0.0.1'],
-    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
-    ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
-    ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
-    ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
-    ['PORT', '65536'],
-    ['PORT', '80a'],
-    ['PORT', '-1'],
-    ['CURSOR_SECRET', 'x'.repeat(31)],
-    ['CORS_ORIGINS', 'https://a.example.com/'],
-    ['CORS_ORIGINS', '*'],
-    ['AUTH_ACCOUNTS_CLAIM', 'app..accounts'],
-    ['AUTH_ADMIN_ROLES', 'admin,'],
-    ['PUBLIC_URL', 'https://billing.example.com/v0'],
-    ['TRUST_PROXY', 'true'],
-    ['TRUST_PROXY', '10.0.0.0/33'],
-    ['LISTEN_HOST', 'localhost'],
-    ['LOG_LEVEL', 'loud'],
-  ])('refuses %s=%s in one line that names it', (name, value) => {
-    const faults = faultsOf({ [name]: value });
-    expect(faults).toHaveLength(1);
-    expect(faults[0]).toMatch(new RegExp(`^${name} must [^\\n]+$`));
+it.each(['127.0.0.1', '::1', '0.0.0.0'])('the query service may listen on %s alone', (address) => {
+  expect(readEnv({ ...SECRET, LISTEN_HOST: address }).LISTEN_HOST).toBe(address);
+});
+
+it.each<[string, unknown]>([
+  ['2', 2],
+  ['false', false],
+  ['loopback, 10.0.0.0/8,::1', ['loopback', '10.0.0.0/8', '::1']],
+])('the environment of query may have TRUST_PROXY %s', (text, value) => {
+  expect(readEnv({ ...SECRET, TRUST_PROXY: text }).TRUST_PROXY).toEqual(value);
+});
+
+it('the environment of query accepts tokens when all three of their variables are there', () => {
+  const variables = { AUTH_JWKS_URL: 'https://a.example.com/jwks', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' };
+  expect(readEnv({ ...SECRET, ...variables }).tokens).toEqual({
+    jwksUrl: 'https://a.example.com/jwks',
+    issuer: 'i',
+    audience: 'a',
+    accountClaims: { accounts: ['accounts'], names: undefined, adminRoles: undefined },
   });
+  const claims = {
+    AUTH_ACCOUNTS_CLAIM: 'app_metadata.accounts',
+    AUTH_ACCOUNT_NAMES_CLAIM: 'https://a.example.com/names',
+    AUTH_ADMIN_ROLES: 'admin, billing owner',
+  };
+  expect(readEnv({ ...SECRET, ...variables, ...claims }).tokens?.accountClaims).toEqual({
+    accounts: ['app_metadata', 'accounts'],
+    names: ['https://a.example.com/names'],
+    adminRoles: ['admin', 'billing owner'],
+  });
+  expect(faultsOf({ AUTH_ADMIN_ROLES: 'owner' })).toEqual([
+    'AUTH_ADMIN_ROLES says how tokens are read: set AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE too',
+  ]);
+  expect(faultsOf({ AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' })).toEqual([
+    'AUTH_JWKS_URL missing: set all of AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE, or none to accept API keys only',
+  ]);
+});
+
+it.each([
+  ['REDIS_URL', 'http://127.0.0.1'],
+  ['REDIS_URL', '127.0.0.1:6379'],
+  ['CLICKHOUSE_URL', 'tcp://127.0.0.1'],
+  ['CLICKHOUSE_URL', 'http://127.0.0.1:8123/system'],
+  ['CLICKHOUSE_URL', 'http://ann:secret@127.0.0.1:8123'],
+  ['CLICKHOUSE_URL', 'http://127.0.0.1:8123?database=x'],
+  ['REDIS_URL', 'redis://127.0.0.1:6379/abc'],
+  ['PORT', '65536'],
+  ['PORT', '80a'],
+  ['PORT', '-1'],
+  ['CURSOR_SECRET', 'x'.repeat(31)],
+  ['CORS_ORIGINS', 'https://a.example.com/'],
+  ['CORS_ORIGINS', '*'],
+  ['AUTH_ACCOUNTS_CLAIM', 'app..accounts'],
+  ['AUTH_ADMIN_ROLES', 'admin,'],
+  ['PUBLIC_URL', 'https://billing.example.com/v0'],
+  ['TRUST_PROXY', 'true'],
+  ['TRUST_PROXY', '10.0.0.0/33'],
+  ['LISTEN_HOST', 'localhost'],
+  ['LOG_LEVEL', 'loud'],
+])('the environment of query is rejected with %s=%s in one line that names it', (name, value) => {
+  const faults = faultsOf({ [name]: value });
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toMatch(new RegExp(`^${name} must [^\\n]+$`));
 });

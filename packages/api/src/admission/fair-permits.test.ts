@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Principal } from '@meterline/api';
 import { FairPermits, type PermitLimits, type Release } from './fair-permits.js';
 
@@ -30,93 +30,89 @@ function harness(limits: Partial<PermitLimits>, isBusy?: (account: string) => bo
   };
 }
 
-describe('a waiting request', () => {
-  it('is served in turn by account: B second, not behind all of A', async () => {
-    const { queue, served, releaseOne } = harness({ process: 1 });
-    for (const name of ['a0', 'a1', 'a2', 'a3', 'a4']) void queue(name, A);
-    void queue('b1', B);
-    await releaseOne();
-    await releaseOne();
-    await releaseOne();
-    expect(served).toEqual(['a0', 'a1', 'b1', 'a2']);
-  });
-
-  it('is served in turn by caller within an account', async () => {
-    const { queue, served, releaseOne } = harness({ process: 1 });
-    for (const name of ['ann 0', 'ann 1', 'ann 2', 'ann 3']) void queue(name, A);
-    void queue('alex 1', ANOTHER_OF_A);
-    void queue('alex 2', ANOTHER_OF_A);
-    for (let index = 0; index < 5; index += 1) await releaseOne();
-    expect(served).toEqual(['ann 0', 'ann 1', 'alex 1', 'ann 2', 'alex 2', 'ann 3']);
-  });
-
-  it('is passed by one that has not used up what it may have', async () => {
-    const { queue, served, permits } = harness({ process: 3, account: 2 });
-    for (const name of ['a0', 'a1', 'a2']) void queue(name, A);
-    void queue('b1', B);
-    await new Promise(setImmediate);
-    expect(served).toEqual(['a0', 'a1', 'b1']);
-    expect([permits.inUse, permits.waitingOf('a'), permits.waitingOf('b')]).toEqual([3, 1, 0]);
-  });
-
-  it('may be a colleague where one caller has its share', async () => {
-    const { queue, served } = harness({ account: 3, caller: 2 });
-    for (const name of ['ann 0', 'ann 1', 'ann 2']) void queue(name, A);
-    void queue('alex', ANOTHER_OF_A);
-    await new Promise(setImmediate);
-    expect(served).toEqual(['ann 0', 'ann 1', 'alex']);
-  });
-
-  it('of an account that holds none is served before those of accounts that hold some, however long these wait', async () => {
-    const { queue, served, releaseOne } = harness({ process: 4 });
-    const principals = Array.from({ length: 3 }, (_, n) => ({ account: `greedy ${n}`, caller: 'c' }));
-    for (const principal of [...principals, ...principals, ...principals]) void queue(principal.account, principal);
-    void queue('b1', B);
-    await releaseOne();
-    // Of the account that held two permits one was released, so the first two hold one each, as the third does.
-    expect(served.slice(4)).toEqual(['b1']);
-  });
-
-  it('of an account that has kept the engine busy leaves the last quarter of the permits to others', async () => {
-    const { queue, served } = harness({ process: 8 }, (account) => account === 'a');
-    for (let n = 0; n < 8; n += 1) void queue(`a${n}`, A);
-    void queue('b1', B);
-    void queue('b2', B);
-    void queue('b3', B);
-    await new Promise(setImmediate);
-    expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2']);
-  });
-
-  it('and leaves, leaves nothing behind', async () => {
-    const { queue, served, permits, releaseOne } = harness({ process: 1 });
-    void queue('a0', A);
-    const gone = new AbortController();
-    const leaving = queue('a1', A, gone.signal);
-    gone.abort(new Error('gone'));
-    await expect(leaving).rejects.toThrow('gone');
-    expect(permits.waitingOf('a')).toBe(0);
-    await releaseOne();
-    expect([served, permits.inUse]).toEqual([['a0'], 0]);
-  });
+it('a waiting request is served in turn by account: B second, not behind all of A', async () => {
+  const { queue, served, releaseOne } = harness({ process: 1 });
+  for (const name of ['a0', 'a1', 'a2', 'a3', 'a4']) void queue(name, A);
+  void queue('b1', B);
+  await releaseOne();
+  await releaseOne();
+  await releaseOne();
+  expect(served).toEqual(['a0', 'a1', 'b1', 'a2']);
 });
 
-describe('a permit', () => {
-  it('is had at once only when nobody of the account waits for one', () => {
-    const { permits, queue } = harness({ process: 2, caller: 1 });
-    const release = permits.tryAcquire(A);
-    expect(release).toBeDefined();
-    expect(permits.tryAcquire(A)).toBeUndefined();
-    void queue('a1', A);
-    expect(permits.tryAcquire(ANOTHER_OF_A)).toBeUndefined();
-    expect(permits.tryAcquire(B)).toBeDefined();
-  });
+it('a waiting request is served in turn by caller within an account', async () => {
+  const { queue, served, releaseOne } = harness({ process: 1 });
+  for (const name of ['ann 0', 'ann 1', 'ann 2', 'ann 3']) void queue(name, A);
+  void queue('alex 1', ANOTHER_OF_A);
+  void queue('alex 2', ANOTHER_OF_A);
+  for (let index = 0; index < 5; index += 1) await releaseOne();
+  expect(served).toEqual(['ann 0', 'ann 1', 'alex 1', 'ann 2', 'alex 2', 'ann 3']);
+});
 
-  it('that is given back twice counts once', () => {
-    const { permits } = harness({ process: 2 });
-    const release = permits.tryAcquire(A);
-    permits.tryAcquire(B);
-    release?.();
-    release?.();
-    expect(permits.inUse).toBe(1);
-  });
+it('a waiting request is passed by one that has not used up what it may have', async () => {
+  const { queue, served, permits } = harness({ process: 3, account: 2 });
+  for (const name of ['a0', 'a1', 'a2']) void queue(name, A);
+  void queue('b1', B);
+  await new Promise(setImmediate);
+  expect(served).toEqual(['a0', 'a1', 'b1']);
+  expect([permits.inUse, permits.waitingOf('a'), permits.waitingOf('b')]).toEqual([3, 1, 0]);
+});
+
+it('a waiting request passes those of a colleague who has its share', async () => {
+  const { queue, served } = harness({ account: 3, caller: 2 });
+  for (const name of ['ann 0', 'ann 1', 'ann 2']) void queue(name, A);
+  void queue('alex', ANOTHER_OF_A);
+  await new Promise(setImmediate);
+  expect(served).toEqual(['ann 0', 'ann 1', 'alex']);
+});
+
+it('a waiting request of an account that holds no permit is served before those of accounts that hold some, however long these wait', async () => {
+  const { queue, served, releaseOne } = harness({ process: 4 });
+  const principals = Array.from({ length: 3 }, (_, n) => ({ account: `greedy ${n}`, caller: 'c' }));
+  for (const principal of [...principals, ...principals, ...principals]) void queue(principal.account, principal);
+  void queue('b1', B);
+  await releaseOne();
+  // Of the account that held two permits one was released, so the first two hold one each, as the third does.
+  expect(served.slice(4)).toEqual(['b1']);
+});
+
+it('a waiting request of an account that has kept the engine busy leaves the last quarter of the permits to others', async () => {
+  const { queue, served } = harness({ process: 8 }, (account) => account === 'a');
+  for (let n = 0; n < 8; n += 1) void queue(`a${n}`, A);
+  void queue('b1', B);
+  void queue('b2', B);
+  void queue('b3', B);
+  await new Promise(setImmediate);
+  expect(served).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2']);
+});
+
+it('a waiting request that is given up leaves nothing behind', async () => {
+  const { queue, served, permits, releaseOne } = harness({ process: 1 });
+  void queue('a0', A);
+  const gone = new AbortController();
+  const leaving = queue('a1', A, gone.signal);
+  gone.abort(new Error('gone'));
+  await expect(leaving).rejects.toThrow('gone');
+  expect(permits.waitingOf('a')).toBe(0);
+  await releaseOne();
+  expect([served, permits.inUse]).toEqual([['a0'], 0]);
+});
+
+it('a permit is had at once only when nobody of the account waits for one', () => {
+  const { permits, queue } = harness({ process: 2, caller: 1 });
+  const release = permits.tryAcquire(A);
+  expect(release).toBeDefined();
+  expect(permits.tryAcquire(A)).toBeUndefined();
+  void queue('a1', A);
+  expect(permits.tryAcquire(ANOTHER_OF_A)).toBeUndefined();
+  expect(permits.tryAcquire(B)).toBeDefined();
+});
+
+it('a permit that is given back twice counts once', () => {
+  const { permits } = harness({ process: 2 });
+  const release = permits.tryAcquire(A);
+  permits.tryAcquire(B);
+  release?.();
+  release?.();
+  expect(permits.inUse).toBe(1);
 });

@@ -1,7 +1,7 @@
 /** What several processes count together, each here with a connection of its own. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { RedisClient } from '@meterline/service/access';
 import { testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
 import { createRedis } from '../hosting.js';
@@ -46,47 +46,45 @@ async function count(limiter: RateLimiter, principal: Principal) {
   return { left, refused, policy: response.getHeader('RateLimit-Policy') };
 }
 
-describe('requests', () => {
-  it('of a caller are counted together by all processes, and the response says what is left', async () => {
-    const [one, other] = [await openProcess(), await openProcess()];
-    const first = await count(one, ANN);
-    expect(first).toEqual({
-      left: '"account";r=2, "caller";r=1',
-      refused: undefined,
-      policy: '"account";q=3;w=3000, "caller";q=2;w=1000',
-    });
-    expect(await count(other, ANN)).toMatchObject({ left: '"account";r=1, "caller";r=0', refused: undefined });
-    for (const limiter of [one, other, one]) {
-      const { left, refused } = await count(limiter, ANN);
-      expect([left, refused?.[0], refused?.[1]]).toEqual([
-        '"caller";r=0',
-        429,
-        'You may send 2 requests in 1000 seconds; wait as long as Retry-After says.',
-      ]);
-      expect(refused?.[2]).toBeGreaterThan(990);
-    }
-    // What a caller is refused does not count for its account.
-    expect(await count(other, ALEX)).toMatchObject({ left: '"account";r=0, "caller";r=1', refused: undefined });
-    expect((await count(one, ALEX)).refused?.[1]).toMatch(/^All callers of this account together may send 3 requests/);
+it('requests of a caller are counted together by all processes, and the response says what is left', async () => {
+  const [one, other] = [await openProcess(), await openProcess()];
+  const first = await count(one, ANN);
+  expect(first).toEqual({
+    left: '"account";r=2, "caller";r=1',
+    refused: undefined,
+    policy: '"account";q=3;w=3000, "caller";q=2;w=1000',
   });
+  expect(await count(other, ANN)).toMatchObject({ left: '"account";r=1, "caller";r=0', refused: undefined });
+  for (const limiter of [one, other, one]) {
+    const { left, refused } = await count(limiter, ANN);
+    expect([left, refused?.[0], refused?.[1]]).toEqual([
+      '"caller";r=0',
+      429,
+      'You may send 2 requests in 1000 seconds; wait as long as Retry-After says.',
+    ]);
+    expect(refused?.[2]).toBeGreaterThan(990);
+  }
+  // What a caller is refused does not count for its account.
+  expect(await count(other, ALEX)).toMatchObject({ left: '"account";r=0, "caller";r=1', refused: undefined });
+  expect((await count(one, ALEX)).refused?.[1]).toMatch(/^All callers of this account together may send 3 requests/);
+});
 
-  it('of a caller of the same name in another account are not counted', async () => {
-    const limiter = await openProcess();
-    for (let times = 0; times < 5; times += 1) await count(limiter, ANN);
-    expect(await count(limiter, NAMESAKE)).toMatchObject({ left: '"account";r=2, "caller";r=1', refused: undefined });
-  });
+it('requests of a caller of the same name in another account are not counted', async () => {
+  const limiter = await openProcess();
+  for (let times = 0; times < 5; times += 1) await count(limiter, ANN);
+  expect(await count(limiter, NAMESAKE)).toMatchObject({ left: '"account";r=2, "caller";r=1', refused: undefined });
+});
 
-  it('that come at the same time are counted each', async () => {
-    const limiter = await openProcess();
-    const counted = await Promise.all(Array.from({ length: 5 }, () => count(limiter, ANN)));
-    expect(counted.map(({ refused }) => refused?.[0])).toEqual([undefined, undefined, 429, 429, 429]);
-  });
+it('requests that come at the same time are counted each', async () => {
+  const limiter = await openProcess();
+  const counted = await Promise.all(Array.from({ length: 5 }, () => count(limiter, ANN)));
+  expect(counted.map(({ refused }) => refused?.[0])).toEqual([undefined, undefined, 429, 429, 429]);
+});
 
-  it('are counted by each process alone while Redis is away', async () => {
-    const limiter = await openProcess();
-    for (const connection of connections) connection.disconnect();
-    const counted = [];
-    for (let times = 0; times < 3; times += 1) counted.push((await count(limiter, ANN)).refused?.[0]);
-    expect(counted).toEqual([undefined, undefined, 429]);
-  });
+it('requests are counted by each process alone while Redis is away', async () => {
+  const limiter = await openProcess();
+  for (const connection of connections) connection.disconnect();
+  const counted = [];
+  for (let times = 0; times < 3; times += 1) counted.push((await count(limiter, ANN)).refused?.[0]);
+  expect(counted).toEqual([undefined, undefined, 429]);
 });

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
 import { createTokenVerifier, type TokenVerifier } from './tokens.js';
@@ -69,45 +69,44 @@ const token = (kid: string, key = keys.one) =>
 const accepts = async (text: string) => (await verifier.verify(text)) !== undefined;
 const UNAVAILABLE = expect.objectContaining({ status: 503, code: 'auth_unavailable' });
 
-describe('while the published keys cannot be fetched', () => {
-  it('a token of a known key is accepted for as long as keys are kept, and not longer', async () => {
+it('while the published keys cannot be fetched, a token of a known key is accepted for as long as keys are kept, and not longer', async () => {
+  expect(await accepts(await token('one'))).toBe(true);
+  jwks.isAway = true;
+  for (let elapsed = 0; elapsed <= KEPT_MS; elapsed += KEPT_MS / 10) {
+    setElapsed(elapsed);
     expect(await accepts(await token('one'))).toBe(true);
-    jwks.isAway = true;
-    for (let elapsed = 0; elapsed <= KEPT_MS; elapsed += KEPT_MS / 10) {
-      setElapsed(elapsed);
-      expect(await accepts(await token('one'))).toBe(true);
-    }
-    setElapsed(KEPT_MS + FRESH_MS + 1);
-    await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
-    expect(new Set(events)).toEqual(new Set(['outage']));
-    jwks.isAway = false;
-    expect(await accepts(await token('one'))).toBe(true);
-    expect(events.at(-1)).toBe('outage_over');
-  });
-
-  it('a bad token is refused, not unavailable: another signature, an unknown key, no token at all', async () => {
-    expect(await accepts(await token('one'))).toBe(true);
-    jwks.isAway = true;
-    setElapsed(KEPT_MS / 2);
-    expect(await accepts(await token('one', keys.two))).toBe(false);
-    expect(await accepts(await token('unknown'))).toBe(false);
-    expect(await accepts('garbage')).toBe(false);
-  });
-
-  it('and never could be, no token can be checked, and a text that is none is refused still', async () => {
-    jwks.isAway = true;
-    await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
-    expect(await accepts('garbage')).toBe(false);
-  });
+  }
+  setElapsed(KEPT_MS + FRESH_MS + 1);
+  await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
+  expect(new Set(events)).toEqual(new Set(['outage']));
+  jwks.isAway = false;
+  expect(await accepts(await token('one'))).toBe(true);
+  expect(events.at(-1)).toBe('outage_over');
 });
 
-describe('the keys are fetched once in an interval, for all callers together', () => {
-  const crowd = async (kid: string) => {
-    const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => token(`${kid}-${index}`)));
-    return Promise.all(tokens.map((text) => verifier.verify(text).catch(() => 'unavailable')));
-  };
+it('while the published keys cannot be fetched, a bad token is rejected, not unavailable: another signature, an unknown key, no token at all', async () => {
+  expect(await accepts(await token('one'))).toBe(true);
+  jwks.isAway = true;
+  setElapsed(KEPT_MS / 2);
+  expect(await accepts(await token('one', keys.two))).toBe(false);
+  expect(await accepts(await token('unknown'))).toBe(false);
+  expect(await accepts('garbage')).toBe(false);
+});
 
-  it.each([false, true])('for tokens with unknown keys (they are away: %s)', async (isAway) => {
+it('while the published keys could never be fetched, no token can be checked, and a text that is none is rejected still', async () => {
+  jwks.isAway = true;
+  await expect(verifier.verify(await token('one'))).rejects.toThrow(UNAVAILABLE);
+  expect(await accepts('garbage')).toBe(false);
+});
+
+const crowd = async (kid: string) => {
+  const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => token(`${kid}-${index}`)));
+  return Promise.all(tokens.map((text) => verifier.verify(text).catch(() => 'unavailable')));
+};
+
+it.each([false, true])(
+  'the published keys are fetched once in an interval, for all callers together, for tokens with unknown keys (they are away: %s)',
+  async (isAway) => {
     expect(await accepts(await token('one'))).toBe(true);
     setElapsed(MOMENT_MS);
     jwks.isAway = isAway;
@@ -117,22 +116,20 @@ describe('the keys are fetched once in an interval, for all callers together', (
     setElapsed(2 * MOMENT_MS);
     await crowd('c');
     expect(jwks.requests).toBe(2);
-  });
+  },
+);
+
+it('a published key that is newly published is known after a moment', async () => {
+  expect(await accepts(await token('one'))).toBe(true);
+  jwks.published = ['one', 'two'];
+  expect(await accepts(await token('two', keys.two))).toBe(false);
+  setElapsed(MOMENT_MS);
+  expect(await accepts(await token('two', keys.two))).toBe(true);
 });
 
-describe('a key', () => {
-  it('that is newly published is known after a moment', async () => {
-    expect(await accepts(await token('one'))).toBe(true);
-    jwks.published = ['one', 'two'];
-    expect(await accepts(await token('two', keys.two))).toBe(false);
-    setElapsed(MOMENT_MS);
-    expect(await accepts(await token('two', keys.two))).toBe(true);
-  });
-
-  it('that is withdrawn is refused after ten minutes', async () => {
-    expect(await accepts(await token('one'))).toBe(true);
-    jwks.published = ['two'];
-    setElapsed(FRESH_MS + 1);
-    expect(await accepts(await token('one'))).toBe(false);
-  });
+it('a published key that is withdrawn is rejected after ten minutes', async () => {
+  expect(await accepts(await token('one'))).toBe(true);
+  jwks.published = ['two'];
+  setElapsed(FRESH_MS + 1);
+  expect(await accepts(await token('one'))).toBe(false);
 });

@@ -35,33 +35,31 @@ describe('the time for sending', () => {
   const ask = (...paths: string[]) =>
     client.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
 
-  describe('an answer', () => {
-    it('is cut off, and with it those that wait behind it', async () => {
-      ask('/large', '/large', '/large');
-      await once(client, 'readable');
-      await delay(2 * LIMIT_MS);
-      // Only now is it read: what the system had, and then nothing.
-      let received = 0;
-      client.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-      });
-      await once(client, 'close');
-      expect(received).toBeLessThan(LARGE.length);
+  it('a response that is not read in time is cut off, and with it those that wait behind it', async () => {
+    ask('/large', '/large', '/large');
+    await once(client, 'readable');
+    await delay(2 * LIMIT_MS);
+    // Only now is it read: what the system had, and then nothing.
+    let received = 0;
+    client.on('data', (chunk: Buffer) => {
+      received += chunk.length;
     });
+    await once(client, 'close');
+    expect(received).toBeLessThan(LARGE.length);
+  });
 
-    it('is cut off although it is read bit by bit', async () => {
-      ask('/large');
-      await once(client, 'readable');
-      for (let times = 0; times < 20; times += 1) {
-        client.read(10);
-        await delay(LIMIT_MS / 10);
-      }
-      // The end is noticed only when all is read that has arrived.
-      const closed = once(client, 'close');
-      client.resume();
-      await closed;
-      expect(client.bytesRead).toBeLessThan(LARGE.length);
-    });
+  it('a response that is read bit by bit is cut off too', async () => {
+    ask('/large');
+    await once(client, 'readable');
+    for (let times = 0; times < 20; times += 1) {
+      client.read(10);
+      await delay(LIMIT_MS / 10);
+    }
+    // The end is noticed only when all is read that has arrived.
+    const closed = once(client, 'close');
+    client.resume();
+    await closed;
+    expect(client.bytesRead).toBeLessThan(LARGE.length);
   });
 
   it('time to compute an answer and time between answers do not count', async () => {
@@ -125,31 +123,29 @@ describe('the bytes that are not sent yet', () => {
     while (!condition()) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  describe('answers that are not read', () => {
-    it('of one account are bounded, whatever its keys, and others get theirs', async () => {
-      expect([await neverReads('acme/ann'), await neverReads('acme/ben')]).toEqual(['200', '200']);
-      expect(await refusal('acme/cat')).toEqual([429, 'too_many_unread_answers', '5']);
-      expect(await reads('zeta/ann')).toBe(`200 ${ANSWER.length}`);
-    });
+  it('responses that are not read of one account are bounded, whatever its keys, and others get theirs', async () => {
+    expect([await neverReads('acme/ann'), await neverReads('acme/ben')]).toEqual(['200', '200']);
+    expect(await refusal('acme/cat')).toEqual([429, 'too_many_unread_answers', '5']);
+    expect(await reads('zeta/ann')).toBe(`200 ${ANSWER.length}`);
+  });
 
-    it('of all are bounded', async () => {
-      for (const caller of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
-        expect(await neverReads(`${caller}/ann`)).toBe('200');
-      expect(await refusal('i/ann')).toEqual([503, 'server_busy', '5']);
-      expect(unsent.total).toBe(8 * ANSWER.length);
-    });
+  it('responses that are not read of all are bounded', async () => {
+    for (const caller of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
+      expect(await neverReads(`${caller}/ann`)).toBe('200');
+    expect(await refusal('i/ann')).toEqual([503, 'server_busy', '5']);
+    expect(unsent.total).toBe(8 * ANSWER.length);
+  });
 
-    it('count no longer when their clients have gone, those behind another one of the same connection too', async () => {
-      await neverReads('acme/ann', 'zeta/ben', 'beta/cat');
-      await until(() => unsent.total > 0);
-      for (const client of clients) client.destroy();
-      await until(() => unsent.total === 0);
-      expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
-    });
+  it('responses that are not read count no longer when their clients have gone, those behind another one of the same connection too', async () => {
+    await neverReads('acme/ann', 'zeta/ben', 'beta/cat');
+    await until(() => unsent.total > 0);
+    for (const client of clients) client.destroy();
+    await until(() => unsent.total === 0);
+    expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
+  });
 
-    it('count no longer when they were read', async () => {
-      for (let times = 0; times < 4; times += 1) expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
-      await until(() => unsent.total === 0);
-    });
+  it('responses that are not read count no longer when they were read', async () => {
+    for (let times = 0; times < 4; times += 1) expect(await reads('acme/ann')).toBe(`200 ${ANSWER.length}`);
+    await until(() => unsent.total === 0);
   });
 });

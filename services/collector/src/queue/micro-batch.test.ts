@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { MicroBatcher } from './micro-batch.js';
 
 const eventsOf = (ids: readonly string[]) => ids.map((id) => ({ id }));
@@ -20,54 +20,52 @@ function open(options: { holdMs?: number; maxEvents?: number; maxBytes?: number 
   return { batcher, writes, written };
 }
 
-describe('a micro-batcher', () => {
-  it('writes at once while nothing is being written, and then what has come meanwhile together', async () => {
-    const { batcher, writes, written } = open();
-    const first = batcher.add(eventsOf(['a']), 1);
-    const others = [batcher.add(eventsOf(['b']), 1), batcher.add(eventsOf(['c', 'd']), 2)];
-    expect(written()).toEqual([['a']]);
-    writes[0]?.end();
-    await first;
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(written()).toEqual([['a'], ['b', 'c', 'd']]);
-    writes[1]?.end();
-    await Promise.all(others);
-  });
+it('a micro-batcher writes at once while nothing is being written, and then what has come meanwhile together', async () => {
+  const { batcher, writes, written } = open();
+  const first = batcher.add(eventsOf(['a']), 1);
+  const others = [batcher.add(eventsOf(['b']), 1), batcher.add(eventsOf(['c', 'd']), 2)];
+  expect(written()).toEqual([['a']]);
+  writes[0]?.end();
+  await first;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written()).toEqual([['a'], ['b', 'c', 'd']]);
+  writes[1]?.end();
+  await Promise.all(others);
+});
 
-  it('holds a request no longer than it may', async () => {
-    const { batcher, writes, written } = open({ holdMs: 5 });
-    const all = [batcher.add(eventsOf(['a']), 1), batcher.add(eventsOf(['b']), 1)];
-    while (written().length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(written()).toEqual([['a'], ['b']]);
-    for (const { end } of writes) end();
-    await Promise.all(all);
-  });
+it('a micro-batcher holds a request no longer than it may', async () => {
+  const { batcher, writes, written } = open({ holdMs: 5 });
+  const all = [batcher.add(eventsOf(['a']), 1), batcher.add(eventsOf(['b']), 1)];
+  while (written().length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(written()).toEqual([['a'], ['b']]);
+  for (const { end } of writes) end();
+  await Promise.all(all);
+});
 
-  it.each([
-    ['events', Array.from({ length: 8 }, () => 'x'), 1],
-    ['bytes', ['x'], 900],
-  ])('puts no more %s into one write than it may hold', (_what, events, bytes) => {
-    const { batcher, written } = open();
-    for (let request = 0; request < 4; request += 1) void batcher.add(eventsOf(events), bytes);
-    expect(written().map(({ length }) => length)).toEqual([events.length, events.length, events.length]);
-  });
+it.each([
+  ['events', Array.from({ length: 8 }, () => 'x'), 1],
+  ['bytes', ['x'], 900],
+])('a micro-batcher puts no more %s into one write than it may hold', (_what, events, bytes) => {
+  const { batcher, written } = open();
+  for (let request = 0; request < 4; request += 1) void batcher.add(eventsOf(events), bytes);
+  expect(written().map(({ length }) => length)).toEqual([events.length, events.length, events.length]);
+});
 
-  it('writes each request alone if none may be held', () => {
-    const { batcher, written } = open({ holdMs: 0 });
-    for (const event of ['a', 'b', 'c']) void batcher.add(eventsOf([event]), 1);
-    expect(written()).toEqual([['a'], ['b'], ['c']]);
-  });
+it('a micro-batcher writes each request alone if none may be held', () => {
+  const { batcher, written } = open({ holdMs: 0 });
+  for (const event of ['a', 'b', 'c']) void batcher.add(eventsOf([event]), 1);
+  expect(written()).toEqual([['a'], ['b'], ['c']]);
+});
 
-  it('tells each request of the failure of its own write', async () => {
-    const { batcher, writes } = open();
-    const outcomes = Promise.allSettled([
-      batcher.add(eventsOf(['a']), 1),
-      batcher.add(eventsOf(['b']), 1),
-      batcher.add(eventsOf(['c']), 1),
-    ]);
-    writes[0]?.end();
-    await new Promise((resolve) => setImmediate(resolve));
-    writes[1]?.end(new Error('full'));
-    expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
-  });
+it('a micro-batcher tells each request of the failure of its own write', async () => {
+  const { batcher, writes } = open();
+  const outcomes = Promise.allSettled([
+    batcher.add(eventsOf(['a']), 1),
+    batcher.add(eventsOf(['b']), 1),
+    batcher.add(eventsOf(['c']), 1),
+  ]);
+  writes[0]?.end();
+  await new Promise((resolve) => setImmediate(resolve));
+  writes[1]?.end(new Error('full'));
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
 });

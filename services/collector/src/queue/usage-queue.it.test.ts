@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-it('ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
+it('the usage queue ends a write that Redis does not answer, keeps nothing of it, and writes again afterwards', async () => {
   process.kill(server.pid, 'SIGSTOP');
   try {
     await expect(queue.add([{ large: 'x'.repeat(1_000_000) }])).rejects.toThrow(`did not answer within ${WRITE_MS} ms`);

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { CursorCodec } from './paging.js';
@@ -14,64 +14,62 @@ function codecAt(milliseconds: number, secret = SECRET): CursorCodec {
 
 const anything = z.unknown();
 
-describe('CursorCodec', () => {
-  it('gives back what was put in', () => {
-    fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'grapheme' })), (position) => {
-        const cursor = codecAt(START).issue(BINDING, position);
-        expect(cursor).toMatch(/^[\w-]+\.[\w-]{43}$/);
-        expect(codecAt(START).open(cursor, BINDING, z.array(z.string()))).toEqual(position);
-      }),
-    );
-  });
+it('the cursor codec gives back what was put in', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme' })), (position) => {
+      const cursor = codecAt(START).issue(BINDING, position);
+      expect(cursor).toMatch(/^[\w-]+\.[\w-]{43}$/);
+      expect(codecAt(START).open(cursor, BINDING, z.array(z.string()))).toEqual(position);
+    }),
+  );
+});
 
-  it('refuses every text that differs in one character', () => {
-    const cursor = codecAt(START).issue(BINDING, ['box']);
-    fc.assert(
-      fc.property(fc.nat(cursor.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
-        fc.pre(cursor[at] !== character);
-        const changed = cursor.slice(0, at) + character + cursor.slice(at + 1);
-        expect(() => codecAt(START).open(changed, BINDING, anything)).toThrow(
-          expect.objectContaining({ code: 'invalid_cursor' }),
-        );
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it('refuses any text that it did not issue', () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        expect(() => codecAt(START).open(text, BINDING, anything)).toThrow(
-          expect.objectContaining({ code: 'invalid_cursor' }),
-        );
-      }),
-    );
-  });
-
-  it('refuses what another release has signed and this one cannot read', () => {
-    const position = z.object({ after: z.int() });
-    const sign = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
-    const binding = createHash('sha256').update(JSON.stringify(BINDING)).digest('base64url');
-    const contents = [
-      { issuedAt: START, binding, position: { offset: 10 } },
-      { issuedAt: START, binding, position: 'box' },
-      { issuedAt: START, binding },
-      { issued: START, key: binding, position: { after: 1 } },
-      { issuedAt: String(START), binding, position: { after: 1 } },
-      ...[null, [], '', 0, { after: 1e300 }, { after: 1.5 }, { after: '1' }].map((foreign) => ({
-        ...{ issuedAt: START, binding },
-        position: foreign,
-      })),
-      ['metrics', 10],
-      null,
-    ];
-    const texts = contents.map((content) => JSON.stringify(content));
-    for (const text of [...texts, 'no JSON', '']) {
-      const cursor = sign(Buffer.from(text).toString('base64url'));
-      expect(() => codecAt(START).open(cursor, BINDING, position)).toThrow(
-        expect.objectContaining({ code: 'invalid_cursor', status: 400 }),
+it('the cursor codec refuses every text that differs in one character', () => {
+  const cursor = codecAt(START).issue(BINDING, ['box']);
+  fc.assert(
+    fc.property(fc.nat(cursor.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
+      fc.pre(cursor[at] !== character);
+      const changed = cursor.slice(0, at) + character + cursor.slice(at + 1);
+      expect(() => codecAt(START).open(changed, BINDING, anything)).toThrow(
+        expect.objectContaining({ code: 'invalid_cursor' }),
       );
-    }
-  });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('the cursor codec refuses any text that it did not issue', () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      expect(() => codecAt(START).open(text, BINDING, anything)).toThrow(
+        expect.objectContaining({ code: 'invalid_cursor' }),
+      );
+    }),
+  );
+});
+
+it('the cursor codec refuses what another release has signed and this one cannot read', () => {
+  const position = z.object({ after: z.int() });
+  const sign = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
+  const binding = createHash('sha256').update(JSON.stringify(BINDING)).digest('base64url');
+  const contents = [
+    { issuedAt: START, binding, position: { offset: 10 } },
+    { issuedAt: START, binding, position: 'box' },
+    { issuedAt: START, binding },
+    { issued: START, key: binding, position: { after: 1 } },
+    { issuedAt: String(START), binding, position: { after: 1 } },
+    ...[null, [], '', 0, { after: 1e300 }, { after: 1.5 }, { after: '1' }].map((foreign) => ({
+      ...{ issuedAt: START, binding },
+      position: foreign,
+    })),
+    ['metrics', 10],
+    null,
+  ];
+  const texts = contents.map((content) => JSON.stringify(content));
+  for (const text of [...texts, 'no JSON', '']) {
+    const cursor = sign(Buffer.from(text).toString('base64url'));
+    expect(() => codecAt(START).open(cursor, BINDING, position)).toThrow(
+      expect.objectContaining({ code: 'invalid_cursor', status: 400 }),
+    );
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { ApiError } from '@meterline/api';
 import fc from 'fast-check';
 import { parseMetricsRequest, readsWorkspaces } from './request.js';
@@ -15,107 +15,96 @@ function refusalOf(rawQuery: string): ApiError {
   throw new Error(`${rawQuery} was accepted`);
 }
 
-describe('parseMetricsRequest', () => {
-  it('fills in the defaults', () => {
-    expect(parseMetricsRequest(WINDOW)).toEqual({
-      window: { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) },
-      resolution: 'hourly',
-      groupBy: [],
-      filters: {},
-      excluded: {},
-      limit: 100,
-      cursor: '',
-    });
-  });
-
-  it('brings everything into canonical form', () => {
-    const query =
-      `${WINDOW}&groupBy=billing_dimension%2Cresource_type&groupBy=workspace&limit=007&resolution=daily` +
-      '&resourceUuid=v&withoutResourceUuid=true&resourceUuid=u&resourceUuid=v&workspace=a+b' +
-      '&excludeResourceUuid=x&excludeWithoutResourceUuid=true&excludeResourceUuid=w&excludeResourceUuid=x&excludeWorkspace=c';
-    expect(parseMetricsRequest(query)).toMatchObject({
-      resolution: 'daily',
-      groupBy: ['workspace', 'resource_type', 'billing_dimension'],
-      filters: { resource_uuid: ['', 'u', 'v'], workspace: ['a b'] },
-      excluded: { resource_uuid: ['', 'w', 'x'], workspace: ['c'] },
-      limit: 7,
-    });
-  });
-
-  it('accepts every window of up to 1,600 years within the years 0001 to 9999', () => {
-    const first = Date.parse('0001-01-01T00:00:00Z');
-    const last = Date.parse('9999-12-31T23:59:59.999Z');
-    const length = fc.integer({ min: 1, max: 1_600 * 365 * 86_400_000 });
-    fc.assert(
-      fc.property(fc.integer({ min: first, max: last - 1 }), length, (start, length) => {
-        const window = { startTime: start, endTime: Math.min(start + length, last) };
-        const [startTime, endTime] = [window.startTime, window.endTime].map((time) => new Date(time).toISOString());
-        expect(parseMetricsRequest(`startTime=${startTime}&endTime=${endTime}`).window).toEqual(window);
-      }),
-    );
-  });
-
-  it.each([
-    ['2025-01-01T00:00:00Z', '2025-01-08T00:00:00Z', 'hourly', 100],
-    ['1970-01-01T00:00:00Z', '1986-01-01T00:00:00Z', 'monthly', 100],
-    ['1970-01-01T00:00:00Z', '2001-01-01T00:00:00Z', 'monthly', 53],
-    ['1970-01-01T00:00:00Z', '2100-12-31T00:00:00Z', 'monthly', 12],
-  ])('takes as many groups to a page of %s to %s, %s, as 20,000 points allow: %d', (start, end, resolution, limit) => {
-    const query = `startTime=${start}&endTime=${end}&resolution=${resolution}&groupBy=resource_name`;
-    expect(parseMetricsRequest(query)).toMatchObject({ limit });
-    expect(parseMetricsRequest(`${query}&limit=5`)).toMatchObject({ limit: 5 });
-  });
-
-  it('refuses a window that has more buckets than an answer may have points, and says how many', () => {
-    const query = 'startTime=2025-01-01T00:00:00Z&endTime=2027-02-01T00:00:00Z&resolution=monthly';
-    expect(parseMetricsRequest(query, 25)).toMatchObject({ limit: 1 });
-    expect(() => parseMetricsRequest(query, 24)).toThrow(
-      'The window has 25 monthly buckets, and an answer at most 24; shorten the window.',
-    );
-  });
-
-  it('either accepts or names what is wrong, whatever it is given', () => {
-    const names = [
-      'startTime',
-      'endTime',
-      'groupBy',
-      'limit',
-      'resolution',
-      'workspace',
-      'cursor',
-      'other',
-      '__proto__',
-    ];
-    const pair = fc.tuple(fc.constantFrom(...names), fc.string({ unit: 'grapheme' }));
-    fc.assert(
-      fc.property(fc.array(pair), (pairs) => {
-        const { status, code, details } = refusalOf(String(new URLSearchParams(pairs)));
-        expect([status, code]).toEqual([400, 'invalid_parameter']);
-        for (const { message, parameter } of details ?? []) expect(message).toContain(parameter);
-      }),
-    );
-  });
-
-  it('does not complain that a repeated parameter is missing', () => {
-    expect(refusalOf(`${WINDOW}&startTime=2025-10-01T00:00:00Z`).details?.map(({ parameter }) => parameter)).toEqual([
-      'startTime',
-    ]);
-  });
-
-  it('cuts a long value short where it quotes it', () => {
-    expect(refusalOf(`${WINDOW}&resourceType=${'x'.repeat(5_000)}`).message.length).toBeLessThan(300);
+it('parseMetricsRequest fills in the defaults', () => {
+  expect(parseMetricsRequest(WINDOW)).toEqual({
+    window: { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 2) },
+    resolution: 'hourly',
+    groupBy: [],
+    filters: {},
+    excluded: {},
+    limit: 100,
+    cursor: '',
   });
 });
 
-describe('readsWorkspaces', () => {
-  it.each([
-    ['', false],
-    ['groupBy=resource_name', false],
-    ['groupBy=resource_name,workspace', true],
-    ['workspace=main', true],
-    ['excludeWorkspace=main', true],
-    ['excludeResourceName=main', false],
-  ])('%s: %s', (query, expected) => {
-    expect(readsWorkspaces(parseMetricsRequest(`${WINDOW}&${query}`))).toBe(expected);
+it('parseMetricsRequest brings everything into canonical form', () => {
+  const query =
+    `${WINDOW}&groupBy=billing_dimension%2Cresource_type&groupBy=workspace&limit=007&resolution=daily` +
+    '&resourceUuid=v&withoutResourceUuid=true&resourceUuid=u&resourceUuid=v&workspace=a+b' +
+    '&excludeResourceUuid=x&excludeWithoutResourceUuid=true&excludeResourceUuid=w&excludeResourceUuid=x&excludeWorkspace=c';
+  expect(parseMetricsRequest(query)).toMatchObject({
+    resolution: 'daily',
+    groupBy: ['workspace', 'resource_type', 'billing_dimension'],
+    filters: { resource_uuid: ['', 'u', 'v'], workspace: ['a b'] },
+    excluded: { resource_uuid: ['', 'w', 'x'], workspace: ['c'] },
+    limit: 7,
   });
+});
+
+it('parseMetricsRequest accepts every window of up to 1,600 years within the years 0001 to 9999', () => {
+  const first = Date.parse('0001-01-01T00:00:00Z');
+  const last = Date.parse('9999-12-31T23:59:59.999Z');
+  const length = fc.integer({ min: 1, max: 1_600 * 365 * 86_400_000 });
+  fc.assert(
+    fc.property(fc.integer({ min: first, max: last - 1 }), length, (start, length) => {
+      const window = { startTime: start, endTime: Math.min(start + length, last) };
+      const [startTime, endTime] = [window.startTime, window.endTime].map((time) => new Date(time).toISOString());
+      expect(parseMetricsRequest(`startTime=${startTime}&endTime=${endTime}`).window).toEqual(window);
+    }),
+  );
+});
+
+it.each([
+  ['2025-01-01T00:00:00Z', '2025-01-08T00:00:00Z', 'hourly', 100],
+  ['1970-01-01T00:00:00Z', '1986-01-01T00:00:00Z', 'monthly', 100],
+  ['1970-01-01T00:00:00Z', '2001-01-01T00:00:00Z', 'monthly', 53],
+  ['1970-01-01T00:00:00Z', '2100-12-31T00:00:00Z', 'monthly', 12],
+])(
+  'parseMetricsRequest takes as many groups to a page of %s to %s, %s, as 20,000 points allow: %d',
+  (start, end, resolution, limit) => {
+    const query = `startTime=${start}&endTime=${end}&resolution=${resolution}&groupBy=resource_name`;
+    expect(parseMetricsRequest(query)).toMatchObject({ limit });
+    expect(parseMetricsRequest(`${query}&limit=5`)).toMatchObject({ limit: 5 });
+  },
+);
+
+it('parseMetricsRequest refuses a window that has more buckets than an answer may have points, and says how many', () => {
+  const query = 'startTime=2025-01-01T00:00:00Z&endTime=2027-02-01T00:00:00Z&resolution=monthly';
+  expect(parseMetricsRequest(query, 25)).toMatchObject({ limit: 1 });
+  expect(() => parseMetricsRequest(query, 24)).toThrow(
+    'The window has 25 monthly buckets, and an answer at most 24; shorten the window.',
+  );
+});
+
+it('parseMetricsRequest either accepts or names what is wrong, whatever it is given', () => {
+  const names = ['startTime', 'endTime', 'groupBy', 'limit', 'resolution', 'workspace', 'cursor', 'other', '__proto__'];
+  const pair = fc.tuple(fc.constantFrom(...names), fc.string({ unit: 'grapheme' }));
+  fc.assert(
+    fc.property(fc.array(pair), (pairs) => {
+      const { status, code, details } = refusalOf(String(new URLSearchParams(pairs)));
+      expect([status, code]).toEqual([400, 'invalid_parameter']);
+      for (const { message, parameter } of details ?? []) expect(message).toContain(parameter);
+    }),
+  );
+});
+
+it('parseMetricsRequest does not complain that a repeated parameter is missing', () => {
+  expect(refusalOf(`${WINDOW}&startTime=2025-10-01T00:00:00Z`).details?.map(({ parameter }) => parameter)).toEqual([
+    'startTime',
+  ]);
+});
+
+it('parseMetricsRequest cuts a long value short where it quotes it', () => {
+  expect(refusalOf(`${WINDOW}&resourceType=${'x'.repeat(5_000)}`).message.length).toBeLessThan(300);
+});
+
+it.each([
+  ['', false],
+  ['groupBy=resource_name', false],
+  ['groupBy=resource_name,workspace', true],
+  ['workspace=main', true],
+  ['excludeWorkspace=main', true],
+  ['excludeResourceName=main', false],
+])('readsWorkspaces says of the query %s: %s', (query, expected) => {
+  expect(readsWorkspaces(parseMetricsRequest(`${WINDOW}&${query}`))).toBe(expected);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { formatScaled, isDecimalText } from '@meterline/catalog';
 import fc from 'fast-check';
 import { type ExactJson, exactNumber, type RawJson, writeJson } from './response.js';
@@ -8,39 +8,37 @@ function exact(text: string): RawJson {
   return exactNumber(text);
 }
 
-describe('writeJson', () => {
-  it('writes numbers digit by digit', () => {
-    const amounts = ['0', '0.000000000001', '131000.123456789012', '123456789012345678901234567890'].map(exact);
-    expect(writeJson({ amounts })).toBe(
-      '{"amounts":[0,0.000000000001,131000.123456789012,123456789012345678901234567890]}',
-    );
-  });
+it('writeJson writes numbers digit by digit', () => {
+  const amounts = ['0', '0.000000000001', '131000.123456789012', '123456789012345678901234567890'].map(exact);
+  expect(writeJson({ amounts })).toBe(
+    '{"amounts":[0,0.000000000001,131000.123456789012,123456789012345678901234567890]}',
+  );
+});
 
-  it('leaves out what is undefined and keeps the order of members', () => {
-    expect(writeJson({ b: true, a: undefined, c: [], d: {} })).toBe('{"b":true,"c":[],"d":{}}');
-  });
+it('writeJson leaves out what is undefined and keeps the order of members', () => {
+  expect(writeJson({ b: true, a: undefined, c: [], d: {} })).toBe('{"b":true,"c":[],"d":{}}');
+});
 
-  it('writes whatever JSON.stringify would write, where there are no numbers', () => {
-    const { tree } = fc.letrec<{ tree: ExactJson }>((tie) => ({
-      tree: fc.oneof(
-        { maxDepth: 4 },
-        fc.string({ unit: 'binary' }),
-        fc.boolean(),
-        fc.array(tie('tree')),
-        fc.dictionary(fc.string({ unit: 'binary' }), tie('tree')),
-      ),
-    }));
-    fc.assert(fc.property(tree, (value) => expect(writeJson(value)).toBe(JSON.stringify(value))));
-  });
+it('writeJson writes whatever JSON.stringify would write, where there are no numbers', () => {
+  const { tree } = fc.letrec<{ tree: ExactJson }>((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      fc.string({ unit: 'binary' }),
+      fc.boolean(),
+      fc.array(tie('tree')),
+      fc.dictionary(fc.string({ unit: 'binary' }), tie('tree')),
+    ),
+  }));
+  fc.assert(fc.property(tree, (value) => expect(writeJson(value)).toBe(JSON.stringify(value))));
+});
 
-  it('writes every scaled decimal as a JSON number that means the same', () => {
-    fc.assert(
-      fc.property(fc.bigInt(0n, 10n ** 30n), (scaled) => {
-        const text = writeJson(exact(formatScaled(scaled, 12)));
-        expect(Number.isNaN(JSON.parse(text))).toBe(false);
-        const [integer = '', fraction = ''] = text.split('.');
-        expect(BigInt(integer + fraction.padEnd(12, '0'))).toBe(scaled);
-      }),
-    );
-  });
+it('writeJson writes every scaled decimal as a JSON number that means the same', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 30n), (scaled) => {
+      const text = writeJson(exact(formatScaled(scaled, 12)));
+      expect(Number.isNaN(JSON.parse(text))).toBe(false);
+      const [integer = '', fraction = ''] = text.split('.');
+      expect(BigInt(integer + fraction.padEnd(12, '0'))).toBe(scaled);
+    }),
+  );
 });
