@@ -75,17 +75,25 @@ function refusalOf(answer: Answer) {
 }
 
 it('requests of a caller are limited over all processes, with the fields of the draft', async () => {
-  const { one, other, stop } = await startApis(2, { callerRate: ONCE_A_DAY });
+  const { one, other, stop } = await startApis(2, {
+    callerRate: ONCE_A_DAY,
+    accountRate: { requests: 9, seconds: 1e6 },
+  });
   const [ann, alex] = [await one.key('acme', 'admin', 'ann'), await one.key('acme', 'admin', 'alex')];
+  const namesake = await one.key('zeta', 'admin', 'ann');
   const first = await ask(one, ann);
-  expect(first.headers.get('ratelimit-policy')).toBe('"account";q=10000;w=1, "caller";q=2;w=200000');
-  expect(first.headers.get('ratelimit')).toBe('"account";r=9999;t=1, "caller";r=1;t=200000');
+  expect(first.headers.get('ratelimit-policy')).toBe('"account";q=9;w=1000000, "caller";q=2;w=200000');
+  expect(first.headers.get('ratelimit')).toBe('"account";r=8;t=1000000, "caller";r=1;t=200000');
   expect((await other.request('/v0/accounts', bearer(ann))).status).toBe(200);
   const refused = await ask(one, ann);
   expect(refusalOf(refused)).toEqual([429, 'too_many_requests']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(199_000);
   expect(refused.headers.get('ratelimit')).toMatch(/^"caller";r=0;t=\d+$/);
-  expect((await ask(one, alex)).status).toBe(200);
+  expect(errorOf(refused).message).toBe('You may send 2 requests in 200000 seconds; wait as long as Retry-After says.');
+  for (const api of [one, other]) expect(refusalOf(await ask(api, ann))).toEqual([429, 'too_many_requests']);
+  // What a caller is refused does not count for its account.
+  expect((await ask(other, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
+  expect((await ask(one, namesake, 'zeta')).headers.get('ratelimit')).toMatch(/"caller";r=1;/);
   await stop();
 });
 

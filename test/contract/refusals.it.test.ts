@@ -3,9 +3,9 @@
  * the authorisation matrix, and what no HTTP client would send in http.it.test.ts.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DAY, errorOf, startApi, type TestApi } from '../harness/api.js';
+import { DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
 
-type Caller = 'admin' | 'member' | 'stranger' | 'nobody' | 'somebody unknown';
+type Caller = 'admin' | 'member' | 'emitter' | 'stranger' | 'nobody' | 'somebody unknown';
 /**
  * `at`: the parameters or members that the details name, in the order of the alphabet. `text`: a part of the message and of the details.
  * A request ends with its version, if it is not the first one.
@@ -263,6 +263,10 @@ const ACCESS: readonly Refusal[] = [
     .map((request): Refusal => {
       return [request, FORBIDDEN, '', 'Access denied Only an admin of the account may do this', 'member'];
     }),
+  // It may send events, and is told so.
+  ...['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, `GET ${KEYS}`, `GET ${ACME}/events?${day}`].map(
+    (request): Refusal => [request, FORBIDDEN, '', 'role emitter', 'emitter'],
+  ),
   // In this order: credentials, version, account, parameters, the role of an admin.
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '401 unauthorized', '', '', 'somebody unknown'],
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '400 invalid_api_version', '', '', 'stranger'],
@@ -285,6 +289,7 @@ beforeAll(async () => {
   keys = {
     admin: await api.key('acme'),
     member: await api.key('acme', 'member'),
+    emitter: (await api.keys.create({ account: 'acme', role: 'emitter', clientId: 'meter' }, NOW)).key,
     stranger: await api.key('globex'),
     nobody: undefined,
     'somebody unknown': 'x',

@@ -39,22 +39,6 @@ function forged({ key }: CreatedApiKey): string {
 }
 
 describe('creating a key', () => {
-  it('gives its text and its record', async () => {
-    const created = await keys.create(ADMIN, NOW);
-    expect(created).toEqual({
-      ...ADMIN,
-      keyId: expect.stringMatching(/^[0-9a-f]{24}$/),
-      createdAt: '2025-10-01T00:00:00.000Z',
-      key: expect.stringMatching(new RegExp(`^mlk_${created.keyId}_[0-9a-f]{64}$`)),
-    });
-  });
-
-  it('registers its account', async () => {
-    await keys.create(ADMIN, NOW);
-    const account = await new AccountDirectory(redis, prefix).register('acme', LATER);
-    expect(account.createdAt).toBe('2025-10-01T00:00:00.000Z');
-  });
-
   it('may name the account, and rename it', async () => {
     const accounts = new AccountDirectory(redis, prefix);
     await keys.create(ADMIN, NOW);
@@ -88,10 +72,6 @@ describe('authenticating', () => {
     expect(found).not.toHaveProperty('secretHash');
   });
 
-  it('a key with a wrong secret is refused', async () => {
-    expect(await keys.authenticate(forged(await keys.create(ADMIN, NOW)), NOW)).toBeUndefined();
-  });
-
   it('the secret of another key is refused', async () => {
     const [first, second] = [await keys.create(ADMIN, NOW), await keys.create(ADMIN, NOW)];
     expect(await keys.authenticate(`mlk_${first.keyId}_${second.key.split('_')[2]}`, NOW)).toBeUndefined();
@@ -99,10 +79,13 @@ describe('authenticating', () => {
 
   const UNKNOWN = `mlk_${'0'.repeat(24)}_${'0'.repeat(64)}`;
 
-  it.each([UNKNOWN, '', 'mlk_', 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln', 'mlk_*_*'])('%j is refused', async (text) => {
-    await keys.create(ADMIN, NOW);
-    expect(await keys.authenticate(text, NOW)).toBeUndefined();
-  });
+  it.each([UNKNOWN, '', 'mlk_', 'eyJhbGciOiJSUzI1NiJ9.e30.c2ln', 'mlk_*_*'])(
+    'the text %j is refused as a key',
+    async (text) => {
+      await keys.create(ADMIN, NOW);
+      expect(await keys.authenticate(text, NOW)).toBeUndefined();
+    },
+  );
 
   it('a revoked key is refused, at once and by every process', async () => {
     const { key, keyId } = await keys.create(ADMIN, NOW);
@@ -161,44 +144,12 @@ describe('authenticating', () => {
       expect(await everythingStored()).not.toContain(keyId);
     });
   });
-
-  it('fails, and does not refuse, when Redis is away', async () => {
-    const { key } = await keys.create(ADMIN, NOW);
-    const closed = new Redis(testRedisUrl(), { lazyConnect: true });
-    closed.disconnect();
-    const away = new ApiKeyStore(closed, new AccountDirectory(closed, prefix), prefix);
-    await expect(away.authenticate(key, NOW)).rejects.toThrow();
-  });
 });
 
 describe('revoking', () => {
-  it('keeps the key as a record', async () => {
-    const { keyId } = await keys.create(ADMIN, NOW);
-    expect(await keys.revoke(keyId, LATER)).toBe(true);
-    expect(await keys.find(keyId)).toEqual({
-      ...ADMIN,
-      keyId,
-      createdAt: '2025-10-01T00:00:00.000Z',
-      revokedAt: '2025-10-02T00:00:00.000Z',
-    });
-  });
-
-  it('again is no error and keeps the first time', async () => {
-    const { keyId } = await keys.create(ADMIN, NOW);
-    await keys.revoke(keyId, NOW);
-    expect(await keys.revoke(keyId, LATER)).toBe(true);
-    expect(await keys.find(keyId)).toMatchObject({ revokedAt: '2025-10-01T00:00:00.000Z' });
-  });
-
   it('an unknown key says so and leaves nothing behind', async () => {
     expect(await keys.revoke('0'.repeat(24), NOW)).toBe(false);
     expect(await redis.keys(`${prefix}*`)).toEqual([]);
-  });
-
-  it('leaves other keys of the account alone', async () => {
-    const [first, second] = [await keys.create(ADMIN, NOW), await keys.create(ADMIN, NOW)];
-    await keys.revoke(first.keyId, NOW);
-    expect(await keys.authenticate(second.key, NOW)).toBeDefined();
   });
 });
 
@@ -209,11 +160,6 @@ describe('listing', () => {
     const middle = await keys.create(ADMIN, new Date('2025-10-02T00:00:00Z'));
     await keys.revoke(oldest.keyId, LATER);
     expect((await keys.list()).map(({ keyId }) => keyId)).toEqual([oldest.keyId, middle.keyId, newest.keyId]);
-  });
-
-  it('gives nothing where there is none', async () => {
-    expect(await keys.list()).toEqual([]);
-    expect(await keys.find('0'.repeat(24))).toBeUndefined();
   });
 });
 
@@ -236,16 +182,6 @@ describe('the last use of a key', () => {
 describe('the keys of a service account', () => {
   const idsOf = async (account: string, clientId: string) =>
     (await keys.listOf(account, clientId)).map(({ keyId }) => keyId).sort();
-
-  it('are those of its account, revoked ones included', async () => {
-    const [first, second] = [await keys.create(ADMIN, NOW), await keys.create(ADMIN, NOW)];
-    await keys.create({ ...ADMIN, clientId: 'sa-2' }, NOW);
-    const elsewhere = await keys.create({ ...ADMIN, account: 'zeta' }, NOW);
-    await keys.revoke(first.keyId, NOW);
-    expect(await idsOf('acme', 'sa-1')).toEqual([first.keyId, second.keyId].sort());
-    expect(await idsOf('zeta', 'sa-1')).toEqual([elsewhere.keyId]);
-    expect(await idsOf('acme', 'sa-3')).toEqual([]);
-  });
 
   it('are at most a thousand; one that nobody can use makes room', async () => {
     const all = await Promise.all(Array.from({ length: MAX_KEYS_OF_ACCOUNT }, () => keys.create(ADMIN, NOW)));
