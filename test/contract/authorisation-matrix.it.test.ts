@@ -191,15 +191,16 @@ describe('a method that an operation does not have', () => {
       if (other.path !== path) return [];
       return other.method === 'GET' ? ['GET', 'HEAD'] : [other.method];
     });
+  const allowedOf = (operation: Operation) => [...new Set(served(operation))].join(', ');
 
   it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
-    'a method that it does not have is 405 for %s, for an admin and for nobody',
+    'a method that it does not have is 405 for %s, for an admin and for nobody, and names those that it has',
     async (_name, operation) => {
       const target = operation.target ? await operation.target() : operation.path;
       for (const method of others.filter((other) => !served(operation).includes(other))) {
         for (const headers of [{}, await callers['an admin key']()]) {
-          const { status } = await api.request(target, { method, headers });
-          expect([method, status]).toEqual([method, 405]);
+          const answer = await api.request(target, { method, headers });
+          expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allowedOf(operation)]);
         }
       }
     },

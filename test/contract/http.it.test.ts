@@ -18,27 +18,6 @@ afterAll(() => api.stop());
 const sendRaw = (text: string) => sendBytes(api.url, text);
 
 it.each([
-  ['/v0/accounts', 'POST', 'GET, HEAD'],
-  ['/v0/accounts/acme/metrics', 'DELETE', 'GET, HEAD'],
-  ['/v0/accounts/acme/metrics/enums/group-by', 'PUT', 'GET, HEAD'],
-  ['/v0/accounts/acme/metrics/enums/resource-types', 'PATCH', 'GET, HEAD'],
-  ['/v0/accounts/acme/metrics/enums/billing-dimensions', 'POST', 'GET, HEAD'],
-  ['/v0/service_accounts/a/api_keys/b', 'GET', 'DELETE'],
-  ['/v0/service_accounts/a/api_keys', 'PUT', 'GET, HEAD, POST'],
-  ['/healthz', 'POST', 'GET, HEAD'],
-  ['/readyz', 'POST', 'GET, HEAD'],
-  ['/openapi.json', 'POST', 'GET, HEAD'],
-  ['/docs', 'DELETE', 'GET, HEAD'],
-])('the path %s with %s is 405 and allows %s', async (path, method, allowed) => {
-  const answer = await api.request(path, { method });
-  expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
-    405,
-    'method_not_allowed',
-    allowed,
-  ]);
-});
-
-it.each([
   '/healthz',
   '/readyz',
   '/openapi.json',

@@ -115,7 +115,7 @@ it('the page is 412 to a condition that does not hold', async () => {
   }
 });
 
-it.each(['/', '/assets/nothing.js'])('the page at %s is only for reading', async (path) => {
+it.each(['/', '/assets/nothing.js', '/docs', '/openapi.json'])('the page at %s is only for reading', async (path) => {
   const answer = await api.request(path, { method: 'POST' });
   expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
     405,

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@meterline/api';
 import fc from 'fast-check';
-import { parseMetricsRequest, readsWorkspaces } from './request.js';
+import { parseMetricsRequest } from './request.js';
 
 const WINDOW = 'startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z';
 
@@ -54,20 +54,6 @@ it('parseMetricsRequest accepts every window of up to 1,600 years within the yea
   );
 });
 
-it.each([
-  ['2025-01-01T00:00:00Z', '2025-01-08T00:00:00Z', 'hourly', 100],
-  ['1970-01-01T00:00:00Z', '1986-01-01T00:00:00Z', 'monthly', 100],
-  ['1970-01-01T00:00:00Z', '2001-01-01T00:00:00Z', 'monthly', 53],
-  ['1970-01-01T00:00:00Z', '2100-12-31T00:00:00Z', 'monthly', 12],
-])(
-  'parseMetricsRequest takes as many groups to a page of %s to %s, %s, as 20,000 points allow: %d',
-  (start, end, resolution, limit) => {
-    const query = `startTime=${start}&endTime=${end}&resolution=${resolution}&groupBy=resource_name`;
-    expect(parseMetricsRequest(query)).toMatchObject({ limit });
-    expect(parseMetricsRequest(`${query}&limit=5`)).toMatchObject({ limit: 5 });
-  },
-);
-
 it('parseMetricsRequest refuses a window that has more buckets than an answer may have points, and says how many', () => {
   const query = 'startTime=2025-01-01T00:00:00Z&endTime=2027-02-01T00:00:00Z&resolution=monthly';
   expect(parseMetricsRequest(query, 25)).toMatchObject({ limit: 1 });
@@ -88,23 +74,6 @@ it('parseMetricsRequest either accepts or names what is wrong, whatever it is gi
   );
 });
 
-it('parseMetricsRequest does not complain that a repeated parameter is missing', () => {
-  expect(refusalOf(`${WINDOW}&startTime=2025-10-01T00:00:00Z`).details?.map(({ parameter }) => parameter)).toEqual([
-    'startTime',
-  ]);
-});
-
 it('parseMetricsRequest cuts a long value short where it quotes it', () => {
   expect(refusalOf(`${WINDOW}&resourceType=${'x'.repeat(5_000)}`).message.length).toBeLessThan(300);
-});
-
-it.each([
-  ['', false],
-  ['groupBy=resource_name', false],
-  ['groupBy=resource_name,workspace', true],
-  ['workspace=main', true],
-  ['excludeWorkspace=main', true],
-  ['excludeResourceName=main', false],
-])('readsWorkspaces says of the query %s: %s', (query, expected) => {
-  expect(readsWorkspaces(parseMetricsRequest(`${WINDOW}&${query}`))).toBe(expected);
 });
