@@ -3,7 +3,7 @@
  * the authorisation matrix, and what no HTTP client would send in http.it.test.ts.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
+import { DAY, errorOf, startApi, type TestApi } from '../harness/api.js';
 
 type Caller = 'admin' | 'member' | 'emitter' | 'stranger' | 'nobody' | 'somebody unknown';
 /**
@@ -289,7 +289,7 @@ beforeAll(async () => {
   keys = {
     admin: await api.key('acme'),
     member: await api.key('acme', 'member'),
-    emitter: (await api.keys.create({ account: 'acme', role: 'emitter', clientId: 'meter' }, NOW)).key,
+    emitter: await api.key('acme', 'emitter'),
     stranger: await api.key('globex'),
     nobody: undefined,
     'somebody unknown': 'x',

@@ -11,7 +11,7 @@ import {
   StoredGroups,
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
-import { AccountDirectory, ApiKeyStore, type Role } from '@meterline/service/access';
+import { AccountDirectory, ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import { insertUsageEvents, oneServer, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ export interface TestApi {
   readonly clock: { now: Date };
   /** The request log, one parsed line each. */
   readonly log: unknown[];
-  key(account: string, role?: Role, clientId?: string): Promise<string>;
+  key(account: string, role?: KeyRole, clientId?: string): Promise<string>;
   request(path: string, init?: RequestInit): Promise<Answer>;
   seed(events: readonly PricedEvent[]): Promise<void>;
   stop(): Promise<void>;
