@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { changeFrom, formatUsage, formatUsd, formatUsdExact, percentChangeText, shareText } from './amount-format.js';
+import {
+  changeFrom,
+  formatUsage,
+  formatUsd,
+  formatUsdExact,
+  percentChangeText,
+  priceText,
+  shareText,
+} from './amount-format.js';
 import { decimalText } from './decimal.js';
-import { priceText } from './event-text.js';
 
 describe('money', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Window } from './calendar.js';
-import { comparedWindow, lastUnits, monthsTouched, upTo, wholeMonths } from './period.js';
+import { lastUnits, monthsTouched, upTo, wholeMonths } from './period.js';
 import { formatTimestamp } from './timestamp.js';
 
 const NOW = Date.parse('2026-03-21T16:49:00Z');
@@ -37,19 +37,5 @@ describe('calendar months', () => {
     ['2026-02-28T23:00:00Z', '2026-03-01T00:00:00Z', undefined, 1],
   ])('%s to %s', (from, to, whole, touched) => {
     expect([wholeMonths(window(from, to)), monthsTouched(window(from, to))]).toEqual([whole, touched]);
-  });
-
-  it('are compared with months, and days with as many weeks earlier', () => {
-    const march = window('2026-03-01T00:00:00Z', '2026-04-01T00:00:00Z');
-    const of = { window: march, resolution: 'daily', asOf: NOW } as const;
-    expect(comparedWindow('months', { ...of, months: 1 })).toEqual({
-      window: window('2026-02-01T00:00:00Z', '2026-02-21T16:49:00Z'),
-      distance: '1 month earlier',
-    });
-    expect(comparedWindow('period', { ...of, months: undefined })).toEqual({
-      window: window('2026-01-25T00:00:00Z', '2026-02-14T16:49:00Z'),
-      distance: '5 weeks earlier',
-    });
-    expect(comparedWindow('months', { ...of, months: 1, asOf: march.startTime })).toBeUndefined();
   });
 });

@@ -1,5 +1,4 @@
 /** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
-export * from './account-path.js';
 export * from './amount-format.js';
 export * from './amounts.js';
 export * from './api/exact-json.js';
@@ -9,7 +8,6 @@ export * from './caller.js';
 export * from './decimal.js';
 export * from './dimensions.js';
 export * from './event.js';
-export * from './event-text.js';
 export * from './group-by.js';
 export * from './metrics-csv.js';
 export * from './period.js';

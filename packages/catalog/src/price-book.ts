@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { COST_SCALE, divideHalfEven, formatScaled, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
-import { type EventBeingRead, isName, readEvent, rejectionOf } from './event.js';
+import { type EventBeingRead, isName, readEvent } from './event.js';
 import { type Rejected, rejected } from './rejection.js';
 import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
@@ -120,7 +120,8 @@ export class PriceBook {
  * @param into is left with what the event says; of no use when it is rejected
  */
 export function readPricedEvent(input: unknown, book: PriceBook, now: EpochMs, into: EventBeingRead): Price | Rejected {
-  if (!readEvent(input, now, into)) return rejectionOf(input, now);
+  const rejection = readEvent(input, now, into);
+  if (rejection) return rejection;
   const { accountId, billingDimension, timestamp } = into;
   const price = book.priceAt(accountId, billingDimension, timestamp);
   return price ?? rejected('no_price', `the price book has no price for ${billingDimension} at the event's timestamp`);

@@ -29,16 +29,12 @@ describe('a job on the queue', () => {
     expect(eventsOfJob({ events })).toEqual({ ok: true, value: events });
   });
 
-  it('may hold 5,000 events', () => {
-    expect(reasonFor({ events: new Array(5_000).fill({}) })).toBeUndefined();
-  });
-
-  it('may not hold 5,001', () => {
-    expect(reasonFor({ events: new Array(5_001).fill({}) })).toBe('job_too_large');
-  });
-
-  it('may not hold none', () => {
-    expect(reasonFor({ events: [] })).toBe('job_empty');
+  it.each([
+    [5_000, undefined],
+    [5_001, 'job_too_large'],
+    [0, 'job_empty'],
+  ])('of %d events is refused as %s', (events, reason) => {
+    expect(reasonFor({ events: new Array(events).fill({}) })).toBe(reason);
   });
 
   it.each([[null], [undefined], ['text'], [1], [true], [[]], [[{}]]])('may not be %j', (data) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import { parseJson, payloadOf, payloadReference, REJECTION_REASONS, referencedPosition } from './rejection.js';
 
-it('the guide says of each what to do', async () => {
+it('the guide names every reason code, by which operators filter and alert, and no other', async () => {
   const guide = await readFile(new URL('../../../docs/guides/emitting.md', import.meta.url), 'utf8');
   const [, table = ''] = /^## Why events are rejected\n(.*?)^## /ms.exec(guide) ?? [];
   const codes = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) \|/gm)].flatMap(
@@ -10,35 +10,6 @@ it('the guide says of each what to do', async () => {
   );
   // What never reaches a worker is the collector's alone.
   expect(codes.sort()).toEqual([...REJECTION_REASONS, 'invalid_cloud_event'].sort());
-});
-
-it('reason codes are stable: operators filter and alert by them', () => {
-  expect(REJECTION_REASONS).toEqual([
-    'job_not_an_object',
-    'job_invalid',
-    'job_empty',
-    'job_too_large',
-    'job_oversized',
-    'event_not_an_object',
-    'unknown_field',
-    'missing_field',
-    'invalid_event_id',
-    'invalid_account_id',
-    'invalid_workspace',
-    'invalid_resource_type',
-    'invalid_resource_name',
-    'invalid_resource_uuid',
-    'invalid_billing_dimension',
-    'dimension_mismatch',
-    'invalid_usage',
-    'invalid_timestamp',
-    'timestamp_in_future',
-    'invalid_revision',
-    'invalid_void',
-    'no_price',
-    'too_old',
-    'rejected_by_storage',
-  ]);
 });
 
 describe('the payload of a refused event', () => {

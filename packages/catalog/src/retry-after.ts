@@ -1,6 +1,6 @@
 /**
  * What a `Retry-After` says: milliseconds from now; undefined without a usable value. Seconds or an HTTP date, which may have passed.
- * The emitter reads it with fewer bytes. Source: RFC 9110, section 10.2.3.
+ * Source: RFC 9110, section 10.2.3.
  */
 export function parseRetryAfter(value: string | null, now: Date): number | undefined {
   const text = value?.trim() ?? '';

@@ -42,26 +42,7 @@ describe('readExactJson', () => {
   });
 
   it('refuses what JSON.parse refuses', () => {
-    const fragment = fc.constantFrom(
-      '"',
-      '\\',
-      '0',
-      '1',
-      '01',
-      '1.',
-      '.5',
-      '-',
-      '1e5',
-      'e',
-      ',',
-      ':',
-      '[',
-      ']',
-      '{',
-      '}',
-      ' ',
-    );
-    const nearlyJson = fc.array(fragment, { maxLength: 8 }).map((fragments) => fragments.join(''));
+    const nearlyJson = fc.string({ unit: fc.constantFrom(...'"\\01e.,:[]{} -'), maxLength: 10 });
     const accepts = (read: (text: string) => unknown, text: string) => {
       try {
         read(text);
