@@ -46,7 +46,7 @@ import {
 } from './grouping.js';
 import type { MeterlineClientOptions, NewApiKey, PagesOptions, RawAnswer, RequestOptions } from './options.js';
 import { Transport } from './transport.js';
-import { accountPath, apiAddress, apiKeysPath, instantText, queryString, questionString } from './urls.js';
+import { accountPath, apiAddress, apiKeysPath, queryString, questionString } from './urls.js';
 
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -159,12 +159,12 @@ export class MeterlineClient {
 
   /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return readAnswer(await this.#events(account, query, options), eventPageSchema);
+    return this.#read(eventsPath(account, query), eventPageSchema, options);
   }
 
   /** The same page as the JSON text that the API sent. */
   async eventsText(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<string> {
-    return (await this.#events(account, query, options)).text;
+    return (await this.#get(eventsPath(account, query), { signal: options.signal })).text;
   }
 
   /**
@@ -221,12 +221,7 @@ export class MeterlineClient {
    * Creates a key of a service account, and with its first key the service account. The key itself is in this answer alone. The
    * request is not sent again when no answer comes: whether there is a key then, {@link apiKeys} shows.
    */
-  async createApiKey(
-    clientId: string,
-    { expiresAt, ...others }: NewApiKey,
-    { signal }: RequestOptions = {},
-  ): Promise<CreatedApiKeyAnswer> {
-    const body = { ...others, expiresAt: expiresAt && instantText(expiresAt) };
+  async createApiKey(clientId: string, body: NewApiKey, { signal }: RequestOptions = {}): Promise<CreatedApiKeyAnswer> {
     const sent = await this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
     return readAnswer(sent, createdApiKeySchema);
   }
@@ -276,24 +271,23 @@ export class MeterlineClient {
   }
 
   async #page(account: string, query: MetricsQuery, options: RequestOptions) {
-    const sent = await this.#metrics(account, query, options);
-    const page = await readAnswer(sent, metricsAnswerSchema);
+    const sent = await this.#get(`${accountPath(account)}/metrics?${questionString(query)}`, options);
+    const page = readAnswer(sent, metricsAnswerSchema);
     const missing = missingMember(page, query.groupBy ?? []);
     if (missing !== undefined) throw unexpectedAnswer(sent.response, `${missing} is missing`);
     return { page, text: sent.text };
   }
 
-  #metrics(account: string, query: MetricsQuery, { signal, maxAgeSeconds }: RequestOptions): Promise<RawAnswer> {
-    const path = `${accountPath(account)}/metrics?${questionString(query)}`;
+  /** An age that the API may answer with is for metrics alone. */
+  #get(path: string, { signal, maxAgeSeconds }: RequestOptions): Promise<RawAnswer> {
     return this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
   }
 
-  #events(account: string, query: EventsQuery, { signal }: RequestOptions): Promise<RawAnswer> {
-    const path = `${accountPath(account)}/events?${questionString(query)}`;
-    return this.#transport.send({ method: 'GET', path, signal });
-  }
-
   async #read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
-    return readAnswer(await this.#transport.send({ method: 'GET', path, signal }), schema);
+    return readAnswer(await this.#get(path, { signal }), schema);
   }
+}
+
+function eventsPath(account: string, query: EventsQuery): string {
+  return `${accountPath(account)}/events?${questionString(query)}`;
 }

@@ -32,7 +32,6 @@ export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from '.
 export type {
   Fetch,
   FetchedAnswer,
-  FetchInit,
   MeterlineClientOptions,
   NewApiKey,
   PagesOptions,

@@ -2,25 +2,10 @@
 import type { ApiVersion, Instant, KeyRole } from '@meterline/catalog';
 
 /** What the client asks of `fetch`. Another way to send its requests need know no more. */
-export type Fetch = (url: string, init: FetchInit) => Promise<FetchedAnswer>;
-
-export interface FetchInit {
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body?: string;
-  readonly cache: 'no-store';
-  readonly credentials: 'omit';
-  /** Aborted when the caller has had enough, or the time for one attempt is over; that ends the reading of the body too. */
-  readonly signal: AbortSignal;
-}
+export type Fetch = (url: string, init: RequestInit) => Promise<FetchedAnswer>;
 
 /** The part of `Response` that the client reads. */
-export interface FetchedAnswer {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly headers: Pick<Headers, 'get'>;
-  text(): Promise<string>;
-}
+export type FetchedAnswer = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
 
 /** An answer, read to its end. */
 export interface RawAnswer {

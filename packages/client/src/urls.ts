@@ -33,37 +33,17 @@ export function apiKeysPath(clientId: string): string {
 }
 
 /** The query string without its question mark. Undefined parameters are left out; an empty text is sent. */
-export function questionString({
-  startTime,
-  endTime,
-  groupBy,
-  limit,
-  withoutResourceUuid,
-  excludeWithoutResourceUuid,
-  includeVoided,
-  ...others
-}: MetricsQuery & EventsQuery): string {
-  return queryString({
-    startTime: instantText(startTime),
-    endTime: instantText(endTime),
-    groupBy: groupBy && groupBy.length > 0 ? groupBy.join(',') : undefined,
-    limit: limit?.toString(),
-    withoutResourceUuid: withoutResourceUuid?.toString(),
-    excludeWithoutResourceUuid: excludeWithoutResourceUuid?.toString(),
-    includeVoided: includeVoided?.toString(),
-    ...others,
-  });
+export function questionString({ groupBy = [], ...others }: MetricsQuery & EventsQuery): string {
+  return queryString({ ...others, groupBy: groupBy.join(',') || undefined });
 }
+
+type Value = Instant | number | boolean;
 
 /** Several values of a parameter are sent one by one. */
-export function queryString(parameters: Readonly<Record<string, string | readonly string[] | undefined>>): string {
+export function queryString(parameters: Readonly<Record<string, Value | readonly Value[] | undefined>>): string {
   const sent = new URLSearchParams();
   for (const [name, value = []] of Object.entries(parameters)) {
-    for (const text of typeof value === 'string' ? [value] : value) sent.append(name, text);
+    for (const each of [value].flat()) sent.append(name, each instanceof Date ? each.toISOString() : String(each));
   }
   return sent.toString();
-}
-
-export function instantText(instant: Instant): string {
-  return typeof instant === 'string' ? instant : instant.toISOString();
 }
