@@ -5,8 +5,7 @@
  *
  * Events are numbered from 0 in the order in which they are added. It is also the order in which they are taken.
  */
-import type { Spool } from './spool.js';
-import type { SpoolFile } from './spool-file.js';
+import type { Spool, SpoolFile } from './spool.js';
 
 /** A segment of this size is sealed. A crash sends at most so much again, and what was on its way. */
 const SEGMENT_BYTES = 1024 * 1024;

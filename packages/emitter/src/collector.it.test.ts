@@ -3,56 +3,25 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { findFreePort } from '@meterline/local-stack';
-import { type Answer, type Received, receipt, TestCollector, TOO_EARLY } from '../../../test/emitter/test-collector.js';
-import { type Emitter, type EmitterOptions, type EventToRecord, openEmitter, type Problem } from './index.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { USAGE, until, useEmitters } from '../../../test/emitter/emitter-test.js';
+import { type Answer, type Received, receipt, TOO_EARLY } from '../../../test/emitter/test-collector.js';
 
-const USAGE: EventToRecord = {
-  accountId: 'acme',
-  workspace: 'production',
-  resourceType: 'agent',
-  resourceName: 'support',
-  billingDimension: 'agent_async_requests_count',
-  usage: 1,
-};
-
-let collector: TestCollector;
-let received: Received[];
-let problems: Problem[];
-const emitters: Emitter[] = [];
-
-beforeEach(async () => {
-  collector = await TestCollector.start();
-  received = collector.received;
-  problems = [];
-});
-afterEach(async () => {
-  for (const emitter of emitters.splice(0)) await emitter.close({ timeoutMs: 0 });
-  collector.stop();
-});
-
-async function open(options: Partial<EmitterOptions> = {}): Promise<Emitter> {
-  const onProblem = (problem: Problem) => problems.push(problem);
-  const emitter = await openEmitter({ url: collector.url, apiKey: 'mlk_secret', batchMs: 10, onProblem, ...options });
-  emitters.push(emitter);
-  return emitter;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await sleep(5);
-}
+const { fixture, open } = useEmitters({ apiKey: 'mlk_secret', batchMs: 10 });
 
 const idsOf = (requests: readonly Received[]) => requests.flatMap(({ events }) => events.map(({ eventId }) => eventId));
 
 describe('what is sent', () => {
   it('is an array of events for each account, with the key', async () => {
-    const emitter = await open({ url: `${collector.url}/v0/` });
+    const emitter = await open({ url: `${fixture.collector.url}/v0/` });
     const acme = [emitter.record(USAGE), emitter.record(USAGE)];
     const other = emitter.record({ ...USAGE, accountId: 'a/b ü' });
     expect(await emitter.flush()).toBe(true);
-    const sent = received.map(({ path, key, events }) => [path, key, events.map(({ eventId }) => eventId)]);
+    const sent = fixture.collector.received.map(({ path, key, events }) => [
+      path,
+      key,
+      events.map(({ eventId }) => eventId),
+    ]);
     expect(sent.sort()).toEqual([
       ['/v0/accounts/a%2Fb%20%C3%BC/events', 'Bearer mlk_secret', [other]],
       ['/v0/accounts/acme/events', 'Bearer mlk_secret', acme],
@@ -64,11 +33,11 @@ describe('what is sent', () => {
     const emitter = await open();
     const ids = Array.from({ length: 500 }, () => emitter.record(USAGE));
     expect(await emitter.flush()).toBe(true);
-    expect(received).toMatchObject([{ encoding: 'gzip' }]);
-    expect(idsOf(received)).toEqual(ids);
+    expect(fixture.collector.received).toMatchObject([{ encoding: 'gzip' }]);
+    expect(idsOf(fixture.collector.received)).toEqual(ids);
     emitter.record(USAGE);
     await emitter.flush();
-    expect(received[1]?.encoding).toBeUndefined();
+    expect(fixture.collector.received[1]?.encoding).toBeUndefined();
   });
 
   it('has the key of the account at that time', async () => {
@@ -84,10 +53,10 @@ describe('what is sent', () => {
       emitter.record(USAGE);
       expect(await emitter.flush()).toBe(true);
     }
-    expect(received.map(({ key }) => key)).toEqual(['Bearer acme-1', 'Bearer acme-2']);
+    expect(fixture.collector.received.map(({ key }) => key)).toEqual(['Bearer acme-1', 'Bearer acme-2']);
     emitter.record({ ...USAGE, accountId: 'unknown' });
-    await until(() => problems.length > 0);
-    expect(problems).toMatchObject([
+    await until(() => fixture.problems.length > 0);
+    expect(fixture.problems).toMatchObject([
       { code: 'held', message: expect.stringMatching(/account unknown .* apiKey has failed: no such account$/) },
     ]);
   });
@@ -95,41 +64,43 @@ describe('what is sent', () => {
 
 describe('a rejected event', () => {
   it.each([true, false])('is counted, told and not sent again (others accepted: %s)', async (hasOthers) => {
-    collector.answer = ({ events }) => receipt(events, ({ usage }) => usage === 13);
+    fixture.collector.answer = ({ events }) => receipt(events, ({ usage }) => usage === 13);
     const emitter = await open();
     const bad = emitter.record({ ...USAGE, usage: 13 });
     if (hasOthers) emitter.record(USAGE);
     expect(await emitter.flush()).toBe(true);
-    expect(problems).toMatchObject([{ code: 'rejected', reason: 'no_price', event: { eventId: bad, usage: 13 } }]);
+    expect(fixture.problems).toMatchObject([
+      { code: 'rejected', reason: 'no_price', event: { eventId: bad, usage: 13 } },
+    ]);
     emitter.record(USAGE);
     await emitter.flush();
-    expect(idsOf(received).filter((id) => id === bad)).toHaveLength(1);
+    expect(idsOf(fixture.collector.received).filter((id) => id === bad)).toHaveLength(1);
     expect(emitter.counters).toMatchObject({ rejected: 1, sent: hasOthers ? 2 : 1, unsent: 0 });
   });
 
   it('is one that is days ahead, of a clock that was set meanwhile', async () => {
-    collector.answer = () => TOO_EARLY;
+    fixture.collector.answer = () => TOO_EARLY;
     const emitter = await open();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 86_400_000);
     emitter.record(USAGE);
     clock.mockRestore();
     expect(await emitter.flush()).toBe(true);
-    expect(problems).toMatchObject([{ code: 'rejected', reason: 'timestamp_in_future' }]);
+    expect(fixture.problems).toMatchObject([{ code: 'rejected', reason: 'timestamp_in_future' }]);
   });
 
   it('is one whose account no address can name', async () => {
     const emitter = await open();
     emitter.record({ ...USAGE, accountId: '..' });
     expect(await emitter.flush()).toBe(true);
-    expect(problems).toMatchObject([{ code: 'rejected', reason: 'invalid_account_id' }]);
-    expect(received).toEqual([]);
+    expect(fixture.problems).toMatchObject([{ code: 'rejected', reason: 'invalid_account_id' }]);
+    expect(fixture.collector.received).toEqual([]);
   });
 });
 
 describe('an answer that is no receipt', () => {
   it('503 with Retry-After: everything waits as long, and is reported once', async () => {
-    collector.answer = ({ events }) => {
-      const isFirst = received.length === 1;
+    fixture.collector.answer = ({ events }) => {
+      const isFirst = fixture.collector.received.length === 1;
       return isFirst
         ? { status: 503, headers: { 'retry-after': '1' }, body: { message: 'Redis is away' } }
         : receipt(events);
@@ -137,9 +108,11 @@ describe('an answer that is no receipt', () => {
     const emitter = await open();
     const id = emitter.record(USAGE);
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
-    expect(idsOf(received)).toEqual([id, id]);
-    expect((received[1]?.atMs ?? 0) - (received[0]?.atMs ?? 0)).toBeGreaterThan(990);
-    expect(problems).toMatchObject([
+    expect(idsOf(fixture.collector.received)).toEqual([id, id]);
+    expect((fixture.collector.received[1]?.atMs ?? 0) - (fixture.collector.received[0]?.atMs ?? 0)).toBeGreaterThan(
+      990,
+    );
+    expect(fixture.problems).toMatchObject([
       { code: 'unreachable', message: 'usage events cannot be sent, and wait: 503, Redis is away' },
     ]);
     expect(emitter.counters).toMatchObject({ sent: 1, retried: 1, unsent: 0 });
@@ -147,8 +120,8 @@ describe('an answer that is no receipt', () => {
 
   it('429: the events of the account wait as long, others do not', async () => {
     const isAcme = ({ path }: Received) => path?.includes('acme') === true;
-    const sinceFirst = ({ atMs }: Received) => atMs - (received.find(isAcme)?.atMs ?? 0);
-    collector.answer = (request) => {
+    const sinceFirst = ({ atMs }: Received) => atMs - (fixture.collector.received.find(isAcme)?.atMs ?? 0);
+    fixture.collector.answer = (request) => {
       if (!isAcme(request) || sinceFirst(request) > 900) return receipt(request.events);
       return { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many requests' } };
     };
@@ -157,32 +130,36 @@ describe('an answer that is no receipt', () => {
     const others = Array.from({ length: 8 }, () => emitter.record({ ...USAGE, accountId: 'other' }));
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
     // Those that were on their way with the first one.
-    expect(received.filter((request) => isAcme(request) && sinceFirst(request) < 990).length).toBeLessThan(5);
-    const lastOfAcme = received.filter(isAcme).at(-1)?.atMs ?? 0;
-    expect(idsOf(received.filter(({ atMs }) => atMs < lastOfAcme))).toEqual(expect.arrayContaining(others));
-    expect(problems).toEqual([]);
+    expect(
+      fixture.collector.received.filter((request) => isAcme(request) && sinceFirst(request) < 990).length,
+    ).toBeLessThan(5);
+    const lastOfAcme = fixture.collector.received.filter(isAcme).at(-1)?.atMs ?? 0;
+    expect(idsOf(fixture.collector.received.filter(({ atMs }) => atMs < lastOfAcme))).toEqual(
+      expect.arrayContaining(others),
+    );
+    expect(fixture.problems).toEqual([]);
   });
 
   it('403: the account’s events are kept and the reason is told; others are sent', async () => {
     const forbidden = { status: 403, body: { code: 403, error: 'forbidden', message: 'Access denied' } };
-    collector.answer = ({ path, events }) => (path?.includes('acme') ? forbidden : receipt(events));
+    fixture.collector.answer = ({ path, events }) => (path?.includes('acme') ? forbidden : receipt(events));
     const directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
     const emitter = await open({ batchEvents: 1, spool: { directory } });
     const kept = Array.from({ length: 20 }, () => emitter.record(USAGE));
     for (let n = 0; n < 20; n += 1) emitter.record({ ...USAGE, accountId: 'other' });
     await until(() => emitter.counters.sent === 20);
-    expect(received.filter(({ path }) => path?.includes('acme')).length).toBeLessThan(5);
-    expect(problems).toMatchObject([
+    expect(fixture.collector.received.filter(({ path }) => path?.includes('acme')).length).toBeLessThan(5);
+    expect(fixture.problems).toMatchObject([
       { code: 'held', message: 'usage events of the account acme cannot be sent, and wait: 403, Access denied' },
     ]);
     expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 20 });
     expect(await emitter.close({ timeoutMs: 0 })).toBe(false);
 
-    collector.answer = ({ events }) => receipt(events);
-    received.length = 0;
+    fixture.collector.answer = ({ events }) => receipt(events);
+    fixture.collector.received.length = 0;
     const next = await open({ spool: { directory } });
     expect(await next.close()).toBe(true);
-    expect(idsOf(received)).toEqual(expect.arrayContaining(kept));
+    expect(idsOf(fixture.collector.received)).toEqual(expect.arrayContaining(kept));
     await rm(directory, { recursive: true });
   });
 
@@ -205,42 +182,20 @@ describe('an answer that is no receipt', () => {
     ['an event that is early by the collector’s clock', TOO_EARLY, '400, it is in the future'],
     ['a limit of a proxy', { status: 413, body: '<h1>Request Entity Too Large' }, '413, '],
   ])('%s: the events are kept', async (_, wrong: Answer, words) => {
-    collector.answer = () => wrong;
+    fixture.collector.answer = () => wrong;
     const emitter = await open();
     emitter.record(USAGE);
-    await until(() => problems.length > 0);
-    expect(problems).toMatchObject([{ code: 'held', message: expect.stringContaining(words) }]);
-    expect(received).toHaveLength(1);
+    await until(() => fixture.problems.length > 0);
+    expect(fixture.problems).toMatchObject([{ code: 'held', message: expect.stringContaining(words) }]);
+    expect(fixture.collector.received).toHaveLength(1);
     expect(emitter.counters).toMatchObject({ sent: 0, rejected: 0, dropped: 0, unsent: 1 });
   });
 });
 
 describe('while the collector is away', () => {
-  it('says why, and takes what memory has room for', async () => {
-    const emitter = await open({ url: `http://127.0.0.1:${await findFreePort()}`, memoryBytes: 2_000 });
-    while (emitter.record(USAGE) !== undefined);
-    expect(await emitter.flush({ timeoutMs: 300 })).toBe(false);
-    expect(problems).toMatchObject([
-      { code: 'dropped' },
-      { code: 'unreachable', message: expect.stringContaining('ECONNREFUSED') },
-    ]);
-  });
-
-  it('sends everything when it is back, and each id counts once', async () => {
-    let isBroken = true;
-    collector.server.on('connection', (socket) => isBroken && socket.destroy());
-    const emitter = await open({ batchEvents: 10 });
-    const ids = Array.from({ length: 100 }, () => emitter.record(USAGE));
-    await until(() => problems.length > 0);
-    isBroken = false;
-    expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
-    expect([...new Set(idsOf(received))].sort()).toEqual([...ids].sort());
-    expect(emitter.counters).toMatchObject({ sent: 100, unsent: 0 });
-  });
-
   it('close breaks off what gets no answer', async () => {
-    collector.server.removeAllListeners('request');
-    const requested = once(collector.server, 'request');
+    fixture.collector.server.removeAllListeners('request');
+    const requested = once(fixture.collector.server, 'request');
     const emitter = await open();
     emitter.record(USAGE);
     await requested;

@@ -1,7 +1,7 @@
 /** Sends events to Meterline's collector over HTTP, with Node's own client: one request for each account in a batch. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { NO_ACCOUNT_PATH, parseJson } from '@meterline/catalog/plain';
+import { NO_ACCOUNT_PATH, parseJson, parseRetryAfter } from '@meterline/catalog/plain';
 import { EmitterError, errorMessage } from './problems.js';
 
 /** For an attempt, from the connection to the end of the response. */
@@ -131,7 +131,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       const { message } = early ?? membersOf(text);
       const said = typeof message === 'string' ? message : `is url the collector's? It says: ${text}`;
       const isAway = status === 408 || (status >= 502 && status <= 504);
-      const pauseMs = retryAfterMs(headers.get('retry-after')) ?? (isAway ? 0 : HELD_MS);
+      const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
       throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, { isAway, isTrouble });
     },
@@ -167,11 +167,10 @@ function isSoon(text?: string): boolean {
   return Date.parse(String(membersOf(text)['timestamp'])) - Date.now() < LONGEST_EARLY_MS;
 }
 
-/** Milliseconds from now: seconds, or a date. Source: RFC 9110 §10.2.3. */
-function retryAfterMs(retryAfter: string | null): number | undefined {
-  const seconds = Number(retryAfter ?? Number.NaN);
-  const ms = Number.isNaN(seconds) ? Date.parse(retryAfter ?? '') - Date.now() : seconds * 1_000;
-  return ms >= 0 ? Math.min(ms, LONGEST_RETRY_AFTER_MS) : undefined;
+/** Milliseconds from now. */
+function retryAfterMs(headers: Headers): number | undefined {
+  const asked = parseRetryAfter(headers.get('retry-after'), new Date());
+  return asked && Math.min(asked, LONGEST_RETRY_AFTER_MS);
 }
 
 /** The members of the object that a text of JSON is; none for any other text. */

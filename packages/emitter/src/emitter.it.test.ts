@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { findFreePort } from '@meterline/local-stack';
 import { metrics } from '@opentelemetry/api';
 import {
@@ -12,49 +12,23 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { TestCollector } from '../../../test/emitter/test-collector.js';
+import { SANDBOX, USAGE, until, useEmitters } from '../../../test/emitter/emitter-test.js';
 import { TcpProxy } from '../../../test/faults/tcp-proxy.js';
-import { type Emitter, type EmitterOptions, type EventToRecord, openEmitter, type Problem } from './index.js';
 
-const USAGE: EventToRecord = {
-  accountId: 'acme',
-  workspace: 'production',
-  resourceType: 'agent',
-  resourceName: 'support',
-  billingDimension: 'agent_async_requests_count',
-  usage: 1,
-};
-
-let collector: TestCollector;
-let problems: Problem[];
-const emitters: Emitter[] = [];
+const { fixture, open } = useEmitters();
 const proxies: TcpProxy[] = [];
-
-beforeEach(async () => {
-  collector = await TestCollector.start();
-  problems = [];
-});
 afterEach(async () => {
-  for (const emitter of emitters.splice(0)) await emitter.close({ timeoutMs: 0 });
   for (const proxy of proxies.splice(0)) await proxy.close();
-  collector.stop();
 });
-
-async function open(options: Partial<EmitterOptions> = {}): Promise<Emitter> {
-  const onProblem = (problem: Problem) => problems.push(problem);
-  const emitter = await openEmitter({ url: collector.url, apiKey: 'key', onProblem, ...options });
-  emitters.push(emitter);
-  return emitter;
-}
 
 /** A collector whose connections can be broken. */
 async function breakable(): Promise<{ url: string; link: TcpProxy }> {
-  const link = await TcpProxy.open(Number(new URL(collector.url).port));
+  const link = await TcpProxy.open(Number(new URL(fixture.collector.url).port));
   proxies.push(link);
   return { url: `http://127.0.0.1:${link.port}`, link };
 }
 
-const sizes = () => collector.received.map(({ events }) => events.length).sort((a, b) => b - a);
+const sizes = () => fixture.collector.received.map(({ events }) => events.length).sort((a, b) => b - a);
 
 describe('record', () => {
   it('sends events in batches, with the ids that it has returned', async () => {
@@ -62,7 +36,7 @@ describe('record', () => {
     const ids = Array.from({ length: 100 }, () => emitter.record(USAGE));
     expect(await emitter.flush()).toBe(true);
     expect(sizes()).toEqual([40, 40, 20]);
-    expect(new Set(collector.ids)).toEqual(new Set(ids));
+    expect(new Set(fixture.collector.ids)).toEqual(new Set(ids));
     expect(emitter.counters).toEqual({
       recorded: 100,
       sent: 100,
@@ -77,7 +51,7 @@ describe('record', () => {
   it('sends a batch by itself when it is full, and any when it has waited', async () => {
     const emitter = await open({ batchEvents: 10, batchMs: 50 });
     for (let n = 0; n < 13; n += 1) emitter.record(USAGE);
-    while (emitter.counters.sent < 13) await sleep(5);
+    await until(() => emitter.counters.sent === 13);
     expect(sizes()).toEqual([10, 3]);
   });
 
@@ -106,7 +80,7 @@ describe('record', () => {
     });
     const bad = [{ ...USAGE, usage: -1 }, { ...USAGE, workspace: '' }, JSON.parse('null'), trap];
     expect(bad.map((event) => emitter.record(event))).toEqual([undefined, undefined, undefined, undefined]);
-    expect(problems).toMatchObject([
+    expect(fixture.problems).toMatchObject([
       { code: 'rejected', reason: 'invalid_usage', event: bad[0] },
       { code: 'rejected', reason: 'invalid_workspace', message: expect.stringContaining('workspace must be a string') },
       { code: 'rejected', reason: 'event_not_an_object' },
@@ -123,7 +97,7 @@ describe('record', () => {
     const taken = ids.filter((id) => id !== undefined);
     expect(taken).toEqual(ids.slice(0, taken.length));
     expect(emitter.counters).toMatchObject({ recorded: taken.length, dropped: 20 - taken.length });
-    expect(problems.filter(({ code }) => code === 'dropped')).toHaveLength(1);
+    expect(fixture.problems.filter(({ code }) => code === 'dropped')).toHaveLength(1);
     link.treat({ kind: 'pass' });
     expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
     expect(emitter.record(USAGE)).toBeDefined();
@@ -143,7 +117,7 @@ describe('record', () => {
     link.treat({ kind: 'pass' });
     const id = await waiting;
     await emitter.flush();
-    const late = collector.events.find(({ eventId }) => eventId === id);
+    const late = fixture.collector.events.find(({ eventId }) => eventId === id);
     expect(late?.resourceName).toBe('late');
     expect(Date.parse(late?.timestamp ?? '')).toBeGreaterThanOrEqual(before);
     expect(Date.parse(late?.timestamp ?? '')).toBeLessThan(between);
@@ -165,7 +139,7 @@ describe('while the collector is away', () => {
       expect(performance.now() - started).toBeGreaterThan(299);
       link.treat({ kind: 'pass' });
       expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
-      expect(new Set(collector.ids).size).toBe(100);
+      expect(new Set(fixture.collector.ids).size).toBe(100);
       expect(emitter.counters).toMatchObject({ recorded: 100, sent: 100, dropped: 0, unsent: 0 });
     },
   );
@@ -174,7 +148,7 @@ describe('while the collector is away', () => {
     const emitter = await open({ url: `http://127.0.0.1:${await findFreePort()}` });
     emitter.record(USAGE);
     expect(await emitter.flush({ timeoutMs: 500 })).toBe(false);
-    expect(problems).toMatchObject([{ code: 'unreachable', message: expect.stringContaining('ECONNREFUSED') }]);
+    expect(fixture.problems).toMatchObject([{ code: 'unreachable', message: expect.stringContaining('ECONNREFUSED') }]);
     expect(await emitter.close({ timeoutMs: 100 })).toBe(false);
     expect(emitter.counters).toMatchObject({ recorded: 1, sent: 0, unsent: 1 });
   });
@@ -183,19 +157,12 @@ describe('while the collector is away', () => {
 describe('close', () => {
   it('reports timers and sums, sends everything, and takes nothing more', async () => {
     const emitter = await open();
-    const workload = {
-      ...USAGE,
-      resourceType: 'sandbox',
-      billingDimension: 'sandbox_compute_runtime_gbs',
-      gb: 4,
-    } as const;
-    const { usage: _, ...sandbox } = workload;
-    emitter.start(sandbox);
-    emitter.start({ ...sandbox, workspace: 'stopped' }).stop();
+    emitter.start(SANDBOX);
+    emitter.start({ ...SANDBOX, workspace: 'stopped' }).stop();
     for (let n = 0; n < 5; n += 1) emitter.add(USAGE);
     await sleep(20);
     expect(await emitter.close()).toBe(true);
-    const sent = collector.events;
+    const sent = fixture.collector.events;
     expect(sent.filter(({ billingDimension }) => billingDimension === USAGE.billingDimension)).toMatchObject([
       { usage: '5' },
     ]);
@@ -206,7 +173,7 @@ describe('close', () => {
     expect(emitter.record(USAGE)).toBeUndefined();
     expect(await emitter.recordWhenRoom(USAGE)).toBeUndefined();
     emitter.add(USAGE);
-    emitter.start(sandbox).stop();
+    emitter.start(SANDBOX).stop();
     expect(emitter.counters).toMatchObject({ dropped: 4, unsent: 0 });
   });
 
@@ -221,7 +188,7 @@ describe('close', () => {
     const second = await open({ spool: { directory } });
     expect(second.counters).toMatchObject({ recorded: 0, unsent: 5 });
     expect(await second.close()).toBe(true);
-    expect(collector.ids).toEqual(ids);
+    expect(fixture.collector.ids).toEqual(ids);
     expect(second.counters).toMatchObject({ recorded: 0, sent: 5, unsent: 0 });
     await rm(directory, { recursive: true });
   });

@@ -7,15 +7,14 @@
  * 2. the event is sent: the same, so it is sent twice
  * 3. the file is removed or emptied: nothing
  */
-import { mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { closeSync, fdatasync, ftruncateSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
 import { EmitterError, errorMessage, type Report } from './problems.js';
-import { type FileWatcher, SpoolFile } from './spool-file.js';
 import { lockSpool, type SpoolLock } from './spool-lock.js';
 
 const FILE_NAME = /^(\d{12})\.jsonl$/;
-const NEWLINE = '\n'.charCodeAt(0);
 /** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
 const HOLD_OFF_MS = 1_000;
 
@@ -33,7 +32,7 @@ interface FoundFile {
   readonly events: number;
 }
 
-export class Spool implements FileWatcher {
+export class Spool {
   /** The files that earlier processes have left, oldest first. */
   readonly recovered: readonly { readonly file: SpoolFile; readonly events: number }[];
   readonly #settings: SpoolSettings;
@@ -50,7 +49,10 @@ export class Spool implements FileWatcher {
     this.#settings = settings;
     this.#lock = lock;
     this.#report = report;
-    this.recovered = found.map(({ path, bytes, events }) => ({ file: SpoolFile.found(path, this, bytes), events }));
+    this.recovered = found.map(({ path, bytes, events }) => ({
+      file: new SpoolFile(path, this, bytes, undefined),
+      events,
+    }));
     this.#bytes = found.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#nextNumber = 1 + Math.max(0, ...found.map(({ number }) => number));
     if (settings.fsyncMs !== undefined) this.#forcing = setInterval(() => this.#force(), settings.fsyncMs).unref();
@@ -84,7 +86,7 @@ export class Spool implements FileWatcher {
   create(): SpoolFile | undefined {
     const path = join(this.#settings.directory, `${String(this.#nextNumber).padStart(12, '0')}.jsonl`);
     try {
-      this.#newest = SpoolFile.create(path, this);
+      this.#newest = new SpoolFile(path, this, 0, openSync(path, 'ax', 0o600));
       this.#nextNumber += 1;
       return this.#newest;
     } catch (error) {
@@ -113,6 +115,7 @@ export class Spool implements FileWatcher {
     file.seal(this.#forcing !== undefined);
   }
 
+  /** A file has grown by so many bytes, fewer than none when it is smaller. */
   grown(bytes: number): void {
     this.#bytes += bytes;
     this.#hasGrown = true;
@@ -142,6 +145,111 @@ export class Spool implements FileWatcher {
   }
 }
 
+/** One of its files: events in JSON, one per line, only ever appended to. */
+export class SpoolFile {
+  readonly #path: string;
+  readonly #spool: Spool;
+  #bytes: number;
+  #descriptor: number | undefined;
+
+  /** @param descriptor undefined for a file of an earlier process, which nothing is appended to */
+  constructor(path: string, spool: Spool, bytes: number, descriptor: number | undefined) {
+    this.#path = path;
+    this.#spool = spool;
+    this.#bytes = bytes;
+    this.#descriptor = descriptor;
+  }
+
+  /**
+   * Appends an event with one call of the system. When that fails, part of the line may be there, and the file must be sealed,
+   * so that no line comes after it: it has no end, and is not read.
+   * @param bytes of the text
+   * @returns whether the whole line is written
+   */
+  append(text: string, bytes: number): boolean {
+    if (this.#descriptor === undefined) return false;
+    try {
+      if (writeSync(this.#descriptor, `${text}\n`) !== bytes + 1) throw new Error('there is no room on the disk');
+    } catch (error) {
+      this.#spool.cannotWrite('cannot be written', error);
+      return false;
+    }
+    this.#grow(bytes + 1);
+    return true;
+  }
+
+  /** All whole lines. @throws the error of the system */
+  async read(): Promise<string[]> {
+    const lines = (await readFile(this.#path, 'utf8')).split('\n');
+    lines.pop();
+    return lines;
+  }
+
+  /** Forces what was written to the disk. */
+  force(): void {
+    if (this.#descriptor === undefined) return;
+    fdatasync(this.#descriptor, (error) => this.#forced(error));
+  }
+
+  /** Nothing more is appended. @param forced whether what was written is forced to the disk first */
+  seal(forced: boolean): void {
+    const descriptor = this.#descriptor;
+    this.#descriptor = undefined;
+    if (descriptor === undefined) return;
+    if (forced) fdatasync(descriptor, (error) => this.#close(descriptor, error));
+    else this.#close(descriptor, null);
+  }
+
+  /** All its events are sent, and more will be appended. */
+  empty(): void {
+    if (this.#descriptor === undefined) return;
+    try {
+      ftruncateSync(this.#descriptor);
+      this.#grow(-this.#bytes);
+    } catch (error) {
+      this.#spool.failed('cannot be emptied; its events are sent again at the next start', error);
+    }
+  }
+
+  /** All its events are sent, and it is sealed. */
+  remove(): void {
+    try {
+      unlinkSync(this.#path);
+      this.#grow(-this.#bytes);
+    } catch (error) {
+      this.#spool.failed('cannot be emptied; its events are sent again at the next start', error);
+    }
+  }
+
+  /** Renames it, because some of it cannot be read: no later start looks at it, and nothing is lost. */
+  async setAside(): Promise<void> {
+    try {
+      await rename(this.#path, `${this.#path}.damaged`);
+      this.#grow(-this.#bytes);
+    } catch (error) {
+      this.#spool.failed('has a damaged file that cannot be renamed', error);
+    }
+  }
+
+  #close(descriptor: number, error: Error | null): void {
+    this.#forced(error);
+    try {
+      closeSync(descriptor);
+    } catch (failure) {
+      this.#spool.failed('cannot be closed', failure);
+    }
+  }
+
+  #forced(error: Error | null): void {
+    if (error) this.#spool.failed('cannot be forced to the disk', error);
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#spool.grown(bytes);
+  }
+}
+
 async function findFiles(directory: string): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
   for (const name of (await readdir(directory)).sort()) {
@@ -149,15 +257,14 @@ async function findFiles(directory: string): Promise<FoundFile[]> {
     if (number === undefined) continue;
     const path = join(directory, name);
     const content = await readFile(path);
-    found.push({ path, number: Number(number), bytes: content.length, events: countLines(content) });
+    found.push({
+      path,
+      number: Number(number),
+      bytes: content.length,
+      events: content.toString('latin1').split('\n').length - 1,
+    });
   }
   return found;
-}
-
-function countLines(content: Buffer): number {
-  let lines = 0;
-  for (let at = content.indexOf(NEWLINE); at !== -1; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
-  return lines;
 }
 
 async function forceFolder(directory: string): Promise<void> {
