@@ -78,7 +78,8 @@ export function countValues(text: string, limit: number): number {
   return values;
 }
 
-function endOfString(text: string, start: number): number {
+/** @returns the place of the quote that ends the string, or the text's length where there is none */
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end;

@@ -8,15 +8,10 @@ import {
   isRecord,
   isUuid,
   type PriceBook,
-  type RejectionReason,
   readPricedEvent,
 } from '@meterline/catalog';
-import { BrokenEnvelope } from './cloud-events.js';
+import { type Reason, Unreadable } from './cloud-events.js';
 import { eventIdOf } from './event-ids.js';
-
-/** The worker's reasons, and one for what never reaches it. */
-export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
-type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
 
 /** What is said of one event. */
 interface Result {
@@ -43,21 +38,22 @@ export interface CheckRules {
   readonly now: EpochMs;
 }
 
-/** Other requests go on after so many events: after a millisecond or two. */
-const EVENTS_IN_A_TURN = 500;
+/** Other requests go on after so long. */
+const TURN_MS = 2;
 
 /** @param events as `readEvents` gives them. A rejected one never spoils its neighbours. @throws what reading them does */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: Result[] = [];
   const into = blankEvent();
+  let turnBegan = performance.now();
   for (const event of events) {
     const index = results.length;
-    if (index > 0 && index % EVENTS_IN_A_TURN === 0) await nextTurn();
-    const rejection =
-      event instanceof BrokenEnvelope
-        ? ({ reason: CLOUD_EVENT_REASON, message: event.message } as const)
-        : completeAndCheck(event, rules, into);
+    if (performance.now() - turnBegan > TURN_MS) {
+      await nextTurn();
+      turnBegan = performance.now();
+    }
+    const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules, into);
     const eventId = knownId(event);
     if (rejection) {
       const { reason, message } = rejection;

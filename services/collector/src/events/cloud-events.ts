@@ -3,18 +3,25 @@
  * its eventId, and `time` its timestamp. Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { formatTimestamp, isName, isRecord, parseTimestamp } from '@meterline/catalog';
+import { formatTimestamp, isName, isRecord, parseTimestamp, type RejectionReason } from '@meterline/catalog';
 import { eventIdOfCloudEvent } from './event-ids.js';
 
-/** In place of the event in an envelope. */
-export class BrokenEnvelope {
+/** The worker's reasons, and one for what never reaches it. */
+export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
+export type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+
+/** In place of an event that cannot be had from what was sent. */
+export class Unreadable {
   /** @param message what is wrong with it */
-  constructor(readonly message: string) {}
+  constructor(
+    readonly reason: Reason,
+    readonly message: string,
+  ) {}
 }
 
-/** @param envelope in the JSON event format @returns the event in it, or a {@link BrokenEnvelope} */
-export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | BrokenEnvelope {
-  if (!isRecord(envelope)) return new BrokenEnvelope('a CloudEvent must be a JSON object');
+/** @param envelope in the JSON event format @returns the event in it, or an {@link Unreadable} */
+export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | Unreadable {
+  if (!isRecord(envelope)) return new Unreadable(CLOUD_EVENT_REASON, 'a CloudEvent must be a JSON object');
   const { specversion, id, source, type, time, data } = envelope;
   const faults: string[] = [];
   if (specversion !== '1.0') faults.push('specversion must be "1.0"');
@@ -25,7 +32,7 @@ export function openCloudEvent(envelope: unknown, account: string): Record<strin
   if ('data_base64' in envelope) faults.push('data_base64 is not taken; send the event as JSON in data');
   else if (!isRecord(data)) faults.push('data must be the usage event, a JSON object');
   if (!isAttribute(id) || !isAttribute(source) || !isRecord(data) || faults.length > 0) {
-    return new BrokenEnvelope(faults.join('; '));
+    return new Unreadable(CLOUD_EVENT_REASON, faults.join('; '));
   }
   return {
     ...data,

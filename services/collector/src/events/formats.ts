@@ -1,8 +1,8 @@
 /** The formats of a body, and the events in it, still unchecked. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { countValues, MAX_JOB_VALUES, parseJson, tooManyValues } from '@meterline/catalog';
-import { envelopeOf, isBinaryCloudEvent, openCloudEvent } from './cloud-events.js';
-import { MAX_EVENTS, malformedBody, moreValuesThanAJob, noEvents, tooManyEvents, unsupported } from './limits.js';
+import { countValues, endOfString, parseJson } from '@meterline/catalog';
+import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './cloud-events.js';
+import { MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './limits.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',
@@ -46,33 +46,28 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The events of a body, one after the other; each is an event as a producer sends it, or a `BrokenEnvelope`.
+ * The events of a body, one after the other, each parsed when it is its turn: a body that is parsed whole would hold up all other requests
+ * meanwhile, for seconds if its objects have a hundred thousand different names.
  * @param headers of a CloudEvent in binary mode
- * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`, `body_too_large`; for lines, while
- * they are read
+ * @returns each as a producer sends it, or an `Unreadable`; undefined for a line that is not JSON
+ * @throws ApiError `invalid_body` when the body has no events in this format, `too_many_events`; also while the events are read
  */
-export function readEvents(
+export function* readEvents(
   body: Buffer,
   format: Format,
   account: string,
   headers: IncomingHttpHeaders,
 ): Iterable<unknown> {
-  const text = textOf(body);
-  switch (format) {
-    case 'json':
-      return eventsOf(parsed(text));
-    case 'ndjson':
-      return linesOf(text);
-    case 'cloudEvent':
-      return [openCloudEvent(parsed(text), account)];
-    case 'cloudEventBatch':
-      return listOf(parsed(text), 'an array of CloudEvents').map((envelope) => openCloudEvent(envelope, account));
-    case 'binaryCloudEvent':
-      return [openCloudEvent(envelopeOf(headers, parsed(text)), account)];
+  let count = 0;
+  for (const text of textsOf(decoded(body), format)) {
+    count += 1;
+    if (count > MAX_EVENTS) throw tooManyEvents();
+    yield isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
   }
+  if (count === 0) throw noEvents();
 }
 
-function textOf(body: Buffer): string {
+function decoded(body: Buffer): string {
   try {
     return utf8.decode(body);
   } catch {
@@ -80,42 +75,74 @@ function textOf(body: Buffer): string {
   }
 }
 
-/** What has too many values is not parsed: 5 MB of brackets would become hundreds of megabytes. */
-function parsed(text: string): unknown {
-  if (tooManyValues(text)) throw moreValuesThanAJob();
+/** Fields, elements, objects and arrays: those of an event, and of an envelope around it with many attributes of its own. */
+const MAX_EVENT_VALUES = 256;
+const TOO_LARGE = new Unreadable(
+  'unknown_field',
+  `the JSON of an event may have at most ${MAX_EVENT_VALUES} values, this one has more; it was not read`,
+);
+
+/** Counting is a fraction of parsing: 5 MB of brackets would become hundreds of megabytes. */
+function isTooLarge(text: string): boolean {
+  return text.length > MAX_EVENT_VALUES && countValues(text, MAX_EVENT_VALUES) > MAX_EVENT_VALUES;
+}
+
+function eventOf(text: string, format: Format, account: string, headers: IncomingHttpHeaders): unknown {
   const value = parseJson(text);
-  if (value === undefined) throw malformedBody('The body is not JSON.');
-  return value;
+  if (format === 'ndjson') return value;
+  if (value === undefined) throw notJson();
+  if (format === 'json') return value;
+  return openCloudEvent(format === 'binaryCloudEvent' ? envelopeOf(headers, value) : value, account);
 }
 
-/** One event, an array of events, or what a job of the queue holds. */
-function eventsOf(value: unknown): readonly unknown[] {
-  if (typeof value !== 'object' || value === null) return listOf(value, 'an event or an array of events');
-  if (Array.isArray(value)) return listOf(value, 'an array of events');
-  if (!('events' in value)) return [value];
-  const strays = Object.keys(value).filter((name) => name !== 'events');
-  if (strays.length > 0) throw malformedBody('Beside "events", the body may have no other member.');
-  return listOf(value.events, 'an array of events in "events"');
-}
+/** Empty lines are nothing. */
+const LINE = /[^ \t\r\n][^\n]*/g;
+const OBJECT = /^[ \t\r\n]*\{/;
+const ARRAY = { opening: /^[ \t\r\n]*\[/, rest: /^[ \t\r\n]*$/ };
+/** What a job of the queue holds. */
+const JOB = { opening: /^[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[/, rest: /^[ \t\r\n]*\}[ \t\r\n]*$/ };
 
-function listOf(value: unknown, rule: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw malformedBody(`The body must be ${rule}.`);
-  if (value.length === 0) throw noEvents();
-  if (value.length > MAX_EVENTS) throw tooManyEvents();
-  return value;
-}
-
-/** Empty lines are nothing, and what is not JSON is undefined. All lines together may have the values of one body. */
-function* linesOf(text: string): Iterable<unknown> {
-  let count = 0;
-  let values = 0;
-  for (const [line] of text.matchAll(/[^\n]+/g)) {
-    if (line.trim() === '') continue;
-    count += 1;
-    if (count > MAX_EVENTS) throw tooManyEvents();
-    if (text.length > MAX_JOB_VALUES) values += countValues(line, MAX_JOB_VALUES - values);
-    if (values > MAX_JOB_VALUES) throw moreValuesThanAJob();
-    yield parseJson(line);
+/** The JSON of each event, unparsed. */
+function textsOf(text: string, format: Format): Iterable<string> {
+  switch (format) {
+    case 'json':
+      if (JOB.opening.test(text)) return elementsOf(text, JOB);
+      return OBJECT.test(text) ? [text] : elementsOf(text, ARRAY);
+    case 'ndjson':
+      return linesOf(text);
+    case 'cloudEventBatch':
+      return elementsOf(text, ARRAY);
+    case 'cloudEvent':
+    case 'binaryCloudEvent':
+      return [text];
   }
-  if (count === 0) throw noEvents();
+}
+
+function* linesOf(text: string): Iterable<string> {
+  for (const [line] of text.matchAll(LINE)) yield line;
+}
+
+const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('",[]{}');
+
+/** The elements of an array, and nothing else in the body. Each is still to be parsed, which finds what is wrong inside of it. */
+function* elementsOf(text: string, { opening, rest }: typeof ARRAY): Iterable<string> {
+  const start = opening.exec(text)?.[0].length ?? text.length;
+  let depth = 0;
+  let from = start;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(text, at);
+    else if (character === OPEN_BRACE || character === OPEN_BRACKET) depth += 1;
+    else if (depth > 0) depth -= character === CLOSE_BRACE || character === CLOSE_BRACKET ? 1 : 0;
+    else if (character === COMMA) {
+      yield text.slice(from, at);
+      from = at + 1;
+    } else if (character === CLOSE_BRACKET) {
+      const last = text.slice(from, at);
+      if (from > start || last.trim() !== '') yield last;
+      if (!rest.test(text.slice(at + 1))) throw notJson();
+      return;
+    }
+  }
+  throw notJson();
 }

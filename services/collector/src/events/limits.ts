@@ -1,6 +1,6 @@
 /** How much one request may hold, and what is said to one that holds more. */
 import { ApiError } from '@meterline/api';
-import { MAX_EVENTS_PER_JOB, MAX_JOB_VALUES } from '@meterline/catalog';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 
 /** As sent, and again when it is decoded: 5 MiB. */
 export const MAX_BODY_BYTES = 5 * 1024 * 1024;
@@ -9,12 +9,6 @@ export const MAX_EVENTS = MAX_EVENTS_PER_JOB;
 
 export function bodyTooLarge(): ApiError {
   const message = `The body may have ${MAX_BODY_BYTES} bytes, as sent and when it is decoded; send fewer events in one request.`;
-  return new ApiError(413, 'body_too_large', message);
-}
-
-/** Fields, elements, objects and arrays: a job may hold no more. */
-export function moreValuesThanAJob(): ApiError {
-  const message = `The JSON of a body may have ${MAX_JOB_VALUES} values in all, this one has more; send fewer events in one request.`;
   return new ApiError(413, 'body_too_large', message);
 }
 
@@ -31,6 +25,10 @@ export function unsupported(message: string, headers: Readonly<Record<string, st
 
 export function noEvents(): ApiError {
   return malformedBody(`The body has no events; send 1 to ${MAX_EVENTS}.`);
+}
+
+export function notJson(): ApiError {
+  return malformedBody('The body must be JSON: an event, or an array of events that has nothing beside it.');
 }
 
 export function malformedBody(message: string): ApiError {

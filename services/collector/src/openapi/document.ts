@@ -23,7 +23,7 @@ import {
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { CLOUD_EVENT_REASON } from '../events/check.js';
+import { CLOUD_EVENT_REASON } from '../events/cloud-events.js';
 import { MEDIA_TYPES } from '../events/formats.js';
 import { MAX_EVENTS, tooManyEvents, unsupported } from '../events/limits.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
@@ -131,8 +131,7 @@ const ERRORS: Readonly<Record<string, ErrorSketch>> = {
     error: noTokens(),
   },
   TooLarge: {
-    description:
-      'The body is over a limit: its bytes or the values in its JSON (`body_too_large`), or its events (`too_many_events`).',
+    description: 'The body is over a limit: its bytes (`body_too_large`), or its events (`too_many_events`).',
     error: tooManyEvents(),
   },
   Unsupported: {
@@ -172,7 +171,7 @@ const SEND_EVENTS: OperationSketch = {
   description:
     'Takes up to 5,000 events in up to 5 MiB, as sent and when decoded; `Content-Encoding` may be `gzip` or `zstd`. In JSON they are an ' +
     'array, one event, or the data of a job, `{"events": […]}`. A CloudEvent in ' +
-    'binary mode has its attributes in `ce-` headers and its data as the body.\n\n' +
+    'binary mode has its attributes in `ce-` headers and its data as the body. The JSON of one event has at most 256 values.\n\n' +
     'A 202 says that the accepted events are durable in the queue: none is lost from then on, and each counts once. A rejected ' +
     'event never spoils its neighbours, and is not kept: correct it and send it again. Where none can be accepted, the answer is ' +
     'a 400 with the same results. With `validate=only` the answer is a 200 with the results, and nothing is kept.',
