@@ -1,14 +1,19 @@
-/** The guide's programs in Python and Go, where these are installed, before a collector that does not answer as it should. */
+/** The examples in Python and Go, where these are installed, before a collector that does not answer as it should. */
 import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { parseUsageEvent } from '@meterline/catalog';
 
 jest.setTimeout(300_000);
+
+const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 
 type Answer = (response: ServerResponse) => void;
 
@@ -28,12 +33,12 @@ let targets: Set<string>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'meterline-programs-'));
-  const guide = await readFile(new URL('../../docs/guides/emitting.md', import.meta.url), 'utf8');
-  await writeFile(join(directory, 'program.py'), programIn(guide, 'python'));
-  await writeFile(join(directory, 'program.go'), programIn(guide, 'go'));
   if (!isInstalled.go) return;
   const env = { PATH: process.env['PATH'], HOME: directory };
-  const build = spawnSync('go', ['build', '-o', 'program', 'program.go'], { cwd: directory, env, encoding: 'utf8' });
+  const build = spawnSync('go', ['build', '-o', join(directory, 'send'), join(EXAMPLES, 'send.go')], {
+    env,
+    encoding: 'utf8',
+  });
   expect(build.stderr).toBe('');
 });
 afterAll(() => rm(directory, { recursive: true }));
@@ -53,19 +58,12 @@ afterEach(() => {
   server.close();
 });
 
-function programIn(guide: string, language: Language): string {
-  const [, code] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'ms').exec(guide) ?? [];
-  if (code === undefined) throw new Error(`the guide has no program in ${language}`);
-  return code;
-}
-
 /** @returns how it ends, and all that it says */
 async function run(language: Language) {
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-  const [command, args] = language === 'go' ? [join(directory, 'program'), []] : ['python3', ['program.py']];
+  const [command, args] = language === 'go' ? [join(directory, 'send'), []] : ['python3', [join(EXAMPLES, 'send.py')]];
   const program = spawn(command, args, {
-    cwd: directory,
     env: { PATH: process.env['PATH'], COLLECTOR_URL: url, METERLINE_EMITTER_KEY: 'mlk_guide' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -83,7 +81,7 @@ const answer =
     void response.writeHead(status, headers).end(JSON.stringify(body));
 
 const ACCEPTED = { accepted: 1, rejected: 0, results: [{ index: 0, status: 'accepted' }] };
-const REFUSED = {
+const REJECTED = {
   accepted: 0,
   rejected: 1,
   results: [{ index: 0, status: 'rejected', reason: 'no_price', message: 'there is none' }],
@@ -92,7 +90,7 @@ const REFUSED = {
 describe.each(LANGUAGES)('the program in %s', (language) => {
   const inIt = isInstalled[language] ? it : it.skip;
 
-  inIt('the program of the guide sends the same again until there is a whole answer, and then ends', async () => {
+  inIt('the example sends the same again until there is a whole answer, and then ends', async () => {
     answers = [
       (response) => {
         response.writeHead(202, { 'content-length': 500 }).write('{"accepted":1');
@@ -106,11 +104,17 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
     ];
     expect(await run(language)).toMatchObject({ code: 0 });
     expect([bodies.length, new Set(bodies).size]).toEqual([6, 1]);
+    // The collector adds the account of its address, and makes a UUID of any id.
+    for (const event of JSON.parse(bodies[0] ?? '')) {
+      expect(parseUsageEvent({ ...event, accountId: 'guide', eventId: randomUUID() }, Date.now())).toMatchObject({
+        ok: true,
+      });
+    }
     expect([...targets]).toEqual(['POST /v0/accounts/guide/events']);
   });
 
   inIt.each([302, 308, 403, 404])(
-    'the program of the guide fails at a %d, which sending again does not change',
+    'the example fails at a %d, which sending again does not change',
     async (status) => {
       answers = [answer(status, { location: '/elsewhere' }), answer(200, {}, ACCEPTED)];
       const { code, output } = await run(language);
@@ -119,8 +123,8 @@ describe.each(LANGUAGES)('the program in %s', (language) => {
     },
   );
 
-  inIt('the program of the guide says why an event is refused, and does not send it again', async () => {
-    answers = [answer(400, {}, REFUSED)];
+  inIt('the example says why an event is rejected, and does not send it again', async () => {
+    answers = [answer(400, {}, REJECTED)];
     expect((await run(language)).output).toContain('no_price');
     expect(bodies).toHaveLength(1);
   });
