@@ -2,10 +2,15 @@
 import TestSequencer from '@jest/test-sequencer';
 
 const LONGEST = [
+  'retention/interleavings',
+  'rollups/interleavings',
   'faults/faults.it',
-  'rollups/interleavings.it',
-  'oracle/oracle.it',
-  'shards/shards.it',
+  'contract/large-rows-orders',
+  'e2e/corrections',
+  'guides/guides',
+  'cli/reprice',
+  'oracle/oracle',
+  'shards/shards',
   'start/start.it',
 ];
 
