@@ -48,6 +48,7 @@ describe('a refused timestamp', () => {
     ['ten fraction digits', '2025-10-01T00:00:00.0000000000Z'],
     ['a point without digits', '2025-10-01T00:00:00.Z'],
     ['a comma', '2025-10-01T00:00:00,5Z'],
+    ['a second of three digits', '2025-10-01T00:00:001Z'],
     ['a leap second', '2016-12-31T23:59:60Z'],
     ['minute 60', '2025-10-01T00:60:00Z'],
     ['hour 24', '2025-10-01T24:00:00Z'],
