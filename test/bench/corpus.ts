@@ -13,9 +13,9 @@ import {
   MS_PER_HOUR,
 } from '@meterline/catalog';
 import { sealNext, type Warehouse } from '@meterline/warehouse';
-import { execute, select } from '../harness/stack.js';
-import type { BenchContext } from './bench.js';
-import type { Site } from './site.js';
+import { select } from '../harness/stack.js';
+import { fillUsage } from './fill.js';
+import type { BenchContext } from './site.js';
 
 const DAYS = 90;
 const HOURS = DAYS * 24;
@@ -48,7 +48,7 @@ export interface Corpus {
 /** Loads the events into a new database, hour after hour, and seals the hours as they end, as in a service that has run for 90 days. */
 export async function loadCorpus({ site, signal }: BenchContext, database: string, events: number): Promise<Corpus> {
   site.say(`loading ${events.toLocaleString('en')} events`);
-  const warehouse = await site.warehouse(database);
+  const { warehouse } = await site.product(database);
   const perHour = Math.ceil(events / HOURS);
   const hoursAtOnce = Math.max(1, Math.min(Math.floor(CHUNK_ROWS / perHour), HOURS / MIN_STEPS));
   const [storing, sealing]: readonly [Step[], Step[]] = [[], []];
@@ -57,14 +57,19 @@ export async function loadCorpus({ site, signal }: BenchContext, database: strin
     const hours = Math.min(hoursAtOnce, HOURS - hour);
     const rows = perHour * hours;
     const started = performance.now();
-    await execute(warehouse, CORPUS, { start: CORPUS_START, first_hour: hour, per_hour: perHour, rows });
+    await fillUsage(warehouse, COLUMNS, DEFINITIONS, {
+      start: CORPUS_START,
+      first_hour: hour,
+      per_hour: perHour,
+      rows,
+    });
     const stored = performance.now();
     while (await sealNext([warehouse], CORPUS_START + (hour + hours - UNSEALED_HOURS) * MS_PER_HOUR));
     storing.push({ rows, ms: stored - started });
     sealing.push({ rows, ms: performance.now() - stored });
     if (storing.length % 20 === 0) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events`);
   }
-  await settle(warehouse, site.say);
+  await settle(warehouse);
   return { warehouse, storing: paceOf(storing), sealing: paceOf(sealing) };
 }
 
@@ -83,11 +88,10 @@ function paceOf(steps: readonly Step[]): Pace {
 }
 
 /** Waits, up to ten minutes, until background merges have ended, because they would slow what is measured. */
-async function settle(warehouse: Warehouse, say: Site['say']): Promise<void> {
+async function settle(warehouse: Warehouse): Promise<void> {
   for (let waited = 0; waited < 1_200; waited += 1) {
     const [row] = await select(warehouse, 'SELECT count() AS merges FROM system.merges');
     if (row?.merges === '0') return;
-    if (waited === 2) say('  waiting for merges');
     await delay(500);
   }
 }
@@ -110,40 +114,27 @@ const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
  * renamed after 45 days. Every other account uses 12 resources, which change from hour to hour. A uuid lives for 3 to 96
  * hours.
  */
-const CORPUS = `
-INSERT INTO usage_events
-  (account_id, event_id, timestamp, workspace, resource_type, resource_name, resource_uuid, billing_dimension,
-   usage, revision, voided, cost, price_revision, price_book)
-WITH
-  {first_hour: UInt32} + intDiv(number, {per_hour: UInt32}) AS hour,
-  number % {per_hour: UInt32} AS in_hour,
-  in_hour % 5 < 2 AS is_large,
-  intDiv(in_hour, 5) * 3 + in_hour % 5 - 2 AS of_others,
-  if(is_large, 0, 1 + of_others % 99) AS account,
-  if(is_large, intDiv(in_hour, 5) * 2 + in_hour % 5, intDiv(of_others, 99)) AS of_account,
-  if(is_large, of_account % 150, (of_account % 12 + hour) % 24 + account) AS resource,
-  sipHash64(hour, in_hour) AS noise,
-  sipHash64(noise) AS more_noise,
-  {start: Int64} + hour * 3600000 + intDiv(in_hour * 3600000, {per_hour: UInt32}) AS milliseconds,
-  1 + intDiv(resource, 5) % 12 AS dimension,
-  [3, 12, 24, 96][1 + resource % 4] AS lifetime,
-  toDecimal64(if([${counted}][dimension] = 1, 1 + noise % 1000, (noise % 3600000) / 1000), 4) AS amount
-SELECT
-  concat('account-', leftPad(toString(account), 2, '0')),
-  reinterpret(
-    bitOr(bitShiftLeft(toUInt128(bitOr(bitShiftLeft(toUInt64(milliseconds), 16), 0x7000 + noise % 4096)), 64),
-          toUInt128(bitOr(bitAnd(more_noise, 0x3fffffffffffffff), 0x8000000000000000))), 'UUID'),
-  fromUnixTimestamp64Milli(milliseconds, 'UTC'),
-  ['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5],
-  [${types}][dimension],
-  concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080))),
-  toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime)))),
-  [${dimensions}][dimension],
-  amount,
-  0,
-  false,
-  toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12),
-  0,
-  0
-FROM numbers({rows: UInt64})
-SETTINGS max_insert_threads = 2, min_insert_block_size_rows = ${CHUNK_ROWS}, max_memory_usage = 0`;
+const DEFINITIONS = [
+  '{first_hour: UInt32} + intDiv(number, {per_hour: UInt32}) AS hour',
+  'number % {per_hour: UInt32} AS in_hour',
+  'in_hour % 5 < 2 AS is_large',
+  'intDiv(in_hour, 5) * 3 + in_hour % 5 - 2 AS of_others',
+  'if(is_large, 0, 1 + of_others % 99) AS account',
+  'if(is_large, intDiv(in_hour, 5) * 2 + in_hour % 5, intDiv(of_others, 99)) AS of_account',
+  'if(is_large, of_account % 150, (of_account % 12 + hour) % 24 + account) AS resource',
+  'sipHash64(hour, in_hour) AS lot',
+  '1 + intDiv(resource, 5) % 12 AS dimension',
+  '[3, 12, 24, 96][1 + resource % 4] AS lifetime',
+  `toDecimal64(if([${counted}][dimension] = 1, 1 + lot % 1000, (lot % 3600000) / 1000), 4) AS amount`,
+];
+const COLUMNS = {
+  account: "concat('account-', leftPad(toString(account), 2, '0'))",
+  at: '{start: Int64} + hour * 3600000 + intDiv(in_hour * 3600000, {per_hour: UInt32})',
+  workspace: "['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5]",
+  resourceType: `[${types}][dimension]`,
+  resourceName: `concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080)))`,
+  resourceUuid: 'toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime))))',
+  billingDimension: `[${dimensions}][dimension]`,
+  usage: 'amount',
+  cost: `toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12)`,
+};

@@ -1,6 +1,8 @@
-/** What a bench reports: one figure, the peers it is compared with, and its goal. */
+/** What a bench reports: one figure, the peers it is compared with, and its goal; and how it is measured. */
+import { cpus, loadavg, totalmem } from 'node:os';
+import { markdownTable } from '../harness/table.js';
 
-export type Unit = 'events/s' | 'rows/s' | 'jobs/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors' | '×';
+export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
 
 /** The same work or request, done another way in the same run. */
 interface Peer {
@@ -9,21 +11,16 @@ interface Peer {
   readonly unit: Unit;
 }
 
-export interface Reach {
-  readonly text: string;
-  readonly met: boolean;
-}
-
-export interface Figure {
-  readonly what: string;
-  /** The median of the runs. */
-  readonly value: number;
-  readonly unit: Unit;
-  /** Every measured run, without the warm-up. */
+export interface Figure extends Peer {
+  /** Every measured run, without the warm-up; the value is their median. */
   readonly runs?: readonly number[];
   readonly beside?: readonly Peer[];
-  readonly reach?: Reach;
-  readonly note?: string;
+  readonly reach?: { readonly text: string; readonly met: boolean };
+}
+
+/** The median of some runs. */
+export function medianOf(what: string, unit: Unit, runs: readonly number[]): Figure & { runs: readonly number[] } {
+  return { what, value: median(runs), unit, runs };
 }
 
 export function median(values: readonly number[]): number {
@@ -38,14 +35,100 @@ export function percentile(values: readonly number[], share: number): number {
   return value;
 }
 
-export function atLeast(ratio: number, wanted: number): Reach {
+export function atLeast(ratio: number, wanted: number) {
   return { text: `${ratio.toFixed(2)}× of ≥ ${wanted}×`, met: ratio >= wanted };
 }
 
-export function atMost(ratio: number, allowed: number): Reach {
+export function atMost(ratio: number, allowed: number) {
   return { text: `${ratio.toFixed(2)}× of ≤ ${allowed}×`, met: ratio <= allowed };
 }
 
-export function below(value: number, limit: number, unit: Unit): Reach {
+export function below(value: number, limit: number, unit: Unit) {
   return { text: `< ${limit.toLocaleString('en')} ${unit}`, met: value < limit };
+}
+
+const RUNS = 5;
+/** Code of a service that has just started is not compiled yet; a dashboard uses a service that has run for days. */
+export const WARM_UP_MS = 3_000;
+
+/** Runs a function to warm up and then measures several runs. @param warmUpMs how long to run it unmeasured; at least once */
+export async function measure(run: () => Promise<number>, runs = RUNS, warmUpMs = 0): Promise<number[]> {
+  const [measured] = await measureInTurn(run, async () => 0, { runs, warmUpMs });
+  return measured;
+}
+
+/**
+ * Measures two functions alternately, so that other work on the machine affects both equally.
+ * @param warmUpMs how long to run both unmeasured; each at least once
+ * @returns the runs of each
+ */
+export async function measureInTurn(
+  first: () => Promise<number>,
+  second: () => Promise<number>,
+  { runs = RUNS, warmUpMs = 0 } = {},
+): Promise<readonly [number[], number[]]> {
+  const started = performance.now();
+  do {
+    await first();
+    await second();
+  } while (performance.now() - started < warmUpMs);
+  const measured: readonly [number[], number[]] = [[], []];
+  for (let index = 0; index < runs; index += 1) {
+    measured[0].push(await first());
+    measured[1].push(await second());
+  }
+  return measured;
+}
+
+/** On which the figures were measured. */
+interface Machine {
+  readonly cores: number;
+  readonly processor: string;
+  readonly memoryGiB: number;
+  readonly platform: string;
+  readonly node: string;
+  /** The load average of the last minute before the run, which shows other work on the machine. */
+  readonly loadAtStart: number;
+}
+
+export function describeMachine(): Machine {
+  return {
+    cores: cpus().length,
+    processor: cpus()[0]?.model ?? 'unknown',
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+    loadAtStart: Math.round((loadavg()[0] ?? 0) * 100) / 100,
+  };
+}
+
+export interface Report {
+  readonly machine: Machine;
+  readonly events: number;
+  readonly startedAt: string;
+  readonly seconds: number;
+  /** Each with the name of its bench. */
+  readonly figures: readonly (Figure & { readonly bench: string })[];
+}
+
+export function formatReport({ machine, events, seconds, figures }: Report): string {
+  const { cores, processor, memoryGiB, platform, node, loadAtStart } = machine;
+  const rows = figures.map((figure) => [
+    figure.bench,
+    figure.what,
+    amount(figure),
+    (figure.beside ?? []).map((peer) => `${peer.what} ${amount(peer)}`).join('; '),
+    figure.reach?.text ?? '–',
+    figure.reach ? (figure.reach.met ? 'reached' : 'MISSED') : '',
+  ]);
+  return (
+    `${cores} cores (${processor}), ${memoryGiB} GiB, ${platform}, Node ${node}; load average ${loadAtStart} before the run; ` +
+    `${events.toLocaleString('en')} events; ${Math.round(seconds)} s in all. Medians.\n\n` +
+    markdownTable(['bench', 'measured', 'figure', 'beside', 'reach', ''], rows)
+  );
+}
+
+function amount({ value, unit }: Peer): string {
+  const digits = value >= 100 || unit === 'errors' ? 0 : value >= 10 ? 1 : 2;
+  return `${value.toLocaleString('en', { maximumFractionDigits: digits })} ${unit}`;
 }

@@ -2,30 +2,26 @@
  * The same service as its data grow, from one million events to `--events`: a dashboard's queries, the worker's rate into a table of that
  * size, how fast events are stored and sealed at the beginning and at the end, and memory. The data sets have the same groups.
  */
-import { QUEUE_PREFIX } from '@meterline/catalog';
+import { residentMiB } from '../harness/processes.js';
 import { select } from '../harness/stack.js';
-import type { Bench, BenchContext } from './bench.js';
 import { type Corpus, loadCorpus } from './corpus.js';
-import { askApi, CORPUS } from './dashboard.js';
-import { atLeast, atMost, type Figure, median, type Unit } from './figure.js';
-import { HttpClient } from './http-client.js';
-import { peakResidentBytes } from './machine.js';
-import { measure, WARM_UP_MS } from './measure.js';
-import { QUESTIONS } from './questions.js';
+import { CORPUS, RUNS, withApi } from './dashboard.js';
+import { atLeast, atMost, type Figure, measure, median, type Unit, WARM_UP_MS } from './figure.js';
+import { QUERIES } from './queries.js';
+import type { Bench, BenchContext } from './site.js';
 import { drainRate } from './usage-queue.js';
 
 /** And `--events`, if that is more. */
 const SIZES = [1_000_000, 20_000_000] as const;
-const RUNS = 25;
 const MAX_GROWTH = 1.3;
-const MIN_RATE = 0.8;
+const MIN_RATE = 0.9;
 const JOBS = 1_200;
 const EVENTS_PER_JOB = 500;
 
 interface Measured {
   readonly events: number;
   readonly corpus: Corpus;
-  /** Milliseconds of the runs of each question. */
+  /** Milliseconds of the runs of each query. */
   readonly times: readonly (readonly number[])[];
   /** Events a second of a worker. */
   readonly rates: readonly number[];
@@ -38,14 +34,13 @@ interface Measured {
 export const growth: Bench = {
   name: 'growth',
   async run(context) {
-    const { site, options } = context;
+    const { site, events: most } = context;
     const measured: Measured[] = [];
-    for (const events of SIZES.filter((size) => size < options.events)) {
+    for (const events of SIZES.filter((size) => size < most)) {
       measured.push(await measureSize(context, `growth_${events}`, events));
       await site.drop(`growth_${events}`);
     }
-    measured.push(await measureSize(context, CORPUS, options.events));
-    site.loaded.add(CORPUS);
+    measured.push(await measureSize(context, CORPUS, most));
     return figures(measured);
   },
 };
@@ -53,21 +48,20 @@ export const growth: Bench = {
 async function measureSize(context: BenchContext, database: string, events: number): Promise<Measured> {
   const { site } = context;
   const corpus = await loadCorpus(context, database, events);
+  const product = await site.product(database);
   const memory: Record<string, number> = {};
   const noteMemory = (name: string, pid: number) => {
-    memory[name] = (peakResidentBytes(pid) ?? 0) / 2 ** 20;
+    memory[name] = residentMiB(pid, 'VmHWM') ?? 0;
   };
   const [stored] = await select<{ bytes: number }>(corpus.warehouse, BYTES_PER_EVENT);
-  site.say('  asking');
-  const times = await site.withQuery(database, async ({ url, pid }) => {
-    const asked = await askAll(context, url);
+  const times = await withApi(context, product, async (ask, pid) => {
+    const runs: number[][] = [];
+    for (const query of QUERIES) runs.push(await measure(() => ask(query), RUNS, WARM_UP_MS));
     noteMemory('the query service', pid);
-    return asked;
+    return runs;
   });
-  site.say('  ingesting');
-  const rates = await site.withIngest({ CLICKHOUSE_DATABASE: database }, async ({ pid }) => {
-    const queue = site.queue(QUEUE_PREFIX);
-    const drained = await measure(async () => EVENTS_PER_JOB * (await drainRate(queue, JOBS, EVENTS_PER_JOB)));
+  const rates = await site.withIngest(product, async ({ pid }) => {
+    const drained = await measure(() => drainRate(product.queue, JOBS, EVENTS_PER_JOB));
     noteMemory('the worker', pid);
     return drained;
   });
@@ -78,21 +72,6 @@ async function measureSize(context: BenchContext, database: string, events: numb
 const BYTES_PER_EVENT = `
 SELECT sum(bytes_on_disk) / sum(rows) AS bytes
 FROM system.parts WHERE active AND database = currentDatabase() AND table = 'usage_events'`;
-
-async function askAll({ site, signal }: BenchContext, url: string): Promise<number[][]> {
-  const http = new HttpClient();
-  try {
-    const api = await askApi(site, url, http);
-    const runs: number[][] = [];
-    for (const question of QUESTIONS) {
-      signal.throwIfAborted();
-      runs.push(await measure(() => api(question), RUNS, WARM_UP_MS));
-    }
-    return runs;
-  } finally {
-    http.close();
-  }
-}
 
 function figures(measured: readonly Measured[]): Figure[] {
   const [smallest, largest] = [measured.at(0), measured.at(-1)];
@@ -105,14 +84,16 @@ function figures(measured: readonly Measured[]): Figure[] {
   const pace = (what: string, of: 'storing' | 'sealing'): Figure => {
     const { first, last } = largest.corpus[of];
     return {
-      ...{ what: `${what}, the last tenth of ${millions(largest.events)}`, value: last },
-      ...{ unit: 'events/s', beside: [{ what: 'the first tenth', value: first, unit: 'events/s' }] },
-      reach: atLeast(last / first, MIN_RATE),
+      ...{ what: `${what}, the last tenth of ${millions(largest.events)}`, value: last, unit: 'events/s' },
+      ...{
+        beside: [{ what: 'the first tenth', value: first, unit: 'events/s' }],
+        reach: atLeast(last / first, MIN_RATE),
+      },
     };
   };
   const rateOf = ({ rates }: Measured) => median(rates);
   return [
-    ...QUESTIONS.map(({ title }, index) => {
+    ...QUERIES.map(({ title }, index) => {
       const timeOf = ({ times }: Measured) => median(times[index] ?? []);
       const reach = atMost(timeOf(largest) / timeOf(smallest), MAX_GROWTH);
       return { ...grown(title, 'ms', timeOf), runs: largest.times[index] ?? [], reach };

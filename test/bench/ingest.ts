@@ -2,75 +2,92 @@
  * From the queue until durable: jobs of 500 events, beside ClickHouse alone inserting the same rows, and of one event, beside a BullMQ
  * worker that does nothing.
  */
-import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_PREFIX } from '@meterline/catalog';
+import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_NAME } from '@meterline/catalog';
 import { EventRows, Names, type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
-import type { Bench } from './bench.js';
-import { atLeast, median } from './figure.js';
-import { measureInTurn } from './measure.js';
+import { Queue } from 'bullmq';
+import { atLeast, type Figure, measureInTurn, median, medianOf } from './figure.js';
 import { ProcessorTimes } from './processor-times.js';
+import type { Bench, Site } from './site.js';
 import { drainRate, liveEvent } from './usage-queue.js';
 
-const DATABASE = 'ingest_batches';
-const EVENTS_PER_JOB = 500;
 /**
  * Enough that the beginning and end of a run, when the worker waits, matter little, and that both are charged their merges: a bare
  * insert of a second leaves its own to the time after it.
  */
-const JOBS = 4_800;
-/** The worker's default. */
+const BATCHES = { database: 'ingest_500', jobs: 4_800, eventsPerJob: 500 };
+/** Some seconds of work: the last insert of a run waits for others that do not come. */
+const SINGLES = { database: 'ingest_1', jobs: 40_000, eventsPerJob: 1 };
+/** The worker's defaults. */
 const BATCH_ROWS = 65_000;
+const CONCURRENCY = 1_000;
 
 export const ingestBatches: Bench = {
   name: 'ingest-500',
   async run({ site }) {
-    const warehouse = await site.warehouse(DATABASE);
-    const queue = site.queue(QUEUE_PREFIX);
-    const inserts = preparedInserts(JOBS * EVENTS_PER_JOB);
+    const { warehouse } = await site.product(BATCHES.database);
+    const rows = BATCHES.jobs * BATCHES.eventsPerJob;
+    const inserts = preparedInserts(rows);
+    const bare = new ProcessorTimes({ ClickHouse: site.serverPids.ClickHouse });
     const insertRate = async () => {
       const started = performance.now();
-      for (const insert of inserts) await insert(warehouse);
-      return (JOBS * EVENTS_PER_JOB) / ((performance.now() - started) / 1000);
+      await bare.of(rows, async () => {
+        for (const insert of inserts) await insert(warehouse);
+      });
+      return (1000 * rows) / (performance.now() - started);
     };
-    const bare = new ProcessorTimes({ ClickHouse: site.clickhouse.pid });
-    const bareRate = async () => {
-      const stop = bare.start(JOBS * EVENTS_PER_JOB);
-      const rate = await insertRate();
-      stop();
-      return rate;
-    };
-    const [workerRates, insertRates, spent] = await site.withIngest(
-      { CLICKHOUSE_DATABASE: DATABASE },
-      async (ingest) => {
-        const times = new ProcessorTimes({ 'the worker': ingest.pid, ...site.serverPids });
-        const drain = async () => EVENTS_PER_JOB * (await drainRate(queue, JOBS, EVENTS_PER_JOB, times));
-        return [...(await measureInTurn(drain, bareRate)), times] as const;
-      },
-    );
-    await site.drop(DATABASE);
-    const worker = median(workerRates);
-    const insert = median(insertRates);
-    return [
-      {
-        what: 'jobs of 500 events, queue to durable',
-        value: worker,
-        unit: 'events/s',
-        runs: workerRates,
-        beside: [{ what: 'bare insert of such rows, same format, from memory', value: insert, unit: 'rows/s' }],
-        reach: atLeast(worker / insert, 0.5),
-      },
-      ...spent.figures('an event'),
-      ...bare.figures('a row of the bare insert'),
-    ];
+    const figures = await queueToDurable(site, BATCHES, 'bare insert of such rows, same format', insertRate, 0.5);
+    return [...figures, ...bare.figures('a row of the bare insert')];
   },
 };
 
+export const ingestSingles: Bench = {
+  name: 'ingest-1',
+  async run({ site }) {
+    const { url, prefix } = { url: (await site.product(SINGLES.database)).env.REDIS_URL ?? '', prefix: 'idle' };
+    const idle = new Queue(QUEUE_NAME, { connection: { url, maxRetriesPerRequest: null }, prefix });
+    idle.on('error', () => undefined);
+    const idleRate = () => drainRate(idle, SINGLES.jobs, 1);
+    try {
+      return await site.withPeer([prefix, 'idle', CONCURRENCY], () =>
+        queueToDurable(site, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6),
+      );
+    } finally {
+      await idle.close();
+    }
+  },
+};
+
+/** @param peerRate events a second @param wanted of that */
+async function queueToDurable(
+  site: Site,
+  { database, jobs, eventsPerJob }: typeof BATCHES,
+  peer: string,
+  peerRate: () => Promise<number>,
+  wanted: number,
+): Promise<Figure[]> {
+  const product = await site.product(database);
+  const [rates, peerRates, spent] = await site.withIngest(product, async ({ pid }) => {
+    const times = new ProcessorTimes({ 'the worker': pid, ...site.serverPids });
+    const timed = (work: () => Promise<void>) => times.of(jobs * eventsPerJob, work);
+    const drain = () => drainRate(product.queue, jobs, eventsPerJob, timed);
+    return [...(await measureInTurn(drain, peerRate)), times] as const;
+  });
+  await site.drop(database);
+  const value = median(peerRates);
+  return [
+    {
+      ...medianOf(`jobs of ${eventsPerJob} events, queue to durable`, 'events/s', rates),
+      ...{ beside: [{ what: peer, value, unit: 'events/s' }], reach: atLeast(median(rates) / value, wanted) },
+    },
+    ...spent.figures('an event'),
+  ];
+}
+
 function preparedInserts(rows: number): PreparedInsert[] {
-  const inserts: PreparedInsert[] = [];
-  for (let done = 0; done < rows; done += BATCH_ROWS) {
-    const events = Array.from({ length: Math.min(BATCH_ROWS, rows - done) }, pricedEvent);
-    inserts.push(prepareUsageEvents([EventRows.of(events, new Names())]));
-  }
-  return inserts;
+  return Array.from({ length: Math.ceil(rows / BATCH_ROWS) }, (_, batch) => {
+    const events = Array.from({ length: Math.min(BATCH_ROWS, rows - batch * BATCH_ROWS) }, pricedEvent);
+    return prepareUsageEvents([EventRows.of(events, new Names())]);
+  });
 }
 
 function pricedEvent(): PricedEvent {
@@ -81,42 +98,3 @@ function pricedEvent(): PricedEvent {
   if (!price) throw new Error(`the example book has no price for ${billingDimension}`);
   return { ...event.value, cost: costOf(usage, price), priceRevision: 0, priceBook: 0 };
 }
-
-const SINGLES = 'ingest_singles';
-/** Some seconds of work: the last insert of a run waits for others that do not come. */
-const SINGLE_JOBS = 40_000;
-/** As many as the worker has by default. */
-const IDLE_CONCURRENCY = 1_000;
-const IDLE_PREFIX = 'bench-idle';
-
-export const ingestSingles: Bench = {
-  name: 'ingest-1',
-  async run({ site }) {
-    await site.warehouse(SINGLES);
-    const queue = site.queue(QUEUE_PREFIX);
-    const idleQueue = site.queue(IDLE_PREFIX);
-    const environment = { CLICKHOUSE_SINGLES: SINGLES };
-    const idleArgs = [site.redisUrl, IDLE_PREFIX, String(IDLE_CONCURRENCY)];
-    const [workerRates, idleRates, spent] = await site.withScript('./idle-worker.js', idleArgs, () =>
-      site.withIngest(environment, async (ingest) => {
-        const times = new ProcessorTimes({ 'the worker': ingest.pid, ...site.serverPids });
-        const drain = () => drainRate(queue, SINGLE_JOBS, 1, times);
-        return [...(await measureInTurn(drain, () => drainRate(idleQueue, SINGLE_JOBS, 1))), times] as const;
-      }),
-    );
-    await site.drop(SINGLES);
-    const worker = median(workerRates);
-    const nothing = median(idleRates);
-    return [
-      {
-        what: 'one event a job, queue to durable',
-        value: worker,
-        unit: 'jobs/s',
-        runs: workerRates,
-        beside: [{ what: 'BullMQ worker that does nothing', value: nothing, unit: 'jobs/s' }],
-        reach: atLeast(worker / nothing, 0.6),
-      },
-      ...spent.figures('a job of one event'),
-    ];
-  },
-};

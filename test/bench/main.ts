@@ -5,45 +5,35 @@
  *
  * It starts its own servers and services in a new folder and removes all of them at the end, also on Ctrl-C.
  */
-import type { Bench } from './bench.js';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { collector } from './collector.js';
 import { dashboard } from './dashboard.js';
-import { below, type Figure } from './figure.js';
+import { below, describeMachine, type Figure, formatReport, medianOf } from './figure.js';
 import { freshness } from './freshness.js';
 import { growth } from './growth.js';
 import { ingestBatches, ingestSingles } from './ingest.js';
 import { late } from './late.js';
 import { load } from './load.js';
-import { describeMachine } from './machine.js';
 import { neighbours } from './neighbours.js';
 import { openHour } from './open-hour.js';
-import { readOptions, UsageError } from './options.js';
-import { formatReport, writeReport } from './report.js';
 import { sealing } from './sealing.js';
-import { Site } from './site.js';
+import { type Bench, Site } from './site.js';
 
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
-  collector,
-  ingestBatches,
-  ingestSingles,
-  freshness,
-  late,
-  sealing,
-  openHour,
-  growth,
-  dashboard,
-  load,
-  neighbours,
+  ...[collector, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
+  ...[growth, dashboard, load, neighbours],
 ];
+const MIN_EVENTS = 100_000;
 const MAX_RESIDENT_MB = 300;
-
-const INTERRUPTED = 130;
-const MISUSED = 2;
 
 const started = performance.now();
 const say = (line: string) =>
-  console.log(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${line}`);
+  console.log(`${String(Math.round((performance.now() - started) / 1000)).padStart(4)} s  ${line}`);
+const { events, only, out, dataDir } = readOptions();
 
 const stop = new AbortController();
 const interrupted = () => {
@@ -52,46 +42,53 @@ const interrupted = () => {
 };
 for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, interrupted);
 
+const machine = describeMachine();
+const startedAt = new Date().toISOString();
+const site = await Site.open(dataDir, say);
+const figures: (Figure & { readonly bench: string })[] = [];
 try {
-  process.exitCode = await main();
-} catch (error) {
-  // After an interruption, pending calls may still wait for servers that are gone.
-  if (stop.signal.aborted) process.exit(INTERRUPTED);
-  if (!(error instanceof UsageError)) throw error;
-  console.error(error.message);
-  process.exitCode = MISUSED;
-}
-
-async function main(): Promise<number> {
-  const names = BENCHES.map(({ name }) => name);
-  const options = readOptions(process.argv.slice(2), names);
-  const machine = describeMachine();
-  const startedAt = new Date().toISOString();
-  const site = await Site.open(options.dataDir, say);
-  const figures: (Figure & { readonly bench: string })[] = [];
-  try {
-    const chosen = BENCHES.filter(({ name }) => options.only === undefined || options.only === name);
-    for (const bench of chosen) {
-      say(bench.name);
-      const measured = await unlessStopped(bench.run({ site, options, signal: stop.signal }));
-      figures.push(...measured.map((figure) => ({ bench: bench.name, ...figure })));
-    }
-    for (const [service, bytes] of Object.entries(site.peaks)) figures.push(peakOf(service, bytes));
-  } finally {
-    say('cleaning up');
-    await site.close();
+  for (const bench of BENCHES.filter(({ name }) => only === undefined || only === name)) {
+    say(bench.name);
+    const measured = await unlessStopped(bench.run({ site, events, signal: stop.signal }));
+    figures.push(...measured.map((figure) => ({ bench: bench.name, ...figure })));
   }
-  const seconds = (performance.now() - started) / 1000;
-  const report = { machine, events: options.events, startedAt, seconds, figures };
-  await writeReport(options.out, report);
-  console.log(`\n${formatReport(report)}\n\nEvery run: ${options.out}`);
-  return 0;
+  for (const service of ['ingest', 'query']) {
+    const peak = site.peaks.get(service);
+    const what = `resident memory of ${service} at its peak in this run`;
+    const reach = peak && below(peak, MAX_RESIDENT_MB, 'MB');
+    if (reach) figures.push({ bench: 'memory', ...medianOf(what, 'MB', [peak]), reach });
+  }
+} catch (error) {
+  if (!stop.signal.aborted) throw error;
+} finally {
+  say('cleaning up');
+  await site.close();
 }
+// After an interruption, pending calls may still wait for servers that are gone.
+if (stop.signal.aborted) process.exit(130);
+const report = { machine, events, startedAt, seconds: (performance.now() - started) / 1000, figures };
+await mkdir(dirname(out), { recursive: true });
+await writeFile(out, `${JSON.stringify(report, null, 2)}\n`);
+console.log(`\n${formatReport(report)}\n\nEvery run: ${out}`);
 
-function peakOf(service: string, bytes: number) {
-  const value = bytes / 2 ** 20;
-  const what = `resident memory of ${service} at its peak in this run`;
-  return { bench: 'memory', what, value, unit: 'MB', reach: below(value, MAX_RESIDENT_MB, 'MB') } as const;
+/** Ends the process when the command line is wrong. */
+function readOptions() {
+  const names = BENCHES.map(({ name }) => name);
+  const schema = z.object({
+    events: z.coerce.number().int().min(MIN_EVENTS).default(20_000_000),
+    only: z.enum(names).optional(),
+    out: z.string().optional(),
+  });
+  const text = { type: 'string' } as const;
+  try {
+    const options = schema.parse(parseArgs({ options: { events: text, only: text, out: text } }).values);
+    const folder = resolve(process.env.METERLINE_DATA_DIR ?? '.meterline');
+    return { ...options, out: resolve(options.out ?? join(folder, 'bench.json')), dataDir: folder };
+  } catch {
+    const usage = `usage: npm run bench -- [--events N (at least ${MIN_EVENTS})] [--only ${names.join('|')}] [--out FILE]`;
+    console.error(usage);
+    process.exit(2);
+  }
 }
 
 /** Rejects at once when interrupted, without waiting for pending calls: their servers are about to stop. */

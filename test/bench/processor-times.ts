@@ -1,6 +1,6 @@
-/** The processor time of several processes, in microseconds per event, over the runs of a bench. */
-import { type Figure, median } from './figure.js';
-import { processorMs } from './machine.js';
+/** What several processes take for each event, in microseconds, over the runs of a bench. */
+import { processorMs } from '../harness/processes.js';
+import { type Figure, medianOf } from './figure.js';
 
 export class ProcessorTimes {
   readonly #pids: Readonly<Record<string, number>>;
@@ -11,22 +11,20 @@ export class ProcessorTimes {
     this.#pids = pids;
   }
 
-  /** @returns ends the run, in which so many events were processed */
-  start(events: number): () => void {
+  /** Does the work, in which so many events are processed. */
+  async of<T>(events: number, work: () => Promise<T>): Promise<T> {
     const before = new Map(Object.entries(this.#pids).map(([name, pid]) => [name, processorMs(pid)]));
-    return () => {
-      for (const [name, pid] of Object.entries(this.#pids)) {
-        const [from, to] = [before.get(name), processorMs(pid)];
-        if (from === undefined || to === undefined) continue;
-        this.#runs.set(name, [...(this.#runs.get(name) ?? []), ((to - from) * 1000) / events]);
-      }
-    };
+    const result = await work();
+    for (const [name, pid] of Object.entries(this.#pids)) {
+      const [from, to] = [before.get(name), processorMs(pid)];
+      if (from === undefined || to === undefined) continue;
+      this.#runs.set(name, [...(this.#runs.get(name) ?? []), ((to - from) * 1000) / events]);
+    }
+    return result;
   }
 
-  /** A figure for each process; none where the system does not report times. The first run is the warm-up. */
+  /** A figure for each process. The first run is the warm-up. */
   figures(of: string): Figure[] {
-    return [...this.#runs].map(([name, [, ...runs]]) => ({
-      ...{ what: `processor time of ${name}, ${of}`, value: median(runs), unit: 'µs', runs },
-    }));
+    return [...this.#runs].map(([name, [, ...runs]]) => medianOf(`processor time of ${name}, ${of}`, 'µs', runs));
   }
 }

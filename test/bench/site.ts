@@ -1,205 +1,137 @@
-/** The run's own servers and services, in a new folder. All are removed at the end. */
+/** The run's own servers, and on them the product with a database and a queue for each bench. All are removed at the end. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type RunningClickHouse, type Servers, startServers } from '@meterline/local-stack';
-import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/service/access';
-import { createWarehouse, migrate, type Warehouse } from '@meterline/warehouse';
-import type { Queue } from 'bullmq';
-import { Redis } from 'ioredis';
-import {
-  type HttpProcess,
-  killServices,
-  NO_LIMITS,
-  type ServiceEnvironment,
-  type ServiceProcess,
-  startCollector,
-  startIngest,
-  startQuery,
-} from '../harness/services.js';
+import { type Servers, startServers } from '@meterline/local-stack';
+import { migrate } from '@meterline/warehouse';
+import { residentMiB } from '../harness/processes.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { testProgram } from '../harness/program.js';
+import { type HttpProcess, NO_LIMITS, type ServiceEnvironment, type ServiceProcess } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
-import { peakResidentBytes } from './machine.js';
-import { type Script, startScript } from './script.js';
-import { openQueue } from './usage-queue.js';
+import type { Figure } from './figure.js';
 
-const CURSOR_SECRET = 'a secret of the benchmark, 32 characters or more';
-
+/** The largest data set's; an insert of a million rows may take long beside merges. */
+const REQUEST_TIMEOUT_MS = 600_000;
 const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
   ACCOUNT_RATE: '1000000',
   METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 1_000_000_000 }),
 };
 
-export type Say = (line: string) => void;
+export interface BenchContext {
+  readonly site: Site;
+  /** Events in the large data set. */
+  readonly events: number;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+export interface Bench {
+  /** For `--only`. */
+  readonly name: string;
+  readonly run: (context: BenchContext) => Promise<Figure[]>;
+}
 
 export class Site {
-  /** The peak resident memory of each service in this run, over all its processes, in bytes. */
-  readonly peaks: { ingest?: number; query?: number } = {};
-  /** Databases that are loaded and sealed. */
-  readonly loaded = new Set<string>();
-  readonly #stack: Servers;
-  readonly #directory: string;
-  readonly #warehouses = new Map<string, Warehouse>();
-  readonly #scripts = new Set<Script>();
-  readonly #queues = new Set<Queue>();
+  /** The most resident memory of each service in this run, over all its processes, in MB. */
+  readonly peaks = new Map<string, number>();
+  readonly #servers: Servers;
+  readonly #products = new Map<string, Product>();
+  readonly #peers = new Set<ChildProcess>();
 
   private constructor(
-    stack: Servers,
-    directory: string,
-    readonly say: Say,
+    servers: Servers,
+    readonly say: (line: string) => void,
   ) {
-    this.#stack = stack;
-    this.#directory = directory;
+    this.#servers = servers;
   }
 
-  static async open(dataDir: string, say: Say): Promise<Site> {
+  static async open(dataDir: string, say: (line: string) => void): Promise<Site> {
     await mkdir(dataDir, { recursive: true });
     const directory = await mkdtemp(join(dataDir, 'bench-'));
     try {
-      return new Site(await startServers({ dataDir: directory, say }), directory, say);
+      return new Site(await startServers({ dataDir: directory, say }), say);
     } catch (error) {
       await rm(directory, { recursive: true });
       throw error;
     }
   }
 
-  get redisUrl(): string {
-    return this.#stack.redis.url;
-  }
-
-  get clickhouse(): RunningClickHouse {
-    return this.#stack.clickhouse;
-  }
-
-  get redisPid(): number {
-    return this.#stack.redis.pid;
-  }
-
   /** The processes of the servers, by what a report calls them. */
-  get serverPids(): Readonly<Record<string, number>> {
-    return { ClickHouse: this.#stack.clickhouse.pid, Redis: this.#stack.redis.pid };
+  get serverPids(): { readonly ClickHouse: number; readonly Redis: number } {
+    return { ClickHouse: this.#servers.clickhouse.pid, Redis: this.#servers.redis.pid };
   }
 
-  /** The database with Meterline's schema, created at the first call. */
-  async warehouse(database: string): Promise<Warehouse> {
-    const known = this.#warehouses.get(database);
+  has(database: string): boolean {
+    return this.#products.has(database);
+  }
+
+  /** The product with this database, created at the first call, and a queue of its own. */
+  async product(database: string): Promise<Product> {
+    const known = this.#products.get(database);
     if (known) return known;
-    const { url, user, password } = this.clickhouse;
-    const options = {
-      url,
-      user,
-      password,
-      database,
-      application: 'meterline-bench',
-      requestTimeoutMs: 600_000,
-    };
-    await migrate(options);
-    const warehouse = createWarehouse(options);
-    this.#warehouses.set(database, warehouse);
-    return warehouse;
+    const { clickhouse, redis } = this.#servers;
+    const { url, user, password } = clickhouse;
+    await migrate({ url, user, password, database, application: 'meterline-bench' });
+    const own = { clickhouse, redisUrl: redis.url, database: { database, requestTimeoutMs: REQUEST_TIMEOUT_MS } };
+    const product = await startProduct({ ...own, prefix: database });
+    this.#products.set(database, product);
+    return product;
   }
 
   async drop(database: string): Promise<void> {
-    const warehouse = await this.warehouse(database);
-    await execute(warehouse, `DROP DATABASE ${database} SYNC`);
-    await warehouse.close();
-    this.#warehouses.delete(database);
-    this.loaded.delete(database);
+    const product = await this.product(database);
+    this.#products.delete(database);
+    await execute(product.warehouse, `DROP DATABASE ${database} SYNC`);
+    await product.close();
   }
 
   /** Runs a worker that seals nothing during the work. */
-  async withIngest<T>(environment: ServiceEnvironment, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
-    const worker = await startIngest({ ...this.#servers(), LOG_LEVEL: 'info', ...environment });
-    try {
-      return await work(worker);
-    } finally {
-      this.#notePeak('ingest', worker);
-      await worker.stop();
-    }
+  async withIngest<T>(product: Product, work: (worker: ServiceProcess) => Promise<T>): Promise<T> {
+    return this.#during('ingest', await product.startIngest({ LOG_LEVEL: 'info' }), work);
   }
 
-  /**
-   * Runs a query service during the work. Unless the environment says otherwise, it has no limits for its callers.
-   */
-  async withQuery<T>(
-    database: string,
-    work: (query: HttpProcess) => Promise<T>,
-    environment: ServiceEnvironment = NO_LIMITS,
-  ): Promise<T> {
-    await this.warehouse(database);
-    const query = await startQuery({
-      ...this.#servers(),
-      CLICKHOUSE_DATABASE: database,
-      CURSOR_SECRET,
-      ...environment,
-    });
-    try {
-      return await work(query);
-    } finally {
-      this.#notePeak('query', query);
-      await query.stop();
-    }
+  /** Runs a query service during the work. @param env unless it says otherwise, there are no limits for its callers */
+  async withQuery<T>(product: Product, work: (query: HttpProcess) => Promise<T>, env = NO_LIMITS): Promise<T> {
+    return this.#during('query', await product.startQuery(env), work);
   }
 
   /** Runs a collector during the work, without limits for its callers. */
-  async withCollector<T>(environment: ServiceEnvironment, work: (collector: HttpProcess) => Promise<T>): Promise<T> {
-    const collector = await startCollector({ ...this.#servers(), ...COLLECTOR_WITHOUT_LIMITS, ...environment });
+  async withCollector<T>(product: Product, work: (collector: HttpProcess) => Promise<T>): Promise<T> {
+    return this.#during('collector', await product.startCollector(COLLECTOR_WITHOUT_LIMITS), work);
+  }
+
+  async #during<P extends ServiceProcess, T>(name: string, service: P, work: (service: P) => Promise<T>): Promise<T> {
     try {
-      return await work(collector);
+      return await work(service);
     } finally {
-      await collector.stop();
+      this.peaks.set(name, Math.max(residentMiB(service.pid, 'VmHWM') ?? 0, this.peaks.get(name) ?? 0));
+      await service.stop();
     }
   }
 
-  /** Runs a file of this folder as a separate process during the work. */
-  async withScript<T>(file: string, args: readonly string[], work: (script: Script) => Promise<T>): Promise<T> {
-    const script = startScript(file, args);
-    this.#scripts.add(script);
+  /** Runs `peers.ts` in this part during the work, as a process. @returns what the work returns, which gets its id */
+  async withPeer<T>(args: readonly (string | number)[], work: (pid: number) => Promise<T>): Promise<T> {
+    const peer = spawn(process.execPath, [testProgram('bench/peers'), this.#servers.redis.url, ...args.map(String)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#peers.add(peer);
+    const exited = once(peer, 'exit');
     try {
-      return await work(script);
+      return await work(peer.pid ?? 0);
     } finally {
-      await script.stop();
-      this.#scripts.delete(script);
-    }
-  }
-
-  /** Open until the end of the run. */
-  queue(prefix: string): Queue {
-    const queue = openQueue(this.redisUrl, prefix);
-    this.#queues.add(queue);
-    return queue;
-  }
-
-  /** The text of a key for the account; each client has its own limit for stored pages. */
-  async createKey(account: string, clientId: string, role: KeyRole = 'admin'): Promise<string> {
-    const redis = new Redis(this.redisUrl);
-    try {
-      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
-      return (await keys.create({ account, role, clientId }, new Date())).key;
-    } finally {
-      redis.disconnect();
+      peer.kill('SIGTERM');
+      await exited;
+      this.#peers.delete(peer);
     }
   }
 
   /** Ends every process and removes every file. */
   async close(): Promise<void> {
-    await Promise.all([killServices(), ...[...this.#scripts].map((script) => script.kill())]);
-    await Promise.allSettled([...this.#queues].map((queue) => queue.disconnect()));
-    await Promise.allSettled([...this.#warehouses.values()].map((warehouse) => warehouse.close()));
-    await this.#stack.stop();
-    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
-  }
-
-  #servers(): ServiceEnvironment {
-    const { url, user, password } = this.clickhouse;
-    return {
-      REDIS_URL: this.redisUrl,
-      CLICKHOUSE_URL: url,
-      CLICKHOUSE_USER: user,
-      CLICKHOUSE_PASSWORD: password,
-    };
-  }
-
-  #notePeak(service: 'ingest' | 'query', { pid }: ServiceProcess): void {
-    const bytes = peakResidentBytes(pid);
-    if (bytes !== undefined) this.peaks[service] = Math.max(bytes, this.peaks[service] ?? 0);
+    for (const peer of this.#peers) peer.kill('SIGKILL');
+    await Promise.allSettled([...this.#products.values()].map((product) => product.close()));
+    await this.#servers.stop();
+    await rm(this.#servers.directory.path, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -1,8 +1,7 @@
 /** Adds jobs to the queue as runtimes do, and measures how fast a worker processes them. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
-import { Queue } from 'bullmq';
-import type { ProcessorTimes } from './processor-times.js';
+import type { UsageEventInput } from '@meterline/catalog';
+import type { Queue } from 'bullmq';
 
 const BULK = 500;
 const POLL_MS = 10;
@@ -25,46 +24,40 @@ export function liveEvent(now = Date.now()): UsageEventInput {
   };
 }
 
+export function liveEvents(count: number): UsageEventInput[] {
+  return Array.from({ length: count }, () => liveEvent());
+}
+
 function uuidV7(milliseconds: number): string {
   const time = milliseconds.toString(16).padStart(12, '0');
   const random = crypto.randomUUID();
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;
 }
 
-export function openQueue(redisUrl: string, prefix: string): Queue {
-  const queue = new Queue(QUEUE_NAME, { connection: { url: redisUrl, maxRetriesPerRequest: null }, prefix });
-  // Calls throw their own errors; other errors occur only when a run is interrupted.
-  queue.on('error', () => undefined);
-  return queue;
-}
-
-async function enqueue(queue: Queue, jobs: number, eventsPerJob: number): Promise<void> {
-  const bulk = Math.max(1, Math.floor((BULK * 20) / (20 + eventsPerJob)));
-  for (let done = 0; done < jobs; done += bulk) {
-    const data = () =>
-      eventsPerJob === 1 ? liveEvent() : { events: Array.from({ length: eventsPerJob }, () => liveEvent()) };
-    await queue.addBulk(Array.from({ length: Math.min(bulk, jobs - done) }, () => ({ name: 'usage', data: data() })));
-  }
+export function jobOf(events: number): { name: string; data: unknown } {
+  return { name: 'usage', data: events === 1 ? liveEvent() : { events: liveEvents(events) } };
 }
 
 /**
- * Measures the jobs per second of the worker on this queue. The jobs are added while the queue is paused; the time runs
+ * Measures the events per second of the worker on this queue. The jobs are added while the queue is paused; the time runs
  * from its resumption until the last job is acknowledged.
- * @param spent is told what the processes took meanwhile
+ * @param timed does the part that is measured
  */
 export async function drainRate(
   queue: Queue,
   jobs: number,
   eventsPerJob: number,
-  spent?: Pick<ProcessorTimes, 'start'>,
+  timed: (work: () => Promise<void>) => Promise<void> = (work) => work(),
 ): Promise<number> {
   await queue.pause();
-  await enqueue(queue, jobs, eventsPerJob);
-  const stop = spent?.start(jobs * eventsPerJob);
+  const bulk = Math.max(1, Math.floor((BULK * 20) / (20 + eventsPerJob)));
+  for (let done = 0; done < jobs; done += bulk) {
+    await queue.addBulk(Array.from({ length: Math.min(bulk, jobs - done) }, () => jobOf(eventsPerJob)));
+  }
   const started = performance.now();
-  await queue.resume();
-  while ((await queue.getJobCountByTypes('waiting', 'active')) > 0) await delay(POLL_MS);
-  const seconds = (performance.now() - started) / 1000;
-  stop?.();
-  return jobs / seconds;
+  await timed(async () => {
+    await queue.resume();
+    while ((await queue.getJobCountByTypes('waiting', 'active')) > 0) await delay(POLL_MS);
+  });
+  return (1000 * jobs * eventsPerJob) / (performance.now() - started);
 }

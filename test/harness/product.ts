@@ -2,7 +2,15 @@
 import { QUEUE_NAME } from '@meterline/catalog';
 import { CLUSTER, type RunningClickHouse } from '@meterline/local-stack';
 import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/service/access';
-import { createWarehouse, migrate, oneServer, openShards, type Shards, type Warehouse } from '@meterline/warehouse';
+import {
+  createWarehouse,
+  migrate,
+  oneServer,
+  openShards,
+  type Shards,
+  type Warehouse,
+  type WarehouseOptions,
+} from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { drained, enqueueData } from './queue.js';
@@ -24,6 +32,8 @@ export interface OwnServers {
   readonly prefix?: string;
   /** One, or all of a cluster. */
   readonly clickhouse?: RunningClickHouse | readonly RunningClickHouse[];
+  /** Of the database on them. Default: `meterline`. */
+  readonly database?: Pick<WarehouseOptions, 'requestTimeoutMs'> & { readonly database: string };
 }
 
 /** What there is without ClickHouse. */
@@ -77,7 +87,7 @@ export function openIntake({ redisUrl, prefix = uniquePrefix() }: OwnServers = {
 
 export async function startProduct(own: OwnServers = {}): Promise<Product> {
   const { clickhouse } = own;
-  const database = await (clickhouse ? ownDatabase(clickhouse) : createTestDatabase());
+  const database = await (clickhouse ? ownDatabase(clickhouse, own.database) : createTestDatabase());
   const intake = openIntake(own);
   const env = {
     ...intake.env,
@@ -104,13 +114,16 @@ export async function startProduct(own: OwnServers = {}): Promise<Product> {
 }
 
 /** Of one server the worker makes the schema, of a cluster the user that is there for that. Both are deleted with their servers. */
-async function ownDatabase(clickhouse: RunningClickHouse | readonly RunningClickHouse[]) {
+async function ownDatabase(
+  clickhouse: RunningClickHouse | readonly RunningClickHouse[],
+  database: OwnServers['database'] = { database: 'meterline' },
+) {
   const servers = [clickhouse].flat();
   const [first] = servers;
   if (!first) throw new Error('a cluster has servers');
   const { user, password, passwords } = first;
   const url = servers.map((server) => server.url).join(',');
-  const options = { url, user, password, database: 'meterline', application: 'meterline-test' };
+  const options: WarehouseOptions = { url, user, password, application: 'meterline-test', ...database };
   if (servers.length === 1) {
     const warehouse = createWarehouse(options);
     return { options, warehouse, shards: oneServer(warehouse), drop: () => warehouse.close() };

@@ -1,18 +1,58 @@
 /**
- * The dashboard's requests as SQL, written by hand by an engineer who knows the tables: from rollup rows, with FINAL, only the
- * columns needed, and nothing that an API adds.
+ * A dashboard's queries about the large account, as requests, and as SQL that an engineer who knows the tables writes by hand: from rollup
+ * rows, with FINAL, only the columns needed, and nothing that an API adds.
  */
-
+import { formatTimestamp, type GroupByDimension, MS_PER_DAY, type Resolution, type Window } from '@meterline/catalog';
 import type { Warehouse } from '@meterline/warehouse';
 import { select } from '../harness/stack.js';
-import { LARGE_ACCOUNT, SEALED_UNTIL } from './corpus.js';
-import type { Question } from './questions.js';
+import { CORPUS_END, LARGE_ACCOUNT, SEALED_UNTIL } from './corpus.js';
+
+export interface Query {
+  readonly title: string;
+  readonly window: Window;
+  readonly resolution: Resolution;
+  readonly groupBy: readonly GroupByDimension[];
+  /** Whether the response has more groups than a page. */
+  readonly hasPages?: boolean;
+}
+
+const TODAY = Math.floor(CORPUS_END / MS_PER_DAY) * MS_PER_DAY;
+const daysUntil = (days: number, endTime = TODAY): Window => ({ startTime: endTime - days * MS_PER_DAY, endTime });
+
+const BY_NAME = { window: daysUntil(89), resolution: 'daily', groupBy: ['resource_name'], hasPages: true } as const;
+const BY_UUID = { window: daysUntil(7), resolution: 'hourly', groupBy: ['resource_uuid'], hasPages: true } as const;
+const BY_TWO: readonly GroupByDimension[] = ['workspace', 'billing_dimension'];
+
+/** About the large account. */
+export const QUERIES: readonly Query[] = [
+  { title: 'total, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: [] },
+  { title: 'by type, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: ['resource_type'] },
+  { title: 'by workspace × dimension, daily, 30 d', window: daysUntil(30), resolution: 'daily', groupBy: BY_TWO },
+  { title: 'by name, daily, 90 d, first page', ...BY_NAME },
+  { title: 'by uuid, hourly, 7 d, first page', ...BY_UUID },
+  {
+    ...{ title: 'current day, hourly, 2 h unsealed', resolution: 'hourly', groupBy: [] },
+    window: daysUntil(1, TODAY + MS_PER_DAY),
+  },
+];
+
+/** The request's path for the API. */
+export function metricsPath(
+  accountId: string,
+  { window, resolution, groupBy }: Pick<Query, 'window' | 'resolution' | 'groupBy'>,
+): string {
+  const [startTime, endTime] = [formatTimestamp(window.startTime), formatTimestamp(window.endTime)];
+  const grouping = groupBy.length > 0 && { groupBy: groupBy.join(',') };
+  return `/v0/accounts/${accountId}/metrics?${new URLSearchParams({ startTime, endTime, resolution, ...grouping })}`;
+}
 
 const PAGE = 100;
 
 /** @returns milliseconds */
-export async function askByHand(warehouse: Warehouse, question: Question): Promise<number> {
-  const { window, groupBy, hasPages, resolution } = question;
+export async function askByHand(
+  warehouse: Warehouse,
+  { window, groupBy, hasPages, resolution }: Query,
+): Promise<number> {
   const parameters = {
     account: LARGE_ACCOUNT,
     from: window.startTime / 1000,
