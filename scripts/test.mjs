@@ -1,7 +1,7 @@
 /**
  * `npm test [-- jest options]`: what must pass, in order, up to the first failure: lint, types, tests, and some of them on two shards.
  *
- * `npm run test:full` runs what that leaves out: the long tests, a round of every fault, five minutes of steady traffic, fuzzed input and the
+ * `npm run test:full` runs what that leaves out: the long tests, a round of every fault, five minutes of steady traffic and the
  * containers. test/README.md tells which test is which.
  */
 import { spawn } from 'node:child_process';
@@ -42,7 +42,6 @@ const long = [
     { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--lanes', '4'] },
     { name: 'five minutes of steady traffic', args: ['dist/soak/main.js', '--minutes', '5'] },
   ],
-  { name: 'fuzzed input', args: ['dist/fuzz/main.js', '--requests', '6000', '--events', '6000'] },
   { name: 'containers', executable: 'bash', args: ['test/containers/run.sh'] },
 ];
 

@@ -7,6 +7,7 @@ import { QUEUE_NAME } from '@meterline/catalog';
 import { type RedisUser, type RunningRedis, startRedis } from '@meterline/local-stack';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
+import { z } from 'zod';
 import { runCommand } from '../cli/run-command.js';
 import { usageEvents } from '../harness/events.js';
 import { killServices, startCollector, startIngest, startQuery, withConstants } from '../harness/services.js';
@@ -152,4 +153,30 @@ it.each<[string, string[]]>([
   ['read the configuration', ['CONFIG', 'GET', 'appendonly']],
 ])('a producer cannot %s', async (_, [name = '', ...args]) => {
   await expect(producer.call(name, ...args)).rejects.toThrow(/NOPERM/);
+});
+
+/** What BullMQ asks of the server, and adds a job with; whose keys they are is in the rules. */
+const OWN_OF_PRODUCER = new Set(
+  'info eval evalsha exists hget hmget hset hmset incr llen lpush rpush xadd zadd zrange zrevrangebyscore zscore wait cluster|info cluster|keyslot cluster|slots'.split(
+    ' ',
+  ),
+);
+
+it('a producer is allowed no command of Redis but its own and those of its connection', async () => {
+  const list = async (...args: readonly string[]) => z.array(z.string()).parse(await owner.call(...(args as [string])));
+  // What is an administrator's among those of connections it may not do either.
+  const admin = new Set(await list('ACL', 'CAT', 'admin'));
+  const ofConnections = new Set((await list('ACL', 'CAT', 'connection')).filter((name) => !admin.has(name)));
+  const commands = (await list('COMMAND', 'LIST')).filter((name) => !ofConnections.has(name));
+  const allowed = new Set<string>();
+  for (const command of commands) {
+    // So many arguments that every command has its number of them at least once.
+    for (let count = 0; count < 9; count += 1) {
+      const args = Array<string>(count).fill('bull:usage-events:wait');
+      const outcome = await owner.call('ACL', 'DRYRUN', 'producer', ...command.split('|'), ...args).catch(String);
+      if (outcome === 'OK') allowed.add(command);
+    }
+  }
+  expect([...allowed].filter((command) => !OWN_OF_PRODUCER.has(command))).toEqual([]);
+  expect(allowed).toContain('lpush');
 });

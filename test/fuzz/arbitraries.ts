@@ -17,28 +17,9 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom('a', '😀').chain((one) => fc.constantFrom(256, 257, 3_000).map((times) => one.repeat(times))),
   fc.double().map(String),
   fc.constantFrom('', ' ', '+', '007', '0x10', '٣', '99999999999999999999999', 'null', 'true', '[]', '{x: String}'),
+  fc.constantFrom(...'..|./|//|\\|%|%00|%2e%2e%2f|*|?|#|&|=|\u0000|\r\nX-Injected: 1'.split('|')),
   fc.constantFrom(
-    '..',
-    './',
-    '//',
-    '\\',
-    '%',
-    '%00',
-    '%2e%2e%2f',
-    '*',
-    '?',
-    '#',
-    '&',
-    '=',
-    '\u0000',
-    '\r\nX-Injected: 1',
-  ),
-  fc.constantFrom(
-    '\u0085',
-    '\u2028',
-    '\u202eleft',
-    '\ufeff',
-    '\ufffd',
+    ...'\u0085|\u2028|\u202eleft|\ufeff|\ufffd'.split('|'),
     "' OR 1=1 --",
     '$' + '{jndi:ldap://127.0.0.1/x}',
   ),
@@ -46,16 +27,9 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
 
 /** Names that are allowed. */
 const name = fc.constantFrom(
-  'main',
-  'box',
-  'ünï',
-  '名前',
+  ...['main', 'box', 'ünï', '名前', ' ', "'", '\\', '__proto__'],
   '😀'.repeat(256),
   'a'.repeat(256),
-  ' ',
-  "'",
-  '\\',
-  '__proto__',
 );
 
 /** Of instants, as events and windows have them: real ones, and texts that only look like one. */

@@ -1,7 +1,8 @@
 /** The API under bytes that HTTP forbids: well-formed requests with bytes changed, left out, doubled or moved. */
 import * as fc from 'fast-check';
+import type { Product } from '../harness/product.js';
 import { HttpClient } from './http-client.js';
-import { type Fuzz, holds, Statuses, watchMemory } from './run.js';
+import { holds, watchMemory } from './run.js';
 
 const LANES = 8;
 const MEMORY_BOUND_MIB = 300;
@@ -23,22 +24,7 @@ const request: fc.Arbitrary<string> = fc.constantFrom(
   'FOO /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
 );
 const inserted: fc.Arbitrary<string> = fc.oneof(
-  fc.constantFrom(
-    '\r',
-    '\n',
-    '\r\n',
-    '\0',
-    ' ',
-    '\t',
-    ':',
-    '\x7f',
-    '\xff',
-    '%',
-    '/',
-    '\r\n\r\n',
-    'HTTP/1.1',
-    '0\r\n\r\n',
-  ),
+  fc.constantFrom(...'\r|\n|\r\n|\0| |\t|:|\x7f|\xff|%|/|\r\n\r\n|HTTP/1.1|0\r\n\r\n'.split('|')),
   fc.constantFrom(1, 100, 60_000).map((times) => 'x'.repeat(times)),
 );
 /** Between two bytes: some text comes in, some bytes go or come twice, or all that follows is missing. */
@@ -50,28 +36,17 @@ const nearlyHttp = fc.tuple(request, fc.array(change, { maxLength: 4 })).map(([t
   }, text),
 );
 
-export const bytesFuzz: Fuzz = {
-  name: 'bytes',
-  what: 'bytes that are nearly HTTP, on sockets that are then half closed',
-  run: async ({ site, seed, requests }) => {
-    const query = await site.startQuery();
-    const client = new HttpClient(query.url, LANES);
-    const count = Math.ceil(requests / 10);
-    const memory = watchMemory(query.pid, MEMORY_BOUND_MIB);
-    const statuses = new Statuses();
-    try {
-      await holds(nearlyHttp, { seed, count, lanes: LANES }, async (text) => {
-        const answer = await client.sendBytes(Buffer.from(text, 'latin1'));
-        for (const [, digits] of answer.matchAll(STATUS_LINE)) {
-          const status = Number(digits);
-          statuses.add(status);
-          if (status >= 500 && !OF_HTTP_ITSELF.includes(status)) throw new Error(`status ${status}`);
-        }
-      });
-      return { sent: `${count} connections`, stood: `${statuses}; ${memory()}` };
-    } finally {
-      client.close();
-      await query.kill();
+export async function fuzzBytes(product: Product, count: number): Promise<void> {
+  const query = await product.startQuery();
+  const client = new HttpClient(query.url, LANES);
+  const memory = watchMemory(query.pid, MEMORY_BOUND_MIB);
+  await holds(nearlyHttp, { count, lanes: LANES }, async (text) => {
+    const response = await client.sendBytes(Buffer.from(text, 'latin1'));
+    for (const [, digits] of response.matchAll(STATUS_LINE)) {
+      const status = Number(digits);
+      if (status >= 500 && !OF_HTTP_ITSELF.includes(status)) throw new Error(`status ${status}`);
     }
-  },
-};
+  });
+  client.close();
+  memory();
+}

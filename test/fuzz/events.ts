@@ -1,23 +1,19 @@
 /** The collector under fuzzed bodies: each answer is what a model says, and the queue holds what was accepted, once. */
 import { gzipSync } from 'node:zlib';
-import { QUEUE_NAME } from '@meterline/catalog';
 import { createOpenApiDocument } from '@meterline/collector';
-import { Queue } from 'bullmq';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { answerCheck } from '../harness/openapi-check.js';
+import type { Product } from '../harness/product.js';
 import { eventData } from './arbitraries.js';
 import { type BodyFormat, expectedOf } from './events-model.js';
 import { HttpClient, type RawAnswer } from './http-client.js';
-import { type Fuzz, holds, Statuses, throwAll, watchMemory } from './run.js';
+import { holds, throwAll, watchMemory } from './run.js';
 
-const PREFIX = 'fuzz-events';
 const ACCOUNT = 'door';
 const LANES = 8;
 const LARGEST_BODY = 60;
 const MEMORY_BOUND_MIB = 300;
-/** More than is sent here. */
-const UNLIMITED = { ACCOUNT_RATE: '1000000' };
 
 const checkAnswer = answerCheck(createOpenApiDocument());
 const result = z.object({
@@ -53,42 +49,32 @@ function bodies(now: number): fc.Arbitrary<Body> {
     });
 }
 
-export const eventsFuzz: Fuzz = {
-  name: 'events',
-  what: 'bodies with hostile events, in two formats and encodings, cut and spoiled, to the collector',
-  run: async ({ site, seed, events }) => {
-    const queue = new Queue(QUEUE_NAME, { prefix: PREFIX, connection: { url: site.redisUrl } });
-    const collector = await site.startCollector({ QUEUE_PREFIX: PREFIX, ...UNLIMITED });
-    const client = new HttpClient(collector.url, LANES);
-    const authorization = `Bearer ${await site.key(ACCOUNT, 'emitter')}`;
-    const memory = watchMemory(collector.pid, MEMORY_BOUND_MIB);
-    const [accepted, statuses]: [string[], Statuses] = [[], new Statuses()];
-    const count = Math.ceil(events / (LARGEST_BODY / 3));
-    try {
-      await holds(bodies(Date.now()), { seed, count, lanes: LANES }, async (body) => {
-        const { format, bytes, isPacked } = body;
-        const answer = await client.send({
-          method: 'POST',
-          target: `/v0/accounts/${ACCOUNT}/events`,
-          headers: { authorization, 'content-type': format, ...(isPacked && { 'content-encoding': 'gzip' }) },
-          body: isPacked ? gzipSync(bytes) : bytes,
-        });
-        statuses.add(answer.status);
-        accepted.push(...judged(body, answer));
-      });
-      const jobs = await queue.getJobs(['waiting'], 0, -1);
-      const queued = jobs.flatMap((job) => jobSchema.parse(job.data).events.map(canonical));
-      compare(accepted, queued);
-      const report = memory();
-      const code = await collector.stop();
-      if (code !== 0) throw new Error(`the collector ended with ${code}`);
-      return { sent: `${count} bodies`, stood: `${statuses}; ${queued.length} in the queue, each once; ${report}` };
-    } finally {
-      client.close();
-      await queue.close();
-    }
-  },
-};
+export async function fuzzEvents({ queue, key, startCollector }: Product, events: number): Promise<void> {
+  const collector = await startCollector({ ACCOUNT_RATE: '1000000' });
+  const client = new HttpClient(collector.url, LANES);
+  const authorization = `Bearer ${await key(ACCOUNT, 'emitter')}`;
+  const memory = watchMemory(collector.pid, MEMORY_BOUND_MIB);
+  const accepted: string[] = [];
+  const count = Math.ceil(events / (LARGEST_BODY / 3));
+  await holds(bodies(Date.now()), { count, lanes: LANES }, async (body) => {
+    const { format, bytes, isPacked } = body;
+    const response = await client.send({
+      method: 'POST',
+      target: `/v0/accounts/${ACCOUNT}/events`,
+      headers: { authorization, 'content-type': format, ...(isPacked && { 'content-encoding': 'gzip' }) },
+      body: isPacked ? gzipSync(bytes) : bytes,
+    });
+    accepted.push(...judged(body, response));
+  });
+  const jobs = await queue.getJobs(['waiting'], 0, -1);
+  compare(
+    accepted,
+    jobs.flatMap((job) => jobSchema.parse(job.data).events.map(canonical)),
+  );
+  client.close();
+  memory();
+  if ((await collector.stop()) !== 0) throw new Error('the collector ended with an error');
+}
 
 /** @returns the events that the model and the answer both call accepted @throws Error where they differ */
 function judged({ format, bytes }: Body, { status, headers, text }: RawAnswer): readonly string[] {

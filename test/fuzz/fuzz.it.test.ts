@@ -1,52 +1,36 @@
 /**
- * The short form: fewer requests and events, in the same program that `npm run test:fuzz` starts. Only those with
- * random input: test/e2e/redis-users.it.test.ts and clickhouse-users.it.test.ts have the short form of the others.
+ * Sends the product what no honest client would. `npm run test:fuzz` sends more: FUZZ_REQUESTS, FUZZ_EVENTS; FUZZ_SEED repeats a run.
+ * What users of the servers may do is in test/e2e/redis-users.it.test.ts and clickhouse-users.it.test.ts.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { z } from 'zod';
-import { testProgram } from '../harness/program.js';
+import { afterEach, beforeEach, describe, it, jest } from '@jest/globals';
+import { LONG } from '../harness/long.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { fuzzBytes } from './bytes.js';
+import { fuzzEvents } from './events.js';
+import { fuzzJobs } from './jobs.js';
+import { fuzzRequests } from './requests.js';
+import { SEED } from './run.js';
 
-/** The run takes a quarter of a minute on two cores. */
-jest.setTimeout(8 * 60_000);
+jest.setTimeout(2 * 3_600_000);
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const FUZZES = ['requests', 'bytes', 'jobs', 'events'];
-const ONLY = FUZZES.flatMap((name) => ['--only', name]);
-const rowsSchema = z.array(z.object({ fuzz: z.string(), holds: z.boolean() }));
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (LONG ? 6_000 : 150));
+const EVENTS = Number(process.env.FUZZ_EVENTS ?? (LONG ? 6_000 : 400));
 
-let rows: z.output<typeof rowsSchema>;
-let program: ReturnType<typeof start> | undefined;
-
-/** The program stops and removes everything when its IPC channel closes. */
-function start() {
-  const { PATH, HOME, TZ, TMPDIR } = process.env;
-  const args = [testProgram('fuzz/main'), '--requests', '150', '--events', '400', '--json', ...ONLY];
-  return spawn(process.execPath, args, {
-    cwd: ROOT,
-    env: { PATH, HOME, TZ, TMPDIR },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+describe(`the product under fuzz, seed ${SEED}`, () => {
+  let product: Product;
+  beforeEach(async () => {
+    product = await startProduct();
   });
-}
+  afterEach(() => product.close());
 
-beforeAll(async () => {
-  program = start();
-  if (!program.stdout) throw new Error('the program must be started with a pipe');
-  const [output, [code]] = await Promise.all([text(program.stdout), once(program, 'exit')]);
-  if (code !== 0) console.error(output);
-  rows = rowsSchema.parse(JSON.parse(output.trimEnd().split('\n').at(-1) ?? ''));
-});
-afterAll(async () => {
-  if (program?.exitCode !== null || program.signalCode !== null) return;
-  program.kill('SIGTERM');
-  await once(program, 'exit');
-});
+  it('the API answers each hostile request as the model of requests and the OpenAPI document say', () =>
+    fuzzRequests(product, REQUESTS));
 
-describe('the product under fuzz', () => {
-  it.each(FUZZES)('holds every rule when it is given hostile %s', (name) => {
-    expect(rows.find(({ fuzz }) => fuzz === name)).toEqual(expect.objectContaining({ holds: true }));
-  });
+  it('the API stands bytes that are nearly HTTP', () => fuzzBytes(product, Math.ceil(REQUESTS / 10)));
+
+  it('a worker stores each valid event of hostile jobs once, and keeps every other with its reason', () =>
+    fuzzJobs(product, EVENTS));
+
+  it('the collector judges hostile bodies as the model does, and enqueues what it accepts once', () =>
+    fuzzEvents(product, EVENTS));
 });

@@ -45,12 +45,6 @@ export class JobModel {
   readonly refusals: Refusal[] = [];
   /** Their ids. */
   readonly jobs: string[] = [];
-  #events = 0;
-
-  /** The events that were sent, also those of jobs that are refused whole. */
-  get events(): number {
-    return this.#events;
-  }
 
   get identities(): ReadonlyMap<string, Identity> {
     return this.#identities;
@@ -62,11 +56,9 @@ export class JobModel {
     const text = data.toString();
     const events = eventsOfJob(parsed(text));
     if (!events) {
-      this.#events += 1;
       this.refusals.push({ job, position: 0, sent: text, isWhole: true });
       return;
     }
-    this.#events += events.length;
     for (const [position, sent] of events.entries()) {
       if (!this.#accept(sent, now)) this.refusals.push({ job, position, sent, isWhole: false });
     }

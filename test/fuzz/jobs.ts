@@ -1,25 +1,23 @@
 /** Workers under fuzzed jobs, from producers of two major versions of BullMQ and from a hand that writes into Redis. */
 import { isDeepStrictEqual } from 'node:util';
 import { QUEUE_NAME } from '@meterline/catalog';
-import { type JobsOptions, Queue } from 'bullmq';
+import type { JobsOptions } from 'bullmq';
 import { Queue as Queue5 } from 'bullmq-5';
 import * as fc from 'fast-check';
+import type { Product } from '../harness/product.js';
+import { drained } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
 import { printDecimal } from '../oracle/exact.js';
 import { COST_DECIMALS } from '../oracle/prices.js';
 import { type Event, eventData, goodEvent } from './arbitraries.js';
 import { identityOf, JobModel, type Refusal, type StoredEvent } from './job-model.js';
-import { type Fuzz, holds, throwAll, watchMemory } from './run.js';
-import type { FuzzSite } from './site.js';
+import { holds, SEED, throwAll, watchMemory } from './run.js';
 
-const PREFIX = 'fuzz-jobs';
 const ACCOUNTS = ['jobs', 'jobs ünï', 'jobs 😀', "jobs'", 'jobs\\', 'jobs/%2F', 'jobs{x: String}'];
 const LARGEST_JOB = 60;
 const JOBS_A_RUN = 40;
 const EVENTS_A_RUN = 500;
 const MEMORY_BOUND_MIB = 400;
-const STUCK_MS = 90_000;
-const POLL_MS = 50;
 
 interface Job {
   readonly name: string;
@@ -40,60 +38,53 @@ const options: fc.Arbitrary<JobsOptions> = fc.oneof(
     .chain((id) => fc.constantFrom('x', 'ü', ' ', '{}', '"', '😀').map((end) => ({ jobId: `own-${id}-${end}` }))),
 );
 
-export const jobsFuzz: Fuzz = {
-  name: 'jobs',
-  what: 'jobs with hostile data and options, by producers of BullMQ 5 and 6, and hashes edited in Redis',
-  run: async ({ site, seed, events }) => {
-    const connection = { url: site.redisUrl };
-    const queue = new Queue(QUEUE_NAME, { prefix: PREFIX, connection });
-    const queue5 = new Queue5(QUEUE_NAME, { prefix: PREFIX, connection });
-    const query = await site.startQuery();
-    const judge = new Judge(site, queue, query.url);
-    const now = Date.now();
-    try {
-      await addRaw(site, queue, judge, seed);
-      const constants = JSON.stringify({ batchRows: 200, flushMs: 20 });
-      const workers = await Promise.all([
-        site.startWorker({ QUEUE_PREFIX: PREFIX, METERLINE_CONSTANTS: constants }),
-        site.startWorker({ QUEUE_PREFIX: PREFIX }),
-      ]);
-      await judge.compare('');
-      const memories = workers.map(({ pid }) => watchMemory(pid, MEMORY_BOUND_MIB));
-      const job: fc.Arbitrary<Job> = fc.record({
-        name: fc.constantFrom('usage', '', 'ü', '{}', '__proto__'),
-        data: eventData(ACCOUNTS, now, LARGEST_JOB),
-        opts: options,
-      });
-      const jobs = fc.array(job, { minLength: 1, maxLength: JOBS_A_RUN });
-      let runs = 0;
-      await holds(jobs, { seed, count: events / EVENTS_A_RUN, lanes: 1 }, async (list) => {
-        runs += 1;
-        // Each run has accounts of its own, so that it can be judged and repeated alone.
-        const run = ` ${runs}`;
-        const own = list.map((one) => ({ ...one, data: inAccounts(one.data, run), opts: ownId(one.opts, run) }));
-        const [first, second] = [own.slice(0, own.length / 2), own.slice(own.length / 2)];
-        // Some come twice.
-        const added = [...(await queue.addBulk(first)), ...(await queue5.addBulk([...second, ...first.slice(0, 3)]))];
-        const sent = [...own, ...first.slice(0, 3)];
-        const model = new JobModel();
-        const ids = new Set<string>();
-        for (const [index, { id = '' }] of added.entries()) {
-          // A producer's own id that is known adds nothing.
-          if (!ids.has(id)) model.add(id, JSON.stringify(sent[index]?.data), now);
-          ids.add(id);
-        }
-        judge.expect(model);
-        await judge.compare(run);
-      });
-      const memory = memories.map((watched) => watched()).join(' and ');
-      const codes = await Promise.all(workers.map((worker) => worker.stop()));
-      throwAll(codes.filter((code) => code !== 0).map((code) => `a worker ended with ${code}`));
-      return { sent: `${judge.events} events`, stood: `stored once or rejected with their reason; ${memory}` };
-    } finally {
-      await Promise.all([queue.close(), queue5.close(), query.kill()]);
+/** By producers of BullMQ 5 and 6, and in hashes edited in Redis. */
+export async function fuzzJobs(product: Product, events: number): Promise<void> {
+  const { queue, env } = product;
+  const connection = { url: env.REDIS_URL ?? '' };
+  const queue5 = new Queue5(QUEUE_NAME, { prefix: env.QUEUE_PREFIX ?? '', connection });
+  const query = await product.startQuery({ ACCOUNT_RATE: '100000' });
+  const judge = new Judge(product, query.url);
+  const now = Date.now();
+  const model = await addRaw(product);
+  const workers = [
+    await product.startIngest({
+      METERLINE_CONSTANTS: JSON.stringify({ batchRows: 200, flushMs: 20, maintenanceEveryMs: 2_000 }),
+    }),
+    await product.startIngest(),
+  ];
+  await judge.compare(model, '');
+  const memories = workers.map(({ pid }) => watchMemory(pid, MEMORY_BOUND_MIB));
+  const job: fc.Arbitrary<Job> = fc.record({
+    name: fc.constantFrom('usage', '', 'ü', '{}', '__proto__'),
+    data: eventData(ACCOUNTS, now, LARGEST_JOB),
+    opts: options,
+  });
+  const jobs = fc.array(job, { minLength: 1, maxLength: JOBS_A_RUN });
+  let runs = 0;
+  await holds(jobs, { count: events / EVENTS_A_RUN, lanes: 1 }, async (list) => {
+    runs += 1;
+    // Each run has accounts of its own, so that it can be judged and repeated alone.
+    const run = ` ${runs}`;
+    const own = list.map((one) => ({ ...one, data: inAccounts(one.data, run), opts: ownId(one.opts, run) }));
+    const [first, second] = [own.slice(0, own.length / 2), own.slice(own.length / 2)];
+    // Some come twice.
+    const added = [...(await queue.addBulk(first)), ...(await queue5.addBulk([...second, ...first.slice(0, 3)]))];
+    const sent = [...own, ...first.slice(0, 3)];
+    const expected = new JobModel();
+    const ids = new Set<string>();
+    for (const [index, { id = '' }] of added.entries()) {
+      // A producer's own id that is known adds nothing.
+      if (!ids.has(id)) expected.add(id, JSON.stringify(sent[index]?.data), now);
+      ids.add(id);
     }
-  },
-};
+    await judge.compare(expected, run);
+  });
+  for (const memory of memories) memory();
+  const codes = await Promise.all(workers.map((worker) => worker.stop()));
+  throwAll(codes.filter((code) => code !== 0).map((code) => `a worker ended with ${code}`));
+  await queue5.close();
+}
 
 /** The same data of accounts of a run of their own. */
 function inAccounts(data: unknown, run: string): unknown {
@@ -108,16 +99,16 @@ function ownId(opts: JobsOptions, run: string): JobsOptions {
 }
 
 /** Before there are workers, because they would take a job before its hash is edited. */
-async function addRaw(site: FuzzSite, queue: Queue, judge: Judge, seed: number): Promise<void> {
+async function addRaw({ queue, redis }: Product): Promise<JobModel> {
   const model = new JobModel();
-  const [event = {}] = fc.sample(goodEvent(['jobs'], Date.now()), { seed, numRuns: 1 });
+  const [event = {}] = fc.sample(goodEvent(['jobs'], Date.now()), { seed: SEED, numRuns: 1 });
   for (const data of rawData(event)) {
     const job = await queue.add('usage', {});
-    await site.redis.hset(`${PREFIX}:${QUEUE_NAME}:${job.id}`, 'data', data);
+    await redis.hset(queue.toKey(job.id ?? ''), 'data', data);
     // BullMQ reads an empty text as an empty object.
     model.add(job.id ?? '', data === '' ? '{}' : data, Date.now());
   }
-  judge.expect(model);
+  return model;
 }
 
 /** Data that no JSON writer gives: an object for each job, as text or bytes. */
@@ -147,27 +138,21 @@ interface StoredRow extends StoredEvent {
 
 /** Waits until what was sent is stored or rejected, and compares that with the model. */
 class Judge {
-  events = 0;
   #model = new JobModel();
-  readonly #site: FuzzSite;
-  readonly #queue: Queue;
+  readonly #product: Product;
   readonly #url: string;
 
-  constructor(site: FuzzSite, queue: Queue, url: string) {
-    this.#site = site;
-    this.#queue = queue;
+  /** @param url of the API */
+  constructor(product: Product, url: string) {
+    this.#product = product;
     this.#url = url;
   }
 
-  expect(model: JobModel): void {
-    this.#model = model;
-    this.events += model.events;
-  }
-
   /** @param run what the names of its accounts end with @throws Error with all that is wrong */
-  async compare(run: string): Promise<void> {
+  async compare(model: JobModel, run: string): Promise<void> {
+    this.#model = model;
     const accounts = ACCOUNTS.map((account) => `${account}${run}`);
-    await this.#drained();
+    await drained(this.#product.queue);
     const stored = await this.#stored(accounts);
     throwAll([
       ...this.#wronglyStored(stored),
@@ -176,22 +161,9 @@ class Judge {
     ]);
   }
 
-  async #drained(): Promise<void> {
-    let [left, changed] = [Number.POSITIVE_INFINITY, Date.now()];
-    while (left > 0) {
-      const { completed: _, failed = 0, ...others } = await this.#queue.getJobCounts();
-      if (failed > 0) throw new Error(`${failed} failed jobs`);
-      const open = Object.values(others).reduce((sum, jobs) => sum + jobs, 0);
-      if (open !== left) changed = Date.now();
-      if (Date.now() - changed > STUCK_MS) throw new Error(`${open} jobs are stuck`);
-      left = open;
-      if (left > 0) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-  }
-
   #stored(accounts: readonly string[]): Promise<StoredRow[]> {
     return select<StoredRow>(
-      this.#site.warehouse,
+      this.#product.warehouse,
       `SELECT account_id, toString(event_id) AS event_id, workspace, resource_type, resource_name, resource_uuid,
               billing_dimension, toString(usage) AS usage, toString(cost) AS cost,
               toString(toUnixTimestamp64Milli(timestamp)) AS timestamp, toString(revision) AS revision,
@@ -218,7 +190,7 @@ class Judge {
   async #wronglyRejected(): Promise<string[]> {
     const { jobs, refusals } = this.#model;
     const rows = await select<{ job_id: string; position: number; payload: string; reason: string }>(
-      this.#site.warehouse,
+      this.#product.warehouse,
       `SELECT job_id, position, payload, reason FROM rejected_events FINAL WHERE job_id IN {jobs: Array(String)}`,
       { jobs },
     );
@@ -243,7 +215,7 @@ class Judge {
       const own = rows.filter(({ account_id, voided }) => account_id === account && voided === 'false');
       const cost = own.reduce((sum, row) => sum + scaled(row.cost), 0n);
       const path = `/v0/accounts/${encodeURIComponent(account)}/metrics?startTime=1970-01-01T00:00:00Z&endTime=2100-01-01T00:00:00Z`;
-      const headers = { authorization: `Bearer ${await this.#site.key(account)}` };
+      const headers = { authorization: `Bearer ${await this.#product.key(account)}` };
       const text = await (await fetch(`${this.#url}${path}`, { headers })).text();
       const expected = `"totalCost":${printDecimal(cost, COST_DECIMALS)}`;
       if (!text.includes(`${expected},`) && !text.includes(`${expected}}`)) faults.push(`not ${expected} in ${text}`);

@@ -2,7 +2,6 @@
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { hostileText, mostly, oddInstant } from './arbitraries.js';
-import type { Caller } from './callers.js';
 import type { RequestCase } from './http-client.js';
 
 const parameterSchema = z.object({
@@ -19,6 +18,15 @@ const documentSchema = z.object({
 type Parameter = z.output<typeof parameterSchema>;
 type Pair = readonly [name: string, value: string];
 
+export type Role = 'admin' | 'member';
+
+/** Who sends a request. The whole matrix is test/contract/authorisation-matrix. */
+export interface Caller {
+  readonly headers: RequestCase['headers'];
+  /** What authentication says: its roles by account, or the rejection. */
+  readonly roles: Readonly<Record<string, Role>> | '401 unauthorized' | '400 conflicting_credentials';
+}
+
 export interface CallerCase extends RequestCase {
   readonly caller: Caller;
 }
@@ -30,16 +38,7 @@ const method = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 
 const otherPath = fc.constantFrom(
   ...['/', '/v0', '/v0/', '//', '/v0/accounts/', '/v0//accounts', '/V0/accounts', '/v0/./accounts', '/v0/%61ccounts'],
   ...['/v0/accounts/acme', '/v0/accounts/../accounts', '/v0/accounts/acme/metrics/', '/v0/accounts/acme/metrics/enums'],
-  ...[
-    '/openapi.json',
-    '/docs',
-    '/metrics',
-    '/.git/config',
-    '/*',
-    '/%2e%2e/%2e%2e/etc/passwd',
-    '/assets/.',
-    '/assets/..',
-  ],
+  ...'/openapi.json /docs /metrics /.git/config /* /%2e%2e/%2e%2e/etc/passwd /assets/. /assets/..'.split(' '),
   ...['/assets/%2e%2e%2fpackage.json', '/assets/%00', '/assets/x.js', '/assets/', '/assets/a%2fb', '/assets/%5c..'],
 );
 const header: fc.Arbitrary<readonly [string, string | string[]]> = fc.oneof(
@@ -188,18 +187,7 @@ function joined(pairs: readonly Pair[]): fc.Arbitrary<string> {
 
 /** And one that is unknown, or comes twice. */
 function wild(query: fc.Arbitrary<string>): fc.Arbitrary<string> {
-  const stray = fc.constantFrom(
-    'label',
-    'unit',
-    'page',
-    'Limit',
-    'limit[]',
-    'limit',
-    '__proto__',
-    'toString',
-    '',
-    ' startTime',
-  );
+  const stray = fc.constantFrom(...'label|unit|page|Limit|limit[]|limit|__proto__|toString|| startTime'.split('|'));
   const added = fc.tuple(query, stray, hostileText).map(([text, name, value]) => {
     const last = `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
     return text === '' ? last : `${text}&${last}`;

@@ -1,0 +1,1 @@
+import './fuzz.it.test.js';
