@@ -15,7 +15,7 @@ const QUESTION: MetricsQuery = {
 
 /** The statement in a file, word for word. */
 function golden(name: string): string {
-  return `\n${readFileSync(new URL(`./golden/${name}.sql`, import.meta.url), 'utf8').trimEnd()}`;
+  return `\n${readFileSync(new URL(`../../test/golden/${name}.sql`, import.meta.url), 'utf8').trimEnd()}`;
 }
 
 /** As {@link Date.UTC}. */

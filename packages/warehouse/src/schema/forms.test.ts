@@ -20,7 +20,7 @@ function differences(cluster: typeof SHARDS | typeof REPLICAS): string {
 }
 
 function golden(name: string): string {
-  return readFileSync(new URL(`./golden/${name}.txt`, import.meta.url), 'utf8');
+  return readFileSync(new URL(`../../test/golden/${name}.txt`, import.meta.url), 'utf8');
 }
 
 describe('the migrations of a cluster', () => {
