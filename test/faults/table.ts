@@ -53,7 +53,7 @@ export const TABLE = [
   {
     ...{ name: 'clickhouse-killed', weight: 14, inNpmTest: true, play: { strike: clickhouseKilled } },
     ...{ victim: 'ClickHouse', how: 'kill', while: 'inserting, sealing, answering' },
-    also: 'log, health, stopping: `e2e/clickhouse-outage`; metrics: `observability/outage-metrics`',
+    also: 'log, health, metrics, stopping: `e2e/outages`',
   },
   {
     ...{ name: 'clickhouse-hangs', weight: 8, play: { proxied: 'clickhouse', strike: strikes.clickhouseHangs } },
@@ -70,7 +70,7 @@ export const TABLE = [
   {
     ...{ name: 'redis-killed', weight: 14, inNpmTest: true, play: { strike: redisKilled } },
     ...{ victim: 'Redis', how: 'kill', while: 'taking, acknowledging' },
-    also: 'log, health, stopping: `e2e/redis-outage`; metrics: `observability/outage-metrics`',
+    also: 'log, health, metrics, stopping: `e2e/outages`',
   },
   {
     ...{ name: 'redis-unreachable', weight: 6, play: { proxied: 'redis', strike: redisUnreachable } },
@@ -100,7 +100,7 @@ export const TABLE = [
       how: 'SIGTERM, one after the other or at once',
       while: 'inserting, answering',
     },
-    also: 'exit code and jobs given back: `e2e/crashes`',
+    also: 'exit code and jobs given back: `e2e/outages`',
   },
   {
     ...{ name: 'two-at-once', weight: 22, victim: 'two of these', how: 'at once', while: 'inserting, paging' },
