@@ -1,14 +1,21 @@
 /** What the collector takes and answers: DESIGN section 3, decision 0025. */
 import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventIdOf } from '@meterline/collector';
 import { type CollectorSite, event, eventsAnswer, startCollectorSite } from '../harness/collector.js';
+import { until } from '../harness/queue.js';
+
+/** Of a greedy key, under way at once. */
+const BODIES = 20;
+/** Requests of another key meanwhile, one after the other. */
+const POLITE = 5;
 
 let site: CollectorSite;
 let account: string;
 let key: string;
 beforeAll(async () => {
-  site = await startCollectorSite();
+  site = await startCollectorSite({ ACCOUNT_RATE: '100000' });
   ({ account, key } = await site.account());
 });
 afterEach(() => site.takeJobs());
@@ -124,4 +131,29 @@ it('who may send is the key of an emitter of the account, and of no other one', 
     body: { message: 'Access denied' },
   });
   expect(await site.send(account, 'mlk_nobody', '[]')).toMatchObject({ status: 401 });
+});
+
+it('bodies of a key that sends many at once are checked in turn with those of others, which are not behind all of them', async () => {
+  const [greedy, polite] = await Promise.all([site.account(), site.account()]);
+  const packed = gzipSync(JSON.stringify(Array<unknown>(5_000).fill(event())));
+  const options = { query: '?validate=only', headers: { 'content-encoding': 'gzip' } };
+  let answered = 0;
+  let isOver = false;
+  // It never has fewer than so many on their way, however long the others take.
+  const sending = Array.from({ length: BODIES }, async () => {
+    for (; !isOver; answered += 1) {
+      const { status } = await site.send(greedy.account, greedy.key, packed, options);
+      expect(status).toBe(200);
+    }
+  });
+  await until('the greedy key is served', 30_000, async () => answered > 0);
+  const before = answered;
+  for (let n = 0; n < POLITE; n += 1) {
+    expect((await site.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
+  }
+  const meanwhile = answered - before;
+  isOver = true;
+  await Promise.all(sending);
+  // Behind all of them, each of its requests would have waited for as many.
+  expect(meanwhile).toBeLessThan((POLITE * BODIES) / 2);
 });

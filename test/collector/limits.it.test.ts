@@ -15,8 +15,6 @@ let site: CollectorSite;
 let sockets: Socket[] = [];
 const CALLER_BURST = 60;
 const ACCOUNT_BURST = 2 * CALLER_BURST;
-/** Of a greedy key at once. */
-const BODIES = 30;
 beforeAll(async () => {
   site = await startCollectorSite({
     ADMIN_PORT: '0',
@@ -107,23 +105,6 @@ describe('requests', () => {
   });
 });
 
-it('bodies of a key that sends many at once are checked in turn with those of others, which are not behind all of them', async () => {
-  const [greedy, polite] = await Promise.all([site.account(), site.account()]);
-  const packed = gzipSync(JSON.stringify(Array<unknown>(5_000).fill(event())));
-  const options = { query: '?validate=only', headers: { 'content-encoding': 'gzip' } };
-  let answered = 0;
-  const bodies = Array.from({ length: BODIES }, async () => {
-    const { status } = await site.send(greedy.account, greedy.key, packed, options);
-    expect(status).toBe(200);
-    answered += 1;
-  });
-  for (let n = 0; n < BODIES / 3; n += 1) {
-    expect((await site.send(polite.account, polite.key, JSON.stringify(event()))).status).toBe(202);
-  }
-  expect(answered).toBeLessThan(BODIES);
-  await Promise.all(bodies);
-});
-
 describe('bytes under way', () => {
   it('bytes in flight of clients that announce much and send little are few, and others are answered meanwhile', async () => {
     const { account, key } = await site.account();
@@ -183,7 +164,7 @@ describe('bytes under way', () => {
       isTaken(),
     ]);
     expect(bombs.map(({ status }) => status)).toEqual(Array(10).fill(413));
-    expect(brackets.status).toBe(413);
+    expect(brackets).toMatchObject({ status: 400, body: { error: 'invalid_body' } });
     for (const { status } of [none, longNamed]) expect([400, 413, 429]).toContain(status);
     expect(nested).toMatchObject({ status: 400, body: { error: 'no_event_accepted' } });
     expect(await isTaken()).toBe(true);
