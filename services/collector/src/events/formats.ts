@@ -1,6 +1,6 @@
 /** The formats of a body, and the events in it, still unchecked. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { countValues, endOfString, parseJson } from '@meterline/catalog';
+import { countValues, endOfString, isRecord, parseJson } from '@meterline/catalog';
 import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './cloud-events.js';
 import { MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './limits.js';
 
@@ -58,11 +58,16 @@ export function* readEvents(
   account: string,
   headers: IncomingHttpHeaders,
 ): Iterable<unknown> {
+  const content = decoded(body);
   let count = 0;
-  for (const text of textsOf(decoded(body), format)) {
+  for (const text of textsOf(content, format)) {
     count += 1;
     if (count > MAX_EVENTS) throw tooManyEvents();
-    yield isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
+    const event = isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
+    if (text === content && format === 'json' && isRecord(event) && 'events' in event) {
+      throw malformedBody('A body with "events" must have an array of events there, and no other member.');
+    }
+    yield event;
   }
   if (count === 0) throw noEvents();
 }
