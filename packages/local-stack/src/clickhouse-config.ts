@@ -10,25 +10,16 @@ import { LOOPBACK } from './ports.js';
 
 const ROLES_FILE = fileURLToPath(new URL('../../../clickhouse/users.xml', import.meta.url));
 
-/** The users of clickhouse/users.xml, one for each kind of process. */
-const ROLES = ['ingest', 'query', 'operator', 'migrate'] as const;
-type Role = (typeof ROLES)[number];
-
-/** Who started the stack, and so may do everything in databases. */
+/** Who started the stack, and so may do everything. */
 export const OWNER = 'meterline';
 
-/** Of letters and digits. */
-export type Passwords = Readonly<Record<Role | typeof OWNER, string>>;
+/** Of the owner and the users of clickhouse/users.xml, one for each kind of process; of letters and digits. */
+export type Passwords = ReturnType<typeof passwordsFrom>;
 
-export function passwordsFrom(secret: string): Passwords {
+export function passwordsFrom(secret: string) {
   const of = (user: string) => passwordOf(secret, `clickhouse ${user}`);
-  return {
-    [OWNER]: of(OWNER),
-    ingest: of('ingest'),
-    query: of('query'),
-    operator: of('operator'),
-    migrate: of('migrate'),
-  };
+  const roles = { ingest: of('ingest'), query: of('query'), operator: of('operator'), migrate: of('migrate') };
+  return { [OWNER]: of(OWNER), ...roles } as const;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -152,38 +143,22 @@ function answer(status: number, text: string): string {
   return `<handler><type>static</type><status>${status}</status><response_content>${text}\n</response_content></handler>`;
 }
 
-/**
- * Everything that a person and the tests do in databases. Of sources outside of them (`file`, `url`, `remote`, other table
- * engines), of the server itself and of users: nothing.
- */
-const PRIVILEGES = [
-  'SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, CREATE TEMPORARY TABLE ON *.*',
-  'DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, KILL QUERY, SYSTEM MERGES, SYSTEM FLUSH ON *.*',
-  ...['MergeTree', 'ReplacingMergeTree', 'AggregatingMergeTree', 'CollapsingMergeTree', 'Log', 'Memory'].map(
-    (name) => `TABLE ENGINE ON ${name}`,
-  ),
-];
-
-/** Of the owner of a shard, for the tables that lead to all shards. */
-const SHARD_PRIVILEGES = ['TABLE ENGINE ON Distributed', 'REMOTE ON *.*'];
-
 /** Longer than any engine runs. ClickHouse cannot count to much more. */
 const FOR_EVER_SECONDS = 2_000_000_000;
 
 interface UsersOptions {
   /** The one that the roles are for. */
   readonly database: string;
-  /** It also listens for other shards. */
+  /** It reaches other shards. */
   readonly isShard: boolean;
 }
 
 /**
- * `default` is the engine's own user, which needs no password: it opens the port and reads standard input, as a file, to
- * its end. Over HTTP it is refused to all who lack a password. To those who have one, its quota leaves only what reads no
- * table (`SELECT 1`) or system tables alone, which ClickHouse does not count: the start uses it up.
+ * The owner may do everything but make other users. `default` is the engine's own user, which needs no password: it opens the port and
+ * reads standard input, as a file, to its end. Over HTTP it is refused to all who lack a password. To those who have one, its quota leaves
+ * only what reads no table (`SELECT 1`) or system tables alone, which ClickHouse does not count: the start uses it up.
  */
 export async function usersXml(passwords: Passwords, { database, isShard }: UsersOptions): Promise<string> {
-  const privileges = isShard ? [...PRIVILEGES, ...SHARD_PRIVILEGES] : PRIVILEGES;
   return `<clickhouse>
     <profiles><default/></profiles>
     <quotas>
@@ -206,16 +181,13 @@ export async function usersXml(passwords: Passwords, { database, isShard }: User
             ${hashOf(passwords[OWNER])}
             <profile>default</profile>
             <quota>default</quota>
-            <grants>
-                ${privileges.map((privilege) => `<query>GRANT ${privilege}</query>`).join('\n                ')}
-            </grants>
         </${OWNER}>${rolesOf(await rolesFile(isShard), passwords, database)}
     </users>
 </clickhouse>
 `;
 }
 
-/** A server that is no shard lets nobody reach others. */
+/** Where there is one server, no role reaches others. */
 async function rolesFile(isShard: boolean): Promise<string> {
   const file = await readFile(ROLES_FILE, 'utf8');
   return isShard ? file : file.replaceAll('<query>GRANT REMOTE ON *.*</query>', '');
@@ -227,9 +199,9 @@ function rolesOf(file: string, passwords: Passwords, database: string): string {
   const withDatabase = roles
     .replaceAll(' ON meterline.', () => ` ON ${escapeXml(quoted(database))}.`)
     .replaceAll(' ON meterline_local.', () => ` ON ${escapeXml(quoted(`${database}_local`))}.`);
-  return ROLES.reduce(
-    (text, role) =>
-      text.replace(`<password from_env="CLICKHOUSE_${role.toUpperCase()}_PASSWORD"/>`, () => hashOf(passwords[role])),
+  return Object.entries(passwords).reduce(
+    (text, [user, password]) =>
+      text.replace(`<password from_env="CLICKHOUSE_${user.toUpperCase()}_PASSWORD"/>`, () => hashOf(password)),
     withDatabase,
   );
 }

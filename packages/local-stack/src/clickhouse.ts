@@ -1,5 +1,5 @@
 /** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { writePrivateText } from '@meterline/service/private-file';
 import {
@@ -37,7 +37,7 @@ export interface RunningClickHouse extends RunningServer {
   readonly httpPort: number;
   /** What it is started with again; undefined: one server. */
   readonly shard: Shard | undefined;
-  /** May do everything in databases. */
+  /** May do everything. */
   readonly user: typeof OWNER;
   readonly password: string;
   /** Of all users; the same at every start in a data directory. */
@@ -86,11 +86,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Runni
         cwd: path,
         env: ENVIRONMENT,
         url,
-        answers: async () => {
-          await pingClickHouse(url, passwords[OWNER]);
-          // It has the passwords of all, and the engine may read it.
-          await rm(config, { force: true });
-        },
+        answers: () => pingClickHouse(url, passwords[OWNER]),
         readyTimeoutMs: READY_TIMEOUT_MS,
       };
     });

@@ -5,8 +5,8 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rmdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writePrivateText } from '@meterline/service/private-file';
 import { DataType, load, open } from 'ffi-rs';
@@ -39,7 +39,6 @@ export class DataDirectory {
    */
   static async open(directory: string): Promise<DataDirectory> {
     const path = resolve(directory);
-    await makeDirectory(path);
     const lock = await lockOf(path);
     try {
       const kept = await readPrivateFile(join(path, SECRET_FILE), secretSchema);
@@ -63,10 +62,13 @@ export class DataDirectory {
   }
 }
 
-/** @throws LocalStackError `directory_in_use`: at once if the process that took it still runs, or else after a while */
+/**
+ * @throws LocalStackError `data_directory_unusable`, or `directory_in_use`: at once if the process that took it still runs, or else after
+ * a while
+ */
 async function lockOf(path: string): Promise<number> {
   const file = join(path, 'stack.lock');
-  const lock = openSync(file, 'a', 0o600);
+  const lock = await openIn(path, file);
   for (const end = performance.now() + ORPHANS_TIMEOUT_MS; !take(lock); await sleep(POLL_MS)) {
     const owner = Number(readFileSync(file, 'utf8'));
     if (!(owner > 0 && isRunning(owner)) && performance.now() < end) continue;
@@ -109,14 +111,11 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** One level at a time: where nothing can be created, as in /proc, Node's recursive mkdir never ends. */
-async function makeDirectory(path: string): Promise<void> {
+/** Makes the directory, and a file in it. */
+async function openIn(path: string, file: string): Promise<number> {
   try {
-    const missing: string[] = [];
-    for (let level = path; !(await exists(level)); level = dirname(level)) missing.unshift(level);
-    for (const level of missing) await mkdir(level, { mode: 0o700 });
-    // Whether it can be written to.
-    await rmdir(await mkdtemp(join(path, 'probe-')));
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return openSync(file, 'a', 0o600);
   } catch (cause) {
     const reason = errorMessage(cause).replace(/, \w+ '.*$/s, '');
     throw new LocalStackError(
@@ -125,16 +124,6 @@ async function makeDirectory(path: string): Promise<void> {
       { cause },
     );
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error) => {
-      if (hasErrorCode(error, 'ENOENT')) return false;
-      throw error;
-    },
-  );
 }
 
 /** Replaces a file of JSON, as a whole, that only its owner may read. */

@@ -8,6 +8,7 @@ import { Session, startStack } from './stack.js';
 import { summarize } from './summary.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const PARENT_POLL_MS = 500;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
@@ -36,7 +37,7 @@ async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: str
 
 /**
  * Aborted by the first signal that asks this process to end. A second one ends it at once: every child ends by itself
- * when this process is gone.
+ * when this process is gone. A signal for npm ends the shell between npm and this process, and does not come here.
  */
 function stopRequest(): AbortSignal {
   const request = new AbortController();
@@ -46,6 +47,9 @@ function stopRequest(): AbortSignal {
       request.abort();
     });
   }
+  const parent = process.ppid;
+  const isOrphan = () => process.env['npm_lifecycle_event'] === 'start' && process.ppid !== parent;
+  setInterval(() => isOrphan() && request.abort(), PARENT_POLL_MS).unref();
   return request.signal;
 }
 

@@ -55,15 +55,13 @@ function spawnStart(
   variables: NodeJS.ProcessEnv = {},
   args = ['--collector-port', String(collectorPort)],
 ): ChildProcess {
-  const env = {
-    ...process.env,
-    PORT: String(port),
-    METERLINE_DATA_DIR: dataDir,
-    REDIS_URL: '',
-    CLICKHOUSE_URL: '',
-    ...variables,
-  };
+  const env = { ...environment(), ...variables };
   return spawn(process.execPath, [START, '--no-demo', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const own = { PORT: String(port), METERLINE_DATA_DIR: dataDir, REDIS_URL: '', CLICKHOUSE_URL: '' };
+  return { ...process.env, ...own };
 }
 
 /** Resolves when the process has printed the text, with all that it has printed; rejects if it ends before. */
@@ -89,8 +87,8 @@ async function redisPid(url: string): Promise<number> {
   }
 }
 
-async function readAddresses() {
-  return addressesSchema.parse(JSON.parse(await readFile(join(dataDir, 'local.json'), 'utf8')));
+async function readAddresses(directory = dataDir) {
+  return addressesSchema.parse(JSON.parse(await readFile(join(directory, 'local.json'), 'utf8')));
 }
 
 async function portsFree(addresses: Awaited<ReturnType<typeof readAddresses>>): Promise<boolean> {
@@ -231,5 +229,20 @@ describe('npm start', () => {
     expect(await portsFree(addresses)).toBe(true);
     const left = await readdir(dataDir);
     expect(left).not.toContain('local.json');
+  });
+
+  it('ends when npm is told to end, which ends the shell between the two alone', async () => {
+    const directory = join(dataDir, 'of-npm');
+    const variables = { METERLINE_DATA_DIR: directory, PORT: '', npm_lifecycle_event: 'start' };
+    const shell = spawn('sh', ['-c', `"${process.execPath}" "${START}" --no-demo; true`], {
+      env: { ...environment(), ...variables },
+    });
+    await said(shell, 'Ctrl-C stops everything');
+    const addresses = await readAddresses(directory);
+    shell.kill('SIGTERM');
+    // Of the stack too, which has inherited its output.
+    await once(shell, 'close');
+    expect(await portsFree(addresses)).toBe(true);
+    expect(await readdir(directory)).not.toContain('local.json');
   });
 });
