@@ -54,6 +54,36 @@ const answer =
   (response) =>
     response.writeHead(status, headers).end(JSON.stringify(body));
 
+describe('what is sent', () => {
+  it('every line is sent as it is, in requests of at most the batch size', async () => {
+    answers = [receipt()];
+    const usages = [3, '03.0', '3'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
+    const run = await emit([`${usages[0]}\r`, ...usages.slice(1)], { args: ['--batch', '2'] });
+    expect(run).toMatchObject({ code: 0, stdout: 'Sent 3 events in 2 jobs, up to line 3.\n' });
+    expect(requests.map((events) => events.map(({ usage }) => usage))).toEqual([[3, '03.0'], ['3']]);
+  });
+
+  it('lines that are no events are not sent, and are named with their numbers, the first hundred', async () => {
+    answers = [receipt()];
+    const bad = await emit([line(1), 'nope', '[1]', line(2)], { args: ['--json'] });
+    expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([
+      5,
+      {
+        events: 2,
+        badLines: 2,
+        listedBadLines: [
+          { line: 2, message: expect.stringMatching(/^not JSON: /) },
+          { line: 3, message: 'not a JSON object' },
+        ],
+      },
+    ]);
+    const worse = await emit(Array(1_000).fill('x'));
+    expect(worse.stderr).toMatch(
+      /standard input:100: .*\nstandard input: and 900 more bad lines\nmeterline: 1,000 lines rejected/,
+    );
+  });
+});
+
 describe('what counts as sent', () => {
   it.each([
     [200, 1],

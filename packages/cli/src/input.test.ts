@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { byteLines, MAX_LINE_BYTES } from './input.js';
+import { byteLines, jsonLines, MAX_LINE_BYTES } from './input.js';
 
 async function linesOf(...chunks: readonly (string | Buffer)[]): Promise<(string | undefined)[]> {
   async function* stream() {
@@ -45,4 +45,13 @@ describe('lines of a stream', () => {
     expect(await linesOf(part, part, 'x', 'x\nshort\n')).toEqual([undefined, 'short']);
     expect((await linesOf(part, `${part}\n`))[0]).toHaveLength(MAX_LINE_BYTES);
   });
+});
+
+it('a line that is no JSON object in UTF-8 has its fault, and a blank one is passed over', async () => {
+  async function* stream() {
+    yield Buffer.concat([Buffer.from('\n{"a":1}\r\nnope\n[1]\n'), Buffer.from([0x22, 0xff, 0x0a])]);
+  }
+  const lines = [];
+  for await (const line of jsonLines(stream())) lines.push('fault' in line ? line.fault : line.object);
+  expect(lines).toEqual([{ a: 1 }, expect.stringMatching(/^not JSON: /), 'not a JSON object', 'not UTF-8']);
 });

@@ -1,5 +1,4 @@
 /** The schema in ClickHouse, and the queue in Redis. */
-
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { RedisClient } from '@meterline/service/access';
 import { readQueueDepth, secondsSince } from '@meterline/service/queue';
@@ -70,27 +69,7 @@ async function showStatus(context: CommandContext, flags: StatusFlags): Promise<
 }
 
 /** How the queue stands at this moment; the numbers are read one after the other. */
-export interface QueueStatus {
-  /** Jobs that no worker has taken yet, with a priority or not. */
-  readonly waiting: number;
-  /** Jobs in work. */
-  readonly active: number;
-  readonly delayed: number;
-  readonly failed: number;
-  /** Parents of a BullMQ flow that wait for their children; no worker takes them before. */
-  readonly flowParents: number;
-  /** Jobs that are done and still readable; workers keep the last few only. */
-  readonly completedKept: number;
-  readonly paused: boolean;
-  /** How long the job at the head of the line has been in the queue, in seconds; null when none waits. */
-  readonly oldestWaitingSeconds: number | null;
-  /** How long ago the job was taken that has been in work for longest; null when none is. */
-  readonly oldestActiveSeconds: number | null;
-  /** Connections of ingest workers that take jobs. */
-  readonly workers: number;
-}
-
-export async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date): Promise<QueueStatus> {
+async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
   const depth = await readQueueDepth(queue, redis);
   const { waiting, active, delayed, failed, waitingChildren, oldestWaitingSince, oldestActiveSince } = depth;
   const age = (since: number | undefined) =>
@@ -101,6 +80,7 @@ export async function readQueueStatus(queue: Queue, redis: RedisClient, now: Dat
     delayed,
     failed,
     flowParents: waitingChildren,
+    /** Workers keep the last few only. */
     completedKept: await queue.getCompletedCount(),
     paused: await queue.isPaused(),
     oldestWaitingSeconds: age(oldestWaitingSince),
@@ -109,7 +89,7 @@ export async function readQueueStatus(queue: Queue, redis: RedisClient, now: Dat
   };
 }
 
-function describe(status: QueueStatus): string {
+function describe(status: Awaited<ReturnType<typeof readQueueStatus>>): string {
   const age = (seconds: number | null) => (seconds === null ? '-' : `${formatCount(seconds)} s`);
   return [
     `waiting         ${formatCount(status.waiting)}`,

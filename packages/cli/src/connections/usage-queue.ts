@@ -31,17 +31,11 @@ export class UsageQueue {
   }
 
   /**
-   * Puts the events into the queue as one job, as they are. One job, one command: when it rejects, every job before
-   * it is in its queue; this one may be. Sending events again is harmless, because their ids make them the same events.
-   * @param events 1 to 5,000
+   * Puts this data into the queue as one job, whatever it is. One job, one command: when it rejects, every job before it is in its
+   * queue; this one may be. Sending events again is harmless, because their ids make them the same events.
    * @returns the job's id
    */
-  async send(events: readonly unknown[]): Promise<string> {
-    return this.sendJob({ events });
-  }
-
-  /** Puts this data into the queue as one job, whatever it is. @returns the job's id */
-  async sendJob(data: unknown): Promise<string> {
+  async send(data: unknown): Promise<string> {
     await this.#queue.waitUntilReady();
     this.#writtenOn ??= this.#redis.stream;
     const { id = '' } = await replicated(this.#redis, () => this.#queue.add('usage', data), {

@@ -65,8 +65,7 @@ export async function replayRejections(options: ReplayOptions): Promise<void> {
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
     const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
     const jobIds: string[] = [];
-    if (events.length > 0) jobIds.push(await queue.send(events));
-    for (const job of jobs) jobIds.push(await queue.sendJob(job));
+    for (const job of [...(events.length > 0 ? [{ events }] : []), ...jobs]) jobIds.push(await queue.send(job));
     await queue.writtenToDisk();
     const rejections = resends.map(({ rejection }) => rejection);
     await settleRejections(shards, rejections, 'replayed');

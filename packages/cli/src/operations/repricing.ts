@@ -146,71 +146,58 @@ export function requirePrice(
   );
 }
 
-/** USD scaled by 10^12. */
-interface Amounts {
-  events: number;
-  changed: number;
-  before: bigint;
-  after: bigint;
-}
-
-/** Amounts as text, exact, in USD. */
-export interface CostChange {
-  readonly billingDimension: BillingDimension | 'total';
-  /** Events that count in the window. */
+/** Amounts are in USD, scaled by 10^12. */
+interface Sum {
   readonly events: number;
-  /** Those of them whose cost changes. */
   readonly changed: number;
-  readonly before: string;
-  readonly after: string;
-  readonly difference: string;
+  readonly before: bigint;
+  readonly after: bigint;
 }
 
 /** What re-pricing changes in money, by billing dimension. */
 export class CostChanges {
-  readonly #amounts = new Map<BillingDimension, Amounts>();
+  readonly #sums = new Map<BillingDimension, Sum>();
 
   /** @param before, after USD scaled by 10^12 */
   add(dimension: BillingDimension, before: bigint, after: bigint): void {
-    const amounts = this.#amounts.get(dimension) ?? noAmounts();
-    this.#amounts.set(dimension, amounts);
-    increase(amounts, { events: 1, changed: before === after ? 0 : 1, before, after });
+    const sum = this.#sums.get(dimension) ?? { events: 0, changed: 0, before: 0n, after: 0n };
+    this.#sums.set(dimension, {
+      events: sum.events + 1,
+      changed: sum.changed + (before === after ? 0 : 1),
+      before: sum.before + before,
+      after: sum.after + after,
+    });
   }
 
   /** Dimensions with events, in the catalog's order. */
   byDimension(): CostChange[] {
     return BILLING_DIMENSIONS.flatMap((dimension) => {
-      const amounts = this.#amounts.get(dimension);
-      return amounts ? [costChange(dimension, amounts)] : [];
+      const sum = this.#sums.get(dimension);
+      return sum ? [costChange(dimension, [sum])] : [];
     });
   }
 
   total(): CostChange {
-    const sum = noAmounts();
-    for (const amounts of this.#amounts.values()) increase(sum, amounts);
-    return costChange('total', sum);
+    return costChange('total', [...this.#sums.values()]);
   }
 }
 
-function noAmounts(): Amounts {
-  return { events: 0, changed: 0, before: 0n, after: 0n };
-}
+/** Of events that count in the window: how many, how many of them have another cost, and the amounts as exact text, in USD. */
+export type CostChange = ReturnType<typeof costChange>;
 
-function increase(sum: Amounts, { events, changed, before, after }: Readonly<Amounts>): void {
-  sum.events += events;
-  sum.changed += changed;
-  sum.before += before;
-  sum.after += after;
-}
-
-function costChange(billingDimension: CostChange['billingDimension'], amounts: Amounts): CostChange {
-  const { events, changed, before, after } = amounts;
+function costChange(billingDimension: BillingDimension | 'total', sums: readonly Sum[]) {
+  const count = (of: (sum: Sum) => number) => sums.reduce((total, sum) => total + of(sum), 0);
+  const amount = (of: (sum: Sum) => bigint) =>
+    formatScaled(
+      sums.reduce((total, sum) => total + of(sum), 0n),
+      COST_SCALE,
+    );
   return {
     billingDimension,
-    events,
-    changed,
-    before: formatScaled(before, COST_SCALE),
-    after: formatScaled(after, COST_SCALE),
-    difference: formatScaled(after - before, COST_SCALE),
+    events: count(({ events }) => events),
+    changed: count(({ changed }) => changed),
+    before: amount(({ before }) => before),
+    after: amount(({ after }) => after),
+    difference: amount(({ before, after }) => after - before),
   };
 }
