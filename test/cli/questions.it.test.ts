@@ -163,7 +163,7 @@ describe('meterline metrics', () => {
       /^meterline: GET (\S+): 200 in [\d,]+ ms \([\d,]+ ms after the start\), ([\d,]+) bytes, request ([0-9a-f-]{36})$/;
     const [, path, bytes, requestId] = said.exec(metrics ?? '') ?? [];
     expect(path).toBe(
-      '/v0/accounts/acme/metrics?startTime=2025-10-01T00%3A00%3A00Z&endTime=2025-11-01T00%3A00%3A00Z&resolution=daily',
+      '/v0/accounts/acme/metrics?resolution=daily&startTime=2025-10-01T00%3A00%3A00Z&endTime=2025-11-01T00%3A00%3A00Z',
     );
     expect(bytes).toBe((Buffer.byteLength(stdout) - 1).toLocaleString('en-US'));
     expect(api.log).toContainEqual(expect.objectContaining({ requestId }));
