@@ -147,7 +147,11 @@ it.each([
     const rejection = eventsAnswer.parse(answer.body).results.find(({ status }) => status === 'rejected');
     expect(rejection).toMatchObject({ reason: 'unknown_field', message: expect.stringContaining('not read') });
   }
-  expect(await send(large)).toMatchObject({ status: 400, body: { error: 'no_event_accepted' } });
+  const whole = {
+    error: 'invalid_body',
+    message: expect.stringContaining('one event, of at most 256 values, or has "events"'),
+  };
+  expect(await send(large)).toMatchObject({ status: 400, body: whole });
 });
 
 it('a format with too many events or bytes is 413', async () => {

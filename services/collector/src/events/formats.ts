@@ -64,8 +64,8 @@ export function* readEvents(
     count += 1;
     if (count > MAX_EVENTS) throw tooManyEvents();
     const event = isTooLarge(text) ? TOO_LARGE : eventOf(text, format, account, headers);
-    if (text === content && format === 'json' && isRecord(event) && 'events' in event) {
-      throw malformedBody('A body with "events" must have an array of events there, and no other member.');
+    if (text === content && format === 'json' && (event === TOO_LARGE || (isRecord(event) && 'events' in event))) {
+      throw malformedBody(NEITHER);
     }
     yield event;
   }
@@ -82,6 +82,7 @@ function decoded(body: Buffer): string {
 
 /** Fields, elements, objects and arrays: those of an event, and of an envelope around it with many attributes of its own. */
 const MAX_EVENT_VALUES = 256;
+const NEITHER = `A body that is an object is one event, of at most ${MAX_EVENT_VALUES} values, or has "events", an array of events, and no other member.`;
 const TOO_LARGE = new Unreadable(
   'unknown_field',
   `the JSON of an event may have at most ${MAX_EVENT_VALUES} values, this one has more; it was not read`,
