@@ -97,7 +97,7 @@ it('a Redis that is slow holds what a client has sent until it is written, also 
   const slow = await site.startCollector({
     ADMIN_PORT: '0',
     METERLINE_CONSTANTS: JSON.stringify({ writeMs: 25_000 }),
-    REDIS_DURABILITY: 'assumed',
+    REDIS_URL: `${server.url}?durability=assumed`,
   });
   const admin = await adminUrl(slow);
   const measured = async (name: string) => (await scrape(admin)).value(`meterline_collector_${name}`) ?? 0;
@@ -127,7 +127,7 @@ it('a Redis that is slow does not let bodies grow over what an account may hold,
   const slow = await site.startCollector({
     ADMIN_PORT: '0',
     METERLINE_CONSTANTS: JSON.stringify({ maxBytes: 24 * MiB, writeMs: 25_000 }),
-    REDIS_DURABILITY: 'assumed',
+    REDIS_URL: `${server.url}?durability=assumed`,
   });
   const admin = await adminUrl(slow);
   const underWay = async () => (await scrape(admin)).value('meterline_collector_in_flight_bytes') ?? Number.NaN;

@@ -9,7 +9,7 @@ describe('an address of Redis', () => {
     'redis://127.0.0.1:6379/15',
     'rediss://ann:secret@redis.example.com:6380/1',
     'redis://:secret@[::1]:6379',
-    'redis://h/3?family=6&replicas=1',
+    'redis://h/3?family=6&replicas=1&durability=assumed',
     'rediss+sentinel://ann:secret@s1,s2:26380/main/2?sentinelUsername=bob&sentinelPassword=x&servername=redis.example.com',
   ])('may be %s', (url) => {
     expect(redisUrlFault(url)).toBeUndefined();
@@ -44,6 +44,7 @@ describe('an address of Redis', () => {
     ['redis://h1,h2', 'begin it with redis+sentinel://'],
     ['redis+sentinel://s1,s2', 'must name the master after the Sentinels'],
     ['redis://h?replicas=10', 'must have as its option replicas a whole number from 0 to 9'],
+    ['redis://h?durability=sure', 'must have as its option durability the word assumed'],
   ])('must not be %s', (url, fault) => {
     expect(redisUrlFault(url)).toContain(fault);
     expect(() => parseRedisUrl(url)).toThrow(fault);

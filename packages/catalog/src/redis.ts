@@ -30,13 +30,15 @@ export interface RedisAddress {
   readonly servername: string | undefined;
   /** How many replicas must have an event before it counts as taken; 0: Redis' own answer is enough. */
   readonly replicas: number;
+  /** The operator knows that it writes each command through to its disk before it answers, and it need not say so. */
+  readonly isDurabilityAssumed: boolean;
 }
 
 const EXAMPLE = 'redis://127.0.0.1:6379';
 const FORM = /^redis(s?)(\+sentinel)?:\/\/(?:([^/?#]*)@)?([^/?#@]+)([^?#]*)(\?[^#]*)?(#.*)?$/i;
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
-const OPTIONS = ['family', 'servername', 'replicas', 'sentinelUsername', 'sentinelPassword'];
+const OPTIONS = ['family', 'servername', 'replicas', 'durability', 'sentinelUsername', 'sentinelPassword'];
 
 /** What is wrong with an address, as text to append to the name of its setting. It never repeats the address. */
 class Invalid extends Error {}
@@ -90,6 +92,7 @@ function parse(text: string): RedisAddress {
     family: familyOf(options.get('family')),
     servername: options.get('servername'),
     replicas: replicasOf(options.get('replicas')),
+    isDurabilityAssumed: isAssumed(options.get('durability')),
   };
   const { sentinelUsername, sentinelPassword, servername } = address;
   if (!hasSentinels && (sentinelUsername ?? sentinelPassword) !== undefined) {
@@ -137,6 +140,11 @@ function parseOptions(query: string): ReadonlyMap<string, string> {
 function replicasOf(text = '0'): number {
   if (/^\d$/.test(text)) return Number(text);
   throw new Invalid('must have as its option replicas a whole number from 0 to 9');
+}
+
+function isAssumed(text: string | undefined): boolean {
+  if (text === undefined || text === 'assumed') return text !== undefined;
+  throw new Invalid('must have as its option durability the word assumed; without it, durability is checked');
 }
 
 function familyOf(text: string | undefined): 4 | 6 | undefined {

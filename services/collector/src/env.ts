@@ -30,13 +30,6 @@ export const environment = z.object({
   PORT: wholeNumberVariable(0, 65_535).default(8081).describe('The port of the API. 0: any free one.'),
   ...queueVariables,
   PRICE_BOOK: priceBookVariable,
-  REDIS_DURABILITY: z
-    .enum(['checked', 'assumed'], 'must be checked or assumed')
-    .default('checked')
-    .describe(
-      '`checked`: events are taken only while Redis says that it writes each of them through to its disk before it answers. ' +
-        '`assumed`: you know so, as of a managed Redis that does not tell its configuration.',
-    ),
   ...rateVariable(2_000),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

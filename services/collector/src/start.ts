@@ -71,7 +71,6 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
     const opened = await UsageQueue.open({
       redisUrl: env.REDIS_URL,
       prefix: env.QUEUE_PREFIX,
-      isAssumed: env.REDIS_DURABILITY === 'assumed',
       writeMs: constants.writeMs,
       telemetry: tracing.queueTelemetry,
     });

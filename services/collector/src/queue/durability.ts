@@ -98,7 +98,7 @@ async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
 
 function faultOf(settings: Settings | undefined): string | undefined {
   if (settings === undefined) {
-    return 'does not tell whether it is durable: let its user run CONFIG GET, or set REDIS_DURABILITY=assumed if you know that it has appendonly yes and appendfsync always';
+    return 'does not tell whether it is durable: let its user run CONFIG GET, or add ?durability=assumed to REDIS_URL if you know that it has appendonly yes and appendfsync always';
   }
   const wrong = Object.entries(DURABLE).filter(([name, value]) => settings[name] !== value);
   if (wrong.length === 0) return undefined;

@@ -17,9 +17,8 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'meterline-usage-queue-'));
   server = await startRedis({ dataDir });
   queue = await UsageQueue.open({
-    redisUrl: server.url,
+    redisUrl: `${server.url}?durability=assumed`,
     prefix: 'bull',
-    isAssumed: true,
     writeMs: WRITE_MS,
     telemetry: undefined,
   });

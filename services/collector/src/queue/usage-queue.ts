@@ -19,8 +19,6 @@ const WAIT_SHARE = 0.75;
 export interface UsageQueueOptions {
   readonly redisUrl: string;
   readonly prefix: string;
-  /** See {@link Durability}. */
-  readonly isAssumed: boolean;
   readonly writeMs: number;
   readonly telemetry: Telemetry | undefined;
 }
@@ -33,9 +31,10 @@ export class UsageQueue {
   readonly #replicas: number;
   readonly #writeMs: number;
 
-  private constructor({ redisUrl, prefix, isAssumed, writeMs, telemetry }: UsageQueueOptions, redis: RedisClient) {
+  private constructor({ redisUrl, prefix, writeMs, telemetry }: UsageQueueOptions, redis: RedisClient) {
     this.#redis = redis;
-    this.#replicas = parseRedisUrl(redisUrl).replicas;
+    const { replicas, isDurabilityAssumed: isAssumed } = parseRedisUrl(redisUrl);
+    this.#replicas = replicas;
     this.#writeMs = writeMs;
     this.#durability = new Durability({ redis, isAssumed, answerMs: writeMs });
     this.#queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
@@ -50,8 +49,8 @@ export class UsageQueue {
       await connectRedis(redis, options.redisUrl);
       // The same errors reject what is being written.
       redis.on('error', () => undefined);
-      const { masterName, replicas } = parseRedisUrl(options.redisUrl);
-      if (masterName !== undefined && replicas === 0 && !options.isAssumed) {
+      const { masterName, replicas, isDurabilityAssumed } = parseRedisUrl(options.redisUrl);
+      if (masterName !== undefined && replicas === 0 && !isDurabilityAssumed) {
         throw new StartError(`Redis ${UNREPLICATED}`);
       }
       const queue = new UsageQueue(options, redis);
