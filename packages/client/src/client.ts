@@ -20,21 +20,13 @@ import {
   type ResourceTypesQuery,
   resourceTypesEnumSchema,
 } from '@meterline/catalog';
-import {
-  API_VERSIONS,
-  type ApiVersion,
-  type GroupByDimension,
-  hasPaginatedLists,
-  MAX_LIST_PAGE,
-  type ResourceType,
-} from '@meterline/catalog/plain';
+import { API_VERSIONS, type GroupByDimension, type ResourceType } from '@meterline/catalog/plain';
 import {
   type EventsReceipt,
   MeterlineError,
   NO_EVENT_ACCEPTED,
   readAnswer,
   readReceipt,
-  type SchemaOf,
   unexpectedAnswer,
 } from './answers.js';
 import {
@@ -44,19 +36,14 @@ import {
   type MetricsQueryBy,
   missingMember,
 } from './grouping.js';
-import type { MeterlineClientOptions, NewApiKey, PagesOptions, RawAnswer, RequestOptions } from './options.js';
+import type { MeterlineClientOptions, NewApiKey, PagesOptions, RequestOptions } from './options.js';
 import { Transport } from './transport.js';
-import { accountPath, apiAddress, apiKeysPath, queryString, questionString } from './urls.js';
+import { accountPath, apiAddress, apiKeysPath, questionString } from './urls.js';
 
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** A result that changes faster than it can be read is not read again for ever. */
 const MOST_RESTARTS = 2;
-
-interface ListPage<Item> {
-  readonly data: readonly Item[];
-  readonly meta: { readonly nextCursor: string };
-}
 
 /**
  * The query API. Money and usage are exact decimals as text; `amount` calculates with them, `formatUsd` and `formatUsage`
@@ -67,7 +54,6 @@ interface ListPage<Item> {
  */
 export class MeterlineClient {
   readonly #transport: Transport;
-  readonly #apiVersion: ApiVersion;
 
   /** @throws TypeError when `baseUrl` is not the address of an API */
   constructor({
@@ -79,11 +65,10 @@ export class MeterlineClient {
     timeout,
     ...options
   }: MeterlineClientOptions) {
-    this.#apiVersion = apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0];
     this.#transport = new Transport({
       baseUrl: apiAddress(baseUrl),
       credential: getCredential ?? (() => credential),
-      apiVersion: this.#apiVersion,
+      apiVersion: apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
       // Browsers refuse to call fetch as the method of another object.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       retries: retries ?? DEFAULT_RETRIES,
@@ -154,17 +139,17 @@ export class MeterlineClient {
     options: RequestOptions = {},
   ): Promise<ResourceType[]> {
     const path = `${accountPath(account)}/metrics/enums/resource-types?${questionString(query)}`;
-    return (await this.#read(path, resourceTypesEnumSchema, options)).values;
+    return (await this.#transport.read(path, resourceTypesEnumSchema, options)).values;
   }
 
   /** A page of the events behind a figure, as they count now: for admins. The first, unless the query has a cursor. */
   async events(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<EventPage> {
-    return this.#read(eventsPath(account, query), eventPageSchema, options);
+    return this.#transport.read(eventsPath(account, query), eventPageSchema, options);
   }
 
   /** The same page as the JSON text that the API sent. */
-  async eventsText(account: string, query: EventsQuery, options: RequestOptions = {}): Promise<string> {
-    return (await this.#get(eventsPath(account, query), { signal: options.signal })).text;
+  async eventsText(account: string, query: EventsQuery, { signal }: RequestOptions = {}): Promise<string> {
+    return (await this.#transport.send({ method: 'GET', path: eventsPath(account, query), signal })).text;
   }
 
   /**
@@ -192,29 +177,26 @@ export class MeterlineClient {
   /** The dimensions that groupBy may name. */
   async groupByDimensions(account: string, options: RequestOptions = {}): Promise<GroupByDimension[]> {
     const path = `${accountPath(account)}/metrics/enums/group-by`;
-    return (await this.#read(path, groupByEnumSchema, options)).values;
+    return (await this.#transport.read(path, groupByEnumSchema, options)).values;
   }
 
   /** What is billed: each billing dimension with its resource type and unit. */
   async billingDimensions(account: string, options: RequestOptions = {}): Promise<BillingDimensionAnswer[]> {
     const path = `${accountPath(account)}/metrics/enums/billing-dimensions`;
-    return (await this.#read(path, billingDimensionsEnumSchema, options)).values;
+    return (await this.#transport.read(path, billingDimensionsEnumSchema, options)).values;
   }
 
   /** Every account that the caller belongs to, by name. */
   async accounts(options: RequestOptions = {}): Promise<AccountAnswer[]> {
-    const array: SchemaOf<AccountAnswer[]> = accountArraySchema;
-    const page: SchemaOf<ListPage<AccountAnswer>> = accountPageSchema;
-    const accounts = await this.#list('/v0/accounts', 'name:asc', { array, page }, options);
-    if (hasPaginatedLists(this.#apiVersion)) return accounts;
+    const schemas = { array: accountArraySchema, page: accountPageSchema };
+    const accounts = await this.#transport.list<AccountAnswer>('/v0/accounts', 'name:asc', schemas, options);
     return accounts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Every key of a service account, revoked and expired ones included: for admins. */
   async apiKeys(clientId: string, options: RequestOptions = {}): Promise<ApiKeyAnswer[]> {
-    const array: SchemaOf<ApiKeyAnswer[]> = apiKeyArraySchema;
-    const page: SchemaOf<ListPage<ApiKeyAnswer>> = apiKeyPageSchema;
-    return this.#list(apiKeysPath(clientId), 'createdAt:desc', { array, page }, options);
+    const schemas = { array: apiKeyArraySchema, page: apiKeyPageSchema };
+    return this.#transport.list<ApiKeyAnswer>(apiKeysPath(clientId), 'createdAt:desc', schemas, options);
   }
 
   /**
@@ -230,25 +212,6 @@ export class MeterlineClient {
   async revokeApiKey(clientId: string, apiKeyId: string, { signal }: RequestOptions = {}): Promise<void> {
     const path = `${apiKeysPath(clientId)}/${encodeURIComponent(apiKeyId)}`;
     await this.#transport.send({ method: 'DELETE', path, signal });
-  }
-
-  /** All pages of a list; before lists had pages, the whole in an order of the service's. */
-  async #list<Item>(
-    path: string,
-    sort: string,
-    { array, page }: { readonly array: SchemaOf<Item[]>; readonly page: SchemaOf<ListPage<Item>> },
-    options: RequestOptions,
-  ): Promise<Item[]> {
-    if (!hasPaginatedLists(this.#apiVersion)) return this.#read(path, array, options);
-    const items: Item[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = queryString({ sort, limit: String(MAX_LIST_PAGE), cursor });
-      const { data, meta } = await this.#read(`${path}?${query}`, page, options);
-      items.push(...data);
-      cursor = meta.nextCursor;
-    } while (cursor !== '');
-    return items;
   }
 
   async *#pages(account: string, query: MetricsQuery, { onRestart, ...options }: PagesOptions) {
@@ -271,20 +234,13 @@ export class MeterlineClient {
   }
 
   async #page(account: string, query: MetricsQuery, options: RequestOptions) {
-    const sent = await this.#get(`${accountPath(account)}/metrics?${questionString(query)}`, options);
+    const { signal, maxAgeSeconds } = options;
+    const path = `${accountPath(account)}/metrics?${questionString(query)}`;
+    const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
     const page = readAnswer(sent, metricsAnswerSchema);
     const missing = missingMember(page, query.groupBy ?? []);
     if (missing !== undefined) throw unexpectedAnswer(sent.response, `${missing} is missing`);
     return { page, text: sent.text };
-  }
-
-  /** An age that the API may answer with is for metrics alone. */
-  #get(path: string, { signal, maxAgeSeconds }: RequestOptions): Promise<RawAnswer> {
-    return this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
-  }
-
-  async #read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
-    return readAnswer(await this.#get(path, { signal }), schema);
   }
 }
 

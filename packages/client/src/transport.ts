@@ -1,13 +1,14 @@
-/** Sends one request, with its retries. */
-import { parseRetryAfter } from '@meterline/catalog/plain';
-import { errorOfAnswer, MeterlineConnectionError } from './answers.js';
-import type { Fetch, RawAnswer } from './options.js';
+/** Sends requests, each with its retries, and reads what comes back. */
+import { type ApiVersion, hasPaginatedLists, MAX_LIST_PAGE, parseRetryAfter } from '@meterline/catalog/plain';
+import { errorOfAnswer, MeterlineConnectionError, readAnswer, type SchemaOf } from './answers.js';
+import type { Fetch, RawAnswer, RequestOptions } from './options.js';
+import { queryString } from './urls.js';
 
 export interface TransportOptions {
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly credential: () => string | Promise<string>;
-  readonly apiVersion: string;
+  readonly apiVersion: ApiVersion;
   readonly fetch: Fetch;
   /** Attempts after the first. */
   readonly retries: number;
@@ -28,6 +29,11 @@ export interface Call {
   readonly isRepeatable?: boolean;
   /** A status other than 2xx whose body is an answer all the same. */
   readonly answerStatus?: number;
+}
+
+interface ListPage<Item> {
+  readonly data: readonly Item[];
+  readonly meta: { readonly nextCursor: string };
 }
 
 export class Transport {
@@ -52,6 +58,30 @@ export class Transport {
       }
       await pause(wait, call.signal);
     }
+  }
+
+  /** A GET, whose response is never from the service's memory. @throws as `send`; MeterlineError for another shape */
+  async read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
+    return readAnswer(await this.send({ method: 'GET', path, signal }), schema);
+  }
+
+  /** All pages of a list; before lists had pages, the whole in an order of the service's. */
+  async list<Item>(
+    path: string,
+    sort: string,
+    { array, page }: { readonly array: SchemaOf<Item[]>; readonly page: SchemaOf<ListPage<Item>> },
+    options: RequestOptions,
+  ): Promise<Item[]> {
+    if (!hasPaginatedLists(this.#options.apiVersion)) return this.read(path, array, options);
+    const items: Item[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = queryString({ sort, limit: String(MAX_LIST_PAGE), cursor });
+      const { data, meta } = await this.read(`${path}?${query}`, page, options);
+      items.push(...data);
+      cursor = meta.nextCursor;
+    } while (cursor !== '');
+    return items;
   }
 
   async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawAnswer | MeterlineConnectionError> {
