@@ -8,12 +8,18 @@ import { sendBytes } from './raw-http.js';
 
 /** Of the JavaScript together, compressed, in bytes. */
 const MOST_JAVASCRIPT = 250_000;
+/** Origins whose pages may embed the page. */
+const EMBEDDING = ['https://app.example.com', 'https://app.example.org'];
 
 let api: TestApi;
 let assets: readonly string[];
 
 beforeAll(async () => {
-  api = await startApi({ pageFolder: PAGE_FOLDER, collectorUrl: 'https://collector.example.com' });
+  api = await startApi({
+    pageFolder: PAGE_FOLDER,
+    collectorUrl: 'https://collector.example.com',
+    frameAncestors: EMBEDDING,
+  });
   assets = await readdir(`${PAGE_FOLDER}/assets`);
 });
 afterAll(() => api.stop());
@@ -45,6 +51,23 @@ it('the page is at /, asked for again each time, under a strict policy', async (
     "form-action 'none'",
     "frame-ancestors 'none'",
   ]);
+});
+
+it('the page at /embed is the same one, which only the pages of the origins that are listed may embed', async () => {
+  const [page, embedded] = [await get('/'), await get('/embed')];
+  expect([embedded.status, await embedded.text()]).toEqual([200, await page.text()]);
+  const ancestors = ({ headers }: Response) => headers.get('content-security-policy')?.split('; ').at(-1);
+  expect([page, embedded].map(ancestors)).toEqual(["frame-ancestors 'none'", `frame-ancestors ${EMBEDDING.join(' ')}`]);
+  const frameOptions = [page, embedded, await get('/docs')].map(({ headers }) => headers.get('x-frame-options'));
+  expect(frameOptions).toEqual(['SAMEORIGIN', null, 'SAMEORIGIN']);
+});
+
+it('the page at /embed may be embedded by no other page while no origin is listed', async () => {
+  const { url, stop } = await startApi({ pageFolder: PAGE_FOLDER, warehouse: api.dependencies.warehouse });
+  const { headers } = await fetch(`${url}/embed`);
+  await stop();
+  expect(headers.get('content-security-policy')).toMatch(/; frame-ancestors 'none'$/);
+  expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
 });
 
 it('a page that has not changed is not sent again', async () => {
@@ -100,9 +123,12 @@ it('the page is sent whole when a part is asked for', async () => {
   }
 });
 
-it('the page is told where the collector is', async () => {
+it('the page is told where the collector is, and who may embed it', async () => {
   const answer = await api.request('/page-settings.json');
-  expect([answer.status, answer.body]).toEqual([200, { collectorUrl: 'https://collector.example.com' }]);
+  expect([answer.status, answer.body]).toEqual([
+    200,
+    { collectorUrl: 'https://collector.example.com', frameAncestors: EMBEDDING },
+  ]);
   expect(answer.headers.get('cache-control')).toBe('no-cache');
 });
 
@@ -115,11 +141,14 @@ it('the page is 412 to a condition that does not hold', async () => {
   }
 });
 
-it.each(['/', '/assets/nothing.js', '/docs', '/openapi.json'])('the page at %s is only for reading', async (path) => {
-  const answer = await api.request(path, { method: 'POST' });
-  expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
-    405,
-    'method_not_allowed',
-    'GET, HEAD',
-  ]);
-});
+it.each(['/', '/embed', '/assets/nothing.js', '/docs', '/openapi.json'])(
+  'the page at %s is only for reading',
+  async (path) => {
+    const answer = await api.request(path, { method: 'POST' });
+    expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
+      405,
+      'method_not_allowed',
+      'GET, HEAD',
+    ]);
+  },
+);

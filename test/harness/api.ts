@@ -84,6 +84,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     isStopping: () => false,
     cursorSecret: 'a secret of the contract tests, 32 characters or more',
     collectorUrl: undefined,
+    frameAncestors: [],
     clock: () => clock.now,
     log: pino({ level: 'debug' }, { write: (line: string) => log.push(JSON.parse(line)) }),
     corsOrigins: [],

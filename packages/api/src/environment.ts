@@ -17,6 +17,15 @@ const claimVariable = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Origins with commas between them; by default none. */
+export function originsVariable() {
+  return z
+    .string()
+    .transform(commaList)
+    .pipe(z.array(origin('must list origins such as https://app.example.com, separated by commas')))
+    .default([]);
+}
+
 /** @param perSecond requests of an account by default */
 export function rateVariable(perSecond: number) {
   return {
@@ -82,12 +91,7 @@ export const httpVariables = {
   STOP_DELAY_MS: wholeNumberVariable(0, 60_000)
     .default(0)
     .describe('How long connections are still accepted after SIGTERM, while `/readyz` says 503.'),
-  CORS_ORIGINS: z
-    .string()
-    .transform(commaList)
-    .pipe(z.array(origin('must list origins such as https://app.example.com, separated by commas')))
-    .default([])
-    .describe('Origins whose web pages may call the API, with commas between them.'),
+  CORS_ORIGINS: originsVariable().describe('Origins whose web pages may call the API, with commas between them.'),
   TRUST_PROXY: z
     .string()
     .transform(readTrustProxy)

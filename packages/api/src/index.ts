@@ -32,6 +32,7 @@ export { type ClaimPath, createTokenVerifier, type TokenVerifier, type TokenVeri
 export {
   burstConstant,
   httpVariables,
+  originsVariable,
   rateLimits,
   rateVariable,
   type TokenSettings,
@@ -73,7 +74,7 @@ export {
 export { applyVersion, rawQuery } from './http/request-checks.js';
 export { noteInLog, requestIdOf, requestMetrics, requestSpans, type Watcher } from './http/request-observation.js';
 export { onResponseEnd, ResponseBudget } from './http/slow-readers.js';
-export { assetRoute, pageRoute, pageSettingsRoute } from './http/web-page.js';
+export { assetRoute, embeddedPageRoute, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export {
   COMMON_ERRORS,
   COMMON_SCHEMAS,

@@ -1,5 +1,7 @@
 /** The page's entry. */
 import { createRoot } from 'react-dom/client';
+import { EmbeddedApp } from './embed/embedded-app.js';
+import { isEmbedded } from './embed/embedding.js';
 import { App } from './shell/app.js';
 import { applyTheme } from './shell/header.js';
 import '@fontsource-variable/inter/wght.css';
@@ -13,4 +15,4 @@ applyTheme();
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-createRoot(root).render(<App />);
+createRoot(root).render(isEmbedded ? <EmbeddedApp /> : <App />);

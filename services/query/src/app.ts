@@ -8,6 +8,7 @@ import {
   assetRoute,
   createApplication,
   createAuthenticate,
+  embeddedPageRoute,
   fullRedis,
   methodNotAllowed,
   pageRoute,
@@ -48,6 +49,8 @@ export interface QueryDependencies
   readonly cursorSecret: string;
   /** Where producers reach the collector; undefined: the page does not know. */
   readonly collectorUrl: string | undefined;
+  /** Origins whose pages may embed the page. */
+  readonly frameAncestors: readonly string[];
   /** The folder of the web page's build; undefined: the API alone. */
   readonly pageFolder: string | undefined;
 }
@@ -56,7 +59,7 @@ const ACCOUNT = '/v0/accounts/:accountId';
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
 export function createApp(dependencies: QueryDependencies): Express {
-  const { clock, cursorSecret, maxUnsentBytes, pageFolder, warehouse } = dependencies;
+  const { clock, cursorSecret, frameAncestors, maxUnsentBytes, pageFolder, warehouse } = dependencies;
   const routes: RouteDependencies = {
     ...dependencies,
     authenticate: createAuthenticate(dependencies),
@@ -91,6 +94,7 @@ export function createApp(dependencies: QueryDependencies): Express {
   if (pageFolder !== undefined) {
     addReadRoute(app, '/assets/:file', assetRoute(pageFolder));
     addReadRoute(app, '/', pageRoute(pageFolder));
+    addReadRoute(app, '/embed', embeddedPageRoute(pageFolder, frameAncestors));
     addReadRoute(app, '/page-settings.json', pageSettingsRoute(dependencies));
   }
   addErrorResponses(app, dependencies);

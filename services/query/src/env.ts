@@ -1,5 +1,5 @@
 /** The service's environment, read once. Source: DESIGN section 8. */
-import { burstConstant, httpVariables, rateVariable, withTokens } from '@meterline/api';
+import { burstConstant, httpVariables, originsVariable, rateVariable, withTokens } from '@meterline/api';
 import {
   constant,
   constantsVariable,
@@ -61,6 +61,7 @@ export const environment = z.object({
     .string(`is missing: set it to at least ${MIN_CURSOR_SECRET} random characters`)
     .min(MIN_CURSOR_SECRET, `must have at least ${MIN_CURSOR_SECRET} characters`)
     .describe(`Required: at least ${MIN_CURSOR_SECRET} characters that sign cursors, the same for all processes.`),
+  FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, with commas between them.'),
   STATEMENT_MB: statementMemoryVariable(1_024),
   ...rateVariable(100),
   METERLINE_CONSTANTS: constantsVariable(constants),

@@ -83,6 +83,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       isStopping: () => isStopping,
       cursorSecret: env.CURSOR_SECRET,
       collectorUrl: env.COLLECTOR_URL,
+      frameAncestors: env.FRAME_ANCESTORS,
       clock,
       log,
       corsOrigins: env.CORS_ORIGINS,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { fileHasChanged, unknownPath } from './errors.js';
 
 /** Nothing from other origins, nothing inline, no eval. */
-export const CONTENT_SECURITY_POLICY = [
+const STRICT = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -13,8 +13,15 @@ export const CONTENT_SECURITY_POLICY = [
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+];
+
+/** @param frameAncestors origins whose pages may embed this one */
+function contentSecurityPolicy(frameAncestors: readonly string[]): string {
+  const ancestors = frameAncestors.length > 0 ? frameAncestors.join(' ') : "'none'";
+  return [...STRICT, `frame-ancestors ${ancestors}`].join('; ');
+}
+
+export const CONTENT_SECURITY_POLICY = contentSecurityPolicy([]);
 
 /** For files whose name has a hash of their content: they never change. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
@@ -36,15 +43,27 @@ export function pageRoute(folder: string): RequestHandler {
   return (request, response, next) => sendFile(request, response, folder, 'index.html', REVALIDATE, next);
 }
 
+/** GET /embed: the same page for other pages to embed. @param frameAncestors the origins of those */
+export function embeddedPageRoute(folder: string, frameAncestors: readonly string[]): RequestHandler {
+  const policy = contentSecurityPolicy(frameAncestors);
+  return (request, response, next) => {
+    // Older than the policy, which says it better: it knows no list of origins.
+    if (frameAncestors.length > 0) response.removeHeader('X-Frame-Options');
+    sendFile(request, response, folder, 'index.html', REVALIDATE, next, policy);
+  };
+}
+
 export interface PageSettings {
   /** Where producers reach the collector. */
   readonly collectorUrl: string | undefined;
+  /** Origins whose pages may embed this one. */
+  readonly frameAncestors: readonly string[];
 }
 
 /** GET /page-settings.json: what the page cannot know from its own address. It is told to everybody, as the page is. */
-export function pageSettingsRoute({ collectorUrl }: PageSettings): RequestHandler {
+export function pageSettingsRoute({ collectorUrl, frameAncestors }: PageSettings): RequestHandler {
   return (_request, response) => {
-    response.set('Cache-Control', REVALIDATE).json({ collectorUrl });
+    response.set('Cache-Control', REVALIDATE).json({ collectorUrl, frameAncestors });
   };
 }
 
@@ -61,8 +80,9 @@ export function sendFile(
   file: string,
   caching: string,
   next: (error?: unknown) => void,
+  policy = CONTENT_SECURITY_POLICY,
 ) {
-  const headers = { 'Cache-Control': caching, 'Content-Security-Policy': CONTENT_SECURITY_POLICY };
+  const headers = { 'Cache-Control': caching, 'Content-Security-Policy': policy };
   // These files are small: a Range is ignored, as RFC 9110, section 14.2, allows.
   const options = { root, index: false, cacheControl: false, acceptRanges: false, headers, dotfiles: 'deny' } as const;
   response.sendFile(file, options, (error) => {

@@ -20,6 +20,7 @@ import {
   type Unit,
   ZERO,
 } from '@meterline/catalog';
+import { givenLocale } from '../embed/embedding.js';
 import type { Filter } from '../view/view.js';
 
 export const DIMENSION_LABEL = {
@@ -78,20 +79,32 @@ export function valueLabel(field: EntryField, value: string): string {
   return LABELS_OF_FIELD[field]?.[value] ?? value;
 }
 
+const SEPARATORS = new Intl.NumberFormat(givenLocale ?? 'en-US').formatToParts(12_345.6);
+const separatorOf = (type: Intl.NumberFormatPartTypes) => SEPARATORS.find((part) => part.type === type)?.value ?? '';
+const [GROUP, DECIMAL] = [separatorOf('group'), separatorOf('decimal')];
+
+/** A number that the catalog writes as in English, as the embedding page's locale writes it. */
+export function localized(text: string): string {
+  return text.replace(/[,.]/g, (separator) => (separator === ',' ? GROUP : DECIMAL));
+}
+
 /** Rounded the same way wherever it stands: money to cents. @param unit undefined: money */
 export function amountText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsd(amount) : quantityText(amount, unit);
-  return text.replace(/^-/, '−');
+  return localized(text).replace(/^-/, '−');
 }
 
 /** Every digit. Usage is in the API's own unit: in any other it may have no end. */
 export function exactText(amount: DecimalText, unit: Quantity | undefined): string {
   const text = unit === undefined ? formatUsdExact(amount) : formatUsage(amount, unit.base);
-  return text.replace(/^-/, '−');
+  return localized(text).replace(/^-/, '−');
 }
 
-const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-const SIGNIFICANT = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3, maximumFractionDigits: 20 });
+const COMPACT = new Intl.NumberFormat(givenLocale ?? 'en-US', { notation: 'compact', maximumSignificantDigits: 3 });
+const SIGNIFICANT = new Intl.NumberFormat(givenLocale ?? 'en-US', {
+  maximumSignificantDigits: 3,
+  maximumFractionDigits: 20,
+});
 
 /** A number on an axis, which is no exact amount. */
 export function axisText(value: number, unit: Quantity | undefined): string {
@@ -116,7 +129,7 @@ export function exactDifferenceText({ difference, direction }: Change, unit: Qua
 
 /** `+12.3%`; `new` when there was nothing before. */
 export function changePercentText(change: Change): string {
-  return percentChangeText(change).replace(/^-/, '−');
+  return localized(percentChangeText(change)).replace(/^-/, '−');
 }
 
 /** `agent-1`, `3 values`, `all but agent-1`. */
@@ -182,7 +195,7 @@ export function quantityText(usage: DecimalText, quantity: Quantity): string {
 export function unitPriceText(cost: DecimalText, usage: DecimalText, { base, priced }: Quantity): string | undefined {
   const amount = divideDecimals(usage, priced, QUOTIENT_DIGITS);
   const price = amount && divideDecimals(cost, amount, LONGEST_FRACTION);
-  return price && priceText({ amount: significant(price, PRICE_DIGITS), per: priced }, base);
+  return price && localized(priceText({ amount: significant(price, PRICE_DIGITS), per: priced }, base));
 }
 
 /** With so many digits from the first that is not zero; digits before the point stay. */

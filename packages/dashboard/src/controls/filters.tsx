@@ -1,20 +1,15 @@
 /** The filters, each of which takes several values: the catalog's words, or every name that was used in the period. */
 
 import { Combobox } from '@base-ui/react/combobox';
-import {
-  BILLING_DIMENSIONS,
-  type EntryField,
-  formatUsd,
-  grouped,
-  RESOURCE_TYPES,
-  type Window,
-} from '@meterline/catalog';
+import { BILLING_DIMENSIONS, type EntryField, grouped, RESOURCE_TYPES, type Window } from '@meterline/catalog';
 import type { FilterQuery } from '@meterline/client';
 import { useState } from 'react';
 import {
+  amountText,
   BILLING_DIMENSION_LABEL,
   FIELD_LABEL,
   filterText,
+  localized,
   quantityOf,
   RESOURCE_TYPE_LABEL,
   valueLabel,
@@ -75,7 +70,7 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
   const [opened, setOpened] = useState(false);
   const used = useUsedValues(account, field, window, otherFilters(view, field), opened);
   const choices = used.entries.map(({ [field]: value = '', summary }) => {
-    return { value, label: valueLabel(field, value), hint: formatUsd(summary.cost) };
+    return { value, label: valueLabel(field, value), hint: amountText(summary.cost, undefined) };
   });
   return (
     <ValuePicker
@@ -155,7 +150,8 @@ function ValuePicker(props: ValuePickerProps) {
   const isNew = takesText && wanted !== '' && listed.every(({ value }) => value !== wanted);
   const found = isNew ? [...listed, { value: wanted, label: wanted, hint: 'exactly this' }] : listed;
   const cut =
-    found.length > MOST_SHOWN && `The first ${MOST_SHOWN} of ${grouped(String(found.length))}; search for the others.`;
+    found.length > MOST_SHOWN &&
+    `The first ${MOST_SHOWN} of ${localized(grouped(String(found.length)))}; search for the others.`;
   return (
     <Combobox.Root
       multiple
@@ -176,7 +172,7 @@ function ValuePicker(props: ValuePickerProps) {
       <SearchPopup {...{ label, isLoading }} onEnter={() => turn(false, true)}>
         <Combobox.List className="choices">{choiceItem}</Combobox.List>
         <p className="choices-note" role="status">
-          {isLoading && listed.length > 0 ? `${grouped(String(choices.length))} so far…` : cut} {note}
+          {isLoading && listed.length > 0 ? `${localized(grouped(String(choices.length)))} so far…` : cut} {note}
         </p>
         <div className="choices-end">
           <Segments
@@ -191,7 +187,7 @@ function ValuePicker(props: ValuePickerProps) {
               className="quiet"
               onClick={() => setValues([...new Set([...values, ...listed.map(({ value }) => value)])])}
             >
-              Choose these {grouped(String(listed.length))}
+              Choose these {localized(grouped(String(listed.length)))}
             </button>
           )}
           <button type="button" className="quiet" disabled={values.length === 0} onClick={() => setValues([])}>

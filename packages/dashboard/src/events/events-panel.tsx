@@ -6,14 +6,13 @@ import {
   type DecimalText,
   DIMENSIONS,
   formatUsage,
-  formatUsdExact,
   priceText,
   replacedText,
   sumDecimals,
 } from '@meterline/catalog';
 import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { BILLING_DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
+import { BILLING_DIMENSION_LABEL, exactText, localized, valueLabel } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
 import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
 import { scopeText } from './row-events.js';
@@ -94,11 +93,11 @@ async function readPage(ask: (cursor: string) => Promise<EventPage>, from: strin
 
 function sumText(events: readonly EventAnswer[], cost: DecimalText, hasMore: boolean): string {
   const sum = sumDecimals(events.map((event) => event.cost));
-  const shown = counted(events.length, 'event');
-  if (hasMore) return `The first ${shown}: ${formatUsdExact(sum)} of ${formatUsdExact(cost)}.`;
-  const added = `${shown}: ${formatUsdExact(sum)} in all`;
+  const shown = localized(counted(events.length, 'event'));
+  if (hasMore) return `The first ${shown}: ${exactText(sum, undefined)} of ${exactText(cost, undefined)}.`;
+  const added = `${shown}: ${exactText(sum, undefined)} in all`;
   if (compareDecimals(sum, cost) === 0) return `${added}, as in the table.`;
-  return `${added} by now. The table, as of its last refresh, says ${formatUsdExact(cost)}.`;
+  return `${added} by now. The table, as of its last refresh, says ${exactText(cost, undefined)}.`;
 }
 
 /** A row for each event, and below it one for each payload that it replaced. */
@@ -151,15 +150,15 @@ function PayloadCells({ payload }: { readonly payload: EventRevision }) {
         <span className="event-resource">{resourceName}</span>
         <span className="beside">{beside.join(' · ')}</span>
       </td>
-      <td className="number">{formatUsage(usage, unit)}</td>
+      <td className="number">{localized(formatUsage(usage, unit))}</td>
       <td className="number">
-        {price ? priceText(price, unit) : 'not on record'}
+        {price ? localized(priceText(price, unit)) : 'not on record'}
         <span className="beside">
           book {priceBook}
           {price && `, since ${price.effectiveFrom.slice(0, 10)}`}
         </span>
       </td>
-      <td className="number">{voided ? 'void' : formatUsdExact(cost)}</td>
+      <td className="number">{voided ? 'void' : exactText(cost, undefined)}</td>
     </>
   );
 }

@@ -2,7 +2,9 @@ import { bucketStart, counted, type EpochMs, isName, parseTimestamp } from '@met
 import { DEFAULT_PROVIDER, type FocusQuestion } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import { localized } from '../breakdown/texts.js';
 import { Field, Popover, Select } from '../controls/controls.js';
+import { browserStorage } from '../embed/embedding.js';
 import { monthChoices } from '../period/period-picker.js';
 import { useSession } from '../shell/session.js';
 import { type ExportedFile, focusFile, type TableKind, type TableSource, tableFile } from './exports.js';
@@ -25,8 +27,8 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
       setRead('');
       const file =
         typeof wanted === 'string'
-          ? await tableFile(client, source, wanted, (groups) => setRead(`, ${counted(groups, 'group')}`))
-          : await focusFile(client, wanted, (rows) => setRead(`, ${counted(rows, 'row')}`));
+          ? await tableFile(client, source, wanted, (groups) => setRead(`, ${localized(counted(groups, 'group'))}`))
+          : await focusFile(client, wanted, (rows) => setRead(`, ${localized(counted(rows, 'row'))}`));
       download(file);
     },
   });
@@ -97,12 +99,12 @@ function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
   const suggested = bucketStart(during, 'monthly');
   const [month, setMonth] = useState(suggested);
   const [resolution, setResolution] = useState<'daily' | 'hourly'>('daily');
-  const [provider, setProvider] = useState(localStorage.getItem(PROVIDER) ?? '');
+  const [provider, setProvider] = useState(browserStorage.getItem(PROVIDER) ?? '');
   const name = provider.trim();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (name === '') localStorage.removeItem(PROVIDER);
-    else localStorage.setItem(PROVIDER, name);
+    if (name === '') browserStorage.removeItem(PROVIDER);
+    else browserStorage.setItem(PROVIDER, name);
     onSubmit({ account, month, resolution, provider: isName(name) ? name : undefined });
   };
   return (

@@ -21,6 +21,7 @@ import {
   ZERO,
 } from '@meterline/catalog';
 import { useSyncExternalStore } from 'react';
+import { browserStorage } from '../embed/embedding.js';
 
 export const FORECAST_RULE =
   'The cost so far; every day still to come as the same weekday on average in the last four weeks, and today at least that.';
@@ -86,13 +87,13 @@ const keyOf = (account: string) => `meterline.budget.${account}`;
 
 /** USD a month; undefined: none is set. */
 export function useBudget(account: string): DecimalText | undefined {
-  const text = useSyncExternalStore(subscribe, () => localStorage.getItem(keyOf(account)));
+  const text = useSyncExternalStore(subscribe, () => browserStorage.getItem(keyOf(account)));
   return text !== null && isDecimalText(text) ? text : undefined;
 }
 
 export function setBudget(account: string, budget: DecimalText | undefined): void {
-  if (budget === undefined) localStorage.removeItem(keyOf(account));
-  else localStorage.setItem(keyOf(account), budget);
+  if (budget === undefined) browserStorage.removeItem(keyOf(account));
+  else browserStorage.setItem(keyOf(account), budget);
   for (const listener of listeners) listener();
 }
 

@@ -21,12 +21,12 @@ import {
   useQuery,
 } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import * as z from 'zod/mini';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';
+import { readPageSettings } from './page-settings.js';
 import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './query.js';
 
 const BREAKDOWN_ATTEMPTS = 3;
@@ -40,16 +40,11 @@ export function useAccounts() {
   return useQuery({ queryKey: ['accounts'], queryFn: ({ signal }) => client.accounts({ signal }) });
 }
 
-const pageSettings = z.object({ collectorUrl: z.optional(z.string()) });
-
 /** Null: the service does not say. */
 export function useCollectorUrl() {
   return useQuery({
     queryKey: ['page settings'],
-    queryFn: async ({ signal }) => {
-      const answer = await fetch('/page-settings.json', { signal });
-      return (answer.ok && pageSettings.parse(await answer.json()).collectorUrl) || null;
-    },
+    queryFn: async ({ signal }) => (await readPageSettings(signal)).collectorUrl ?? null,
     retry: false,
   });
 }

@@ -11,6 +11,7 @@ import {
   type Window,
   wholeMonths,
 } from '@meterline/catalog';
+import { givenLocale } from '../embed/embedding.js';
 
 const SECOND_MS = 1_000;
 const QUARTER_MONTHS = 3;
@@ -116,7 +117,7 @@ export function unfinishedBucket(
 }
 
 const formatter = (options: Intl.DateTimeFormatOptions) =>
-  new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' });
+  new Intl.DateTimeFormat(givenLocale ?? 'en-GB', { ...options, timeZone: 'UTC' });
 
 const DAY = formatter({ day: 'numeric', month: 'short' });
 const DAY_OF_YEAR = formatter({ day: 'numeric', month: 'short', year: 'numeric' });
@@ -124,6 +125,7 @@ const WEEKDAY = formatter({ weekday: 'short', day: 'numeric', month: 'short', ye
 const MONTH = formatter({ month: 'short', year: 'numeric' });
 const LONG_MONTH = formatter({ month: 'long', year: 'numeric' });
 const TIME = formatter({ hour: '2-digit', minute: '2-digit' });
+const INPUT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
 const CLOCK = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 
 export const monthText = (instant: EpochMs) => LONG_MONTH.format(instant);
@@ -181,8 +183,8 @@ export function periodText(period: PeriodChoice): string {
   return PRESETS.find(({ id }) => id === period.preset)?.label ?? period.preset;
 }
 
-/** `21 Nov 2026`. */
-export const dayText = (instant: EpochMs) => DAY_OF_YEAR.format(instant);
+/** `21 Nov 2026`, which {@link parseDay} reads. */
+export const dayText = (instant: EpochMs) => INPUT.format(instant);
 
 /** The start of a day that is written as `21 Nov 2026`, `21 November 2026` or `2026-11-21`; undefined for anything else. */
 export function parseDay(text: string): EpochMs | undefined {

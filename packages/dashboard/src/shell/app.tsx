@@ -1,10 +1,5 @@
 /** The sign-in page or, with a key or token, the explorer. */
-import { CSPProvider } from '@base-ui/react/csp-provider';
-import { MeterlineError } from '@meterline/client';
-import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
-import { currentSecond } from '../period/period.js';
-import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
 import { readView } from '../view/address.js';
 import {
   answerOtherTabs,
@@ -14,9 +9,9 @@ import {
   keptCredential,
   tellEnded,
 } from './credential.js';
-import { Explorer } from './explorer.js';
-import { createClient, SessionContext, SHARED_SECONDS } from './session.js';
+import { createClient } from './session.js';
 import { SignIn } from './sign-in.js';
+import { createSession, SignedIn } from './signed-in.js';
 
 const shownAccount = () => readView(location.search).account;
 
@@ -44,13 +39,11 @@ export function App() {
       setEndedBecause(reason);
       setCredential(undefined);
     };
-    const client = createClient(credential);
-    const queries = createQueries(end);
     const signOut = () => {
       tellEnded(credential);
       end();
     };
-    return { client, queries, openedAt: currentSecond(), signOut, end, maxAgeSeconds: SHARED_SECONDS };
+    return { ...createSession(createClient(credential), { end, signOut }), end };
   }, [credential]);
 
   useEffect(() => {
@@ -67,34 +60,5 @@ export function App() {
     };
     return <SignIn endedBecause={endedBecause} onSignedIn={enter} />;
   }
-  return (
-    <SessionContext value={session}>
-      <QueryClientProvider client={session.queries}>
-        {/* The content security policy allows no style elements; the page's own style has what they would say. */}
-        <CSPProvider disableStyleElements>
-          <Explorer />
-        </CSPProvider>
-      </QueryClientProvider>
-    </SessionContext>
-  );
-}
-
-/** Each session has its own cache: nobody sees the answers of the session before. */
-function createQueries(onRejected: (reason: string) => void): QueryClient {
-  const onError = (error: Error) => {
-    if (error instanceof MeterlineError && error.status === 401) onRejected(error.message);
-  };
-  return new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
-    defaultOptions: {
-      queries: {
-        staleTime: Number.POSITIVE_INFINITY,
-        refetchOnWindowFocus: false,
-        retry: (_failures, error) => shouldRetry(error),
-        retryDelay,
-      },
-      mutations: { retry: shouldRetryExport, retryDelay },
-    },
-  });
+  return <SignedIn session={session} />;
 }

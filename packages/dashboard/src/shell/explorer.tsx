@@ -5,6 +5,7 @@ import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
 import { Select } from '../controls/controls.js';
 import { SearchSelect } from '../controls/search-list.js';
+import { isEmbedded } from '../embed/embedding.js';
 import { useAccounts } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
@@ -44,26 +45,28 @@ export function Explorer() {
   const onChange = (chosen: string) => navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen });
   return (
     <>
-      <header className="top">
-        <Brand />
-        {choices.length > MOST_UNSEARCHED ? (
-          <SearchSelect {...{ choices, onChange }} label="Account" value={account ?? '…'} />
-        ) : (
-          <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
-        )}
-        <div className="top-end">
-          <button type="button" className="quiet" onClick={() => refresh(0)}>
-            Refresh
-            <span className="refreshed">
-              , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ', paused'}
-            </span>
-          </button>
-          <ThemeSwitch />
-          <button type="button" className="quiet" onClick={signOut}>
-            Sign out
-          </button>
-        </div>
-      </header>
+      {!isEmbedded && (
+        <header className="top">
+          <Brand />
+          {choices.length > MOST_UNSEARCHED ? (
+            <SearchSelect {...{ choices, onChange }} label="Account" value={account ?? '…'} />
+          ) : (
+            <Select {...{ choices, onChange }} label="Account" labelled="inside" value={account ?? '…'} />
+          )}
+          <div className="top-end">
+            <button type="button" className="quiet" onClick={() => refresh(0)}>
+              Refresh
+              <span className="refreshed">
+                , as of {clockText(shownAsOf)} UTC{view.isLive && !isOnFirstPage(view) && ', paused'}
+              </span>
+            </button>
+            <ThemeSwitch />
+            <button type="button" className="quiet" onClick={signOut}>
+              Sign out
+            </button>
+          </div>
+        </header>
+      )}
       <OfflineBanner />
       <main className="page">
         <h1 className="sr-only">Cost and usage of {account ?? 'your accounts'}</h1>

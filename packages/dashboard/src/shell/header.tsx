@@ -1,5 +1,6 @@
 /** For the top of every page: the name, and the switch of the theme. */
 import { useEffect, useState } from 'react';
+import { browserStorage, givenTheme } from '../embed/embedding.js';
 
 export function Brand() {
   return (
@@ -18,11 +19,11 @@ const CHOSEN = 'meterline.theme';
 const DARK = window.matchMedia('(prefers-color-scheme: dark)');
 
 function currentTheme(): 'light' | 'dark' {
-  const chosen = localStorage.getItem(CHOSEN);
+  const chosen = givenTheme ?? browserStorage.getItem(CHOSEN);
   return (chosen === null ? DARK.matches : chosen === 'dark') ? 'dark' : 'light';
 }
 
-/** Shows the system's theme in the style sheet, unless the person chose one. */
+/** Shows the system's theme in the style sheet, unless the person or the embedding page chose one. */
 export function applyTheme(): void {
   document.documentElement.dataset['theme'] = currentTheme();
 }
@@ -35,7 +36,7 @@ export function ThemeSwitch() {
     setTheme(currentTheme());
   };
   const choose = () => {
-    localStorage.setItem(CHOSEN, other);
+    browserStorage.setItem(CHOSEN, other);
     show();
   };
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
 import { useEffect, useState } from 'react';
 import { CopyButton } from '../controls/controls.js';
+import { isEmbedded } from '../embed/embedding.js';
 import { useCollectorUrl, useLastUse } from '../metrics/queries.js';
 import { monthText } from '../period/period.js';
 import { navigate } from '../view/address.js';
@@ -37,6 +38,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
     );
   }
   if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
+  if (lastUse === null && isEmbedded) return <MessagePanel title="No usage yet">{null}</MessagePanel>;
   if (lastUse === null) return <FirstEvent {...{ account, role, onRefresh }} />;
   const month = parseTimestamp(lastUse) ?? 0;
   const to = { from: month, to: plusMonths(month, 1) };

@@ -15,6 +15,7 @@ import {
   differenceText,
   exactDifferenceText,
   exactText,
+  localized,
   valueLabel,
 } from '../breakdown/texts.js';
 import { navigate, viewHref } from '../view/address.js';
@@ -61,8 +62,8 @@ function ExactAmount({ amount, room, unit }: Omit<AmountProps, 'isExact'>) {
     <span>
       {sign}
       {unit === undefined && '$'}
-      {integer.replace('-', '')}
-      {(usual || rest) && '.'}
+      {localized(integer.replace('-', ''))}
+      {(usual || rest) && localized('.')}
       {usual}
       <span className="exact-rest" data-missing={missing > 0 ? '0'.repeat(missing) : undefined}>
         {rest}

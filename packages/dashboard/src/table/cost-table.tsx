@@ -1,7 +1,7 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
 import { changeFrom, type DecimalText, shareText } from '@meterline/catalog';
 import type { ReactNode } from 'react';
-import { amountText, DIMENSION_LABEL, type Quantity, shareOf, unitPriceText } from '../breakdown/texts.js';
+import { amountText, DIMENSION_LABEL, localized, type Quantity, shareOf, unitPriceText } from '../breakdown/texts.js';
 import { navigate } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells, roomOf } from './cells.js';
@@ -196,7 +196,7 @@ function Share({ part, whole }: { readonly part: DecimalText; readonly whole: De
       <span className="share-bar" aria-hidden="true">
         <span style={{ width: `${shareOf(part, whole) * 100}%` }} />
       </span>
-      <span className="share-text">{shareText(part, whole)}</span>
+      <span className="share-text">{localized(shareText(part, whole))}</span>
     </span>
   );
 }

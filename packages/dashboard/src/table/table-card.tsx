@@ -3,6 +3,7 @@ import { counted, grouped, type Role, sumDecimals } from '@meterline/catalog';
 import { useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { seriesColor } from '../breakdown/breakdown.js';
+import { localized } from '../breakdown/texts.js';
 import { Select } from '../controls/controls.js';
 import { EventsPanel, type EventsPanelProps } from '../events/events-panel.js';
 import { rowEventsQuery } from '../events/row-events.js';
@@ -35,7 +36,7 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
   const explain = ({ labels, cost, values }: Row) =>
     setExplained({ name: labels.join(', '), cost, query: rowEventsQuery(query, shown.groupBy, values) });
   const search = view.search.trim();
-  const read = grouped(String((first?.data.length ?? 0) + further.entries.length));
+  const read = localized(grouped(String((first?.data.length ?? 0) + further.entries.length)));
   const found = search !== '' && rows.length > 0;
   return (
     <section className="card" aria-label="Groups" aria-busy={shown.isStale || !first || isReading}>
@@ -86,7 +87,10 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
               isComparing={shown.isComparing}
               found={
                 found
-                  ? { label: `${counted(rows.length, 'group')} found`, cost: sumDecimals(rows.map(({ cost }) => cost)) }
+                  ? {
+                      label: `${localized(counted(rows.length, 'group'))} found`,
+                      cost: sumDecimals(rows.map(({ cost }) => cost)),
+                    }
                   : undefined
               }
               totals={{
@@ -123,7 +127,8 @@ function Paging({ view, known, hasMore }: PagingProps) {
   const pages = Math.ceil(known / pageSize);
   if (view.search === '' && known <= PAGE_SIZES[0] && !hasMore && page === 1) return null;
   const show = (change: Partial<View>) => () => navigate({ ...view, ...change });
-  const shown = `${grouped(String(from))}–${grouped(String(to))} of ${hasMore ? 'more than ' : ''}${counted(known, 'group')}`;
+  const range = `${grouped(String(from))}–${grouped(String(to))} of ${hasMore ? 'more than ' : ''}${counted(known, 'group')}`;
+  const shown = localized(range);
   return (
     <nav className="paging" aria-label="Pages of the table">
       <span role="status">{to < from ? 'No groups' : `Page ${page}${hasMore ? '' : ` of ${pages}`} · ${shown}`}</span>

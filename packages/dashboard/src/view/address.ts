@@ -164,12 +164,12 @@ function subscribe(listener: () => void): () => void {
 
 export function viewHref(view: View): string {
   const query = writeView(view);
-  return query === '' ? location.pathname : `${location.pathname}?${query}`;
+  return `${location.pathname}${query && `?${query}`}${location.hash}`;
 }
 
 /** Shows another view, as a step in the browser's history. */
 export function navigate(view: View): void {
-  if (viewHref(view) === `${location.pathname}${location.search}`) return;
+  if (viewHref(view) === `${location.pathname}${location.search}${location.hash}`) return;
   history.pushState(null, '', viewHref(view));
   window.dispatchEvent(new Event(CHANGED));
 }

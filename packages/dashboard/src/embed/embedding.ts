@@ -1,0 +1,42 @@
+/**
+ * The page inside another one. What it is given stands in the fragment of its address, which is sent to no server:
+ * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`. The key is taken out of the address at once.
+ */
+
+const PATH = '/embed';
+const THEMES = ['light', 'dark'] as const;
+
+// Unit tests have no address.
+export const isEmbedded = globalThis.location?.pathname === PATH;
+
+const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
+
+/** Undefined: the embedding page has to give one. */
+export const givenKey = fragment.get('key') ?? undefined;
+/** Undefined: the system's. */
+export const givenTheme = THEMES.find((theme) => theme === fragment.get('theme'));
+/** How dates and numbers are written; undefined: as in English. */
+export const givenLocale = localeOf(fragment.get('locale') ?? '');
+
+if (isEmbedded) {
+  // A reload keeps the view, the theme and the locale.
+  const query = fragment.get('view') ?? location.search.slice(1);
+  for (const name of ['key', 'view']) fragment.delete(name);
+  history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
+  // Another fragment is another key or view; the browser itself would load nothing.
+  window.addEventListener('hashchange', () => location.reload());
+}
+
+function localeOf(text: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(text || [])[0];
+  } catch {
+    // No language tag.
+    return undefined;
+  }
+}
+
+/** What the browser keeps for the person: inside another page nothing, where it may refuse to be asked. */
+export const browserStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> = isEmbedded
+  ? { getItem: () => null, setItem: () => undefined, removeItem: () => undefined }
+  : globalThis.localStorage;

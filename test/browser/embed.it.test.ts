@@ -1,0 +1,155 @@
+/** The page inside a page of another origin, which gives it an expiring key. */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Frame } from 'playwright-core';
+import { NOW, type TestApi } from '../harness/api.js';
+import { ACME } from './acme.js';
+import { closePages, DARK, LIGHT, launchBrowser, newContext, startPage, visit } from './browser.js';
+
+/** A page that embeds ours, and gives it nothing but what stands in its address. */
+const HOST = `<!doctype html><title>A platform</title><iframe style="width: 1200px; height: 900px"></iframe>
+  <script>document.querySelector('iframe').src = new URLSearchParams(location.search).get('page')</script>`;
+const GUIDE = readFileSync(new URL('../../docs/guides/embedding.md', import.meta.url), 'utf8');
+const codeOf = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(GUIDE)?.[1] ?? '';
+/** The backend of the guide, with the clock of the API. */
+const costsKey: (account: string) => Promise<string> = new Function(
+  'Date',
+  `${codeOf('js').replace('export ', '')} return costsKey;`,
+)(
+  class extends Date {
+    static override now() {
+      return api.clock.now.getTime();
+    }
+  },
+);
+
+/** A platform: what embeds anything, and what the guide says. */
+const platform = createServer(async (request, response) => {
+  response.setHeader('Content-Type', 'text/html');
+  if (request.url === '/costs-key') response.end(await costsKey('acme'));
+  else response.end(request.url === '/guide' ? codeOf('html').replace('https://billing.example.com', api.url) : HOST);
+});
+const EXACT = encodeURIComponent('group=resource_type&exact=1');
+const HASTY =
+  'const { setTimeout: later } = window; window.setTimeout = (run, ms) => later(run, ms === 10_000 ? 0 : ms);';
+
+let api: TestApi;
+let browser: Browser;
+let context: BrowserContext;
+/** Of the platform, by the name that may embed and by one that may not. */
+let allowed: string;
+let stranger: string;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  const { port } = platform.address() as AddressInfo;
+  [allowed, stranger] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
+  [api, browser] = await Promise.all([startPage({ frameAncestors: [allowed] }), launchBrowser()]);
+  await api.seed(ACME);
+  Object.assign(process.env, { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key('acme') });
+  context = await newContext(browser);
+});
+afterEach(async () => {
+  api.clock.now = NOW;
+  await closePages(context);
+});
+afterAll(async () => {
+  await browser?.close();
+  await api?.stop();
+  platform.close();
+});
+
+/** As the backend of a platform does. */
+async function expiringKey(minutes: number): Promise<string> {
+  const expiresAt = new Date(api.clock.now.getTime() + minutes * 60_000);
+  return (await api.keys.create({ account: 'acme', role: 'member', clientId: 'embedded', expiresAt }, api.clock.now))
+    .key;
+}
+
+/** A page of the platform with ours in it. @param fragment of our address */
+function embed(fragment: string, { origin = allowed, isHasty = false } = {}) {
+  return open(`${origin}/?${new URLSearchParams({ page: `${api.url}/embed#${fragment}` })}`, isHasty);
+}
+
+async function open(url: string, isHasty = false) {
+  const page = await context.newPage();
+  await page.addInitScript((time) => (Date.now = () => time), NOW.getTime());
+  // The page waits ten seconds for a key.
+  if (isHasty) await page.addInitScript(HASTY);
+  await page.goto(url);
+  const element = await page.waitForSelector('iframe');
+  const frame = await element.contentFrame();
+  if (!frame) throw new Error('there is no frame');
+  return { page, frame };
+}
+
+const keysUsed = async () => (await api.keys.listOf('acme', 'portal')).length;
+const total = (frame: Frame) => frame.locator('tfoot').getByText('$75.015002000001').waitFor();
+const expired = (frame: Frame) => frame.getByText('This view has expired').waitFor();
+
+it('the page shows an account inside a page of an origin that may embed it, without header, and stores nothing', async () => {
+  const key = await expiringKey(10);
+  const { frame } = await embed(`key=${key}&view=${EXACT}&theme=dark`);
+  await total(frame);
+  expect(await frame.getByRole('banner').count()).toBe(0);
+  expect(await frame.getByRole('button', { name: /Sign|theme|Refresh/ }).count()).toBe(0);
+  expect(await frame.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(DARK);
+  expect(frame.url()).toBe(`${api.url}/embed?account=acme&exact=1#theme=dark`);
+  const stored = await frame.evaluate(async () => ({
+    stores: [localStorage.length, sessionStorage.length, document.cookie, (await indexedDB.databases()).length],
+    address: JSON.stringify(history.state) + location.href,
+  }));
+  expect(stored.stores).toEqual([0, 0, '', 0]);
+  expect(stored.address).not.toContain(key);
+});
+
+it('the page is shown by no page of another origin', async () => {
+  const { page, frame } = await embed(`key=${await expiringKey(10)}`, { origin: stranger });
+  await page.waitForFunction(() => document.readyState === 'complete');
+  await expect(frame.waitForURL(/^chrome-error:/)).resolves.toBeUndefined();
+});
+
+it('the code of the guide embeds the page, and gives it another key when its own has expired', async () => {
+  const { frame } = await open(`${allowed}/guide`);
+  await frame.locator('tfoot').getByText('$75.02').waitFor();
+  const used = await keysUsed();
+  api.clock.now = new Date(NOW.getTime() + 16 * 60_000);
+  await frame
+    .getByRole('row', { name: /^support/ })
+    .getByRole('link')
+    .click();
+  await frame.locator('tfoot').getByText('$40.00').waitFor();
+  expect(await keysUsed()).toBe(used + 1);
+});
+
+it('the page without a key gets one from the page around it, and from nobody else', async () => {
+  const { page, frame } = await embed(`view=${EXACT}`, { isHasty: true });
+  await expired(frame);
+  const key = await expiringKey(10);
+  const given = { type: 'meterline:key', key };
+  await frame.evaluate((message) => window.postMessage(message, '*'), given);
+  await page.route('**/page-settings.json', (route) => route.fulfill({ json: { frameAncestors: [stranger] } }));
+  const refused = page.waitForResponse('**/page-settings.json');
+  const give = () => page.evaluate((message) => window.frames[0]?.postMessage(message, '*'), given);
+  await give();
+  await (await refused).finished();
+  await expired(frame);
+  await page.unroute('**/page-settings.json');
+  await give();
+  await total(frame);
+});
+
+it('the page says that it has expired where no page is around it', async () => {
+  const { page } = await visit(context, api.url, { path: `embed#key=mlk_unknown` });
+  await page.getByText('This view has expired').waitFor();
+  expect(page.url()).toBe(`${api.url}/embed`);
+});
+
+it('the page writes numbers and dates as the locale of its address does, and the theme is the system’s by default', async () => {
+  const { frame } = await embed(`key=${await expiringKey(10)}&view=${EXACT}&locale=de`);
+  await frame.locator('tfoot').getByText('$75,015002000001').waitFor();
+  await frame.getByText('17. Okt. – 15. Nov. 2025').first().waitFor();
+  expect(await frame.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(LIGHT);
+});
