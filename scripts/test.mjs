@@ -27,7 +27,10 @@ const checks = [
   { name: 'nothing unused or undeclared', args: [join(MODULES, 'knip', 'bin', 'knip.js'), '--no-progress'] },
   { name: 'types', args: [join(MODULES, 'typescript', 'bin', 'tsc'), '-b'] },
 ];
-const short = [jest('tests', ['--selectProjects', 'unit', 'it']), onShards(5, 'oracle/oracle.it', 'contract/paging')];
+const short = [
+  jest('tests', ['--selectProjects', 'unit', 'it']),
+  onShards(5, 'oracle/oracle.it', 'contract/(paging|all-accounts)', 'metrics/read-accounts'),
+];
 const long = [
   jest('the long tests', ['--selectProjects', 'long'], { LONG: '1' }),
   onShards(

@@ -21,6 +21,7 @@ const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ['a member key', DENIED],
   ['a member key in X-Svc-Authorization', DENIED],
   ['an emitter key', ACCEPTED],
+  ['an operator key', DENIED],
   ['an emitter key of another account', DENIED],
   ['an admin key of another account', DENIED],
   ['a member key of another account', DENIED],

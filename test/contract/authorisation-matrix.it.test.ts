@@ -88,6 +88,11 @@ const OPERATIONS: readonly Operation[] = [
     name: 'events',
     ...get('/v0/accounts/{accountId}/events', `/v0/accounts/acme/events?${new URLSearchParams(DAY)}`),
   },
+  { name: 'metrics of all accounts', ...get('/v0/metrics', `/v0/metrics?${new URLSearchParams(DAY)}`) },
+  {
+    name: 'metrics of one of all accounts',
+    ...get('/v0/metrics', `/v0/metrics?${new URLSearchParams({ ...DAY, account: 'acme' })}`),
+  },
   { name: 'where tokens come from', method: 'GET', path: '/.well-known/oauth-protected-resource' },
   { name: 'health', method: 'GET', path: '/healthz' },
   { name: 'readiness', method: 'GET', path: '/readyz' },
@@ -99,20 +104,22 @@ type Outcomes = readonly string[];
 const OPEN = ['200', '200', '200'];
 /** The places of the operations on a service account's keys. */
 const [LIST, CREATE] = [10, 11];
-const all = (outcome: string): Outcomes => [...Array(13).fill(outcome), ...OPEN];
+const all = (outcome: string): Outcomes => [...Array(15).fill(outcome), ...OPEN];
 const of = (text: string): Outcomes => [...text.split(' | '), ...OPEN];
 
-const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200');
+const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200');
 const MEMBER = of(
-  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+  '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 200',
 );
 const STRANGER = of(
-  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden',
+  '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 403 forbidden',
 );
 /** An admin of another account may list and create keys, but not of this one. */
 const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
 /** It may send events, which the collector takes, and reads nothing here. */
-const EMITTER = STRANGER.with(7, '403 forbidden');
+const EMITTER = STRANGER.with(7, '403 forbidden').with(13, '403 forbidden');
+/** It reads as an admin, and changes nothing; it may not know that there is no such key. */
+const OPERATOR = ADMIN.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 forbidden'));
 const UNSCOPED = all('403 insufficient_scope');
 /** What is left of it for a token that has only one scope. */
 const onlyReading = (outcomes: Outcomes) =>
@@ -132,6 +139,7 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
   ['a member key', MEMBER],
   ['a member key in X-Svc-Authorization', MEMBER],
   ['an emitter key', EMITTER],
+  ['an operator key', OPERATOR],
   ['an emitter key of another account', EMITTER],
   ['an admin key of another account', FOREIGN_ADMIN],
   ['a member key of another account', STRANGER],
@@ -171,9 +179,9 @@ it('the matrix has every operation of the OpenAPI document', () => {
   expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
 });
 
-it('the matrix has 55 kinds of callers and 16 operations, 880 cells', () => {
+it('the matrix has 56 kinds of callers and 18 operations, 1,008 cells', () => {
   expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
-  expect([CALLERS.length, OPERATIONS.length]).toEqual([55, 16]);
+  expect([CALLERS.length, OPERATIONS.length]).toEqual([56, 18]);
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 

@@ -76,6 +76,7 @@ export function callersOf({ keys, issuer, now, account = 'acme' }: CallerSource)
     'a member key': async () => bearer(await create(account, 'member')),
     'a member key in X-Svc-Authorization': async () => svcBearer(await create(account, 'member')),
     'an emitter key': async () => bearer(await create(account, 'emitter')),
+    'an operator key': async () => bearer(await create('platform', 'operator')),
     'an emitter key of another account': async () => bearer(await create('globex', 'emitter')),
     'an admin key of another account': async () => bearer(await create('globex')),
     'a member key of another account': async () => bearer(await create('globex', 'member')),

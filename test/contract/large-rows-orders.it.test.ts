@@ -50,9 +50,9 @@ function sealer(until: number, cannot: string): Actor {
 
 /** As a query process that has just begun reads it. */
 async function usageOf(day: number, asker: Warehouse): Promise<string> {
-  const [accountId, window] = ['acme', { startTime: day, endTime: day + MS_PER_DAY }];
-  const rollups = await rollupStateReader()({ accountId, warehouse: asker }, window);
-  const question = { accountId, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
+  const [accounts, window] = [['acme'], { startTime: day, endTime: day + MS_PER_DAY }];
+  const rollups = await rollupStateReader()({ accounts, warehouse: asker }, window);
+  const question = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
   return (await readMetrics(asker, question)).totals.usage;
 }
 

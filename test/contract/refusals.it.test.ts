@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DAY, errorOf, startApi, type TestApi } from '../harness/api.js';
 
-type Caller = 'admin' | 'member' | 'emitter' | 'stranger' | 'nobody' | 'somebody unknown';
+type Caller = 'admin' | 'member' | 'emitter' | 'operator' | 'stranger' | 'nobody' | 'somebody unknown';
 /**
  * `at`: the parameters or members that the details name, in the order of the alphabet. `text`: a part of the message and of the details.
  * A request ends with its version, if it is not the first one.
@@ -84,6 +84,15 @@ const UNKNOWN: readonly Refusal[] = [
   [`POST ${KEYS}?force=1`, PARAMETER, 'force', 'force', 'admin', '{"role":"member"}'],
 ];
 
+const OF_ALL = ['groupBy=account,workspace,resource_type,resource_name', 'groupBy=x', 'account=', 'accountId=acme'].map(
+  (query): Refusal => [
+    `GET /v0/metrics?${new URLSearchParams(DAY)}&${query}`,
+    PARAMETER,
+    query.split('=')[0] ?? '',
+    'account',
+  ],
+);
+
 const VALUES: readonly Refusal[] = [
   ...metrics('resolution', 'resolution must be', ...encoded('resolution', 'Hourly', 'yearly')),
   ...metrics(
@@ -151,6 +160,8 @@ const GROUP_BY: readonly Refusal[] = [
     'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension',
     ...encoded('groupBy', 'colour', 'resourceType', 'workspace, resource_type', 'workspace,', ',', 'toString'),
   ),
+  ...metrics('groupBy', 'must list dimensions out of workspace', 'groupBy=account'),
+  ...metrics('account', '"account" is not a parameter', 'account=acme'),
   ...metrics('groupBy', 'must name each dimension once', 'groupBy=workspace,workspace'),
   ...metrics('groupBy', 'must name each dimension once', 'groupBy=resource_type,workspace,resource_type'),
   ...metrics('groupBy', 'at most 3 dimensions', 'groupBy=workspace,resource_type,resource_name,resource_uuid'),
@@ -206,6 +217,7 @@ const BODIES: readonly Refusal[] = [
   ...['role=member', '["member"]', 'null'].map((text) => create(text, 'body', 'The body must be a JSON object')),
   create({}, 'role', 'role is missing; it is required.'),
   create({ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'),
+  create({ role: 'operator' }, 'role', "emitter; an operator's key is made by the command line alone (got"),
   create(
     { role: 'member', expires: FUTURE },
     'expires',
@@ -267,6 +279,17 @@ const ACCESS: readonly Refusal[] = [
   ...['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, `GET ${KEYS}`, `GET ${ACME}/events?${day}`].map(
     (request): Refusal => [request, FORBIDDEN, '', 'role emitter', 'emitter'],
   ),
+  // It reads every account and changes nothing, and is told so.
+  ...[`GET ${KEYS}`, `POST ${KEYS}`, `DELETE ${KEYS}/${'0'.repeat(24)}`].map(
+    (request): Refusal => [request, FORBIDDEN, '', 'role operator', 'operator'],
+  ),
+  // Accounts that are not the caller's, there or not.
+  ...['account=globex', 'account=nobody', 'excludeAccount=globex', 'account=acme&account=globex'].map(
+    (query): Refusal => [`GET /v0/metrics?${day}&${query}`, FORBIDDEN, '', 'Access denied There is no such account'],
+  ),
+  ...['groupBy=workspace', 'groupBy=account,workspace', 'workspace=main', 'account=acme&excludeWorkspace=main'].map(
+    (query): Refusal => [`GET /v0/metrics?${day}&${query}`, FORBIDDEN, '', 'Only an admin of the account', 'member'],
+  ),
   // In this order: credentials, version, account, parameters, the role of an admin.
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '401 unauthorized', '', '', 'somebody unknown'],
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '400 invalid_api_version', '', '', 'stranger'],
@@ -290,6 +313,7 @@ beforeAll(async () => {
     admin: await api.key('acme'),
     member: await api.key('acme', 'member'),
     emitter: await api.key('acme', 'emitter'),
+    operator: await api.key('platform', 'operator'),
     stranger: await api.key('globex'),
     nobody: undefined,
     'somebody unknown': 'x',
@@ -297,7 +321,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const ALL = [...EMPTY, ...UNKNOWN, ...VALUES, ...GROUP_BY, ...WINDOWS, ...BODIES, ...NOT_THERE, ...ACCESS];
+const ALL = [...EMPTY, ...UNKNOWN, ...OF_ALL, ...VALUES, ...GROUP_BY, ...WINDOWS, ...BODIES, ...NOT_THERE, ...ACCESS];
 
 it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const))(
   'the %s is refused %s',

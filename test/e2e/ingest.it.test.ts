@@ -21,7 +21,7 @@ it('a worker makes single events and events in a list readable, priced with the 
   await enqueueData(product.queue, usageEvent(1, { usage: '0.1' }));
   await product.send(usageEvent(2, { usage: 0.2 }), usageEvent(3, { workspace: 'dev' }));
 
-  const question = { accountId: 'acme', window: JANUARY, filters: {}, resolution: 'monthly', limit: 10 } as const;
+  const question = { accounts: ['acme'], window: JANUARY, filters: {}, resolution: 'monthly', limit: 10 } as const;
   const { groups, totals } = await readMetrics(product.warehouse, { ...question, groupBy: ['workspace'] });
   expect(totals).toEqual({ usage: '1.3', cost: '0.00001495' });
   expect(groups.map(({ values, usage, cost }) => [values.workspace, usage, cost])).toEqual([

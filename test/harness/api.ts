@@ -151,6 +151,7 @@ export const metricsBody = z.strictObject({
   summary: z.strictObject({ totalCost: z.number(), totalUsage: z.number().optional() }),
   data: z.array(
     z.strictObject({
+      account: z.string().optional(),
       workspace: z.string().optional(),
       resourceType: z.string().optional(),
       resourceName: z.string().optional(),

@@ -27,7 +27,7 @@ export function askedUsage() {
     /** About the day, by hours, but for what the question says. */
     ask: (accountId: string, changes: Partial<MetricsQuery> = {}) =>
       readMetrics(database.warehouse, {
-        ...{ accountId, filters: {}, resolution: 'hourly', groupBy: [], limit: 100 },
+        ...{ accounts: [accountId], filters: {}, resolution: 'hourly', groupBy: [], limit: 100 },
         window: { startTime: START, endTime: START + DAY },
         ...changes,
       }),

@@ -162,7 +162,7 @@ export class RollupStage {
 
   async #agreesInTheEnd({ usage, effects }: Scene, day: number, order: unknown, known: readonly SealedUntil[]) {
     const about = aboutDay(day);
-    const dirtyHours = await readDirtyHours(this.warehouse, about.accountId, about.window);
+    const dirtyHours = await readDirtyHours(this.warehouse, about.accounts, about.window);
     const total = effects.reduce((sum, effect) => sum + effect, usage);
     for (const question of QUESTIONS) {
       const truth = await readMetrics(this.warehouse, { ...about, ...question });
@@ -184,13 +184,18 @@ export class RollupStage {
 }
 
 function aboutDay(day: number) {
-  return { accountId: 'acme', window: { startTime: day, endTime: day + MS_PER_DAY }, filters: {}, limit: 100 } as const;
+  return {
+    accounts: ['acme'],
+    window: { startTime: day, endTime: day + MS_PER_DAY },
+    filters: {},
+    limit: 100,
+  } as const;
 }
 
 /** The day's usage in all, as a question that begins now and trusts these watermarks. */
 export async function ask(asker: Warehouse, day: number, sealed: SealedUntil): Promise<string> {
   const about = aboutDay(day);
-  const dirtyHours = await readDirtyHours(asker, about.accountId, about.window);
+  const dirtyHours = await readDirtyHours(asker, about.accounts, about.window);
   const rollups = { ...sealed, dirtyHours };
   return (await readMetrics(asker, { ...about, resolution: 'daily', groupBy: [], rollups })).totals.usage;
 }

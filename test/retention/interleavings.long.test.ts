@@ -113,11 +113,11 @@ async function answers(month: number): Promise<string[]> {
   const window = { startTime: month, endTime: month + 2 * MS_PER_DAY };
   const [{ droppedBefore }, dirty] = await Promise.all([
     readRetentionBounds(warehouse),
-    readDirtyHours(warehouse, 'acme', window),
+    readDirtyHours(warehouse, ['acme'], window),
   ]);
-  const dirtyHours = dirty.filter((hour) => hour >= droppedBefore);
+  const dirtyHours = dirty.filter(({ bucket }) => bucket >= droppedBefore);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours };
-  const question = { accountId: 'acme', filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };
+  const question = { accounts: ['acme'], filters: {}, limit: 9, groupBy: ['workspace'] as const, window, rollups };
   const found = (['hourly', 'daily'] as const).map((resolution) => readMetrics(warehouse, { ...question, resolution }));
   return (await Promise.all(found)).map(({ totals }) => totals.usage);
 }

@@ -55,7 +55,7 @@ async function answerAfterSealing(insertQuorum: number | undefined): Promise<str
   const answers = [worker, sealer].map(async (warehouse) => {
     const { hourly, daily } = await readWatermarks(warehouse);
     const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] };
-    const question = { accountId: 'acme', window: DAY, filters: {}, groupBy: [], limit: 1, rollups };
+    const question = { accounts: ['acme'], window: DAY, filters: {}, groupBy: [], limit: 1, rollups };
     const { totals } = await readMetrics(warehouse, { ...question, resolution: 'daily' });
     return totals.cost;
   });

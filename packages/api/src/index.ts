@@ -26,6 +26,7 @@ export {
   requireMembership,
   requireReader,
   requireScope,
+  requireWriter,
 } from './auth/permissions.js';
 export { METADATA_PATH, noTokens, type ProtectedResource } from './auth/protected-resource.js';
 export { type ClaimPath, createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './auth/tokens.js';

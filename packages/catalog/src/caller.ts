@@ -4,8 +4,10 @@
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What an API key may do: read as one of these, or send events of its account and read nothing. */
-export const KEY_ROLES = [...ROLES, 'emitter'] as const;
+/** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
+export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
+/** An operator's key reads every account, as an admin of it, and changes nothing. */
+export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 
 /** Ascending; exactly these are valid, previews are not. */

@@ -1,5 +1,6 @@
 /** The whole catalog, for services. What needs no schema is in `@meterline/catalog/plain` too, without zod. */
 export * from './api/parameters.js';
+export type * from './api/queries.js';
 export * from './api/responses.js';
 export * from './plain.js';
 export * from './price-book.js';

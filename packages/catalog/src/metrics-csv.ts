@@ -3,7 +3,7 @@ import { percentOf, subtractDecimals } from './amounts.js';
 import type { MetricsAnswer, MetricsEntry } from './api/responses.js';
 import type { DecimalText } from './decimal.js';
 import { DIMENSIONS } from './dimensions.js';
-import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type GroupByDimension, showsUsage } from './group-by.js';
+import { canonicalGroupBy, ENTRY_FIELD, enrichedDimensions, type MetricsDimension, showsUsage } from './group-by.js';
 
 /** Text, which other people may have chosen, or a number of ours, which stays a number. */
 export type CsvCell = string | { readonly number: string };
@@ -74,7 +74,7 @@ function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
 }
 
 /** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
-function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+function groupColumns(groupBy: readonly MetricsDimension[]): CsvColumn<MetricsCsvRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     return { name: field, cell: ({ entry }) => entry[field] ?? '' };
@@ -82,7 +82,7 @@ function groupColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCs
 }
 
 /** Usage and its unit; no columns where groups may have several units. */
-function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCsvRow>[] {
+function usageColumns(groupBy: readonly MetricsDimension[]): CsvColumn<MetricsCsvRow>[] {
   if (!showsUsage(groupBy)) return [];
   return [
     { name: 'usage', cell: ({ amounts }) => ({ number: amounts.usage ?? '' }) },
@@ -95,7 +95,7 @@ function usageColumns(groupBy: readonly GroupByDimension[]): CsvColumn<MetricsCs
 
 /** The columns of a line for each group: its names, the window, its amounts, its share, and how it compares. */
 export function groupsCsvColumns(
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
   isCompared: boolean,
 ): CsvColumn<ComparedCsvRow>[] {
   const columns: CsvColumn<WindowCsvRow>[] = [...metricsColumns(groupBy, WINDOW_COLUMNS), SHARE_COLUMN];
@@ -103,12 +103,12 @@ export function groupsCsvColumns(
 }
 
 /** The columns of a line for each bucket of each group. */
-export function seriesCsvColumns(groupBy: readonly GroupByDimension[]): CsvColumn<BucketCsvRow>[] {
+export function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketCsvRow>[] {
   return metricsColumns(groupBy, BUCKET_COLUMNS);
 }
 
 function metricsColumns<Row extends MetricsCsvRow>(
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
   times: readonly CsvColumn<Row>[],
 ): CsvColumn<Row>[] {
   return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];

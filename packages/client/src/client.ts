@@ -38,7 +38,7 @@ import {
 } from './grouping.js';
 import type { MeterlineClientOptions, NewApiKey, PagesOptions, RequestOptions } from './options.js';
 import { Transport } from './transport.js';
-import { accountPath, apiAddress, apiKeysPath, questionString } from './urls.js';
+import { accountPath, apiAddress, apiKeysPath, metricsPath, questionString } from './urls.js';
 
 const DEFAULT_RETRIES = 3;
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -77,7 +77,8 @@ export class MeterlineClient {
   }
 
   /**
-   * One page of usage and cost; the first, unless the query has a cursor. Where the query writes out its `groupBy`, the
+   * One page of usage and cost; the first, unless the query has a cursor. Of an account or, as in the methods below, of
+   * `ALL_ACCOUNTS`. Where the query writes out its `groupBy`, the
    * compiler knows which members the groups have.
    */
   metrics<const Dimensions extends GroupBy = readonly []>(
@@ -235,7 +236,7 @@ export class MeterlineClient {
 
   async #page(account: string, query: MetricsQuery, options: RequestOptions) {
     const { signal, maxAgeSeconds } = options;
-    const path = `${accountPath(account)}/metrics?${questionString(query)}`;
+    const path = `${metricsPath(account)}?${questionString(query)}`;
     const sent = await this.#transport.send({ method: 'GET', path, signal, maxAgeSeconds });
     const page = readAnswer(sent, metricsAnswerSchema);
     const missing = missingMember(page, query.groupBy ?? []);

@@ -1,10 +1,10 @@
 /** Answers typed by what they are grouped by. */
 
 import type { MetricsAnswer, MetricsEntry, MetricsPoint, MetricsQuery } from '@meterline/catalog';
-import { type ENRICHED_BY, ENTRY_FIELD, type GroupByDimension, showsUsage } from '@meterline/catalog/plain';
+import { type ENRICHED_BY, ENTRY_FIELD, type MetricsDimension, showsUsage } from '@meterline/catalog/plain';
 
-/** The dimensions of a question. */
-export type GroupBy = readonly GroupByDimension[];
+/** The dimensions of a question; `account` only of one about `ALL_ACCOUNTS`. */
+export type GroupBy = readonly MetricsDimension[];
 
 /** A question whose dimensions the compiler knows, if they are written out where it is asked. */
 export type MetricsQueryBy<Dimensions extends GroupBy> = Omit<MetricsQuery, 'groupBy'> & {
@@ -35,14 +35,14 @@ export type MetricsAnswerBy<Dimensions extends GroupBy> = number extends Dimensi
 type Amount = MetricsPoint['cost'];
 
 type Members<Dimensions extends GroupBy> = Dimensions extends readonly [
-  infer First extends GroupByDimension,
+  infer First extends MetricsDimension,
   ...infer Others extends GroupBy,
 ]
   ? MembersOf<First> & Members<Others>
   : unknown;
 
 /** Of one dimension; of a union of dimensions, any of theirs. */
-type MembersOf<Dimension> = Dimension extends GroupByDimension
+type MembersOf<Dimension> = Dimension extends MetricsDimension
   ? { [Field in (typeof ENTRY_FIELD)[Dimension]]: NonNullable<MetricsEntry[Field]> } & {
       [Enriched in (typeof ENRICHED_BY)[Dimension][number] as (typeof ENTRY_FIELD)[Enriched]]?:
         | MetricsEntry[(typeof ENTRY_FIELD)[Enriched]]

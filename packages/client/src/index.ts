@@ -13,6 +13,7 @@ export type {
   FilterQuery,
   GroupByDimension,
   MetricsAnswer,
+  MetricsDimension,
   MetricsEntry,
   MetricsPoint,
   MetricsQuery,
@@ -37,3 +38,4 @@ export type {
   PagesOptions,
   RequestOptions,
 } from './options.js';
+export { ALL_ACCOUNTS } from './urls.js';

@@ -24,6 +24,16 @@ function faultOf(baseUrl: string): string | undefined {
   return undefined;
 }
 
+/**
+ * In place of an account: all that the caller may read, in one answer. Such a query may group by `account`, and filter with
+ * `account` and `excludeAccount`. No account is called so: a name has no control characters.
+ */
+export const ALL_ACCOUNTS = '\0all accounts';
+
+export function metricsPath(account: string): string {
+  return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
+}
+
 export function accountPath(account: string): string {
   return `/v0/accounts/${encodeURIComponent(account)}`;
 }

@@ -1,5 +1,6 @@
 /** The connection and the schema. */
 
+export type { Accounts } from './accounts.js';
 export { clickHouseUrlFault, hostsOf } from './addresses.js';
 export {
   checkConnection,
@@ -73,8 +74,8 @@ export { dropEvents, type EventMonth, makeDayFinal, readEventMonths } from './re
 export {
   markDirtyHours,
   type OpenMarks,
-  readAllDirtyHours,
   readDirtyHours,
+  readMarkedHours,
   readOpenMarks,
 } from './rollups/dirty-hours.js';
 export { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './rollups/maintenance.js';

@@ -79,6 +79,7 @@ export function createApp(dependencies: QueryDependencies): Express {
     ],
   });
   addReadRoute(app, '/v0/accounts', accountsRoute(routes));
+  addReadRoute(app, '/v0/metrics', metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics`, metricsRoute(routes));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/group-by`, enumRoute(routes, GROUP_BY_DIMENSIONS));
   addReadRoute(app, `${ACCOUNT}/metrics/enums/resource-types`, resourceTypesRoute(routes));

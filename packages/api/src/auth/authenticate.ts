@@ -39,8 +39,10 @@ async function identify(
   if (!key) return undefined;
   lastUses.note(key.keyId, now);
   const { account, clientId: id, keyId, role } = key;
-  if (role === 'emitter') return { id, keyId, scopes: undefined, roles: new Map(), emitsFor: account };
-  return { id, keyId, scopes: undefined, roles: new Map([[account, role]]) };
+  const caller = { id, keyId, scopes: undefined, roles: new Map() };
+  if (role === 'emitter') return { ...caller, emitsFor: account };
+  if (role === 'operator') return { ...caller, isOperator: true };
+  return { ...caller, roles: new Map([[account, role]]) };
 }
 
 function refuseExpired(error: unknown): never {

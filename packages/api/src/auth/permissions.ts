@@ -15,15 +15,17 @@ export interface Caller {
   readonly roles: ReadonlyMap<string, Role>;
   /** The account of an emitter's key, which may send events of it and read nothing. */
   readonly emitsFor?: string;
+  /** Reads every account, as an admin of it, and changes nothing; `roles` is empty. */
+  readonly isOperator?: boolean;
   /** What a JWT calls accounts; of an account that it does not name so, the name is the registered one. */
   readonly accountNames?: ReadonlyMap<string, string>;
 }
 
 /** Whose request it is where it names no account: the caller's only one, or one of its own. */
-export function principalOf({ id, roles, emitsFor }: Caller): Principal {
+export function principalOf({ id, roles, emitsFor, isOperator = false }: Caller): Principal {
   const [account = emitsFor ?? '', ...others] = roles.keys();
   // No account is called so: a name has no control characters.
-  return { account: others.length > 0 ? `\0${id}` : account, caller: id };
+  return { account: isOperator || others.length > 0 ? `\0${id}` : account, caller: id };
 }
 
 /** The scopes that operations of this API need. Source: the API specification, section "Authentication". */
@@ -46,14 +48,27 @@ export function requireReader({ emitsFor }: Caller): void {
 /** The caller's role in the account. @throws ApiError `forbidden`, the same whether there is such an account or not */
 export function requireMembership(caller: Caller, account: string): Role {
   requireReader(caller);
-  const role = caller.roles.get(account);
+  const role = roleIn(caller, account);
   if (!role) throw notAMember();
   return role;
 }
 
-/** The accounts that the caller is an admin of. @throws ApiError `forbidden` where there are none */
+function roleIn({ roles, isOperator }: Caller, account: string): Role | undefined {
+  return isOperator ? 'admin' : roles.get(account);
+}
+
+/** To be called before anything is changed. @throws ApiError `forbidden` for an operator's key */
+export function requireWriter({ isOperator }: Caller): void {
+  if (!isOperator) return;
+  const message =
+    'This API key has the role operator: it reads every account and changes nothing. Use the key of an admin of the account.';
+  throw new ApiError(403, 'forbidden', message);
+}
+
+/** The accounts whose keys the caller may manage, as an admin of them. @throws ApiError `forbidden` where there are none */
 export function requireAdminAccounts(caller: Caller): readonly string[] {
   requireReader(caller);
+  requireWriter(caller);
   const accounts = [...caller.roles].flatMap(([account, role]) => (role === 'admin' ? [account] : []));
   if (accounts.length === 0) throw adminsOnly();
   return accounts;
@@ -71,9 +86,9 @@ export function requireAdmin(role: Role): void {
  */
 export function requireEmitter(caller: Caller, account: string): void {
   requireScope(caller, 'admin');
-  const { emitsFor, keyId, roles } = caller;
+  const { emitsFor, keyId } = caller;
   if (emitsFor === account) return;
-  const role = roles.get(account);
+  const role = roleIn(caller, account);
   if (role === undefined) throw notAMember();
   if (keyId !== undefined) throw new ApiError(403, 'forbidden', KEY_READS_ONLY);
   if (role !== 'admin') throw new ApiError(403, 'forbidden', MEMBER_READS_ONLY);

@@ -3,6 +3,7 @@
  * responses. zod writes their JSON Schema itself.
  */
 import {
+  ACCOUNT_FILTERS,
   API_VERSIONS,
   EARLIEST_API_VERSION,
   EVENTS_PARAMETERS,
@@ -40,6 +41,7 @@ const REQUIRED: readonly string[] = Object.keys(WINDOW_PARAMETERS);
 const EXTENSIONS: readonly string[] = [
   ...Object.keys(FILTER_PARAMETERS).filter((name) => !Object.hasOwn(VALUE_FILTERS, name)),
   ...Object.keys(EVENTS_PARAMETERS).filter((name) => name === 'includeVoided'),
+  ...Object.keys(ACCOUNT_FILTERS),
 ];
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   accountId: 'The account, as `GET /v0/accounts` names it.',

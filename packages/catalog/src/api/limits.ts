@@ -1,5 +1,5 @@
 /** How much a request may ask for, and the names of filters: without the schemas that check them, which a page does not need. */
-import type { EntryField } from '../group-by.js';
+import type { MetricsField } from '../group-by.js';
 
 export const MAX_METRICS_PAGE = 100;
 /** Of all filters of a request together. */
@@ -17,9 +17,10 @@ export const MAX_LIST_PAGE = 200;
 
 /** The parameter that leaves out values of a field. */
 export const EXCLUDING_PARAMETER = {
+  account: 'excludeAccount',
   workspace: 'excludeWorkspace',
   resourceType: 'excludeResourceType',
   resourceName: 'excludeResourceName',
   resourceUuid: 'excludeResourceUuid',
   billingDimension: 'excludeBillingDimension',
-} as const satisfies Record<EntryField, string>;
+} as const satisfies Record<MetricsField, string>;

@@ -5,15 +5,16 @@
  */
 import * as z from 'zod';
 import { RESOLUTIONS } from '../calendar.js';
-import { KEY_ROLES } from '../caller.js';
+import { ACCOUNT_KEY_ROLES } from '../caller.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
   canonicalGroupBy,
+  type EntryField,
   GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
-  isGroupByDimension,
   MAX_GROUP_BY_DIMENSIONS,
+  METRICS_DIMENSIONS,
+  type MetricsDimension,
 } from '../group-by.js';
 import { parseTimestamp, START_OF_CALENDAR } from '../timestamp.js';
 import {
@@ -54,15 +55,28 @@ const flag = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const groupBy = z.string().transform((text, context): readonly GroupByDimension[] => {
-  const names = text.split(',');
-  const known = names.filter(isGroupByDimension);
-  const fault = (message: string) => context.addIssue({ code: 'custom', message });
-  if (known.length < names.length) fault(`must list dimensions out of ${GROUP_BY_DIMENSIONS.join(', ')}`);
-  if (new Set(names).size < names.length) fault('must name each dimension once');
-  if (names.length > MAX_GROUP_BY_DIMENSIONS) fault(`must have at most ${MAX_GROUP_BY_DIMENSIONS} dimensions`);
-  return canonicalGroupBy(known);
-});
+function groupByOf<const Dimension extends MetricsDimension>(dimensions: readonly Dimension[]) {
+  const schema = z.string().transform((text, context): readonly Dimension[] => {
+    const names = text.split(',');
+    const known = names.flatMap((name) => dimensions.filter((dimension) => dimension === name));
+    const fault = (message: string) => context.addIssue({ code: 'custom', message });
+    if (known.length < names.length) fault(`must list dimensions out of ${dimensions.join(', ')}`);
+    if (new Set(names).size < names.length) fault('must name each dimension once');
+    if (names.length > MAX_GROUP_BY_DIMENSIONS) fault(`must have at most ${MAX_GROUP_BY_DIMENSIONS} dimensions`);
+    return canonicalGroupBy(known);
+  });
+  return schema.meta({
+    // The document describes the list; its `style` says that commas separate the names.
+    type: 'array',
+    items: { type: 'string', enum: dimensions },
+    minItems: 1,
+    maxItems: MAX_GROUP_BY_DIMENSIONS,
+    uniqueItems: true,
+    description:
+      'Up to three dimensions, in any order, with commas between them or each in a parameter of its own. Several give ' +
+      'their cross product. Left out, there is one entry.',
+  });
+}
 
 export const WINDOW_PARAMETERS = {
   startTime: instantText.meta({
@@ -108,7 +122,16 @@ export const EXCLUDING_FILTERS = {
   excludeBillingDimension: oneOf(BILLING_DIMENSIONS).meta({
     description: `Not this billing dimension. ${EXCLUSION}`,
   }),
-} satisfies Record<(typeof EXCLUDING_PARAMETER)[keyof typeof EXCLUDING_PARAMETER], z.ZodType>;
+} satisfies Record<(typeof EXCLUDING_PARAMETER)[EntryField], z.ZodType>;
+
+/** Of queries about several accounts. */
+export const ACCOUNT_FILTERS = {
+  account: nameText.meta({ ...NAME, description: 'Only this account, which must be one of yours.' }),
+  excludeAccount: nameText.meta({
+    ...NAME,
+    description: `Not this account, which must be one of yours. ${EXCLUSION}`,
+  }),
+};
 
 export const FILTER_PARAMETERS = {
   ...VALUE_FILTERS,
@@ -136,17 +159,7 @@ export const METRICS_PARAMETERS = {
       'The length of a bucket. Left out, it follows from the window: under 7 days hourly, under 90 days daily, under a year ' +
       'weekly, else monthly. Asked for, hourly allows a window of up to 7 days, daily 90 days, weekly 1 year.',
   }),
-  groupBy: groupBy.meta({
-    // The document describes the list; its `style` says that commas separate the names.
-    type: 'array',
-    items: { type: 'string', enum: GROUP_BY_DIMENSIONS },
-    minItems: 1,
-    maxItems: MAX_GROUP_BY_DIMENSIONS,
-    uniqueItems: true,
-    description:
-      'Up to three dimensions, in any order, with commas between them or each in a parameter of its own. Several give ' +
-      'their cross product. Left out, there is one entry.',
-  }),
+  groupBy: groupByOf(GROUP_BY_DIMENSIONS),
   ...FILTER_PARAMETERS,
   limit: pageSize(MAX_METRICS_PAGE).meta({
     description:
@@ -160,6 +173,12 @@ export const METRICS_PARAMETERS = {
       '`meta.nextCursor` of the page before, with the same parameters (`limit` may change), by a caller of the same account ' +
       'and role, within 24 hours. Empty or left out: the first page.',
   }),
+};
+
+export const ACCOUNTS_METRICS_PARAMETERS = {
+  ...METRICS_PARAMETERS,
+  ...ACCOUNT_FILTERS,
+  groupBy: groupByOf(METRICS_DIMENSIONS),
 };
 
 export const EVENTS_PARAMETERS = {
@@ -188,7 +207,7 @@ export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
 
 /** The body of a request: a new API key. */
 export const newApiKeySchema = z.strictObject({
-  role: z.enum(KEY_ROLES, { error: `must be one of ${KEY_ROLES.join(', ')}` }).meta({
+  role: z.enum(ACCOUNT_KEY_ROLES, { error: ({ input }) => newKeyRoleRule(input) }).meta({
     description:
       'An admin may group and filter by workspace, and manage keys; a member sees the account as a whole; an emitter may ' +
       'send events and read nothing.',
@@ -207,44 +226,13 @@ export const REPEATABLE_PARAMETERS: readonly string[] = [
   'groupBy',
   ...Object.keys(VALUE_FILTERS),
   ...Object.keys(EXCLUDING_FILTERS),
+  ...Object.keys(ACCOUNT_FILTERS),
 ];
 
-/** RFC 3339 in UTC, or the same as a Date. */
-export type Instant = string | Date;
-
-/** Half-open: startTime is inside, endTime is not. */
-export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
-
-type Values<Value> = Value | readonly Value[];
-
-type RepeatedFilters = typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS;
-
-/**
- * Several values of a filter are alternatives; those of an excluding one are all left out. Members that are left out or
- * undefined are not sent.
- */
-export type FilterQuery = {
-  readonly [Name in keyof RepeatedFilters]?: Values<z.output<RepeatedFilters[Name]>> | undefined;
-} & {
-  readonly withoutResourceUuid?: boolean | undefined;
-  readonly excludeWithoutResourceUuid?: boolean | undefined;
-};
-
-export type ResourceTypesQuery = WindowQuery & FilterQuery;
-
-type OtherEventsParameters = Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>;
-
-/** Members that are left out or undefined are not sent. */
-export type EventsQuery = ResourceTypesQuery & {
-  readonly [Name in keyof OtherEventsParameters]?: z.output<OtherEventsParameters[Name]> | undefined;
-};
-
-type OtherMetricsParameters = Omit<typeof METRICS_PARAMETERS, keyof ResourceTypesQuery>;
-
-/** Members that are left out or undefined are not sent. */
-export type MetricsQuery = ResourceTypesQuery & {
-  readonly [Name in keyof OtherMetricsParameters]?: z.output<OtherMetricsParameters[Name]> | undefined;
-};
+function newKeyRoleRule(role: unknown): string {
+  const rule = `must be one of ${ACCOUNT_KEY_ROLES.join(', ')}`;
+  return role === 'operator' ? `${rule}; an operator's key is made by the command line alone` : rule;
+}
 
 function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });

@@ -25,6 +25,7 @@ export const metricsPointSchema = z.object({
 export type MetricsPoint = z.output<typeof metricsPointSchema>;
 
 export const metricsEntrySchema = z.object({
+  account: described(z.optional(z.string()), 'With groupBy account, in an answer about several accounts.'),
   workspace: described(
     z.optional(z.string()),
     'With groupBy workspace. With resource_name or resource_uuid only for an admin, and where all usage of the group is ' +

@@ -55,7 +55,7 @@ async function damage(query: string): Promise<void> {
 async function answers(accountId: string) {
   const { hourly, daily } = await readWatermarks(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
-  const question = { accountId, window, filters: {}, limit: 100 } as const;
+  const question = { accounts: [accountId], window, filters: {}, limit: 100 } as const;
   const ask = async (rollups?: ReadableRollups) => [
     await readMetrics(database.warehouse, {
       ...question,

@@ -11,8 +11,8 @@ import {
   type Grain,
   type RollupDifference,
   type RollupKey,
-  readAllDirtyHours,
   readAuditDays,
+  readMarkedHours,
   readRetentionBounds,
   readRollupDifferences,
   readWatermarks,
@@ -145,7 +145,8 @@ async function compareDay(options: ShardAuditOptions, sealed: Sealed, day: Epoch
   const { warehouse, accountId, window, includesDirty = false } = options;
   const ofDay = { startTime: Math.max(day, window.startTime), endTime: Math.min(day + MS_PER_DAY, window.endTime) };
   const found: RollupDifference[] = [];
-  const dirty = includesDirty ? [] : await readAllDirtyHours(warehouse, { startTime: day, endTime: day + MS_PER_DAY });
+  const wholeDay = { startTime: day, endTime: day + MS_PER_DAY };
+  const dirty = includesDirty ? [] : await readMarkedHours(warehouse, 'all', wholeDay);
   for (const grain of GRAINS) {
     const isRead = isReadFrom(grain, dirty);
     const scope: AuditScope = { accountId, window: wholeBuckets(ofDay, grain, sealed[grain]) };

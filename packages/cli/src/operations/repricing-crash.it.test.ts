@@ -20,7 +20,8 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 async function costOfAll(accountId: string): Promise<string> {
-  const question = { accountId, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
+  const accounts = [accountId];
+  const question = { accounts, window: WINDOW, resolution: 'daily', groupBy: [], filters: {}, limit: 1 } as const;
   return (await readMetrics(database.warehouse, question)).totals.cost;
 }
 

@@ -69,8 +69,8 @@ async function answers() {
   const { hourly, daily } = await readWatermarks(warehouse);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] };
   const questions = ACCOUNTS.flatMap((accountId) => [
-    { accountId, resolution: 'hourly' as const, groupBy: ['workspace'] as const },
-    { accountId, resolution: 'monthly' as const, groupBy: ['resource_name', 'resource_uuid'] as const },
+    { accounts: [accountId], resolution: 'hourly' as const, groupBy: ['workspace'] as const },
+    { accounts: [accountId], resolution: 'monthly' as const, groupBy: ['resource_name', 'resource_uuid'] as const },
   ]);
   const found = questions.map((question) =>
     readMetrics(warehouse, { ...question, window: WINDOW, filters: {}, limit: 100, rollups }),

@@ -213,7 +213,8 @@ export function FilterChips({ view }: { readonly view: View }) {
   if (!hasFilters(view.filters)) return null;
   return (
     <ul className="chips" aria-label="Filters that are set">
-      {Object.values(ENTRY_FIELD).map((field) => {
+      {GROUP_BY_DIMENSIONS.map((dimension) => {
+        const field = ENTRY_FIELD[dimension];
         const filter = view.filters[field];
         if (!filter) return null;
         const text = `${FIELD_LABEL[field]}: ${filterText(field, filter)}`;

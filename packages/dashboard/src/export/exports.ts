@@ -3,8 +3,8 @@ import {
   csvHeading,
   csvRow,
   formatTimestamp,
-  type GroupByDimension,
   groupsCsvColumns,
+  type MetricsDimension,
   seriesCsvColumns,
   ZERO,
 } from '@meterline/catalog';
@@ -109,7 +109,7 @@ export interface CsvSource {
   /** Those that the table shows, on all its pages, in its order. */
   readonly rows: readonly Row[];
   /** The columns. */
-  readonly groupBy: readonly GroupByDimension[];
+  readonly groupBy: readonly MetricsDimension[];
   /** A page of the answer: all have the same summary. */
   readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'resolution' | 'summary'>;
   readonly isCompared: boolean;

@@ -6,6 +6,7 @@ import {
   ENTRY_FIELD,
   type EntryField,
   formatTimestamp,
+  GROUP_BY_DIMENSIONS,
   isBillingDimension,
   isGroupByDimension,
   isResourceType,
@@ -109,7 +110,8 @@ const FILTER_NAME = {
 } as const satisfies Record<EntryField, string>;
 
 function writeFilters(filters: Filters) {
-  return Object.values(ENTRY_FIELD).flatMap((field) => {
+  return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
+    const field = ENTRY_FIELD[dimension];
     const { values = [], isExcluded = false } = filters[field] ?? {};
     return values.map((value) => [`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`, value] as const);
   });
@@ -117,7 +119,8 @@ function writeFilters(filters: Filters) {
 
 function readFilters(query: URLSearchParams): Filters {
   const filters: { -readonly [Field in keyof Filters]: Filters[Field] } = {};
-  for (const field of Object.values(ENTRY_FIELD)) {
+  for (const dimension of GROUP_BY_DIMENSIONS) {
+    const field = ENTRY_FIELD[dimension];
     for (const isExcluded of [true, false]) {
       const given = query.getAll(`${isExcluded ? 'not-' : ''}${FILTER_NAME[field]}`);
       const values = [...new Set(given)].filter((value) => isValue(field, value));

@@ -12,6 +12,8 @@ export interface Account {
   readonly createdAt: string | undefined;
 }
 
+const SCANNED_AT_ONCE = 1_000;
+
 const accountRecord = z.object({ name: z.string(), createdAt: z.string() });
 
 export class AccountDirectory {
@@ -43,6 +45,16 @@ export class AccountDirectory {
     const fields = await this.#redis.hgetall(this.#key(id));
     if (Object.keys(fields).length === 0) return { id, name: id, createdAt: undefined };
     return { id, ...accountRecord.parse(fields) };
+  }
+
+  /** The ids of all that are registered, in no order. It goes over every key of Redis, so it is for operators alone. */
+  async list(): Promise<string[]> {
+    const start = this.#key('');
+    const ids = new Set<string>();
+    for await (const keys of this.#redis.scanStream({ match: `${start}*`, count: SCANNED_AT_ONCE })) {
+      for (const key of z.array(z.string()).parse(keys)) ids.add(key.slice(start.length));
+    }
+    return [...ids];
   }
 
   /** Removes the record; the next `register` creates a new one. */

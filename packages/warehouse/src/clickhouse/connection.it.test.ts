@@ -272,7 +272,7 @@ describe('an observer', () => {
   it('learns the beginning and the end of each statement by its name', async () => {
     const told = await observed({}, async (own) => {
       await checkConnection(own);
-      await readResourceTypes(own, { accountId: 'acme', window: DAY, filters: {} });
+      await readResourceTypes(own, { accounts: ['acme'], window: DAY, filters: {} });
       const event = { receivedAt: 0, jobId: '1', position: 0, accountId: '', message: '', payload: '{}' };
       await prepareRejectedEvents([{ ...event, reason: 'job_empty' }])(own);
     });
@@ -288,13 +288,13 @@ describe('an observer', () => {
 
   it('can tell a server that refuses from one that does not answer, and gets the error', async () => {
     const refused = await observed({ database: 'not_there' }, async (own) => {
-      await expect(readResourceTypes(own, { accountId: 'acme', window: DAY, filters: {} })).rejects.toThrow(
+      await expect(readResourceTypes(own, { accounts: ['acme'], window: DAY, filters: {} })).rejects.toThrow(
         'not_there',
       );
     });
     expect(refused.at(-1)).toBe('read_metrics refused with an error');
     const unanswered = await observed({ url: NOWHERE }, async (own) => {
-      await expect(readResourceTypes(own, { accountId: 'acme', window: DAY, filters: {} })).rejects.toThrow(
+      await expect(readResourceTypes(own, { accounts: ['acme'], window: DAY, filters: {} })).rejects.toThrow(
         'ECONNREFUSED',
       );
     });

@@ -215,7 +215,7 @@ describe('a revision', () => {
     await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'old' }]);
     await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'new', revision: 1 }]);
     const window = { startTime: NOON, endTime: NOON + HOUR / 2 };
-    const query = { accountId, window, resolution: 'hourly', groupBy: [], limit: 1 } as const;
+    const query = { accounts: [accountId], window, resolution: 'hourly', groupBy: [], limit: 1 } as const;
     for (const [workspace, usage] of [
       ['old', '0'],
       ['new', '12.5'],

@@ -15,7 +15,8 @@ export interface EventPlace {
   readonly eventId: string;
 }
 
-export interface EventListQuery extends Selection {
+export interface EventListQuery extends Omit<Selection, 'accounts'> {
+  readonly accountId: string;
   readonly includesVoided: boolean;
   /** Undefined: from the first event on. */
   readonly after: EventPlace | undefined;
@@ -110,10 +111,11 @@ const storedPlace = z
 
 /** @param last where to stop, that place included; undefined: nowhere */
 function eventListStatement(wanted: EventListQuery, last: EventPlace | undefined): Statement {
+  const accounts = [wanted.accountId];
   const { includesVoided, after, limit } = wanted;
   const { startTime: from, endTime: to } = withEvents(wanted.window);
   const conditions = [
-    ...eventsOfSpan({ from, to }, 0),
+    ...eventsOfSpan(accounts, { from, to }, 0),
     ...filtersOf(wanted).map(({ condition }) => condition),
     ...(includesVoided ? [] : ['NOT voided']),
     ...(after ? [AFTER] : []),
@@ -128,7 +130,7 @@ WHERE ${conditions.join('\n  AND ')}
 ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
-      ...selectionParameters(wanted, [{ from, to }]),
+      ...selectionParameters({ ...wanted, accounts }, [{ from, to }]),
       limit: limit + 1,
       ...afterParameters(after),
       ...(last && { last_hour: last.hour / 1000, last_id: last.eventId }),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS } from '@meterline/catalog';
 import fc from 'fast-check';
+import type { AccountBucket } from '../rollups/rollup-rows.js';
 import { NO_ROLLUPS } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
 
@@ -20,21 +21,35 @@ const hours = (most: number) =>
     .uniqueArray(fc.integer({ min: -30, max: 1_000 }), { maxLength: most, size: 'max' })
     .map((numbers) => numbers.sort((a, b) => a - b).map((hour) => START + hour * MS_PER_HOUR));
 const someHours = fc.oneof(hours(3), hours(60), hours(900));
+/** Of every account of the query, or each of one of two. */
+const someDirtyHours = fc.oneof(
+  someHours.map((starts) => starts.map((bucket): AccountBucket => ({ bucket }))),
+  fc
+    .tuple(someHours, someHours)
+    .map(([ofA, ofB]) => [
+      ...ofA.map((bucket) => ({ accountId: 'a', bucket })),
+      ...ofB.map((bucket) => ({ accountId: 'b', bucket })),
+    ])
+    .map((dirty) => dirty.sort((one, other) => one.bucket - other.bucket)),
+);
+const ACCOUNTS = ['a', 'b', 'c'];
 const sealed = fc
   .tuple(fc.integer({ min: -24, max: 1_000 }), fc.integer({ min: -1, max: 42 }))
   .map(([hours, days]) => ({ hourly: START + hours * MS_PER_HOUR, daily: START + days * MS_PER_DAY }));
 const fresh = sealed.map((until) => ({ ...until, dirtyHours: [] }));
-const rollups = fc.tuple(sealed, someHours).map(([until, dirtyHours]) => ({ ...until, dirtyHours }));
+const rollups = fc.tuple(sealed, someDirtyHours).map(([until, dirtyHours]) => ({ ...until, dirtyHours }));
 
 const LENGTH = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
 
-/** The parts of hours that a segment answers for, as "from to". */
-function coveredBy({ source, from, to, only, except, days }: Segment): string[] {
+/** The parts of hours that a segment answers for of an account, as "from to". */
+function coveredBy({ source, from, to, only, except, days }: Segment, account = 'a'): string[] {
+  const names = (buckets: readonly AccountBucket[], start: number) =>
+    buckets.some(({ accountId = account, bucket }) => accountId === account && bucket === start);
   const parts: string[] = [];
   for (let hour = Math.floor(from / MS_PER_HOUR) * MS_PER_HOUR; hour < to; hour += MS_PER_HOUR) {
     const bucket = source === 'daily' ? Math.floor(hour / MS_PER_DAY) * MS_PER_DAY : hour;
-    const isOfOtherDay = days && !days.includes(bucket - (bucket % MS_PER_DAY));
-    const isLeftOut = except?.includes(bucket) || (only && !only.includes(bucket)) || isOfOtherDay;
+    const isOfOtherDay = days && !names(days, bucket - (bucket % MS_PER_DAY));
+    const isLeftOut = (except && names(except, bucket)) || (only && !names(only, bucket)) || isOfOtherDay;
     if (!isLeftOut) parts.push(`${Math.max(from, hour)} ${Math.min(to, hour + MS_PER_HOUR)}`);
   }
   return parts;
@@ -55,12 +70,14 @@ describe('planSegments', () => {
     );
   });
 
-  it('covers each hour of the window once, however many are dirty', () => {
+  it('covers each hour of the window once for every account, however many are dirty', () => {
     fc.assert(
       fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        const covered = planSegments(asked, resolution, rollups).flatMap(coveredBy);
-        const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime });
-        expect(covered.sort()).toEqual(whole.sort());
+        const segments = planSegments(asked, resolution, rollups);
+        const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime }).sort();
+        for (const account of ACCOUNTS) {
+          expect(segments.flatMap((segment) => coveredBy(segment, account)).sort()).toEqual(whole);
+        }
       }),
     );
   });
@@ -70,8 +87,11 @@ describe('planSegments', () => {
       fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
         for (const segment of planSegments(asked, resolution, rollups)) {
           if (segment.source === 'events') continue;
-          const covered = new Set(coveredBy(segment).map((part) => Number(part.split(' ')[0])));
-          expect(rollups.dirtyHours.filter((hour) => covered.has(hour))).toEqual([]);
+          for (const account of ACCOUNTS) {
+            const covered = new Set(coveredBy(segment, account).map((part) => Number(part.split(' ')[0])));
+            const dirty = rollups.dirtyHours.filter(({ accountId = account }) => accountId === account);
+            expect(dirty.filter(({ bucket }) => covered.has(bucket))).toEqual([]);
+          }
         }
       }),
     );
@@ -80,14 +100,17 @@ describe('planSegments', () => {
   it('has no segment of which nothing is left', () => {
     fc.assert(
       fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        for (const segment of planSegments(asked, resolution, rollups)) expect(coveredBy(segment)).not.toEqual([]);
+        for (const segment of planSegments(asked, resolution, rollups)) {
+          expect(ACCOUNTS.flatMap((account) => coveredBy(segment, account))).not.toEqual([]);
+        }
       }),
     );
   });
 
   it('lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
     const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
-    const dirtyDays = (count: number) => Array.from({ length: count }, (_, day) => START + (7 + day) * MS_PER_DAY);
+    const dirtyDays = (count: number) =>
+      Array.from({ length: count }, (_, day) => ({ bucket: START + (7 + day) * MS_PER_DAY }));
     const planned = (count: number) =>
       planSegments(asked, 'monthly', {
         hourly: asked.endTime,

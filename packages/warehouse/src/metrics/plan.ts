@@ -2,17 +2,21 @@
  * What a query reads: which table answers which part of its window, and the conditions that its events must meet there,
  * with their parameters. Pure. Source: DESIGN section 6.
  */
+
+import { TupleParam } from '@clickhouse/client';
 import {
   type EpochMs,
-  GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
+  METRICS_DIMENSIONS,
+  type MetricsDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
-import type { Relation } from '../clickhouse/connection.js';
-import { bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/rollup-rows.js';
+import { type Accounts, accountsCondition, accountsParameters } from '../accounts.js';
+import type { Parameter, Relation } from '../clickhouse/connection.js';
+import { type AccountBucket, bucketOf, GRAIN_MS, type Grain, nextBucket } from '../rollups/rollup-rows.js';
+import { dateTime } from '../rollups/sources.js';
 import type { ReadableRollups } from '../rollups/watermarks.js';
 
 /**
@@ -23,9 +27,9 @@ export interface Segment {
   readonly source: 'events' | Grain;
   readonly from: EpochMs;
   readonly to: EpochMs;
-  readonly only?: readonly EpochMs[];
-  readonly except?: readonly EpochMs[];
-  readonly days?: readonly EpochMs[];
+  readonly only?: readonly AccountBucket[];
+  readonly except?: readonly AccountBucket[];
+  readonly days?: readonly AccountBucket[];
 }
 
 /**
@@ -42,10 +46,9 @@ const MOST_DIRTY_HOURS = 5_000;
 export function planSegments(window: Window, resolution: Resolution, rollups: ReadableRollups): Segment[] {
   const sealed = planSealed(window, resolution, rollups);
   const dirty = dirtyHoursIn(sealed, rollups.dirtyHours);
-  const [first, last] = [dirty[0], dirty.at(-1)];
-  if (first === undefined || last === undefined) return sealed;
+  if (dirty.length === 0) return sealed;
   if (dirty.length <= MOST_DIRTY_HOURS) return withoutDirtyHours(sealed, dirty);
-  const [from, to] = [first, last + MS_PER_HOUR];
+  const { from, to } = spanOf(dirty, MS_PER_HOUR);
   const segments: Segment[] = [
     ...planSealed({ startTime: window.startTime, endTime: from }, resolution, rollups),
     { source: 'events', from, to },
@@ -55,59 +58,66 @@ export function planSegments(window: Window, resolution: Resolution, rollups: Re
 }
 
 /** Those that would be read from rollup rows. */
-function dirtyHoursIn(segments: readonly Segment[], dirtyHours: readonly EpochMs[]): EpochMs[] {
+function dirtyHoursIn(segments: readonly Segment[], dirtyHours: readonly AccountBucket[]): AccountBucket[] {
   const ofRollups = segments.filter(({ source }) => source !== 'events');
-  return dirtyHours.filter((hour) => ofRollups.some(({ from, to }) => hour >= from && hour < to));
+  return dirtyHours.filter(({ bucket }) => ofRollups.some(({ from, to }) => bucket >= from && bucket < to));
 }
 
 /**
  * Dirty hours are left out of hours' rollup rows, and their days out of days' rollup rows; then the rest of these days is added.
  */
-function withoutDirtyHours(segments: readonly Segment[], dirty: readonly EpochMs[]): Segment[] {
-  const ofDays: EpochMs[] = [];
+function withoutDirtyHours(segments: readonly Segment[], dirty: readonly AccountBucket[]): Segment[] {
+  const ofDays: AccountBucket[] = [];
   const reduced = segments.map((segment): Segment => {
     const { source, from, to } = segment;
-    const hours = dirty.filter((hour) => hour >= from && hour < to);
+    const hours = dirty.filter(({ bucket }) => bucket >= from && bucket < to);
     if (source === 'events' || hours.length === 0) return segment;
     if (source === 'hourly') return { ...segment, except: hours };
     ofDays.push(...hours);
-    return { ...segment, except: daysOf(hours) };
+    return { ...segment, except: daysOf(hours).map(({ day }) => day) };
   });
-  const listed = [restOfDays(ofDays), dirtySegment(dirty)];
-  return [...reduced.filter(hasBuckets), ...listed.filter((segment) => segment !== undefined)];
+  const events: Segment = { source: 'events', ...spanOf(dirty, MS_PER_HOUR), only: dirty };
+  return [...reduced.filter(hasBuckets), ...restOfDays(ofDays), events];
 }
 
 /** Whether anything is left of a segment of rollup rows. */
 function hasBuckets({ source, from, to, except }: Segment): boolean {
-  return source === 'events' || except === undefined || except.length < (to - from) / GRAIN_MS[source];
+  if (source === 'events' || except === undefined || areOfAccounts(except)) return true;
+  return except.length < (to - from) / GRAIN_MS[source];
 }
 
-/** @param hours ascending */
-function daysOf(hours: readonly EpochMs[]): EpochMs[] {
-  return [...new Set(hours.map((hour) => bucketOf(hour, 'daily')))];
+function areOfAccounts([first]: readonly AccountBucket[]): boolean {
+  return first?.accountId !== undefined;
+}
+
+/** From the first to the end of the last. @param buckets ascending, at least one */
+function spanOf(buckets: readonly AccountBucket[], length: number): TimeSpan {
+  const [from = 0, last = 0] = [buckets[0]?.bucket, buckets.at(-1)?.bucket];
+  return { from, to: last + length };
+}
+
+/** The days that the hours are of, and how many of each. @param hours ascending */
+function daysOf(hours: readonly AccountBucket[]): { readonly day: AccountBucket; count: number }[] {
+  const days = new Map<string, { readonly day: AccountBucket; count: number }>();
+  for (const hour of hours) {
+    const day = { ...hour, bucket: bucketOf(hour.bucket, 'daily') };
+    const key = `${day.bucket} ${day.accountId ?? ''}`;
+    const known = days.get(key);
+    if (known) known.count += 1;
+    else days.set(key, { day, count: 1 });
+  }
+  return [...days.values()];
 }
 
 /**
  * The other hours of their days. These are named by their days: 24 times as many names would take longer to read than the days.
  */
-function restOfDays(hours: readonly EpochMs[]): Segment | undefined {
-  const counts = new Map<EpochMs, number>();
-  for (const hour of hours) {
-    const day = bucketOf(hour, 'daily');
-    counts.set(day, (counts.get(day) ?? 0) + 1);
-  }
-  const days = [...counts].filter(([, count]) => count < MS_PER_DAY / MS_PER_HOUR).map(([day]) => day);
-  const [first, last] = [days[0], days.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
-  const [from, to] = [first, last + MS_PER_DAY];
-  return { source: 'hourly', from, to, days, except: hours.filter((hour) => hour >= from && hour < to) };
-}
-
-/** @param hours ascending */
-function dirtySegment(hours: readonly EpochMs[]): Segment | undefined {
-  const [first, last] = [hours[0], hours.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
-  return { source: 'events', from: first, to: last + MS_PER_HOUR, only: hours };
+function restOfDays(hours: readonly AccountBucket[]): Segment[] {
+  const days = daysOf(hours).flatMap(({ day, count }) => (count < MS_PER_DAY / MS_PER_HOUR ? [day] : []));
+  if (days.length === 0) return [];
+  const { from, to } = spanOf(days, MS_PER_DAY);
+  const except = hours.filter(({ bucket }) => bucket >= from && bucket < to);
+  return [{ source: 'hourly', from, to, days, except }];
 }
 
 /** As if no hour were dirty. The segments ascend, touch each other and cover the window exactly. */
@@ -136,9 +146,9 @@ function within(from: EpochMs, to: EpochMs): { from: EpochMs; to: EpochMs } | un
   return from < to ? { from, to } : undefined;
 }
 
-/** Which events a query is about: one account, a window, and values that dimensions must and must not have. */
+/** Which events a query is about: accounts, a window, and values that dimensions must and must not have. */
 export interface Selection {
-  readonly accountId: string;
+  readonly accounts: Accounts;
   /** Of any years: {@link withEvents} is the part that is read. */
   readonly window: Window;
   /** For each filtered dimension its values: alternatives, at least one. */
@@ -148,11 +158,11 @@ export interface Selection {
 }
 
 /** At least one value of each dimension that is named. */
-export type DimensionValues = Readonly<Partial<Record<GroupByDimension, readonly string[]>>>;
+export type DimensionValues = Readonly<Partial<Record<MetricsDimension, readonly string[]>>>;
 
 /** What a dimension's value must be, or must not be; compared with a parameter. */
 export interface Filter {
-  readonly dimension: GroupByDimension;
+  readonly dimension: MetricsDimension;
   readonly condition: string;
 }
 
@@ -168,14 +178,18 @@ function conditionsOn(
   values: DimensionValues,
   one: '=' | '!=',
   several: 'IN' | 'NOT IN',
-  parameterOf: (dimension: GroupByDimension) => string,
+  parameterOf: (dimension: MetricsDimension) => string,
 ): Filter[] {
-  return GROUP_BY_DIMENSIONS.filter((dimension) => values[dimension] !== undefined).map((dimension) => {
+  return METRICS_DIMENSIONS.filter((dimension) => values[dimension] !== undefined).map((dimension) => {
     const parameter = parameterOf(dimension);
     const comparison =
       values[dimension]?.length === 1 ? `${one} {${parameter}: String}` : `${several} {${parameter}: Array(String)}`;
-    return { dimension, condition: `${dimension} ${comparison}` };
+    return { dimension, condition: `${columnOf(dimension)} ${comparison}` };
   });
+}
+
+export function columnOf(dimension: MetricsDimension): string {
+  return dimension === 'account' ? 'account_id' : dimension;
 }
 
 function excludedParameter(dimension: string): string {
@@ -188,12 +202,12 @@ export type TimeSpan = Omit<Segment, 'source'>;
  * The events that count: voided ones do not. A revision may move an event within its hour, so the exact window is a
  * condition on the surviving row, and the hours only narrow what is read.
  */
-export function eventsCondition(span: TimeSpan, index: number): string[] {
-  return [...eventsOfSpan(span, index), 'NOT voided'];
+export function eventsCondition(accounts: Accounts, span: TimeSpan, index: number): string[] {
+  return [...eventsOfSpan(accounts, span, index), 'NOT voided'];
 }
 
 /** Those that count and those that do not. */
-export function eventsOfSpan(span: TimeSpan, index: number): string[] {
+export function eventsOfSpan(accounts: Accounts, span: TimeSpan, index: number): string[] {
   const times = isOfWholeHours(span)
     ? bucketsCondition('event_hour', span, index)
     : [
@@ -202,7 +216,7 @@ export function eventsOfSpan(span: TimeSpan, index: number): string[] {
         `timestamp >= fromUnixTimestamp64Milli({from_${index}: Int64}, 'UTC')`,
         `timestamp < fromUnixTimestamp64Milli({to_${index}: Int64}, 'UTC')`,
       ];
-  return ['account_id = {account_id: String}', ...times];
+  return [...accountsCondition(accounts), ...times];
 }
 
 /** @param column a DateTime at the start of an hour or day, of a segment that begins and ends with one */
@@ -210,14 +224,31 @@ export function bucketsCondition(column: string, { only, except, days }: TimeSpa
   return [
     `${column} >= {from_${index}: UInt32}`,
     `${column} < {to_${index}: UInt32}`,
-    ...(days ? [`toStartOfDay(${column}) IN {days_${index}: Array(UInt32)}`] : []),
-    ...(only ? [`${column} IN {only_${index}: Array(UInt32)}`] : []),
-    ...(except ? [`${column} NOT IN {except_${index}: Array(UInt32)}`] : []),
+    ...(days ? [listCondition(`toStartOfDay(${column})`, 'IN', `days_${index}`, days)] : []),
+    ...(only ? [listCondition(column, 'IN', `only_${index}`, only)] : []),
+    ...(except ? [listCondition(column, 'NOT IN', `except_${index}`, except)] : []),
   ];
 }
 
+function listCondition(
+  column: string,
+  comparison: 'IN' | 'NOT IN',
+  parameter: string,
+  buckets: readonly AccountBucket[],
+): string {
+  return areOfAccounts(buckets)
+    ? `(account_id, ${column}) ${comparison} {${parameter}: Array(Tuple(String, DateTime('UTC')))}`
+    : `${column} ${comparison} {${parameter}: Array(UInt32)}`;
+}
+
+function listParameter(buckets: readonly AccountBucket[]): Parameter {
+  return buckets.map(({ accountId, bucket }) =>
+    accountId === undefined ? bucket / 1000 : new TupleParam([accountId, dateTime(bucket)]),
+  );
+}
+
 export function selectionParameters(
-  { accountId, filters, excluded = {} }: Omit<Selection, 'window'>,
+  { accounts, filters, excluded = {} }: Omit<Selection, 'window'>,
   segments: readonly TimeSpan[],
 ): Relation['query_params'] {
   const times = segments.map((segment, index) => timeParameters(segment, index));
@@ -226,7 +257,7 @@ export function selectionParameters(
     ...Object.entries(excluded).map(([dimension, values]) => [excludedParameter(dimension), values] as const),
   ];
   const values = compared.map(([parameter, values]) => [parameter, values.length === 1 ? values[0] : values]);
-  return { account_id: accountId, ...Object.assign({}, ...times), ...Object.fromEntries(values) };
+  return { ...accountsParameters(accounts), ...Object.assign({}, ...times), ...Object.fromEntries(values) };
 }
 
 /** No event may lie outside. */
@@ -242,15 +273,15 @@ export function withEvents({ startTime, endTime }: Window): Window {
  * Of segment number `index`: seconds for whole hours, milliseconds for anything else. With seconds a DateTime is compared
  * as the number that it is, and planning a short statement takes a tenth less.
  */
-function timeParameters(span: TimeSpan, index: number): Record<string, number | readonly number[]> {
+function timeParameters(span: TimeSpan, index: number): Relation['query_params'] {
   const unit = isOfWholeHours(span) ? 1000 : 1;
   const { only, except, days } = span;
   return {
     [`from_${index}`]: span.from / unit,
     [`to_${index}`]: span.to / unit,
-    ...(only && { [`only_${index}`]: only.map((start) => start / 1000) }),
-    ...(except && { [`except_${index}`]: except.map((start) => start / 1000) }),
-    ...(days && { [`days_${index}`]: days.map((start) => start / 1000) }),
+    ...(only && { [`only_${index}`]: listParameter(only) }),
+    ...(except && { [`except_${index}`]: listParameter(except) }),
+    ...(days && { [`days_${index}`]: listParameter(days) }),
   };
 }
 

@@ -1,10 +1,10 @@
-/** Usage and cost of one account, from the rows of {@link metricsStatement}. */
+/** Usage and cost of accounts, from the rows of {@link metricsStatement}. */
 import {
   type DecimalText,
   DIMENSIONS,
-  type GroupByDimension,
   isBillingDimension,
   isDecimalText,
+  type MetricsDimension,
   RESOURCE_TYPES,
   type ResourceType,
   ZERO,
@@ -36,7 +36,7 @@ interface MetricsTotals {
 
 export interface MetricsGroup extends MetricsTotals {
   /** Values of the groupBy dimensions, and of those they enrich where all usage of the group has the same. */
-  readonly values: Readonly<Partial<Record<GroupByDimension, string>>>;
+  readonly values: Readonly<Partial<Record<MetricsDimension, string>>>;
   readonly series: SparseSeries;
 }
 
@@ -124,11 +124,11 @@ export function toGroups(rows: readonly z.output<typeof groupRow>[], grouping: G
 }
 
 function shownValues(
-  shown: readonly GroupByDimension[],
+  shown: readonly MetricsDimension[],
   values: readonly string[],
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
 ): MetricsGroup['values'] {
-  const named: Partial<Record<GroupByDimension, string>> = {};
+  const named: Partial<Record<MetricsDimension, string>> = {};
   shown.forEach((dimension, index) => {
     const value = values[index] ?? '';
     if (groupBy.includes(dimension) || value !== NO_VALUE) named[dimension] = value;

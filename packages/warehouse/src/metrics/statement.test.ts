@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { TupleParam } from '@clickhouse/client';
 import { describe, expect, it } from '@jest/globals';
 import { type MetricsQuery, metricsStatement } from './statement.js';
 import { storeMetricsStatement } from './stored-pages.js';
 
 const HALF_PAST = Date.UTC(2025, 9, 1, 0, 30);
 const QUESTION: MetricsQuery = {
-  accountId: 'acme',
+  accounts: ['acme'],
   window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
   filters: {},
   resolution: 'hourly',
@@ -116,7 +117,11 @@ describe('the metrics statement', () => {
       window: { startTime: Date.UTC(2025, 8, 30, 4), endTime: Date.UTC(2025, 9, 4) },
       groupBy: ['workspace'],
       resolution: 'daily',
-      rollups: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), dirtyHours: dirty },
+      rollups: {
+        hourly: Date.UTC(2025, 9, 4),
+        daily: Date.UTC(2025, 9, 4),
+        dirtyHours: dirty.map((bucket) => ({ bucket })),
+      },
     });
     expect(statement).toEqual({
       name: 'read_metrics',
@@ -137,6 +142,44 @@ describe('the metrics statement', () => {
         to_3: seconds(2025, 9, 3),
         only_3: dirty.map((hour) => hour / 1000),
         axis_start: seconds(2025, 8, 30),
+        limit: 100,
+      },
+    });
+  });
+
+  it('about several accounts names each dirty hour with its account', () => {
+    const dirty = [
+      { accountId: "it's", bucket: Date.UTC(2025, 9, 2, 3) },
+      { accountId: 'acme', bucket: Date.UTC(2025, 9, 2, 23) },
+    ];
+    const statement = metricsStatement({
+      ...QUESTION,
+      accounts: ['acme', "it's"],
+      window: { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 4) },
+      groupBy: ['account', 'workspace'],
+      excluded: { account: ['globex'] },
+      resolution: 'daily',
+      rollups: { hourly: Date.UTC(2025, 9, 4), daily: Date.UTC(2025, 9, 4), dirtyHours: dirty },
+    });
+    const days = [new TupleParam(["it's", '2025-10-02 00:00:00']), new TupleParam(['acme', '2025-10-02 00:00:00'])];
+    const hours = [new TupleParam(["it's", '2025-10-02 03:00:00']), new TupleParam(['acme', '2025-10-02 23:00:00'])];
+    expect(statement).toEqual({
+      name: 'read_metrics',
+      query: golden('accounts'),
+      query_params: {
+        accounts: ['acme', "it's"],
+        excluded_account: 'globex',
+        from_0: seconds(2025, 9, 1),
+        to_0: seconds(2025, 9, 4),
+        except_0: days,
+        from_1: seconds(2025, 9, 2),
+        to_1: seconds(2025, 9, 3),
+        days_1: days,
+        except_1: hours,
+        from_2: seconds(2025, 9, 2, 3),
+        to_2: seconds(2025, 9, 3),
+        only_2: hours,
+        axis_start: seconds(2025, 9, 1),
         limit: 100,
       },
     });

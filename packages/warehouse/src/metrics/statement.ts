@@ -10,16 +10,19 @@ import {
   bucketStart,
   enrichedDimensions,
   type GroupByDimension,
+  type MetricsDimension,
   MS_PER_DAY,
   MS_PER_HOUR,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
+import { accountsCondition } from '../accounts.js';
 import type { Relation, Statement } from '../clickhouse/connection.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupArrays } from '../rollups/rollup-rows.js';
 import { NO_ROLLUPS, type ReadableRollups } from '../rollups/watermarks.js';
 import {
   bucketsCondition,
+  columnOf,
   eventsCondition,
   type Filter,
   filtersOf,
@@ -33,7 +36,7 @@ import {
 
 export interface Grouping {
   /** In canonical order; empty for the aggregate of everything. */
-  readonly groupBy: readonly GroupByDimension[];
+  readonly groupBy: readonly MetricsDimension[];
   /** Groups do not show their workspace, unless they are grouped by it: a member may not see which there are. */
   readonly hidesWorkspace?: boolean;
 }
@@ -93,14 +96,14 @@ export interface SnapshotMark {
 }
 
 export function rankedGroups(wanted: MetricsQuery): RankedGroups {
-  const { groupBy, window, resolution, rollups = NO_ROLLUPS, asOf } = wanted;
+  const { accounts, groupBy, window, resolution, rollups = NO_ROLLUPS, asOf } = wanted;
+  const keys = groupBy.map(columnOf);
   const segments = planSegments(withEvents(window), resolution, rollups);
   const shown = shownDimensions(wanted);
   const columns = shown.filter((dimension) => !isKnown(dimension, groupBy));
   const isOneBucket = bucketStart(window.startTime, resolution) === bucketStart(window.endTime - 1, resolution);
-  const filters = filtersOf(wanted);
-  const entries = entriesOf(segments, { resolution, columns, filters, isOneBucket, asOf });
-  const { bucket, cost, usage, block, from } = entries;
+  const asked = { accounts, resolution, columns, filters: filtersOf(wanted), isOneBucket, asOf };
+  const { bucket, cost, usage, block, from } = entriesOf(segments, asked);
   return {
     columns: {
       values: `[${shown.map((dimension) => shownValue(dimension, groupBy)).join(', ')}]`,
@@ -112,11 +115,11 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
       total_groups: 'toUInt32(count() OVER ())',
       total_cost: 'sum(cost) OVER ()',
       total_usage: 'sum(usage) OVER ()',
-      digest: `sum(sipHash64(${[...groupBy, 'cost', 'usage'].join(', ')})) OVER ()`,
+      digest: `sum(sipHash64(${[...keys, 'cost', 'usage'].join(', ')})) OVER ()`,
       newest_block: `max(max(${block})) OVER ()`,
     },
-    from: groupBy.length > 0 ? `${from}\nGROUP BY ${groupBy.join(', ')}` : from,
-    order: ['cost DESC', ...groupBy].join(', '),
+    from: keys.length > 0 ? `${from}\nGROUP BY ${keys.join(', ')}` : from,
+    order: ['cost DESC', ...keys].join(', '),
     query_params: {
       ...selectionParameters(wanted, segments),
       axis_start: axisStart(window, resolution),
@@ -126,15 +129,16 @@ export function rankedGroups(wanted: MetricsQuery): RankedGroups {
 }
 
 /** The dimensions whose values a group shows: those it is grouped by, then those that enrich it. */
-export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): GroupByDimension[] {
+export function shownDimensions({ groupBy, hidesWorkspace }: Grouping): MetricsDimension[] {
   const enriched = enrichedDimensions(groupBy);
   return [...groupBy, ...enriched.filter((dimension) => dimension !== 'workspace' || !hidesWorkspace)];
 }
 
 /** What all usage of the group has in common, or what stands for it. */
-function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension[]): string {
-  if (groupBy.includes(column)) return column;
-  return isKnown(column, groupBy)
+function shownValue(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): string {
+  const column = columnOf(dimension);
+  if (groupBy.includes(dimension)) return column;
+  return isKnown(dimension, groupBy)
     ? `'${NO_VALUE}'`
     : `if(min(${column}) = max(${column}), min(${column}), '${NO_VALUE}')`;
 }
@@ -143,15 +147,14 @@ function shownValue(column: GroupByDimension, groupBy: readonly GroupByDimension
 export const NO_VALUE = '';
 
 /** A billing dimension belongs to one type, which need not be read. */
-function isKnown(column: GroupByDimension, groupBy: readonly GroupByDimension[]): boolean {
-  return column === 'resource_type' && !groupBy.includes(column) && groupBy.includes('billing_dimension');
+function isKnown(dimension: MetricsDimension, groupBy: readonly MetricsDimension[]): boolean {
+  return dimension === 'resource_type' && !groupBy.includes(dimension) && groupBy.includes('billing_dimension');
 }
 
 /** What is asked of every segment. */
-interface EntriesQuery {
-  readonly resolution: Resolution;
+interface EntriesQuery extends Pick<MetricsQuery, 'accounts' | 'resolution'> {
   /** The dimensions that the entries show. */
-  readonly columns: readonly GroupByDimension[];
+  readonly columns: readonly MetricsDimension[];
   /** A condition for each filtered dimension. */
   readonly filters: readonly Filter[];
   /** Whether the whole window is one bucket, so that a group's series is its cost and usage. */
@@ -205,14 +208,14 @@ function rollupsSelect(grain: Grain, span: TimeSpan, index: number, wanted: Entr
 
 function sumsSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
   const sums = { bucket, cost: `sum(${cost})`, usage: `sum(${usage})`, block: `max(${block})` };
-  const keys = [...wanted.columns, 'entry_bucket'].join(', ');
+  const keys = [...wanted.columns.map(columnOf), 'entry_bucket'].join(', ');
   return `${entriesSelect({ ...sums, from }, wanted)}\n  GROUP BY ${keys}`;
 }
 
 /** Part of a UNION: the columns of all its parts have the same names. */
 function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
   const columns = [
-    ...wanted.columns,
+    ...wanted.columns.map(columnOf),
     `${bucket} AS entry_bucket`,
     `${cost} AS entry_cost`,
     `${usage} AS entry_usage`,
@@ -227,9 +230,10 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: En
  * A row for each event. What was inserted after block `as_of` is left out before FINAL chooses a row of each event, so that
  * a revision does not hide what it revises.
  */
-function eventEntries(segment: TimeSpan, index: number, { resolution, filters, asOf }: EntriesQuery): Entries {
+function eventEntries(segment: TimeSpan, index: number, wanted: EntriesQuery): Entries {
+  const { accounts, resolution, filters, asOf } = wanted;
   const upTo = asOf === undefined ? '' : '\nPREWHERE _block_number <= {as_of: UInt64}';
-  const conditions = [...eventsCondition(segment, index), ...filters.map(({ condition }) => condition)];
+  const conditions = [...eventsCondition(accounts, segment, index), ...filters.map(({ condition }) => condition)];
   const from = `\nFROM usage_events FINAL${upTo}\nWHERE ${conditions.join('\n  AND ')}`;
   const bucket = BUCKETS[resolution]('event_hour');
   return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };
@@ -240,13 +244,14 @@ function rollupEntries(
   grain: Grain,
   span: TimeSpan,
   index: number,
-  { resolution, columns, filters }: EntriesQuery,
+  { accounts, resolution, columns, filters }: EntriesQuery,
 ): Entries {
   const table = ROLLUP_TABLE[grain];
-  const read = [...new Set([...columns, ...filters.map(({ dimension }) => dimension)])];
+  const named = new Set([...columns, ...filters.map(({ dimension }) => dimension)]);
+  const read = [...named].filter((dimension) => dimension !== 'account');
   const arrays = smallestArrays(read);
   const condition = [
-    'account_id = {account_id: String}',
+    ...accountsCondition(accounts),
     ...bucketsCondition(`${table}.bucket`, span, index),
     ...filters.map(({ condition }) => condition),
   ].join('\n  AND ');

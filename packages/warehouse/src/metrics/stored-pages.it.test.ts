@@ -15,7 +15,7 @@ const GROUPS = 25_000;
 /** The rollup rows alone answer. */
 const SEALED = { hourly: START + 86_400_000, daily: START + 86_400_000, dirtyHours: [] };
 const QUESTION: MetricsQuery = {
-  accountId: 'acme',
+  accounts: ['acme'],
   window: { startTime: START, endTime: START + 86_400_000 },
   filters: {},
   resolution: 'daily',
@@ -23,7 +23,7 @@ const QUESTION: MetricsQuery = {
   limit: 100,
   rollups: SEALED,
 };
-const ANSWER = { accountId: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
+const ANSWER = { owner: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab' };
 /** As in the migration of result_pages. */
 const INDEX_GRANULARITY = 256;
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await insertUsageEvents(database.warehouse, [...events, event('another', 0), event('another', GROUPS)]);
   while (await sealNext(database.shards.all, SEALED.hourly));
   mark = (await readMetrics(database.warehouse, QUESTION)).mark;
-  await storeMetrics(database.warehouse, ANSWER.resultId, QUESTION, mark.digest);
+  await storeMetrics(database.warehouse, ANSWER, QUESTION, mark.digest);
 });
 afterAll(() => database.drop());
 
@@ -53,7 +53,7 @@ function event(accountId: string, index: number): PricedEvent {
 /** Rows that the server touched to answer, from its own summary. */
 async function rowsRead(after: number): Promise<number> {
   const { url, database: name } = database.options;
-  const parameters = { account_id: ANSWER.accountId, result_id: ANSWER.resultId, after, last: after + 100 };
+  const parameters = { owner: ANSWER.owner, result_id: ANSWER.resultId, after, last: after + 100 };
   const search = new URLSearchParams({ database: name, wait_end_of_query: '1' });
   for (const [parameter, value] of Object.entries(parameters)) search.set(`param_${parameter}`, String(value));
   const answer = await fetch(`${url}/?${search}`, { method: 'POST', body: STORED_METRICS });
@@ -88,20 +88,20 @@ describe('a stored answer', () => {
   });
 
   it('is known in its account alone', async () => {
-    expect(await stored(0, 3, { ...ANSWER, accountId: 'another' })).toBeUndefined();
+    expect(await stored(0, 3, { ...ANSWER, owner: 'another' })).toBeUndefined();
   });
 
   it('that was stored twice has every group once', async () => {
     const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
     for (let time = 0; time < 2; time += 1) {
-      await storeMetrics(database.warehouse, twice.resultId, QUESTION, mark.digest);
+      await storeMetrics(database.warehouse, twice, QUESTION, mark.digest);
     }
     expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
   });
 
   it('is not stored at all under the digest of another', async () => {
     const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
-    await storeMetrics(database.warehouse, other.resultId, QUESTION, '1');
+    await storeMetrics(database.warehouse, other, QUESTION, '1');
     expect(await stored(0, 1, other)).toBeUndefined();
   });
 
@@ -114,7 +114,7 @@ describe('a stored answer', () => {
 });
 
 describe('an answer as of a block', () => {
-  const OPEN: MetricsQuery = { ...QUESTION, accountId: 'open', rollups: NO_ROLLUPS };
+  const OPEN: MetricsQuery = { ...QUESTION, accounts: ['open'], rollups: NO_ROLLUPS };
   const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
   const later = async (asOf: string) => {
     const { groups, mark } = await readMetrics(database.warehouse, { ...OPEN, asOf });
@@ -150,7 +150,7 @@ describe('an answer as of a block', () => {
     const digests = new Set<string>();
     for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
       await insert({ ...event(`changed ${index}`, 1), ...change });
-      const { mark } = await readMetrics(database.warehouse, { ...OPEN, accountId: `changed ${index}` });
+      const { mark } = await readMetrics(database.warehouse, { ...OPEN, accounts: [`changed ${index}`] });
       digests.add(mark.digest);
     }
     expect(digests.size).toBe(4);

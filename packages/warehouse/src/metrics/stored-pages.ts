@@ -10,7 +10,8 @@ import { type Grouping, type MetricsQuery, rankedGroups, selectList } from './st
 export type StoredPage = Pick<MetricsResult, 'groups' | 'totals' | 'totalGroups'>;
 
 export interface StoredResult {
-  readonly accountId: string;
+  /** Whose it is: of a result about several accounts, a name that no account can have. */
+  readonly owner: string;
   readonly resultId: string;
 }
 
@@ -20,12 +21,12 @@ export interface StoredResult {
  */
 export async function storeMetrics(
   warehouse: Warehouse,
-  resultId: string,
+  { owner, resultId }: StoredResult,
   wanted: MetricsQuery,
   digest: string,
 ): Promise<void> {
   const { name, query, query_params } = storeMetricsStatement(wanted);
-  await warehouse.run({ name, query, query_params: { ...query_params, result_id: resultId, digest } });
+  await warehouse.run({ name, query, query_params: { ...query_params, owner, result_id: resultId, digest } });
 }
 
 export function storeMetricsStatement(wanted: MetricsQuery): Statement {
@@ -38,7 +39,7 @@ export function storeMetricsStatement(wanted: MetricsQuery): Statement {
     query: `
 INSERT INTO result_pages (account_id, result_id, rank, ${Object.keys(others).join(', ')}, series)
 SELECT
-  {account_id: String},
+  {owner: String},
   {result_id: UUID},
   toUInt32(row_number() OVER (ORDER BY ${order})),
   ${selectList(others)},
@@ -54,13 +55,13 @@ QUALIFY ${digest} = {digest: UInt64}`,
  */
 export async function readStoredMetrics(
   warehouse: Warehouse,
-  { accountId, resultId }: StoredResult,
+  { owner, resultId }: StoredResult,
   page: Grouping & { readonly after: number; readonly limit: number },
 ): Promise<StoredPage | undefined> {
   const statement = {
     name: 'read_stored_metrics',
     query: STORED_METRICS,
-    query_params: { account_id: accountId, result_id: resultId, after: page.after, last: page.after + page.limit },
+    query_params: { owner, result_id: resultId, after: page.after, last: page.after + page.limit },
   };
   const rows = await warehouse.read(statement, groupRow);
   const [first] = rows;
@@ -76,6 +77,6 @@ export async function readStoredMetrics(
 export const STORED_METRICS = `
 SELECT values, cost, usage, series, total_cost, total_usage, total_groups
 FROM result_pages
-WHERE account_id = {account_id: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
+WHERE account_id = {owner: String} AND result_id = {result_id: UUID} AND rank > {after: UInt32} AND rank <= {last: UInt32}
 ORDER BY rank
 LIMIT 1 BY rank`;

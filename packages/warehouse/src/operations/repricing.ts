@@ -62,12 +62,12 @@ ORDER BY billing_dimension`,
   return warehouse.read(statement, dimensionSpan);
 }
 
-function scopeCondition({ window }: RepricingScope): string {
-  return eventsCondition(spanOf(window), 0).join('\n  AND ');
+function scopeCondition({ accountId, window }: RepricingScope): string {
+  return eventsCondition([accountId], spanOf(window), 0).join('\n  AND ');
 }
 
 function scopeParameters({ accountId, window }: RepricingScope): Relation['query_params'] {
-  return selectionParameters({ accountId, filters: {} }, [spanOf(window)]);
+  return selectionParameters({ accounts: [accountId], filters: {} }, [spanOf(window)]);
 }
 
 function spanOf({ startTime, endTime }: Window): TimeSpan {

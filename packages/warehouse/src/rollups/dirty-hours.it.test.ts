@@ -29,17 +29,18 @@ function at(hour: number, accountId = 'acme'): PricedEvent {
 
 /** The hours that are marked, counted from the first. */
 async function dirtyHours(accountId = 'acme', window = WINDOW): Promise<number[]> {
-  const dirtyHours = await readDirtyHours(database.warehouse, accountId, window);
-  return dirtyHours.map((hour) => (hour - DAY) / MS_PER_HOUR);
+  const dirtyHours = await readDirtyHours(database.warehouse, [accountId], window);
+  return dirtyHours.map(({ bucket }) => (bucket - DAY) / MS_PER_HOUR);
 }
 
 /** Answers from rollup rows as far as they may be read, and from the events, are the same. */
 async function agrees(accountId: string): Promise<void> {
   for (const resolution of ['hourly', 'daily'] as const) {
-    const question = { accountId, window: WINDOW, filters: {}, resolution, groupBy: ['workspace'], limit: 9 } as const;
+    const about = { accounts: [accountId], window: WINDOW, filters: {}, limit: 9 } as const;
+    const question = { ...about, resolution, groupBy: ['workspace'] } as const;
     const truth = await readMetrics(database.warehouse, question);
     expect(truth.groups).toHaveLength(1);
-    const dirtyHours = await readDirtyHours(database.warehouse, accountId, WINDOW);
+    const dirtyHours = await readDirtyHours(database.warehouse, [accountId], WINDOW);
     const rollups = { ...SEALED, dirtyHours };
     // Rollup rows do not tell which blocks their events came from.
     const mark = { ...truth.mark, newest_block: expect.any(String) };

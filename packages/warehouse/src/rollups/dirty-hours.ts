@@ -8,8 +8,9 @@
  * - A sealer publishes `sealingUntil`, takes its snapshot of the events, writes rollup rows, marks the hours of those that it
  *   could not write (of a day: its first hour), publishes `sealedUntil`.
  * - A writer stores its events, then reads `sealingUntil`, then marks the hours below it, then acknowledges.
- * - A query reads `sealedUntil`, and *then* its account's marks. Which hours are dirty is part of its text, so no hour is
- *   read from both sources or from neither.
+ * - A query reads `sealedUntil`, and *then* the marks of all its accounts. Which hours are dirty of which account is part of its
+ *   text, so no hour of an account is read from both sources or from neither. Of many it has the hours alone: then they are read
+ *   from the events of every account, and nothing below needs a mark for that.
  * - A maintainer reads marks, writes the hours' rows, then reads the days' `sealingUntil`, writes the days' rows below it, and
  *   then clears exactly the marks that it has read.
  *
@@ -35,10 +36,11 @@
 import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { z } from 'zod';
+import { type Accounts, accountsCondition, accountsParameters, onlyAccount } from '../accounts.js';
 import type { Statement, Warehouse } from '../clickhouse/connection.js';
 import { insertRows } from '../clickhouse/connection.js';
 import { type EventRows, hoursBefore } from '../events/event-rows.js';
-import type { AccountHours, RollupKey } from './rollup-rows.js';
+import type { AccountBucket, AccountHours, RollupKey } from './rollup-rows.js';
 import { readWatermarks } from './watermarks.js';
 
 const TABLE = 'dirty_hours';
@@ -107,54 +109,73 @@ const IS_OPEN = 'min(sign) > 0';
 /** As numbers: seconds since 1970. */
 const HOURS = "CAST(any(hours), 'Array(UInt32)')";
 
-const hoursRow = z.object({ dirty: z.array(z.number()) });
+/** Of several accounts: beyond so many marked hours, or so much text, a statement has hours without accounts. */
+const MOST_NAMED_HOURS = 2_000;
+/** A parameter may have 128 KiB. */
+const MOST_NAMED_BYTES = 120_000;
+/** Of an hour beside its account's name, of which each byte may be escaped. */
+const NAMED_HOUR_BYTES = 30;
 
-/** The marked hours of an account in a window, ascending. One short statement, of one level: see docs/decisions/0010. */
-export async function readDirtyHours(warehouse: Warehouse, accountId: string, window: Window): Promise<EpochMs[]> {
-  const rows = await warehouse.read(dirtyHoursStatement(accountId, window), hoursRow);
-  const hours = new Set(rows.flatMap(({ dirty }) => dirty));
-  return [...hours].sort((a, b) => a - b).map((second) => second * 1000);
+/**
+ * The marked hours of accounts in a window, ascending: of several accounts each with its own, while a statement can name
+ * them all. Short statements, of one level: see docs/decisions/0010.
+ */
+export async function readDirtyHours(
+  warehouse: Warehouse,
+  accounts: Accounts,
+  window: Window,
+): Promise<AccountBucket[]> {
+  if (onlyAccount(accounts) === undefined) {
+    const named = await readMarkedHours(warehouse, accounts, window, MOST_NAMED_HOURS + 1);
+    const bytes = named.reduce((sum, each) => sum + 2 * Buffer.byteLength(each.accountId) + NAMED_HOUR_BYTES, 0);
+    if (named.length <= MOST_NAMED_HOURS && bytes <= MOST_NAMED_BYTES) return named;
+  }
+  const hours = await warehouse.read(dirtyHoursStatement(accounts, window, [MARKED_HOUR]), hourRow);
+  return ascending(hours);
 }
 
-/** A row for each open mark of the account. @param window of any years */
-function dirtyHoursStatement(accountId: string, { startTime, endTime }: Window): Statement {
+/** The marked hours of accounts in a window, ascending. @param limit how many at most */
+export async function readMarkedHours(
+  warehouse: Warehouse,
+  accounts: Accounts,
+  window: Window,
+  limit = 0,
+): Promise<RollupKey[]> {
+  const statement = dirtyHoursStatement(accounts, window, ['account_id AS accountId', MARKED_HOUR], limit);
+  return ascending(await warehouse.read(statement, markedHourRow));
+}
+
+function ascending<Bucket extends AccountBucket>(buckets: readonly Bucket[]): Bucket[] {
+  return [...buckets].sort((a, b) => a.bucket - b.bucket);
+}
+
+const MARKED_HOUR = `arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, ${HOURS})) AS bucket`;
+const hourRow = z.object({ bucket: z.number().transform((second) => second * 1000) });
+const markedHourRow = hourRow.extend({ accountId: z.string() });
+
+/** @param window of any years @param limit 0: none */
+function dirtyHoursStatement(
+  accounts: Accounts,
+  { startTime, endTime }: Window,
+  columns: readonly string[],
+  limit = 0,
+): Statement {
+  const [condition] = accountsCondition(accounts);
   return {
     name: 'read_dirty_hours',
     query: `
-SELECT arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, ${HOURS}) AS dirty
-FROM ${TABLE}
-WHERE account_id = {account_id: String}
-GROUP BY mark_id
-HAVING ${IS_OPEN}`,
+SELECT DISTINCT ${columns.join(', ')}
+FROM ${TABLE}${condition === undefined ? '' : `\nWHERE ${condition}`}
+GROUP BY account_id, mark_id
+HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
     query_params: {
-      account_id: accountId,
+      ...accountsParameters(accounts),
       from: Math.floor(startTime / MS_PER_HOUR) * (MS_PER_HOUR / 1000),
       to: Math.ceil(endTime / 1000),
+      ...(limit > 0 && { limit }),
     },
     isShort: true,
   };
-}
-
-const markedHour = z
-  .object({ accountId: z.string(), hour: z.number() })
-  .transform(({ accountId, hour }): RollupKey => ({ accountId, bucket: hour * 1000 }));
-
-/** The marked hours of every account in a window: what an audit must leave out. */
-export async function readAllDirtyHours(warehouse: Warehouse, { startTime, endTime }: Window): Promise<RollupKey[]> {
-  const statement = {
-    name: 'read_all_dirty_hours',
-    query: `
-SELECT DISTINCT account_id AS accountId, arrayJoin(arrayFilter(hour -> hour >= {from: Int64} AND hour < {to: Int64}, marked)) AS hour
-FROM
-(
-  SELECT account_id, ${HOURS} AS marked
-  FROM ${TABLE}
-  GROUP BY account_id, mark_id
-  HAVING ${IS_OPEN}
-)`,
-    query_params: { from: startTime / 1000, to: endTime / 1000 },
-  };
-  return warehouse.read(statement, markedHour);
 }
 
 /** An account of which any mark is due later waits until then with all: one of its rows is too large. */

@@ -45,9 +45,9 @@ async function within<T>(megabytes: number, work: (small: Warehouse) => Promise<
 async function usage(accountId: string): Promise<string> {
   const { hourly, daily } = await readWatermarks(warehouse);
   expect([hourly.sealedUntil, daily.sealedUntil]).toEqual([END, END]);
-  const dirtyHours = await readDirtyHours(warehouse, accountId, WINDOW);
+  const dirtyHours = await readDirtyHours(warehouse, [accountId], WINDOW);
   const rollups = { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours };
-  const question = { accountId, window: WINDOW, filters: {}, groupBy: [], limit: 1, rollups } as const;
+  const question = { accounts: [accountId], window: WINDOW, filters: {}, groupBy: [], limit: 1, rollups } as const;
   const answers = (['hourly', 'daily'] as const).map((resolution) =>
     readMetrics(warehouse, { ...question, resolution }),
   );
@@ -65,7 +65,7 @@ describe('a rollup row that is too large for a statement', () => {
       expect(await sealNext([small], END)).toMatchObject({ grain: 'hourly', to: END, tooLarge: [rollup] });
       expect(await sealNext([small], END)).toMatchObject({ grain: 'daily', to: END, tooLarge: [] });
     });
-    expect(await readDirtyHours(warehouse, 'large', WINDOW)).toEqual([rollup.bucket]);
+    expect(await readDirtyHours(warehouse, ['large'], WINDOW)).toEqual([{ bucket: rollup.bucket }]);
     expect(await answers()).toEqual(['3', `${EVENTS + 1}`, '3']);
     const computed = 'SELECT account_id, toHour(bucket) AS hour FROM usage_hourly FINAL ORDER BY ALL';
     expect((await select(warehouse, computed)).map((row) => Object.values(row).join(' '))).toEqual([

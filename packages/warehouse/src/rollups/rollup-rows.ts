@@ -15,6 +15,9 @@ export interface RollupKey {
   readonly bucket: EpochMs;
 }
 
+/** A bucket of one account, or of every account that a query is about. */
+export interface AccountBucket extends Partial<Pick<RollupKey, 'accountId'>>, Pick<RollupKey, 'bucket'> {}
+
 /** Some hours of one account. */
 export interface AccountHours {
   readonly accountId: string;

@@ -8,7 +8,7 @@
 import type { EpochMs } from '@meterline/catalog';
 import { z } from 'zod';
 import { insertRows, onEachShard, type Statement, type Warehouse } from '../clickhouse/connection.js';
-import { GRAINS, type Grain } from './rollup-rows.js';
+import { type AccountBucket, GRAINS, type Grain } from './rollup-rows.js';
 
 export interface GrainWatermarks {
   /** Rollup rows below may be under computation already: a writer that stores an event there must mark its hour as dirty. */
@@ -23,8 +23,8 @@ export type SealedUntil = Readonly<Record<Grain, EpochMs>>;
 
 /** Which rollups a query may read: those below these instants, without the dirty hours and the days that they are of. */
 export interface ReadableRollups extends SealedUntil {
-  /** Ascending starts of hours that are answered from the events. */
-  readonly dirtyHours: readonly EpochMs[];
+  /** Hours that are answered from the events, ascending: all with their accounts, or all of every account. */
+  readonly dirtyHours: readonly AccountBucket[];
 }
 
 export const NO_ROLLUPS: ReadableRollups = { hourly: 0, daily: 0, dirtyHours: [] };

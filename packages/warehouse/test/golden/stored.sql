@@ -1,6 +1,6 @@
 INSERT INTO result_pages (account_id, result_id, rank, values, cost, usage, total_groups, total_cost, total_usage, series)
 SELECT
-  {account_id: String},
+  {owner: String},
   {result_id: UUID},
   toUInt32(row_number() OVER (ORDER BY cost DESC, workspace, billing_dimension)),
   [workspace, billing_dimension, ''] AS values,

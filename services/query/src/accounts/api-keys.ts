@@ -16,6 +16,7 @@ import {
   refuseParameters,
   requireAdminAccounts,
   requireScope,
+  requireWriter,
   shortened,
   WORKSPACE_IGNORED,
 } from '@meterline/api';
@@ -123,7 +124,10 @@ function refuseTooMany(error: unknown): never {
   throw error instanceof TooManyApiKeys ? tooManyApiKeys() : error;
 }
 
-/** Revokes at once and everywhere; revoking again is no error. A caller who may not revoke a key gets 404, as if there were none. */
+/**
+ * Revokes at once and everywhere; revoking again is no error. A caller who may not revoke a key gets 404, as if there were none;
+ * an operator's key, which may revoke none but itself, 403.
+ */
 export function revocationRoute({
   authenticate,
   clock,
@@ -135,6 +139,7 @@ export function revocationRoute({
     applyVersion(request, response);
     requireScope(caller, 'apiKey:write');
     refuseParameters(rawQuery(request), { ignored: WORKSPACE_IGNORED });
+    if (apiKeyId !== caller.keyId) requireWriter(caller);
 
     const key = await orAuthUnavailable(keys.find(apiKeyId));
     if (!key || key.clientId !== clientId || !mayRevoke(caller, key)) throw noSuchApiKey();

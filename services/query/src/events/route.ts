@@ -41,14 +41,14 @@ export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ a
   const books = new PriceBooks();
   return async (request, response) => {
     const { accountId } = request.params;
-    const { admitted, role } = await admitMember(dependencies, request, response, accountId);
+    const { admitted, principal, role } = await admitMember(dependencies, request, response, accountId);
     try {
       requireAdmin(role);
       const { limit, cursor, ...selection } = parseEventsRequest(rawQuery(request));
       const binding = ['events', ORDER, accountId, selection];
       const after = cursor === '' ? undefined : cursors.open(cursor, binding, eventPlace);
 
-      budget.requireRoom(accountId);
+      budget.requireRoom(principal.account);
       const warehouse = await admitted.acquire();
       const { events, next } = await orStorageUnavailable(
         readEventList(warehouse, { ...selection, accountId, after, limit }),
@@ -64,7 +64,7 @@ export function eventsRoute(dependencies: RouteDependencies): RequestHandler<{ a
         data: events.map((event) => eventJson(event, accountId, known)),
         meta: { hasMore: nextCursor !== '', nextCursor },
       };
-      budget.send(request, response, accountId, Buffer.from(writeJson(page)));
+      budget.send(request, response, principal.account, Buffer.from(writeJson(page)));
     } finally {
       admitted.release();
     }

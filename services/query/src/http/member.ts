@@ -1,6 +1,14 @@
 /** What the routes need, and how every request about an account begins. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Authenticate, applyVersion, type ResponseBudget, requireMembership, requireScope } from '@meterline/api';
+import {
+  type Authenticate,
+  applyVersion,
+  principalOf,
+  type ResponseBudget,
+  requireMembership,
+  requireReader,
+  requireScope,
+} from '@meterline/api';
 import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { Admission } from '../admission/admission.js';
 import type { MetricsPages } from '../metrics/pages.js';
@@ -24,19 +32,34 @@ export interface RouteDependencies {
 }
 
 /**
- * The first steps of every request about an account: who sends it, whether they may, and that it is counted.
+ * The first steps of every request: who sends it, whether they may, and that it is counted. An operator's never count for the
+ * account that they are about.
+ * @param accountId undefined: it is about all accounts of the caller
  * @throws ApiError `unauthorized`, `invalid_api_version`, `insufficient_scope`, `forbidden`, `too_many_requests`
  */
-export async function admitMember(
+export async function admitCaller(
   { admission, authenticate }: RouteDependencies,
   request: IncomingMessage,
   response: ServerResponse,
-  accountId: string,
+  accountId?: string,
 ) {
   const caller = await authenticate(request);
   const version = applyVersion(request, response);
   requireScope(caller, 'admin');
-  const role = requireMembership(caller, accountId);
-  const admitted = await admission.admit({ account: accountId, caller: caller.id }, response);
-  return { admitted, caller, role, version };
+  requireReader(caller);
+  if (accountId !== undefined) requireMembership(caller, accountId);
+  const isOfAccount = accountId !== undefined && !caller.isOperator;
+  const principal = isOfAccount ? { account: accountId, caller: caller.id } : principalOf(caller);
+  return { admitted: await admission.admit(principal, response), caller, principal, version };
+}
+
+/** The same for a request about one account. @throws as {@link admitCaller} */
+export async function admitMember(
+  dependencies: RouteDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  accountId: string,
+) {
+  const admission = await admitCaller(dependencies, request, response, accountId);
+  return { ...admission, role: requireMembership(admission.caller, accountId) };
 }

@@ -5,6 +5,7 @@
  * the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
+import type { Principal } from '@meterline/api';
 import {
   type Grouping,
   type MetricsQuery,
@@ -63,12 +64,12 @@ export class MetricsPages {
    */
   async first(scope: QueryScope, query: string, request: PageRequest): Promise<MetricsPage> {
     const { readRollupState, clock } = this.#options;
-    const { accountId, warehouse } = scope;
+    const { accounts, warehouse } = scope;
     const askedAt = clock().getTime();
     const known = await orStorageUnavailable(readRollupState(scope, request.window));
     const { answer, rollups } = await orStorageUnavailable(
       whileEventsLast(warehouse, request.window, known, async (rollups) => ({
-        answer: await readMetrics(warehouse, { ...request, accountId, rollups }),
+        answer: await readMetrics(warehouse, { ...request, accounts, rollups }),
         rollups,
       })),
     );
@@ -80,18 +81,21 @@ export class MetricsPages {
   }
 
   /**
-   * @param caller who stores the result, if it is not stored yet
+   * @param principal who stores the result, if it is not stored yet
    * @throws ApiError `storage_unavailable`, `query_limit_exceeded`, `cursor_expired`, `too_many_stored_groups`
    */
-  async next(scope: QueryScope, caller: string, position: PagePosition, request: PageRequest): Promise<MetricsPage> {
-    const { accountId, warehouse } = scope;
-    const principal = { account: accountId, caller };
-    const { resultId, digest, sealed, after } = position;
+  async next(
+    scope: QueryScope,
+    principal: Principal,
+    position: PagePosition,
+    request: PageRequest,
+  ): Promise<MetricsPage> {
+    const { accounts, warehouse } = scope;
+    const { digest, sealed, after } = position;
+    const result = { owner: principal.account, resultId: position.resultId };
     const { groupBy, hidesWorkspace, limit } = request;
     const readPage = () =>
-      orStorageUnavailable(
-        readStoredMetrics(warehouse, { accountId, resultId }, { after, limit, groupBy, hidesWorkspace }),
-      );
+      orStorageUnavailable(readStoredMetrics(warehouse, result, { after, limit, groupBy, hidesWorkspace }));
     const stored = await readPage();
     if (stored) return pageOf(stored, position);
     const { storedGroups } = this.#options;
@@ -101,8 +105,8 @@ export class MetricsPages {
     // First without what was inserted since. That also leaves out a void or a revision that the first page had seen, if
     // nothing newer was part of its answer; then everything there is gives the same answer, as long as nothing came since.
     for (const asOf of [{ asOf: position.newestBlock }, {}]) {
-      const query: MetricsQuery = { ...request, accountId, rollups: { ...sealed, dirtyHours }, ...asOf };
-      await orStorageUnavailable(storeMetrics(warehouse, resultId, query, digest));
+      const query: MetricsQuery = { ...request, accounts, rollups: { ...sealed, dirtyHours }, ...asOf };
+      await orStorageUnavailable(storeMetrics(warehouse, result, query, digest));
       const page = await readPage();
       if (!page) continue;
       await storedGroups.add(principal, position.totalGroups);

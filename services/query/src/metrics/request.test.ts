@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@meterline/api';
+import { METRICS_PARAMETERS } from '@meterline/catalog';
 import fc from 'fast-check';
 import { parseMetricsRequest } from './request.js';
 
@@ -56,8 +57,8 @@ it('parseMetricsRequest accepts every window of up to 1,600 years within the yea
 
 it('parseMetricsRequest refuses a window that has more buckets than an answer may have points, and says how many', () => {
   const query = 'startTime=2025-01-01T00:00:00Z&endTime=2027-02-01T00:00:00Z&resolution=monthly';
-  expect(parseMetricsRequest(query, 25)).toMatchObject({ limit: 1 });
-  expect(() => parseMetricsRequest(query, 24)).toThrow(
+  expect(parseMetricsRequest(query, METRICS_PARAMETERS, 25)).toMatchObject({ limit: 1 });
+  expect(() => parseMetricsRequest(query, METRICS_PARAMETERS, 24)).toThrow(
     'The window has 25 monthly buckets, and an answer at most 24; shorten the window.',
   );
 });

@@ -1,22 +1,23 @@
 /** The query string of GET …/metrics, parsed. Source: the API specification, section "Billing API", and DESIGN section 6. */
 import { type ParameterRules, QueryParameters } from '@meterline/api';
 import {
+  ACCOUNT_FILTERS,
+  type ACCOUNTS_METRICS_PARAMETERS,
   bucketCount,
   defaultResolution,
   ENTRY_FIELD,
-  type EntryField,
-  type EXCLUDING_FILTERS,
   EXCLUDING_PARAMETER,
   exceededCap,
   FILTER_PARAMETERS,
-  GROUP_BY_DIMENSIONS,
   MAX_FILTER_VALUES,
   MAX_METRICS_PAGE,
   MAX_PAGE_POINTS,
+  METRICS_DIMENSIONS,
+  METRICS_PARAMETERS,
+  type MetricsField,
   REPEATABLE_PARAMETERS,
   RESOURCE_TYPES_PARAMETERS,
   type Resolution,
-  METRICS_PARAMETERS as schemas,
   WINDOW_PARAMETERS,
   type Window,
 } from '@meterline/catalog';
@@ -25,10 +26,10 @@ import type { DimensionValues, MetricsQuery, Selection } from '@meterline/wareho
 /** The values that usage must have, and those that it must not have. */
 type FilterValues = Required<Pick<Selection, 'filters' | 'excluded'>>;
 
-/** What the caller asks for: a question to the warehouse, before the account and the watermarks are added. */
+/** What the caller asks for: a question to the warehouse, before the accounts and the watermarks are added. */
 export interface MetricsRequest
   extends FilterValues,
-    Omit<MetricsQuery, 'accountId' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
+    Omit<MetricsQuery, 'accounts' | 'rollups' | 'hidesWorkspace' | keyof FilterValues> {
   /** Empty for the first page. */
   readonly cursor: string;
 }
@@ -36,28 +37,32 @@ export interface MetricsRequest
 const INSTEAD = 'filter with workspace, resourceType, resourceName, resourceUuid or billingDimension';
 
 const RULES = {
-  names: Object.keys(schemas),
   mayBeEmpty: ['cursor'],
   mayRepeat: REPEATABLE_PARAMETERS,
   unsupported: {
     label: INSTEAD,
     unit: `each billing dimension has one unit; ${INSTEAD}`,
   },
-} as const satisfies ParameterRules;
+} as const satisfies Omit<ParameterRules, 'names'>;
 
 /**
+ * @param schemas of the parameters: of a query about one account, or about several
  * @param maxPoints of one page, in all its series together
  * @returns with a limit whose groups stay within it
  * @throws ApiError `invalid_parameter` with every fault
  */
-export function parseMetricsRequest(rawQuery: string, maxPoints = MAX_PAGE_POINTS): MetricsRequest {
-  const parameters = new QueryParameters(rawQuery, RULES);
+export function parseMetricsRequest(
+  rawQuery: string,
+  schemas: typeof METRICS_PARAMETERS | typeof ACCOUNTS_METRICS_PARAMETERS = METRICS_PARAMETERS,
+  maxPoints = MAX_PAGE_POINTS,
+): MetricsRequest {
+  const parameters = new QueryParameters(rawQuery, { ...RULES, names: Object.keys(schemas) });
   const window = readWindow(parameters);
   const resolution = readResolution(parameters, window, maxPoints);
   const groupBy = parameters.joined('groupBy', schemas.groupBy) ?? [];
   const selected = readFilters(parameters);
-  const limit = parameters.optional('limit', schemas.limit) ?? MAX_METRICS_PAGE;
-  const cursor = parameters.optional('cursor', schemas.cursor) ?? '';
+  const limit = parameters.optional('limit', METRICS_PARAMETERS.limit) ?? MAX_METRICS_PAGE;
+  const cursor = parameters.optional('cursor', METRICS_PARAMETERS.cursor) ?? '';
   if (!window || !resolution || !parameters.areValid) throw parameters.refusal();
   const mostGroups = Math.floor(maxPoints / bucketCount(window, resolution));
   return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
@@ -89,7 +94,7 @@ function readResolution(
   window: Window | undefined,
   mostBuckets: number,
 ): Resolution | undefined {
-  const asked = parameters.optional('resolution', schemas.resolution);
+  const asked = parameters.optional('resolution', METRICS_PARAMETERS.resolution);
   if (!window) return undefined;
   const cap = asked && exceededCap(asked, window);
   if (cap) {
@@ -120,6 +125,7 @@ export function readWindow(parameters: QueryParameters): Window | undefined {
   return undefined;
 }
 
+const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
 /** How an event without a resource UUID is stored. */
 const NO_UUID = '';
 
@@ -131,8 +137,8 @@ export function readFilters(parameters: QueryParameters): FilterValues {
   const filters = readValues(parameters, (field) => field, 'withoutResourceUuid');
   const excluded = readValues(parameters, (field) => EXCLUDING_PARAMETER[field], 'excludeWithoutResourceUuid');
   const sent = [
-    ...GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], filters[dimension]] as const),
-    ...GROUP_BY_DIMENSIONS.map(
+    ...METRICS_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], filters[dimension]] as const),
+    ...METRICS_DIMENSIONS.map(
       (dimension) => [EXCLUDING_PARAMETER[ENTRY_FIELD[dimension]], excluded[dimension]] as const,
     ),
   ];
@@ -151,13 +157,13 @@ export function readFilters(parameters: QueryParameters): FilterValues {
 
 function readValues(
   parameters: QueryParameters,
-  nameOf: (field: EntryField) => EntryField | keyof typeof EXCLUDING_FILTERS,
+  nameOf: (field: MetricsField) => keyof typeof FILTERS,
   without: 'withoutResourceUuid' | 'excludeWithoutResourceUuid',
 ): DimensionValues {
   const noUuid = parameters.optional(without, FILTER_PARAMETERS[without]) ? [NO_UUID] : [];
-  const read = GROUP_BY_DIMENSIONS.map((dimension) => {
+  const read = METRICS_DIMENSIONS.map((dimension) => {
     const name = nameOf(ENTRY_FIELD[dimension]);
-    const values = parameters.list(name, FILTER_PARAMETERS[name]) ?? [];
+    const values = parameters.list(name, FILTERS[name]) ?? [];
     return [dimension, [...new Set(dimension === 'resource_uuid' ? [...values, ...noUuid] : values)].sort()] as const;
   });
   return Object.fromEntries(read.filter(([, values]) => values.length > 0));

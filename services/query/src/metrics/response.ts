@@ -10,7 +10,7 @@ import {
   type DecimalText,
   ENTRY_FIELD,
   formatTimestamp,
-  GROUP_BY_DIMENSIONS,
+  METRICS_DIMENSIONS,
   showsUsage,
 } from '@meterline/catalog';
 import type { MetricsGroup } from '@meterline/warehouse';
@@ -41,7 +41,7 @@ export function metricsResponse(
 
 function shapeEntry(group: MetricsGroup, axis: Axis, withUsage: boolean): ExactJson {
   return {
-    ...Object.fromEntries(GROUP_BY_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], group.values[dimension]])),
+    ...Object.fromEntries(METRICS_DIMENSIONS.map((dimension) => [ENTRY_FIELD[dimension], group.values[dimension]])),
     summary: {
       cost: exactNumber(group.cost),
       usage: withUsage ? exactNumber(group.usage) : undefined,

@@ -23,7 +23,12 @@ beforeEach(async () => {
 it.each([
   ['of whole hours from rollup rows', SEALED, { startTime: 0, endTime: MAY }, [0]],
   ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
-  ['of a dirty hour', { ...SEALED, dirtyHours: [MAY - MS_PER_HOUR] }, { startTime: 0, endTime: MAY }, [0, MAY]],
+  [
+    'of a dirty hour',
+    { ...SEALED, dirtyHours: [{ bucket: MAY - MS_PER_HOUR }] },
+    { startTime: 0, endTime: MAY },
+    [0, MAY],
+  ],
   ['from the events alone', EVENTS_ALONE, { startTime: 0, endTime: JUNE }, [0, MAY]],
 ])('a query %s runs again if it may have read what was dropped meanwhile', async (_what, state, window, runs) => {
   const bounds: number[] = [];
@@ -38,7 +43,7 @@ it.each([
 it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
   await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
   await setRetentionBound([database.warehouse], 'dropped', JUNE);
-  const scope = { accountId: 'acme', warehouse: database.warehouse };
+  const scope = { accounts: ['acme'], warehouse: database.warehouse };
   expect(await rollupStateReader()(scope, { startTime: 0, endTime: JUNE })).toEqual({
     hourly: JUNE,
     daily: JUNE,

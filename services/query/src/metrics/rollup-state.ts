@@ -6,6 +6,7 @@
  */
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import {
+  type Accounts,
   NO_ROLLUPS,
   type ReadableRollups,
   readDirtyHours,
@@ -15,9 +16,9 @@ import {
 } from '@meterline/warehouse';
 import { partOfHourDropped } from '../http/errors.js';
 
-/** Whose query it is, and the warehouse that answers it: its statements end when the client goes. */
+/** What a query is about, and the warehouse that answers it: its statements end when the client goes. */
 export interface QueryScope {
-  readonly accountId: string;
+  readonly accounts: Accounts;
   readonly warehouse: Warehouse;
 }
 
@@ -31,13 +32,13 @@ export type ReadRollupState = (scope: QueryScope, window: Window) => Promise<Rol
 
 /** @param isOfEventsAlone the events answer alone, as far as there are any: slower, and what rollups are compared with */
 export function rollupStateReader(isOfEventsAlone = false): ReadRollupState {
-  return async ({ accountId, warehouse }, window) => {
+  return async ({ accounts, warehouse }, window) => {
     const [{ hourly, daily }, { droppedBefore }] = await Promise.all([
       readWatermarks(warehouse),
       readRetentionBounds(warehouse),
     ]);
     if (isOfEventsAlone) return stateSince(droppedBefore, NO_ROLLUPS);
-    const dirtyHours = await readDirtyHours(warehouse, accountId, window);
+    const dirtyHours = await readDirtyHours(warehouse, accounts, window);
     return stateSince(droppedBefore, { hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours });
   };
 }
@@ -50,7 +51,7 @@ export function stateSince(droppedBefore: EpochMs, { hourly, daily, dirtyHours }
   return {
     hourly: Math.max(hourly, droppedBefore),
     daily: Math.max(daily, droppedBefore),
-    dirtyHours: dirtyHours.filter((hour) => hour >= droppedBefore),
+    dirtyHours: dirtyHours.filter(({ bucket }) => bucket >= droppedBefore),
     droppedBefore,
   };
 }

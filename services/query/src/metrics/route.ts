@@ -1,13 +1,19 @@
-/** GET /v0/accounts/{accountId}/metrics, and the enums below it. */
+/** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
 
 import { createHash } from 'node:crypto';
-import { rawQuery, refuseParameters, requireAdmin } from '@meterline/api';
-import { BILLING_DIMENSIONS, DIMENSIONS, GROUP_BY_DIMENSIONS } from '@meterline/catalog';
+import { type Caller, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
+import {
+  ACCOUNTS_METRICS_PARAMETERS,
+  BILLING_DIMENSIONS,
+  DIMENSIONS,
+  GROUP_BY_DIMENSIONS,
+  METRICS_PARAMETERS,
+} from '@meterline/catalog';
 import type { Role } from '@meterline/service/access';
-import { readResourceTypes } from '@meterline/warehouse';
+import { type Accounts, readResourceTypes } from '@meterline/warehouse';
 import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
-import { admitMember, type RouteDependencies } from '../http/member.js';
+import { admitCaller, admitMember, type RouteDependencies } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
 import { pagePosition } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
@@ -15,26 +21,31 @@ import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
 import { whileEventsLast } from './rollup-state.js';
 
-export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId: string }> {
+/** About one account, or without an `accountId` about those of the caller. */
+export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId?: string }> {
   const { budget, cache, cursors, pages } = dependencies;
   return async (request, response) => {
     const { accountId } = request.params;
     // The middleware that compresses leaves it out of a 304, which must have it, too (RFC 9110, section 15.4.5).
     response.vary('Accept-Encoding');
-    const { admitted, caller, role, version } = await admitMember(dependencies, request, response, accountId);
+    const { admitted, caller, principal, version } = await admitCaller(dependencies, request, response, accountId);
+    const { account } = principal;
     try {
-      const query = parseMetricsRequest(rawQuery(request));
-      const binding = cursorBinding(role, accountId, query);
+      const schemas = accountId === undefined ? ACCOUNTS_METRICS_PARAMETERS : METRICS_PARAMETERS;
+      const query = parseMetricsRequest(rawQuery(request), schemas);
+      const { accounts, role } = subjectOf(caller, accountId, query);
+      const binding = cursorBinding(accountId ?? [accounts, query.excluded.account], role, query);
       const position = query.cursor === '' ? undefined : cursors.open(query.cursor, binding, pagePosition);
       if (readsWorkspaces(query)) requireAdmin(role);
-      budget.requireRoom(accountId);
+      budget.requireRoom(account);
 
+      const { account: _subject, ...filters } = query.filters;
       // A member may not learn which workspaces there are.
-      const asked = { ...query, hidesWorkspace: role !== 'admin' };
+      const asked = { ...query, filters, hidesWorkspace: role !== 'admin' };
       const compute = async () => {
-        const scope = { accountId, warehouse: await admitted.acquire() };
+        const scope = { accounts, warehouse: await admitted.acquire() };
         const page = position
-          ? await pages.next(scope, caller.id, position, asked)
+          ? await pages.next(scope, principal, position, asked)
           : await pages.first(scope, JSON.stringify(binding), asked);
         const nextCursor = page.next ? cursors.issue(binding, page.next, page.next.askedAt) : '';
         return responseOf(writeJson(metricsResponse(query, page, nextCursor)));
@@ -42,20 +53,38 @@ export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ 
       const key = JSON.stringify([version, binding, query.limit]);
       const found = position
         ? { response: await compute(), ageSeconds: undefined }
-        : await cache.get(accountId, key, allowedAgeSeconds(request.headers['cache-control']), compute);
+        : await cache.get(account, key, allowedAgeSeconds(request.headers['cache-control']), compute);
       admitted.release();
       const { body, etag } = found.response;
       const isKnown = names(request.headers['if-none-match'], etag);
-      if (!isKnown) budget.requireRoom(accountId, body.length);
+      if (!isKnown) budget.requireRoom(account, body.length);
       // Only now, because an error has none of them. Kept by clients too, and asked about with If-None-Match each time.
       response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
       if (found.ageSeconds !== undefined) response.setHeader('Age', Math.floor(found.ageSeconds));
       if (isKnown) response.status(304).end();
-      else budget.send(request, response, accountId, body);
+      else budget.send(request, response, account, body);
     } finally {
       admitted.release();
     }
   };
+}
+
+/**
+ * The accounts that a query is about, and what the caller is in all of them: a member, if in any.
+ * @throws ApiError `forbidden` for an account that is not the caller's, whether it exists or not
+ */
+function subjectOf(
+  caller: Caller,
+  accountId: string | undefined,
+  { filters, excluded }: MetricsRequest,
+): { readonly accounts: Accounts; readonly role: Role } {
+  if (accountId !== undefined) return { accounts: [accountId], role: requireMembership(caller, accountId) };
+  const { account: left = [] } = excluded;
+  for (const account of left) requireMembership(caller, account);
+  if (caller.isOperator) return { accounts: filters.account ?? 'all', role: 'admin' };
+  const accounts = (filters.account ?? [...caller.roles.keys()].sort()).filter((account) => !left.includes(account));
+  const roles = accounts.map((account) => requireMembership(caller, account));
+  return { accounts, role: roles.includes('member') ? 'member' : 'admin' };
 }
 
 function responseOf(json: string): CachedResponse {
@@ -75,15 +104,15 @@ function names(condition: string | undefined, etag: string): boolean {
 }
 
 /**
- * Binds a cursor to account, role and every parameter but `limit`, in canonical form: neither the order of groupBy nor how a
+ * Binds a cursor to accounts, role and every parameter but `limit`, in canonical form: neither the order of groupBy nor how a
  * time is written matters. To the role, because an admin's pages show what a member's do not; not to a key: anyone who may
  * ask the question may go on with its answer.
  */
-function cursorBinding(role: Role, accountId: string, request: MetricsRequest): CursorBinding {
+function cursorBinding(accounts: unknown, role: Role, request: MetricsRequest): CursorBinding {
   const { window, resolution, groupBy, filters, excluded } = request;
   return [
     'metrics',
-    accountId,
+    accounts,
     role,
     [window.startTime, window.endTime],
     resolution,
@@ -121,10 +150,11 @@ export function resourceTypesRoute(dependencies: RouteDependencies): RequestHand
       const asked = parseResourceTypesRequest(rawQuery(request));
       if (readsWorkspaces(asked)) requireAdmin(role);
       const warehouse = await admitted.acquire();
-      const rollups = await orStorageUnavailable(dependencies.readRollupState({ accountId, warehouse }, asked.window));
+      const accounts = [accountId];
+      const rollups = await orStorageUnavailable(dependencies.readRollupState({ accounts, warehouse }, asked.window));
       const values = await orStorageUnavailable(
         whileEventsLast(warehouse, asked.window, rollups, (known) =>
-          readResourceTypes(warehouse, { ...asked, accountId, rollups: known }),
+          readResourceTypes(warehouse, { ...asked, accounts, rollups: known }),
         ),
       );
       response.json({ values });

@@ -1,6 +1,7 @@
 /** The operations about usage and cost, with examples that the contract tests send and compare digit for digit. */
 import { headerReference, type OpenApiParameter, type OperationSketch } from '@meterline/api';
 import {
+  ACCOUNTS_METRICS_PARAMETERS,
   BILLING_DIMENSIONS,
   DIMENSIONS,
   EVENTS_PARAMETERS,
@@ -103,6 +104,23 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
   },
 };
 
+/** Of every answer with metrics, about one account or several. */
+const METRICS_ANSWER = {
+  otherParameters: [IF_NONE_MATCH],
+  success: {
+    description: 'A page of groups.',
+    schemas: ['AccountMetricsResponse'],
+    headers: headerReference('ETag'),
+  },
+  otherResponses: {
+    '304': {
+      description: 'The answer is the one that `If-None-Match` names.',
+      headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag') },
+    },
+  },
+  errors: API_ERRORS,
+} as const;
+
 export const USAGE_OPERATIONS: readonly OperationSketch[] = [
   {
     method: 'get',
@@ -126,20 +144,36 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
       'meanwhile do not show; where one has replaced what the first page was read from before the second page was asked for, ' +
       'that page is a 400 `cursor_expired`. Only an admin of the account may group or filter by workspace.',
     query: METRICS_PARAMETERS,
-    otherParameters: [IF_NONE_MATCH],
-    success: {
-      description: 'A page of groups.',
-      schemas: ['AccountMetricsResponse'],
-      headers: headerReference('ETag'),
-    },
-    otherResponses: {
-      '304': {
-        description: 'The answer is the one that `If-None-Match` names.',
-        headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag') },
+    ...METRICS_ANSWER,
+    examples: METRICS_EXAMPLES,
+  },
+  {
+    method: 'get',
+    path: '/v0/metrics',
+    operationId: 'getMetrics',
+    tag: 'Usage and cost',
+    summary: 'What all of the caller’s accounts used, and what it cost',
+    description:
+      'As for one account, with the same rules, pages and exactness, over all accounts that the key or token belongs to. ' +
+      '`groupBy` may name `account`, too, of three dimensions in all; `account` and `excludeAccount` filter. An account that is ' +
+      'not the caller’s is a 403, whether it exists or not. Where the caller is a member of one of the accounts, groups have ' +
+      'no workspace, and none may be grouped or filtered by. A key of the role operator reads every account, as an admin of it.',
+    isExtension: true,
+    query: ACCOUNTS_METRICS_PARAMETERS,
+    ...METRICS_ANSWER,
+    examples: {
+      byAccount: {
+        summary: 'Cost by account',
+        parameters: { ...WINDOW, resolution: 'monthly', groupBy: ['account'] },
+        response: {
+          ...WINDOW,
+          resolution: 'monthly',
+          summary: { totalCost: 13.85 },
+          data: [{ account: 'acme', ...inOctober(13.85) }],
+          meta: LAST_PAGE,
+        },
       },
     },
-    examples: METRICS_EXAMPLES,
-    errors: API_ERRORS,
   },
   {
     method: 'get',

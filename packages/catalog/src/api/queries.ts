@@ -1,0 +1,56 @@
+/** Queries as the client is given them: the parameters, typed by their schemas. */
+import type * as z from 'zod';
+import type {
+  ACCOUNT_FILTERS,
+  ACCOUNTS_METRICS_PARAMETERS,
+  EVENTS_PARAMETERS,
+  EXCLUDING_FILTERS,
+  VALUE_FILTERS,
+  WINDOW_PARAMETERS,
+} from './parameters.js';
+
+/** RFC 3339 in UTC, or the same as a Date. */
+export type Instant = string | Date;
+
+/** Half-open: startTime is inside, endTime is not. */
+export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
+
+type Values<Value> = Value | readonly Value[];
+
+type RepeatedFilters = typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS;
+type Repeated<Filters extends Record<string, z.ZodType>> = {
+  readonly [Name in keyof Filters]?: Values<z.output<Filters[Name]>> | undefined;
+};
+
+/**
+ * Several values of a filter are alternatives; those of an excluding one are all left out. Members that are left out or
+ * undefined are not sent.
+ */
+export type FilterQuery = Repeated<RepeatedFilters> & {
+  readonly withoutResourceUuid?: boolean | undefined;
+  readonly excludeWithoutResourceUuid?: boolean | undefined;
+};
+
+export type ResourceTypesQuery = WindowQuery & FilterQuery;
+
+type OtherEventsParameters = Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>;
+
+/** Members that are left out or undefined are not sent. */
+export type EventsQuery = ResourceTypesQuery & {
+  readonly [Name in keyof OtherEventsParameters]?: z.output<OtherEventsParameters[Name]> | undefined;
+};
+
+type AccountFilterQuery = Repeated<typeof ACCOUNT_FILTERS>;
+type OtherMetricsParameters = Omit<
+  typeof ACCOUNTS_METRICS_PARAMETERS,
+  keyof ResourceTypesQuery | keyof AccountFilterQuery
+>;
+
+/**
+ * Members that are left out or undefined are not sent. A query about one account has no `account`: not as a filter, nor
+ * in `groupBy`.
+ */
+export type MetricsQuery = ResourceTypesQuery &
+  AccountFilterQuery & {
+    readonly [Name in keyof OtherMetricsParameters]?: z.output<OtherMetricsParameters[Name]> | undefined;
+  };
