@@ -53,6 +53,26 @@ describe('meterline metrics', () => {
     );
   });
 
+  it('has all accounts of an operator, in one table and as CSV', async () => {
+    const operator = { ...env, METERLINE_API_KEY: await api.key('platform', 'operator') };
+    const args = ['metrics', ...DAY, '--all-accounts', '--group-by', 'account'];
+    const table = await runCommand(args, { env: operator });
+    expect(table.stdout.replace(/ +[·▁-█]+$/gm, '')).toBe(
+      [
+        'All accounts: 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z (UTC), hourly',
+        '',
+        'ACCOUNT     COST   SHARE  TREND',
+        'acme     $180.50   98.8%',
+        'wide       $2.10    1.2%',
+        'Total    $182.60  100.0%',
+        '',
+      ].join('\n'),
+    );
+    const csv = await runCommand([...args, '--filter', 'account=wide', '--csv'], { env: operator });
+    expect(csv.stdout.split('\r\n').map((line) => line.split(',')[0])).toEqual(['\uFEFFaccount', 'wide', '']);
+    expect((await runCommand(args, { env })).stdout).not.toContain('wide');
+  });
+
   it('says that a resource is of several workspaces, to an admin alone', async () => {
     const args = ['metrics', ...DAY, '--group-by', 'resource_name', '--resource-name', 'box'];
     const member = { ...env, METERLINE_API_KEY: await api.key(ACCOUNT, 'member') };

@@ -28,6 +28,9 @@ export function addLogin(program: Command, context: CommandContext): void {
   withApiFlags(command);
 }
 
+/** An operator's key has all accounts. */
+const MOST_NAMED = 10;
+
 async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const { url } = await context.settings.api(flags);
   if (flags.apiUrl === undefined)
@@ -54,7 +57,9 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
       },
     );
   }
-  const whose = accounts.map(({ id, role }) => `${role} of ${id}`).join(', ') || 'in no account';
+  const named = accounts.slice(0, MOST_NAMED).map(({ id, role }) => `${role} of ${id}`);
+  const more = accounts.length > MOST_NAMED ? [`${accounts.length - MOST_NAMED} more`] : [];
+  const whose = [...named, ...more].join(', ') || 'in no account';
   say(context, `Logged in to ${apiUrl}: ${whose}. The key is in ${context.settings.loginPath}.`);
   await sayIfAnotherIsPreferred(context, apiUrl);
 }

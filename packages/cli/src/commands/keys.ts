@@ -47,7 +47,7 @@ export function addKeys(program: Command, context: CommandContext): void {
     .description(
       'Creates an API key, and with the first key of an account the account. The key itself is shown once and kept ' +
         'only as a hash.\nAn admin may group and filter by workspace; a member sees the account as a whole; an ' +
-        'emitter may send events to the collector and read nothing.',
+        'emitter may send events to the collector and read nothing; an operator reads every account, as an admin of it, and changes nothing.',
     )
     .requiredOption('--account <account>', 'the account whose usage it may read, or send', nameOf)
     .addOption(new Option('--role <role>', 'what it may do there').choices(KEY_ROLES).makeOptionMandatory())

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { CommandContext } from '../command.js';
-import { withAccount, withClientErrors } from '../connections/api.js';
+import { withAccount, withAllAccounts, withClientErrors } from '../connections/api.js';
 import { usageError } from '../failure.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
 import type { Request } from '../metrics/pages.js';
@@ -24,6 +24,7 @@ Examples:
   meterline metrics --since 7d --group-by resource_type,workspace
   meterline metrics --month 2026-10 --group-by billing_dimension --compare
   meterline metrics --filter resourceType=agent --filter resourceType=job --watch
+  meterline metrics --month 2026-10 --all-accounts --group-by account --all --csv > accounts.csv
   meterline metrics --month 2026-10 --group-by resource_name --all --csv > resources.csv
   meterline metrics --since 24h --json | jq .summary.totalCost`;
 
@@ -58,7 +59,8 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   requireSense(flags);
   // Before the first request, so that flags which contradict each other ask nothing.
   const query = queryOf(flags, context.now());
-  await withAccount(context, flags, async ({ client, account, access }) => {
+  const withSession = flags.allAccounts ? withAllAccounts : withAccount;
+  await withSession(context, flags, async ({ client, account, access }) => {
     const { all = false, exact = false, json = false, csv = false, series = false, watch: watched } = flags;
     const request: Request = { context, client, account, query, all, isWatched: false, signal: undefined };
     if (watched === undefined) {

@@ -1,5 +1,5 @@
 /** The query API as a command uses it: opened with what the settings say, and its failures in words for people. */
-import { type Fetch, MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
+import { ALL_ACCOUNTS, type Fetch, MeterlineClient, MeterlineConnectionError, MeterlineError } from '@meterline/client';
 import { type CommandContext, formatCount, say } from '../command.js';
 import { CommandError, EXIT_CODES, type ExitCode, systemErrorCode, usageError } from '../failure.js';
 import type { ApiAccess, ApiFlags } from '../settings.js';
@@ -42,7 +42,7 @@ export function openClient(context: CommandContext, { debug }: ApiFlags, url: Se
 }
 
 export interface AccountSession extends ApiSession {
-  /** What was named, or the only one that the key belongs to. */
+  /** What was named, or the only one that the key belongs to; or `ALL_ACCOUNTS`. */
   readonly account: string;
 }
 
@@ -56,6 +56,15 @@ export async function withAccount<T>(
     const account = session.access.account?.value ?? (await onlyAccount(session.client));
     return work({ ...session, account });
   });
+}
+
+/** The same for the usage of every account that the key may read. */
+export async function withAllAccounts<T>(
+  context: CommandContext,
+  flags: ApiFlags,
+  work: (session: AccountSession) => Promise<T>,
+): Promise<T> {
+  return withApi(context, flags, (session) => work({ ...session, account: ALL_ACCOUNTS }));
 }
 
 async function onlyAccount(client: MeterlineClient): Promise<string> {

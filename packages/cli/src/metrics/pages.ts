@@ -1,6 +1,6 @@
 /** What the command reads of the API: the pages of an answer, the time before, and whether the caller sees workspaces. */
 import { type DecimalText, enrichedDimensions, groupKey } from '@meterline/catalog/plain';
-import type { MeterlineClient, MetricsAnswer, MetricsEntry } from '@meterline/client';
+import { ALL_ACCOUNTS, type MeterlineClient, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
 import { z } from 'zod';
 import type { CommandContext } from '../command.js';
 import { PageProgress } from '../output/progress.js';
@@ -101,5 +101,6 @@ export async function isWorkspaceHidden(request: Request, entries: readonly Metr
   const { client, account, query, signal } = request;
   const isEnriched = enrichedDimensions(query.groupBy).includes('workspace');
   if (!isEnriched || entries.some(({ workspace }) => workspace !== undefined)) return false;
-  return (await client.accounts({ signal })).some(({ id, role }) => id === account && role !== 'admin');
+  const isAsked = (id: string) => account === ALL_ACCOUNTS || id === account;
+  return (await client.accounts({ signal })).some(({ id, role }) => isAsked(id) && role !== 'admin');
 }

@@ -10,11 +10,10 @@ import {
   type EpochMs,
   EXCLUDING_PARAMETER,
   formatTimestamp,
-  GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
-  isGroupByDimension,
   MAX_GROUP_BY_DIMENSIONS,
   MAX_METRICS_PAGE,
+  METRICS_DIMENSIONS,
+  type MetricsDimension,
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
@@ -97,12 +96,14 @@ function timesOf({ startTime, endTime }: Window) {
 }
 
 interface Filters {
+  readonly account?: readonly string[];
   readonly workspace?: readonly string[];
   readonly resourceType?: readonly ResourceType[];
   readonly resourceName?: readonly string[];
   readonly resourceUuid?: readonly string[];
   readonly withoutResourceUuid?: boolean;
   readonly billingDimension?: readonly BillingDimension[];
+  readonly excludeAccount?: readonly string[];
   readonly excludeWorkspace?: readonly string[];
   readonly excludeResourceType?: readonly ResourceType[];
   readonly excludeResourceName?: readonly string[];
@@ -173,6 +174,8 @@ function filterOf(text: string, before: Filters = {}): Filters {
   const [, named = '', operator = '', value = ''] = /^(\w+)(!?=)(.*)$/s.exec(text) ?? [];
   const name = operator === '!=' ? EXCLUDING.get(named) : named;
   switch (name) {
+    case 'account':
+    case 'excludeAccount':
     case 'workspace':
     case 'resourceName':
     case 'resourceUuid':
@@ -206,8 +209,9 @@ function oneOf<const Value extends string>(values: readonly Value[]): (text: str
 }
 
 export interface QueryFlags extends WindowFlags, FilterFlags {
+  readonly allAccounts?: boolean;
   readonly resolution?: Resolution;
-  readonly groupBy?: readonly GroupByDimension[];
+  readonly groupBy?: readonly MetricsDimension[];
   /** True: what fits the window. */
   readonly compare?: Comparison | true;
   readonly limit?: number;
@@ -221,7 +225,7 @@ export function withQuery(command: Command): Command {
     )
     .addOption(
       new Option('--group-by <dimensions>', `up to ${MAX_GROUP_BY_DIMENSIONS}, with commas between, or repeated`)
-        .choices(GROUP_BY_DIMENSIONS)
+        .choices(METRICS_DIMENSIONS)
         .argParser(groupByOf),
     )
     .addOption(
@@ -233,6 +237,12 @@ export function withQuery(command: Command): Command {
         .conflicts('cursor'),
     );
   return withFilters(grouped)
+    .addOption(
+      new Option(
+        '--all-accounts',
+        'of every account of the key; then also: --group-by account, --filter account=<name>',
+      ).conflicts('account'),
+    )
     .option('--limit <n>', `groups on a page, at most ${MAX_METRICS_PAGE}`, (text) =>
       wholeNumber(text, 1, MAX_METRICS_PAGE),
     )
@@ -242,17 +252,20 @@ export function withQuery(command: Command): Command {
 export interface Query {
   /** What the API is sent. */
   readonly sent: MetricsQuery;
-  readonly groupBy: readonly GroupByDimension[];
+  readonly groupBy: readonly MetricsDimension[];
   /** The same about the time before, which is such as `4 weeks earlier`; undefined: not compared. */
   readonly compared: { readonly sent: MetricsQuery; readonly distance: string } | undefined;
 }
 
 /** @throws CommandError when the flags contradict each other */
 export function queryOf(flags: QueryFlags, now: Date): Query {
-  const { groupBy = [], limit, cursor, compare } = flags;
+  const { groupBy = [], filter, limit, cursor, compare } = flags;
+  if (!flags.allAccounts && (groupBy.includes('account') || filter?.account || filter?.excludeAccount)) {
+    throw usageError('account is a dimension and a filter with --all-accounts alone');
+  }
   const { sent: times, resolution: byWindow, whole, months, asOf } = windowOf(flags, now);
   const resolution = flags.resolution ?? byWindow;
-  const common = { ...flags.filter, resolution, groupBy, limit };
+  const common = { ...filter, resolution, groupBy, limit };
   const sent = { ...common, ...times, cursor };
   if (compare === undefined) return { sent, groupBy, compared: undefined };
   const comparison = compare === true ? (months === undefined ? 'period' : 'months') : compare;
@@ -262,14 +275,14 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
 }
 
 /** Added to those before. @throws InvalidArgumentError */
-function groupByOf(text: string, before: readonly GroupByDimension[] = []): GroupByDimension[] {
+function groupByOf(text: string, before: readonly MetricsDimension[] = []): MetricsDimension[] {
   const names = [...before, ...text.split(',').map((name) => name.trim())];
-  const known = names.filter(isGroupByDimension);
+  const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
   const areDifferent = new Set(names).size === names.length;
   if (known.length === names.length && areDifferent && names.length <= MAX_GROUP_BY_DIMENSIONS) {
     return canonicalGroupBy(known);
   }
   throw new InvalidArgumentError(
-    `It must be up to ${MAX_GROUP_BY_DIMENSIONS} different ones of ${GROUP_BY_DIMENSIONS.join(', ')}.`,
+    `It must be up to ${MAX_GROUP_BY_DIMENSIONS} different ones of ${METRICS_DIMENSIONS.join(', ')}.`,
   );
 }

@@ -6,13 +6,13 @@ import {
   type DecimalText,
   DIMENSIONS,
   ENTRY_FIELD,
-  type EntryField,
   enrichedDimensions,
   formatUsage,
   formatUsd,
   formatUsdExact,
-  type GroupByDimension,
   groupKey,
+  type MetricsDimension,
+  type MetricsField,
   percentChangeText,
   SEVERAL_VALUES,
   shareText,
@@ -21,12 +21,12 @@ import {
   sumDecimals,
   ZERO,
 } from '@meterline/catalog/plain';
-import type { MetricsAnswer, MetricsEntry } from '@meterline/client';
+import { ALL_ACCOUNTS, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
 import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 
 export interface Report {
   readonly account: string;
-  readonly groupBy: readonly GroupByDimension[];
+  readonly groupBy: readonly MetricsDimension[];
   /** Groups do not show their workspace, because the caller is a member. */
   readonly hidesWorkspace: boolean;
   /** The first page; its summary is that of the whole window. */
@@ -59,7 +59,8 @@ const TOTAL = 'Total';
 export function reportText(report: Report, layout: ReportLayout): string {
   const { account, answer, entries, before } = report;
   const { startTime, endTime, resolution } = answer;
-  const heading = [layout.style.strong(`${account}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
+  const name = account === ALL_ACCOUNTS ? 'All accounts' : account;
+  const heading = [layout.style.strong(`${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
   if (before) heading.push(`Before: ${before.answer.startTime} to ${before.answer.endTime}, ${before.distance}`);
   if (entries.length > 0 || (before && before.answer.summary.totalCost !== '0')) {
     return [...heading, '', table(report, layout)].join('\n');
@@ -95,7 +96,11 @@ function draftWidth({ columns, rows }: Draft, trendWidth: number): number {
   return tableWidth(columns, rows(trendWidth));
 }
 
-function draftOf({ groupBy, answer, entries, before }: Report, fields: readonly EntryField[], isExact: boolean): Draft {
+function draftOf(
+  { groupBy, answer, entries, before }: Report,
+  fields: readonly MetricsField[],
+  isExact: boolean,
+): Draft {
   const { totalCost } = answer.summary;
   const hasUsage = showsUsage(groupBy);
   const amount = isExact ? formatUsdExact : formatUsd;
@@ -139,7 +144,7 @@ interface ColumnChoice {
   readonly isCompared: boolean;
 }
 
-function columnsOf(fields: readonly EntryField[], { hasUsage, isCompared }: ColumnChoice): Column[] {
+function columnsOf(fields: readonly MetricsField[], { hasUsage, isCompared }: ColumnChoice): Column[] {
   const names = fields.map((field) => ({ heading: FIELD_HEADING[field], least: LEAST_NAME }));
   return [
     ...(fields.length === 0 ? [{ heading: '' }] : names),
@@ -152,15 +157,16 @@ function columnsOf(fields: readonly EntryField[], { hasUsage, isCompared }: Colu
 }
 
 const FIELD_HEADING = {
+  account: 'ACCOUNT',
   workspace: 'WORKSPACE',
   resourceType: 'TYPE',
   resourceName: 'RESOURCE',
   resourceUuid: 'INSTANCE',
   billingDimension: 'DIMENSION',
-} as const satisfies Record<EntryField, string>;
+} as const satisfies Record<MetricsField, string>;
 
 /** Those that were asked for and those that enrich them, in canonical order. */
-function shownFields({ groupBy, hidesWorkspace }: Report): EntryField[] {
+function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
   const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
   return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
 }

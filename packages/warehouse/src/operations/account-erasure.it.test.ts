@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { createTestDatabase, select, type TestDatabase } from '../../../../test/harness/stack.js';
 import { insertUsageEvents } from '../events/usage-events.js';
+import { readMetrics } from '../metrics/read.js';
+import { storeMetrics } from '../metrics/stored-pages.js';
 import {
   accountPartitionsStatement,
   eraseAccountPartition,
@@ -80,6 +83,26 @@ describe('erasing an account', () => {
     expect(await rowsOf('rejected_events', 'acme')).toBe(0);
     expect(await rowsOf('usage_events', 'zeta')).toBe(1);
     expect(await rowsOf('rejected_events', 'zeta')).toBe(1);
+  });
+
+  it('takes stored results about several accounts with it, which may have its groups', async () => {
+    const accounts = ['shared', 'zeta'];
+    const window = { startTime: OCTOBER, endTime: NOVEMBER };
+    const question = { window, filters: {}, resolution: 'monthly', groupBy: ['account'], limit: 9 } as const;
+    await insertUsageEvents(
+      database.warehouse,
+      accounts.map((accountId) => pricedEvent({ accountId, timestamp: OCTOBER })),
+    );
+    const owners = ['\0caller', 'shared', 'zeta'];
+    for (const owner of owners) {
+      const result = { owner, resultId: randomUUID() };
+      const { mark } = await readMetrics(database.warehouse, { ...question, accounts });
+      await storeMetrics(database.warehouse, result, { ...question, accounts }, mark.digest);
+    }
+    for (const partition of await readAccountPartitions(database.shards.all, 'shared')) {
+      await eraseAccountPartition(partition, 'shared');
+    }
+    expect(await Promise.all(owners.map((owner) => rowsOf('result_pages', owner)))).toEqual([0, 0, 2]);
   });
 
   it('does not keep the same event from counting when it comes again', async () => {

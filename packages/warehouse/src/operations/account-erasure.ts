@@ -19,13 +19,19 @@ export interface AccountPartition {
   readonly rows: number;
 }
 
+/** Results about several accounts are stored under names that no account has, and their groups may be of this one: all of them go. */
+function rowsOf(table: AccountTable): string {
+  const ofAccount = 'account_id = {account_id: String}';
+  return table === 'result_pages' ? `(${ofAccount} OR startsWith(account_id, '\\0'))` : ofAccount;
+}
+
 export function accountPartitionsStatement(table: AccountTable, accountId: string): Statement {
   return {
     name: 'read_account_partitions',
     query: `
 SELECT _partition_id AS partition, count() AS rows
 FROM {table: Identifier}
-WHERE account_id = {account_id: String}
+WHERE ${rowsOf(table)}
 GROUP BY partition
 ORDER BY partition`,
     query_params: { table, account_id: accountId },
@@ -66,7 +72,7 @@ export function erasePartitionStatement(
     query: `
 ALTER TABLE {table: Identifier}
 DELETE IN PARTITION ID {partition: String}
-WHERE account_id = {account_id: String}`,
+WHERE ${rowsOf(table)}`,
     query_params: { table, partition, account_id: accountId },
   };
 }
