@@ -23,7 +23,8 @@ export const SANDBOX = {
 };
 
 /**
- * Ids are of version 7, and random but for the time of the event, as producers make them; ClickHouse's own have a counter.
+ * Ids are of version 7, and random but for the time of the event, as producers make them; ClickHouse's own have a counter. The first
+ * half of a UUID's text is the lower one of its number.
  * @param definitions of what the columns use, as in WITH
  * @param parameters `rows` of the numbers from `first`, and what the expressions name
  */
@@ -43,8 +44,8 @@ WITH
 SELECT
   ${account},
   reinterpret(
-    bitOr(bitShiftLeft(toUInt128(bitOr(bitShiftLeft(toUInt64(at_ms), 16), 0x7000 + noise % 4096)), 64),
-          toUInt128(bitOr(bitAnd(more_noise, 0x3fffffffffffffff), 0x8000000000000000))), 'UUID'),
+    bitOr(bitShiftLeft(toUInt128(bitOr(bitAnd(more_noise, 0x3fffffffffffffff), 0x8000000000000000)), 64),
+          toUInt128(bitOr(bitShiftLeft(toUInt64(at_ms), 16), 0x7000 + noise % 4096))), 'UUID'),
   fromUnixTimestamp64Milli(at_ms, 'UTC'),
   ${[workspace, resourceType, resourceName, resourceUuid, billingDimension, usage].join(',\n  ')},
   0, false, ${cost}, 0, 0
