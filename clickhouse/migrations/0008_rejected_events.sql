@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS rejected_events
 (
     received_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
     job_id      String CODEC(ZSTD(1)),
-    -- Index of the event in its job; 0 also for a job that was refused whole
+    -- Index of the event in its job; 0 also for a job that was rejected whole
     position    UInt32 CODEC(ZSTD(1)),
     -- As the event claims; empty when that cannot be read
     account_id  String CODEC(ZSTD(1)),

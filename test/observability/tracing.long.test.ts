@@ -66,8 +66,9 @@ it('the trace of a job begins at the worker when the producer says nothing of a 
   await drained(product.queue);
   expect(await stored(product.warehouse)).toMatchObject({ events: 3 });
   await receiver.span(({ name }) => name === 'insert');
-  const taken = receiver.spans.filter(({ name }) => name === 'process usage-events');
-  expect(taken.map(({ parentSpanId }) => parentSpanId || undefined)).toEqual(taken.map(() => undefined));
+  const taken = () => receiver.spans.filter(({ name }) => name === 'process usage-events');
+  await receiver.span(() => taken().length === 3);
+  expect(taken().map(({ parentSpanId }) => parentSpanId || 'none')).toEqual(['none', 'none', 'none']);
 });
 
 const METRICS_PATH = '/v0/accounts/traced-acme/metrics?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';

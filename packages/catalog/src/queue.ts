@@ -8,7 +8,7 @@ export const MAX_EVENTS_PER_JOB = 5_000;
 
 /**
  * The events of a job, still unchecked: its data is one event, or `{ "events": [ … ] }` with 1 to 5,000.
- * A job that is neither is refused whole.
+ * A job that is neither is rejected whole.
  */
 export function eventsOfJob(data: unknown): Checked<readonly unknown[]> {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
@@ -39,7 +39,7 @@ export const MAX_JOB_BYTES = 24 * 1024 * 1024;
 /** Fields, elements, objects and arrays. An event has at most 11 fields, so a job of 5,000 has 65,000 of these. */
 export const MAX_JOB_VALUES = 250_000;
 
-/** Why a job of this size is refused; undefined when it is not. */
+/** Why a job of this size is rejected; undefined when it is not. */
 export function tooManyBytes(bytes: number): Rejection | undefined {
   if (bytes <= MAX_JOB_BYTES) return undefined;
   return rejected(

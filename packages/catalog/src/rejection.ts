@@ -1,5 +1,5 @@
 /**
- * Why an event or a job is refused, and how it is written to rejected_events. The codes are stable: operators filter by
+ * Why an event or a job is rejected, and how it is written to rejected_events. The codes are stable: operators filter by
  * them and alerts name them.
  */
 
@@ -33,7 +33,7 @@ export const REJECTION_REASONS = [
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-/** Whether the reason refuses a whole job, rather than one of its events. */
+/** Whether the reason rejects a whole job, rather than one of its events. */
 export function isJobRejection(reason: RejectionReason): boolean {
   return reason.startsWith('job_');
 }
@@ -44,7 +44,7 @@ export interface Rejection {
   readonly message: string;
 }
 
-/** The outcome of checking something a producer sent: the value, or why it is refused. */
+/** The outcome of checking something a producer sent: the value, or why it is rejected. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | Rejected;
 export type Rejected = { readonly ok: false } & Rejection;
 
@@ -82,7 +82,7 @@ export function parseJson(text: string): unknown {
 const REFERENCE = /^"see the payload of position (\d{1,10}) of this job"$/;
 
 /**
- * The payload of an event that cannot be written alone. Its whole job is then kept as the payload of another refused event
+ * The payload of an event that cannot be written alone. Its whole job is then kept as the payload of another rejected event
  * of that job, at a lower position.
  */
 export function payloadReference(position: number): string {

@@ -58,7 +58,7 @@ export function addRetention(program: Command, context: CommandContext): void {
 
   const close = retention
     .command('close')
-    .summary('refuse events of old months from now on')
+    .summary('reject events of old months from now on')
     .description(
       'Closes the months before one, after a typed "yes": their events are rejected as too_old from then on, and kept among ' +
         'the rejected ones. Nothing is deleted, and "retention reopen" takes it back. This month and the one before it cannot ' +
@@ -136,7 +136,7 @@ async function runClose(context: CommandContext, flags: CloseFlags): Promise<voi
     if (before <= closedBefore) return print(`Months before ${monthText(closedBefore)} are closed already.`);
     await requireClosable(shards, before, now);
     if (flags.dryRun) return print(`Months before ${monthText(before)} would be closed. Nothing was changed.`);
-    const question = `Refuse events before ${monthText(before)} from now on? Type yes:`;
+    const question = `Reject events before ${monthText(before)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
     await closeMonths(shards, before, now);
     print(`Months before ${monthText(before)} are closed. Every worker knows within seconds.`);
