@@ -144,6 +144,17 @@ it('credentials of several accounts can be changed between them', async () => {
   expect(viewOf(page)).toEqual({ account: 'globex' });
 });
 
+it('credentials of several accounts see them together, without workspaces if they are of a member in one', async () => {
+  const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
+  await tableRows(page);
+  await page.getByRole('combobox', { name: 'Account' }).click();
+  await page.getByRole('option', { name: 'All accounts' }).click();
+  await expect(tableRows(page)).resolves.toEqual([['acme', '$75.02', '100.0%']]);
+  await page.getByRole('combobox', { name: 'Group by' }).click();
+  const workspace = page.getByRole('option', { name: 'Workspace' });
+  expect(await workspace.textContent()).toContain('Only an admin of all these accounts');
+});
+
 it('credentials of no account, or without the scope, get a message that says so', async () => {
   await heading(await open('', await token({})), 'You belong to no account');
   const page = await open('account=acme', await token({ acme: 'admin' }, 'jobs:list'));

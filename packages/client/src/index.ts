@@ -38,4 +38,4 @@ export type {
   PagesOptions,
   RequestOptions,
 } from './options.js';
-export { ALL_ACCOUNTS } from './urls.js';
+export { ALL_ACCOUNTS, metricsPath } from './urls.js';

@@ -30,6 +30,7 @@ function faultOf(baseUrl: string): string | undefined {
  */
 export const ALL_ACCOUNTS = '\0all accounts';
 
+/** Where the API has the metrics of an account, or of all. */
 export function metricsPath(account: string): string {
   return account === ALL_ACCOUNTS ? '/v0/metrics' : `${accountPath(account)}/metrics`;
 }

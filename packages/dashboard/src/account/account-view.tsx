@@ -1,5 +1,6 @@
 /** The figures, the chart and the table of an account, or what is shown when there are none. */
 import { type EpochMs, type Role, upTo } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { useEffect, useState } from 'react';
 import { filterText } from '../breakdown/texts.js';
 import { ChartCard } from '../chart/chart-card.js';
@@ -19,6 +20,8 @@ import { useAccountView } from './use-account-view.js';
 const MEMBERS_ONLY_SEE_ALL =
   'Only an admin of the account sees its workspaces one by one. As a member you see the account as a whole.';
 
+const ADMINS_OF_ALL_SEE = 'Only an admin of all these accounts sees their workspaces one by one.';
+
 interface AccountViewProps {
   readonly account: string;
   /** Undefined: not known yet, or none. */
@@ -37,7 +40,8 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
   useEffect(() => onShown(shown.asOf), [onShown, shown.asOf]);
   const window = periodWindow(view.period, now);
   const settled = { ...view, groupBy: shown.groupBy };
-  const workspaceReason = role === 'member' ? MEMBERS_ONLY_SEE_ALL : undefined;
+  const membersReason = account === ALL_ACCOUNTS ? ADMINS_OF_ALL_SEE : MEMBERS_ONLY_SEE_ALL;
+  const workspaceReason = role === 'member' ? membersReason : undefined;
   const retry = () => void result.refetch();
   const { error } = result;
   // Without a breakdown there is always one entry; it is zero if there was nothing.
@@ -52,9 +56,9 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
       <Waiting of={awaited} asOf={first && shown.asOf} />
       {isForbidden ? (
         <MessagePanel title="Workspaces are for admins">
-          <p>{MEMBERS_ONLY_SEE_ALL} An admin can send you the figures, or make you one.</p>
+          <p>{membersReason} An admin can send you the figures, or make you one.</p>
           <button type="button" className="primary" onClick={() => navigate(withGroups(view, withoutWorkspace(view)))}>
-            Show the account as a whole
+            {account === ALL_ACCOUNTS ? 'Show them as a whole' : 'Show the account as a whole'}
           </button>
         </MessagePanel>
       ) : error && !breakdown ? (

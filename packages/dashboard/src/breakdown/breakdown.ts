@@ -9,8 +9,8 @@ import {
   type DecimalText,
   ENTRY_FIELD,
   type EpochMs,
-  type GroupByDimension,
   groupKey,
+  type MetricsDimension,
   type Resolution,
   subtractDecimals,
   sumDecimals,
@@ -55,7 +55,7 @@ export interface BreakdownSource {
 
 export function buildBreakdown(
   { first, whole }: BreakdownSource,
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
   measure: Measure,
   window: Window,
 ): Breakdown {
@@ -87,7 +87,7 @@ export function sumSeries(entries: readonly MetricsEntry[], measure: Measure, bu
 
 function seriesOf(
   entry: MetricsEntry,
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
   measure: Measure,
   buckets: number,
 ): Series {
@@ -103,7 +103,7 @@ function seriesOf(
 }
 
 /** One label for each dimension of the breakdown, in its order; `Everything` without a breakdown. */
-export function groupLabels(values: DimensionValues, groupBy: readonly GroupByDimension[]): string[] {
+export function groupLabels(values: DimensionValues, groupBy: readonly MetricsDimension[]): string[] {
   if (groupBy.length === 0) return ['Everything'];
   return groupBy.map((dimension) => {
     const field = ENTRY_FIELD[dimension];

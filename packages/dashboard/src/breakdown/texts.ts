@@ -11,8 +11,9 @@ import {
   formatUsage,
   formatUsd,
   formatUsdExact,
-  type GroupByDimension,
   grouped,
+  type MetricsDimension,
+  type MetricsField,
   percentChangeText,
   priceText,
   type ResourceType,
@@ -24,12 +25,13 @@ import { givenLocale } from '../embed/embedding.js';
 import type { Filter } from '../view/view.js';
 
 export const DIMENSION_LABEL = {
+  account: 'Account',
   workspace: 'Workspace',
   resource_type: 'Resource type',
   resource_name: 'Resource',
   resource_uuid: 'Instance',
   billing_dimension: 'Billing dimension',
-} as const satisfies Record<GroupByDimension, string>;
+} as const satisfies Record<MetricsDimension, string>;
 
 /** The same as the names of filters. */
 export const FIELD_LABEL = {
@@ -69,12 +71,12 @@ export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' }
   string
 >;
 
-const LABELS_OF_FIELD: Partial<Record<EntryField, Readonly<Record<string, string>>>> = {
+const LABELS_OF_FIELD: Partial<Record<MetricsField, Readonly<Record<string, string>>>> = {
   resourceType: RESOURCE_TYPE_LABEL,
   billingDimension: BILLING_DIMENSION_LABEL,
 };
 
-export function valueLabel(field: EntryField, value: string): string {
+export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance id';
   return LABELS_OF_FIELD[field]?.[value] ?? value;
 }

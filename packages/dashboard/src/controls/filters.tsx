@@ -19,7 +19,7 @@ import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
 import { type Filter, type NameField, type View, withFilter } from '../view/view.js';
 import { type Choice, ControlText, Popover, Segments } from './controls.js';
-import { choiceItem, SearchPopup } from './search-list.js';
+import { choiceItem, MOST_SHOWN, SearchPopup } from './search-list.js';
 
 interface FilterBarProps {
   readonly account: string;
@@ -99,8 +99,6 @@ function shownFilter({ filters }: View, field: EntryField): string {
   return filter === undefined ? 'All' : filterText(field, filter);
 }
 
-/** More would make the list slow, and nobody reads so far: they search. */
-const MOST_SHOWN = 200;
 const ONLY = 'Only';
 const ALL_BUT = 'All but';
 

@@ -3,6 +3,9 @@ import { Combobox } from '@base-ui/react/combobox';
 import type { ReactNode } from 'react';
 import { type Choice, ChoiceText, ControlText, PLACE } from './controls.js';
 
+/** More would make the list slow, and nobody reads so far: they search. */
+export const MOST_SHOWN = 200;
+
 interface SearchSelectProps {
   readonly label: string;
   readonly value: string;
@@ -16,6 +19,7 @@ export function SearchSelect({ label, value, choices, onChange }: SearchSelectPr
   return (
     <Combobox.Root
       items={choices}
+      limit={MOST_SHOWN}
       value={chosen}
       onValueChange={(next) => next && onChange(next.value)}
       isItemEqualToValue={(a, b) => a.value === b.value}

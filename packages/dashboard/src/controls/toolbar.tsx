@@ -3,10 +3,12 @@ import {
   ENTRY_FIELD,
   type EpochMs,
   GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
+  METRICS_DIMENSIONS,
+  type MetricsDimension,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { type FormEvent, useId, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
 import { readBudget, setBudget, useBudget } from '../forecast/forecast.js';
@@ -63,13 +65,14 @@ export function Toolbar(props: ToolbarProps) {
   );
 }
 
-type Grouping = GroupByDimension | 'none';
+type Grouping = MetricsDimension | 'none';
 
 function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'workspaceReason'>) {
   const [first = 'none', second = 'none'] = view.groupBy;
   const group = (...chosen: Grouping[]) =>
     navigate(withGroups(view, { groupBy: [...new Set(chosen)].filter((each) => each !== 'none') }));
-  const dimensions = GROUP_BY_DIMENSIONS.map((value): Choice<Grouping> => {
+  const offered = view.account === ALL_ACCOUNTS ? METRICS_DIMENSIONS : GROUP_BY_DIMENSIONS;
+  const dimensions = offered.map((value): Choice<Grouping> => {
     return {
       value,
       label: DIMENSION_LABEL[value],

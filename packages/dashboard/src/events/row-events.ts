@@ -3,7 +3,7 @@ import {
   ENTRY_FIELD,
   EXCLUDING_PARAMETER,
   GROUP_BY_DIMENSIONS,
-  type GroupByDimension,
+  type MetricsDimension,
   parseTimestamp,
 } from '@meterline/catalog';
 import type { EventsQuery, MetricsQuery } from '@meterline/client';
@@ -25,7 +25,7 @@ export function rowEventsQuery(
     cursor: _cursor,
     ...filters
   }: MetricsQuery,
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
   values: DimensionValues,
 ): EventsQuery {
   const own = Object.fromEntries(

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { cliCommand, curlCommand, type SharedQuery, typeScriptCode } from './copy-as.js';
 
 const shared: SharedQuery = {
@@ -69,5 +70,12 @@ describe('the query of a view', () => {
     ]);
     expect((await words(cliCommand(compared))).slice(-3)).toEqual(['--compare', 'period', '--all']);
     expect(typeScriptCode(compared)).toContain(before.startTime);
+  });
+
+  it('is about all accounts where the view is', async () => {
+    const all = { ...shared, account: ALL_ACCOUNTS };
+    expect((await words(curlCommand(all)))[3]).toMatch(/^https:\/\/billing\.example\.com\/v0\/metrics\?/);
+    expect(await words(cliCommand(all))).toContain('--all-accounts');
+    expect(typeScriptCode(all)).toContain('client.metricsPages(ALL_ACCOUNTS, query)');
   });
 });

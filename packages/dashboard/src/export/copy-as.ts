@@ -1,6 +1,6 @@
 /** The query of a view for use elsewhere: with curl, the command line, or a program. Each reads the key from METERLINE_API_KEY. */
 import type { Comparison } from '@meterline/catalog';
-import type { MetricsQuery } from '@meterline/client';
+import { ALL_ACCOUNTS, type MetricsQuery, metricsPath } from '@meterline/client';
 
 export interface SharedQuery {
   /** Of the API: `https://billing.example.com`. */
@@ -14,7 +14,7 @@ export interface SharedQuery {
 
 export function curlCommand({ origin, account, query, previousQuery }: SharedQuery): string {
   const command = (asked: MetricsQuery) => {
-    const url = `${origin}/v0/accounts/${encodeURIComponent(account)}/metrics?${new URLSearchParams(parametersOf(asked))}`;
+    const url = `${origin}${metricsPath(account)}?${new URLSearchParams(parametersOf(asked))}`;
     return `curl -sS -H "Authorization: Bearer $METERLINE_API_KEY" \\\n  ${quoted(url)}`;
   };
   return previousQuery ? `${command(query)}\n${command(previousQuery)}` : command(query);
@@ -42,14 +42,16 @@ export function cliCommand({ origin, account, query, comparison }: SharedQuery):
     const excluded = name.replace(/^exclude(.)/, (_, first: string) => first.toLowerCase());
     return `--filter ${quoted(excluded === name ? `${name}=${value}` : `${excluded}!=${value}`)}`;
   });
-  const parts = ['meterline metrics', `--api-url ${quoted(origin)}`, `--account ${quoted(account)}`, ...flags];
+  const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
+  const parts = ['meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flags];
   if (comparison) parts.push(`--compare ${comparison}`);
   return [...parts, '--all'].join(' \\\n  ');
 }
 
 export function typeScriptCode({ origin, account, query, previousQuery }: SharedQuery): string {
   const queries = [query, ...(previousQuery ? [previousQuery] : [])];
-  return `import { MeterlineClient } from '@meterline/client';
+  const isAll = account === ALL_ACCOUNTS;
+  return `import { ${isAll ? 'ALL_ACCOUNTS, ' : ''}MeterlineClient } from '@meterline/client';
 
 const client = new MeterlineClient({
   baseUrl: ${JSON.stringify(origin)},
@@ -57,7 +59,7 @@ const client = new MeterlineClient({
 });
 const queries = ${JSON.stringify(queries, null, 2)} as const;
 for (const query of queries) {
-  for await (const page of client.metricsPages(${JSON.stringify(account)}, query)) {
+  for await (const page of client.metricsPages(${isAll ? 'ALL_ACCOUNTS' : JSON.stringify(account)}, query)) {
     console.log(page.startTime, page.summary.totalCost, page.data);
   }
 }

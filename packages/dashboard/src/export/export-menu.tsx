@@ -1,4 +1,5 @@
 import { bucketStart, counted, type EpochMs, isName, parseTimestamp } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { DEFAULT_PROVIDER, type FocusQuestion } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
@@ -59,14 +60,16 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
                 </li>
               ))}
             </ul>
-            <FocusForm
-              {...{ account, now }}
-              during={(parseTimestamp(String(query.endTime)) ?? now) - 1}
-              onSubmit={(question) => {
-                mutate(question);
-                close();
-              }}
-            />
+            {account !== ALL_ACCOUNTS && (
+              <FocusForm
+                {...{ account, now }}
+                during={(parseTimestamp(String(query.endTime)) ?? now) - 1}
+                onSubmit={(question) => {
+                  mutate(question);
+                  close();
+                }}
+              />
+            )}
           </>
         )}
       </Popover>

@@ -8,7 +8,13 @@ import {
   seriesCsvColumns,
   ZERO,
 } from '@meterline/catalog';
-import type { MeterlineClient, MetricsAnswer, MetricsEntry, MetricsQuery } from '@meterline/client';
+import {
+  ALL_ACCOUNTS,
+  type MeterlineClient,
+  type MetricsAnswer,
+  type MetricsEntry,
+  type MetricsQuery,
+} from '@meterline/client';
 import { exportFocus, type FocusQuestion, focusCsvHeading, focusCsvLines } from '@meterline/client/focus';
 import type { Row } from '../table/rows.js';
 import { previousCostIn, rowOf, searchRows, sortRows } from '../table/rows.js';
@@ -53,7 +59,14 @@ export async function tableFile(
   const rows = searchRows(sortRows(all, view.sort), view.search);
   const source: CsvSource = { rows, groupBy: query.groupBy ?? [], answer, isCompared: before !== undefined };
   const [from, to] = [query.startTime, query.endTime].map((time) => String(time).slice(0, 10));
-  const parts = [account, from, 'to', to, ...view.groupBy, ...(kind === 'series' ? ['series'] : [])];
+  const parts = [
+    account === ALL_ACCOUNTS ? 'all-accounts' : account,
+    from,
+    'to',
+    to,
+    ...view.groupBy,
+    ...(kind === 'series' ? ['series'] : []),
+  ];
   return { name: fileName(parts), content: new Blob([WRITE[kind](source)], { type: TYPE }) };
 }
 

@@ -8,7 +8,8 @@ import {
   type EntryField,
   exceededCap,
   formatTimestamp,
-  type GroupByDimension,
+  type MetricsDimension,
+  type MetricsField,
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
@@ -18,7 +19,7 @@ import {
 import type { FilterQuery, MetricsQuery } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';
-import { type DimensionValues, dimensionsLeft, type Filters, only } from '../view/view.js';
+import { type DimensionValues, dimensionsLeft, type Filters, only, withoutAccount } from '../view/view.js';
 
 /** The chosen one; the default for the window when none was chosen, or when the window is too long for it. */
 export function resolutionOf({ resolution }: View, window: Window): Resolution {
@@ -39,9 +40,9 @@ export function resolutionChoices(window: Window): ResolutionChoice[] {
 }
 
 /** A view of a single billing dimension can show usage: the API returns it when the query groups by that. */
-function requestedGroupBy(view: View): GroupByDimension[] {
+function requestedGroupBy(view: View): MetricsDimension[] {
   const single = dimensionsLeft(view.filters).length === 1;
-  return canonicalGroupBy(single ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
+  return canonicalGroupBy<MetricsDimension>(single ? [...view.groupBy, 'billing_dimension'] : view.groupBy);
 }
 
 /** So many values of a filter fit into an address, however long they are. */
@@ -56,11 +57,13 @@ export function queriesOfGroups(
   const parts = Math.ceil(groups.length / GROUPS_IN_QUERY);
   return Array.from({ length: parts }, (_, part) => {
     const own = groups.slice(part * GROUPS_IN_QUERY, (part + 1) * GROUPS_IN_QUERY);
-    const values = groupBy.map((dimension) => {
+    const valuesOf = (field: MetricsField) => [...new Set(own.map((group) => group.values[field] ?? ''))];
+    const values = withoutAccount(groupBy).map((dimension) => {
       const field = ENTRY_FIELD[dimension];
-      return [field, only(...new Set(own.map((group) => group.values[field] ?? '')))] as const;
+      return [field, only(...valuesOf(field))] as const;
     });
-    return { ...query, ...filterQuery({ ...filters, ...Object.fromEntries(values) }) };
+    const account = groupBy.includes('account') ? valuesOf('account') : undefined;
+    return { ...query, ...filterQuery({ ...filters, ...Object.fromEntries(values) }), account };
   });
 }
 

@@ -1,5 +1,6 @@
 /** The page after signing in: its header, and the view of one account. */
-import type { EpochMs } from '@meterline/catalog';
+import type { EpochMs, Role } from '@meterline/catalog';
+import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
@@ -11,7 +12,7 @@ import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
 import { navigate, replaceView, useView } from '../view/address.js';
-import { DEFAULT_VIEW, type View } from '../view/view.js';
+import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { SHARED_SECONDS, useSession } from './session.js';
 
@@ -36,13 +37,14 @@ export function Explorer() {
     if (view.account === undefined && account !== undefined) replaceView({ ...view, account });
   }, [view, account]);
   useEffect(() => {
-    document.title = account ? `${account} · Meterline` : 'Meterline';
+    document.title = account ? `${accountName(account)} · Meterline` : 'Meterline';
   }, [account]);
 
-  const choices = (accounts.data ?? []).map(({ id, name, role }) => {
-    return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
-  });
-  const onChange = (chosen: string) => navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen });
+  const choices = accountChoices(accounts.data ?? [], account);
+  const onChange = (chosen: string) => {
+    const groupBy = chosen === ALL_ACCOUNTS ? (['account'] as const) : DEFAULT_VIEW.groupBy;
+    navigate({ ...DEFAULT_VIEW, period: view.period, account: chosen, groupBy });
+  };
   return (
     <>
       {!isEmbedded && (
@@ -69,13 +71,13 @@ export function Explorer() {
       )}
       <OfflineBanner />
       <main className="page">
-        <h1 className="sr-only">Cost and usage of {account ?? 'your accounts'}</h1>
+        <h1 className="sr-only">Cost and usage of {account === undefined ? 'your accounts' : accountName(account)}</h1>
         {account !== undefined && (
           <AccountView
             // A change of the account discards all state of the one before.
             key={account}
             account={account}
-            role={accounts.data?.find(({ id }) => id === account)?.role}
+            role={roleIn(accounts.data ?? [], account)}
             {...{ view, now, refresh }}
             onShown={setShownAsOf}
           />
@@ -92,6 +94,20 @@ export function Explorer() {
       </main>
     </>
   );
+}
+
+function accountChoices(accounts: readonly AccountAnswer[], shown: string | undefined) {
+  const choices = accounts.map(({ id, name, role }) => {
+    return { value: id, label: name === id ? id : `${name} (${id})`, hint: role };
+  });
+  if (accounts.length < 2 && shown !== ALL_ACCOUNTS) return choices;
+  return [{ value: ALL_ACCOUNTS, label: accountName(ALL_ACCOUNTS), hint: 'together' }, ...choices];
+}
+
+/** The caller's role in the account. A member of one sees them together as a member. Undefined: none, or not known yet. */
+function roleIn(accounts: readonly AccountAnswer[], account: string): Role | undefined {
+  if (account !== ALL_ACCOUNTS) return accounts.find(({ id }) => id === account)?.role;
+  return accounts.find(({ role }) => role === 'member')?.role ?? accounts[0]?.role;
 }
 
 /**

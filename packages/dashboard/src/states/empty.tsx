@@ -1,4 +1,5 @@
 import { type EpochMs, parseTimestamp, plusMonths, type Role } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { useEffect, useState } from 'react';
 import { CopyButton } from '../controls/controls.js';
 import { isEmbedded } from '../embed/embedding.js';
@@ -30,7 +31,7 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
   if (filtered) {
     return (
       <MessagePanel title="Nothing matches these filters">
-        <p>In this period the account used nothing that matches all of them.</p>
+        <p>In this period nothing was used that matches all of them.</p>
         <button type="button" className="primary" onClick={() => navigate(withGroups(view, { filters: {} }))}>
           Clear filters
         </button>
@@ -38,13 +39,14 @@ export function Empty({ account, role, view, now, onRefresh }: EmptyProps) {
     );
   }
   if (lastUse === undefined) return <MessagePanel title="No usage in this period">{null}</MessagePanel>;
-  if (lastUse === null && isEmbedded) return <MessagePanel title="No usage yet">{null}</MessagePanel>;
+  if (lastUse === null && (isEmbedded || account === ALL_ACCOUNTS))
+    return <MessagePanel title="No usage yet">{null}</MessagePanel>;
   if (lastUse === null) return <FirstEvent {...{ account, role, onRefresh }} />;
   const month = parseTimestamp(lastUse) ?? 0;
   const to = { from: month, to: plusMonths(month, 1) };
   return (
     <MessagePanel title="No usage in this period">
-      <p>The last usage of this account was in {monthText(month)}.</p>
+      <p>The last usage was in {monthText(month)}.</p>
       <button type="button" className="primary" onClick={() => navigate(withGroups(view, { period: to }))}>
         Show {monthText(month)}
       </button>

@@ -1,5 +1,6 @@
 /** Failures: whether the page tries again by itself, and what it shows. */
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
+import { accountName } from '../view/view.js';
 
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 15_000;
@@ -49,7 +50,7 @@ function problemOfResponse({ code, message, details, status }: MeterlineError, a
     const text = reasons || 'There is no such account, or your key does not belong to it.';
     const wayOn =
       'Choose one of your accounts above, ask an admin of this one to add you, or sign in with another key.';
-    return { title: `You have no access to ${account}`, text: `${text} ${wayOn}`, canRetry: false };
+    return { title: `You have no access to ${accountName(account)}`, text: `${text} ${wayOn}`, canRetry: false };
   }
   if (code === 'cursor_expired' || code === 'invalid_cursor') {
     return { title: 'This list is too old to continue', text: 'Refresh to read it again.', canRetry: true };

@@ -2,9 +2,9 @@
 import {
   compareDecimals,
   type DecimalText,
-  type GroupByDimension,
   groupKey,
   MAX_METRICS_PAGE,
+  type MetricsDimension,
   subtractDecimals,
   ZERO,
 } from '@meterline/catalog';
@@ -31,13 +31,13 @@ export type PreviousCost = (key: string) => DecimalText | undefined;
 /** @param previous undefined: the view is not compared, or the answer is not here yet */
 export function previousCostIn(
   previous: { readonly entries: readonly MetricsEntry[]; readonly isWhole: boolean } | undefined,
-  groupBy: readonly GroupByDimension[],
+  groupBy: readonly MetricsDimension[],
 ): PreviousCost {
   const costs = new Map(previous?.entries.map((entry) => [groupKey(entry, groupBy), entry.summary.cost]));
   return (key) => costs.get(key) ?? (previous?.isWhole ? ZERO : undefined);
 }
 
-export function rowOf(entry: MetricsEntry, groupBy: readonly GroupByDimension[]): Row {
+export function rowOf(entry: MetricsEntry, groupBy: readonly MetricsDimension[]): Row {
   const key = groupKey(entry, groupBy);
   return {
     key,

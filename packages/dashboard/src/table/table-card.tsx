@@ -1,5 +1,6 @@
 /** The card with the table of groups: its search, pages and exports, and its state while pages are being read. */
 import { counted, grouped, type Role, sumDecimals } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { useState } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
 import { seriesColor } from '../breakdown/breakdown.js';
@@ -82,7 +83,7 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
               {...{ view, colorOf }}
               rows={rows.slice(from, from + view.pageSize)}
               seesWorkspaces={role === 'admin'}
-              onExplain={role === 'admin' ? explain : undefined}
+              onExplain={role === 'admin' && account !== ALL_ACCOUNTS ? explain : undefined}
               distance={compared?.distance}
               isComparing={shown.isComparing}
               found={
@@ -101,7 +102,7 @@ export function TableCard({ account, role, view, shown }: TableCardProps) {
               }}
             />
           </section>
-          {role === 'member' && (
+          {role === 'member' && account !== ALL_ACCOUNTS && (
             <p className="members-note">An admin of the account can open the events behind each amount.</p>
           )}
           <Paging view={{ ...view, page: shown.page }} known={rows.length} hasMore={further.hasMore && !needsAll} />

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { BILLING_DIMENSIONS, GROUP_BY_DIMENSIONS, RESOLUTIONS, RESOURCE_TYPES } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import fc from 'fast-check';
 import { PRESETS } from '../period/period.js';
 import { readView, writeView } from './address.js';
@@ -45,6 +46,13 @@ const view: fc.Arbitrary<View> = fc.record({
 describe('the view in the URL', () => {
   it('reads as what was written, for every view', () => {
     fc.assert(fc.property(view, (any) => expect(readView(writeView(any))).toEqual(any)));
+  });
+
+  it('has all accounts as what no account is called, and groups by account only there', () => {
+    const all: View = { ...DEFAULT_VIEW, account: ALL_ACCOUNTS, groupBy: ['account', 'resource_name'] };
+    expect(writeView(all)).toBe('accounts=all&group=account%2Cresource_name');
+    expect(readView(writeView(all))).toEqual(all);
+    expect(readView('account=acme&group=account,resource_name').groupBy).toEqual(['resource_name']);
   });
 
   it('leaves out defaults', () => {

@@ -8,15 +8,16 @@ import {
   formatTimestamp,
   GROUP_BY_DIMENSIONS,
   isBillingDimension,
-  isGroupByDimension,
   isResourceType,
+  METRICS_DIMENSIONS,
   parseTimestamp,
   RESOLUTIONS,
 } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo, useSyncExternalStore } from 'react';
 import { PRESETS } from '../period/period.js';
 import type { Filters } from './view.js';
-import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, type View } from './view.js';
+import { DEFAULT_VIEW, MAX_BREAKDOWN, PAGE_SIZES, SORT_COLUMNS, type View, withoutAccount } from './view.js';
 
 /** How a part of the view is written. */
 interface Codec<Part> {
@@ -60,7 +61,13 @@ const preset = oneOf(
 );
 
 const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
-  account: optional(codec('account', (text) => text || undefined)),
+  account: {
+    read: (query) => (query.get('accounts') === 'all' ? ALL_ACCOUNTS : query.get('account') || undefined),
+    write: (account) => {
+      if (account === undefined) return [];
+      return [account === ALL_ACCOUNTS ? ['accounts', 'all'] : ['account', account]];
+    },
+  },
   period: {
     read: (query) => {
       const id = preset.read(query);
@@ -77,8 +84,9 @@ const CODECS: { readonly [Part in keyof View]: Codec<View[Part]> } = {
   groupBy: codec<View['groupBy']>(
     'group',
     (text) => {
-      const known = [...new Set(text.split(','))].filter(isGroupByDimension).slice(0, MAX_BREAKDOWN);
-      return known.length > 0 || text === UNGROUPED ? known : undefined;
+      const names = [...new Set(text.split(','))];
+      const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
+      return known.length > 0 || text === UNGROUPED ? known.slice(0, MAX_BREAKDOWN) : undefined;
     },
     (dimensions) => dimensions.join(',') || UNGROUPED,
   ),
@@ -153,6 +161,7 @@ export function readView(text: string): View {
     view[part] = CODECS[part].read(query) ?? DEFAULT_VIEW[part];
   };
   for (const part of PARTS) read(part);
+  if (view.account !== ALL_ACCOUNTS) view.groupBy = withoutAccount(view.groupBy);
   return view;
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { GroupByDimension } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import {
   breadcrumb,
   canDrill,
@@ -31,6 +32,20 @@ describe('drilling down', () => {
   it('takes only what the breakdown is by, not what an entry shows besides', () => {
     const { filters } = drillDown(view({ groupBy: ['resource_name'] }), { resourceName: 'a', workspace: 'main' });
     expect(filters).toEqual({ resourceName: only('a') });
+  });
+
+  it('goes from all accounts into one, with the filters', () => {
+    const all = view({
+      account: ALL_ACCOUNTS,
+      groupBy: ['account', 'resource_type'],
+      filters: { workspace: only('w') },
+    });
+    expect(drillDown(all, { account: 'acme', resourceType: 'agent' })).toMatchObject({
+      account: 'acme',
+      groupBy: ['resource_name'],
+      filters: { workspace: only('w'), resourceType: only('agent') },
+    });
+    expect(drillDown({ ...all, groupBy: ['account'] }, { account: 'acme' }).groupBy).toEqual(['resource_type']);
   });
 
   it('ends where every dimension is fixed', () => {

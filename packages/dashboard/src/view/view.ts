@@ -8,9 +8,11 @@ import {
   type EntryField,
   GROUP_BY_DIMENSIONS,
   type GroupByDimension,
+  type MetricsDimension,
   type Resolution,
   type ResourceType,
 } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import type { PeriodChoice } from '../period/period.js';
 
 /** A breakdown has one dimension or a pair; labels of three would be too long to read. */
@@ -30,13 +32,13 @@ export const PAGE_SIZES = [25, 50, 100] as const;
 type PageSize = (typeof PAGE_SIZES)[number];
 
 export interface View {
-  /** Undefined: the caller's first account. */
+  /** Undefined: the caller's first account; ALL_ACCOUNTS: those of the caller together. */
   readonly account: string | undefined;
   readonly period: PeriodChoice;
   /** Undefined: chosen by the length of the window. */
   readonly resolution: Resolution | undefined;
   /** At most {@link MAX_BREAKDOWN}, in the order in which the person chose them. */
-  readonly groupBy: readonly GroupByDimension[];
+  readonly groupBy: readonly MetricsDimension[];
   readonly filters: Filters;
   readonly measure: Measure;
   readonly compare: Comparison | undefined;
@@ -74,6 +76,10 @@ export const DEFAULT_VIEW: View = {
   page: 1,
 };
 
+export function accountName(account: string): string {
+  return account === ALL_ACCOUNTS ? 'All accounts' : account;
+}
+
 /** A change of which groups are listed: it goes back to their first page. */
 export function withGroups(view: View, change: Partial<View>): View {
   return { ...view, ...change, page: 1 };
@@ -94,17 +100,19 @@ const ORDER = [
 ] as const satisfies readonly GroupByDimension[];
 
 /**
- * Goes into a group: its values become filters, and the breakdown moves on to a finer dimension.
+ * Goes into a group: its values become filters, its account the one that is shown, and the breakdown moves on to a finer dimension.
  * @param period of the bar that was clicked; undefined keeps the period
  */
 export function drillDown(view: View, values: DimensionValues, period?: PeriodChoice): View {
   let { filters } = view;
-  for (const dimension of view.groupBy) {
+  const dimensions = withoutAccount(view.groupBy);
+  for (const dimension of dimensions) {
     const field = ENTRY_FIELD[dimension];
     const value = values[field];
     if (value !== undefined) filters = withOneFilter(filters, field, only(value));
   }
-  const change = { filters, groupBy: nextBreakdown(view.groupBy, filters), search: '' };
+  const account = values.account ?? view.account;
+  const change = { account, filters, groupBy: nextBreakdown(dimensions, filters), search: '' };
   return withGroups(view, period === undefined ? change : { ...change, period, resolution: undefined });
 }
 
@@ -143,11 +151,19 @@ function nextBreakdown(left: readonly GroupByDimension[], filters: Filters): rea
 
 /** Whether a group can be broken down further. */
 export function canDrill(view: View): boolean {
-  return view.groupBy.length > 0 && GROUP_BY_DIMENSIONS.some((dimension) => !isFixed(dimension, view.filters));
+  const { groupBy, filters } = view;
+  if (groupBy.includes('account')) return true;
+  return groupBy.length > 0 && GROUP_BY_DIMENSIONS.some((dimension) => !isFixed(dimension, filters));
+}
+
+/** What one account can be broken down by. */
+export function withoutAccount(groupBy: readonly MetricsDimension[]): GroupByDimension[] {
+  return groupBy.filter((dimension) => dimension !== 'account');
 }
 
 /** The values of a group. An empty resourceUuid stands for resources without one. */
 export interface DimensionValues {
+  readonly account?: string | undefined;
   readonly workspace?: string | undefined;
   readonly resourceType?: ResourceType | undefined;
   readonly resourceName?: string | undefined;
