@@ -1,0 +1,138 @@
+/**
+ * The requests that the configurations of the guide make, with their headers, ids and bodies, and what the configuration does with the answers.
+ * Redpanda Connect and Vector themselves are not run.
+ */
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { eventIdOf } from '@meterline/collector';
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { type CollectorSite, event, eventsAnswer, startCollectorSite } from '../harness/collector.js';
+
+const GUIDE = readFileSync(new URL('../../docs/guides/connectors.md', import.meta.url), 'utf8');
+const blocks = [...GUIDE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']): unknown => parseYaml(text));
+
+const mapping = z.strictObject({ mapping: z.string() });
+const http = z.strictObject({
+  url: z.string(),
+  verb: z.literal('POST'),
+  headers: z.record(z.string(), z.string()),
+  timeout: z.string(),
+  max_retry_backoff: z.string(),
+  backoff_on: z.array(z.number()),
+  successful_on: z.array(z.number()),
+});
+const pipeline = z.strictObject({
+  input: z.strictObject({
+    broker: z.strictObject({
+      inputs: z.tuple([z.strictObject({ redpanda: z.unknown(), processors: z.tuple([mapping]) })]),
+      batching: z.strictObject({ count: z.number(), byte_size: z.number(), period: z.string() }),
+    }),
+  }),
+  pipeline: z.strictObject({
+    processors: z.tuple([
+      z.strictObject({ split: z.strictObject({ size: z.number() }) }),
+      z.strictObject({ archive: z.strictObject({ format: z.literal('json_array') }) }),
+      z.strictObject({ mapping: z.literal('root.events = this') }),
+      z.strictObject({
+        branch: z.strictObject({ processors: z.tuple([z.strictObject({ http })]), result_map: z.string() }),
+      }),
+      mapping,
+    ]),
+  }),
+  output: z.strictObject({
+    reject_errored: z.strictObject({ file: z.strictObject({ path: z.literal('rejected.jsonl') }) }),
+  }),
+});
+const vector = z.object({
+  sinks: z.object({
+    meterline: z.object({
+      uri: z.string(),
+      auth: z.strictObject({ strategy: z.literal('bearer'), token: z.string() }),
+      encoding: z.strictObject({ codec: z.literal('json') }),
+      batch: z.strictObject({ max_events: z.number().max(5_000), max_bytes: z.number().max(5_000_000) }),
+    }),
+  }),
+});
+
+const { input, pipeline: work } = pipeline.parse(blocks[0]);
+const [idMapping] = input.broker.inputs[0].processors;
+const [, , , { branch }] = work.processors;
+const request = branch.processors[0].http;
+
+let site: CollectorSite;
+let account: string;
+let key: string;
+beforeAll(async () => {
+  site = await startCollectorSite();
+  ({ account, key } = await site.account());
+});
+afterEach(() => site.takeJobs());
+afterAll(() => site.close());
+
+const filled = (text: string) => {
+  const values: Readonly<Record<string, string>> = {
+    COLLECTOR_URL: site.service.url,
+    METERLINE_ACCOUNT: account,
+    METERLINE_EMITTER_KEY: key,
+  };
+  return text.replace(/\$\{(.*?)\}/g, (whole, name: string) => values[name] ?? whole);
+};
+
+/** As the first mapping makes it of the record at an offset of Kafka. */
+function withId(record: Record<string, unknown>, offset: number): Record<string, unknown> {
+  const format = /root\.eventId = "(.*?)"\.format\(@kafka_topic, @kafka_partition, @kafka_offset\)/.exec(
+    idMapping.mapping,
+  );
+  const place = ['usage', 0, offset];
+  return { ...record, eventId: format?.[1]?.replace(/%v/g, () => String(place.shift())) };
+}
+
+async function post(url: string, headers: Readonly<Record<string, string>>, body: unknown) {
+  const answer = await fetch(filled(url), {
+    method: 'POST',
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)])),
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, body: eventsAnswer.parse(await answer.json()) };
+}
+/** A batch: archived, put into `events`, and sent. */
+const send = (events: readonly unknown[]) => post(request.url, request.headers, { events });
+
+const { eventId: _, ...record } = event();
+
+it('a batch of Kafka is accepted, and has the same ids when it is replayed', async () => {
+  const batch = [withId(record, 41), withId(record, 42)];
+  for (let replay = 0; replay < 2; replay += 1) {
+    expect(await send(batch)).toMatchObject({ status: 202, body: { accepted: 2, rejected: 0 } });
+  }
+  const ids = (await site.takeJobs()).flat().map(({ eventId }) => eventId);
+  const expected = ['kafka/usage/0/41', 'kafka/usage/0/42'].map((id) => eventIdOf(account, id));
+  expect(ids).toEqual([...expected, ...expected]);
+});
+
+it('a record that breaks a rule is found by its place in the answer, and the others are accepted', async () => {
+  expect(branch.result_map).toBe('root.rejections = this.results.filter(result -> result.status == "rejected")');
+  const { status, body } = await send([withId(record, 1), withId({ malformed: '{' }, 2)]);
+  const rejected = body.results.filter(({ status: each }) => each === 'rejected');
+  expect([status, body.accepted, rejected]).toMatchObject([202, 1, [{ index: 1, reason: 'missing_field' }]]);
+});
+
+it('a batch of which no record is accepted is 400 with results, which counts as an answer', async () => {
+  const { status, body } = await send([withId({ ...record, usage: -1 }, 3)]);
+  expect([status, body.results]).toMatchObject([400, [{ index: 0, reason: 'invalid_usage' }]]);
+  expect(request.successful_on).toEqual([status]);
+});
+
+it('a batch is no larger than the collector takes', () => {
+  const [{ split }] = work.processors;
+  // A batch may grow by another before it is sent.
+  expect(input.broker.batching.count + split.size).toBeLessThanOrEqual(5_000);
+  expect(2 * input.broker.batching.byte_size).toBeLessThanOrEqual(5 * 1024 * 1024);
+});
+
+it('a batch of Vector is an array, which is accepted', async () => {
+  const { uri, auth } = vector.parse(blocks.at(-1)).sinks.meterline;
+  const headers = { Authorization: `Bearer ${auth.token}`, 'Content-Type': 'application/json' };
+  expect(await post(uri, headers, [withId(record, 4)])).toMatchObject({ status: 202, body: { accepted: 1 } });
+});
