@@ -12,6 +12,7 @@ import {
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
 import { AccountDirectory, ApiKeyStore, type KeyRole } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
 import { insertUsageEvents, oneServer, type PricedEvent } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
@@ -77,6 +78,8 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     maxUnsentBytes: 64 * 1024 * 1024,
     keys,
     accounts,
+    alerts: new AlertStore(redis, prefix),
+    allowedHosts: new Set(),
     tokens: undefined,
     protectedResource: undefined,
     pingRedis: () => redis.ping(),

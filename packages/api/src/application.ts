@@ -77,10 +77,11 @@ export function createApplication(options: ApplicationOptions): Express {
 function crossOrigin(corsOrigins: readonly string[]): RequestHandler {
   return cors({
     origin: [...corsOrigins],
-    methods: ['GET', 'POST', 'DELETE'],
+    methods: ['GET', 'POST', 'PATCH', 'DELETE'],
     exposedHeaders: [
       VERSION_HEADER,
       'ETag',
+      'Location',
       'Age',
       'X-Request-Id',
       'Retry-After',

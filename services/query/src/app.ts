@@ -24,6 +24,16 @@ import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
 import { accountsRoute } from './accounts/accounts.js';
 import { keyCreationRoute, keyListRoute, revocationRoute } from './accounts/api-keys.js';
+import {
+  alertChangeRoute,
+  alertCreationRoute,
+  alertDeletionRoute,
+  alertListRoute,
+  alertRoute,
+  alertTestRoute,
+  deliveryListRoute,
+  redeliveryRoute,
+} from './alerts/routes.js';
 import { eventsRoute } from './events/route.js';
 import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
@@ -56,6 +66,8 @@ export interface QueryDependencies
 }
 
 const ACCOUNT = '/v0/accounts/:accountId';
+const ALERTS = `${ACCOUNT}/alerts`;
+const ALERT = `${ALERTS}/:alertId`;
 const KEYS = '/v0/service_accounts/:clientId/api_keys';
 
 export function createApp(dependencies: QueryDependencies): Express {
@@ -92,6 +104,20 @@ export function createApp(dependencies: QueryDependencies): Express {
     .post(keyCreationRoute(routes))
     .all(methodNotAllowed(`${READ}, POST`));
   app.route(`${KEYS}/:apiKeyId`).delete(revocationRoute(routes)).all(methodNotAllowed('DELETE'));
+  app
+    .route(ALERTS)
+    .get(alertListRoute(routes))
+    .post(alertCreationRoute(routes))
+    .all(methodNotAllowed(`${READ}, POST`));
+  app
+    .route(ALERT)
+    .get(alertRoute(routes))
+    .patch(alertChangeRoute(routes))
+    .delete(alertDeletionRoute(routes))
+    .all(methodNotAllowed(`${READ}, PATCH, DELETE`));
+  app.route(`${ALERT}/test`).post(alertTestRoute(routes)).all(methodNotAllowed('POST'));
+  addReadRoute(app, `${ALERT}/deliveries`, deliveryListRoute(routes));
+  app.route(`${ALERT}/deliveries/:deliveryId/redeliver`).post(redeliveryRoute(routes)).all(methodNotAllowed('POST'));
   if (pageFolder !== undefined) {
     addReadRoute(app, '/assets/:file', assetRoute(pageFolder));
     addReadRoute(app, '/', pageRoute(pageFolder));

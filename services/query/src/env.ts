@@ -8,6 +8,7 @@ import {
   statementMemoryVariable,
   wholeNumberVariable,
 } from '@meterline/service';
+import { allowedHostsVariable } from '@meterline/service/alerts';
 import { z } from 'zod';
 
 const MIN_CURSOR_SECRET = 32;
@@ -63,6 +64,7 @@ export const environment = z.object({
     .describe(`Required: at least ${MIN_CURSOR_SECRET} characters that sign cursors, the same for all processes.`),
   FRAME_ANCESTORS: originsVariable().describe('Origins whose web pages may embed `/embed`, with commas between them.'),
   STATEMENT_MB: statementMemoryVariable(1_024),
+  ALERT_ALLOWED_HOSTS: allowedHostsVariable,
   ...rateVariable(100),
   METERLINE_CONSTANTS: constantsVariable(constants),
 });

@@ -23,6 +23,7 @@ import {
   warehouseOptions,
 } from '@meterline/service';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, outageGauge, statementMetrics } from '@meterline/service/metrics';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
@@ -75,6 +76,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
       admission,
       maxUnsentBytes: constants.maxUnsentBytes,
       accounts,
+      alerts: new AlertStore(redis, REDIS_PREFIX),
+      allowedHosts: env.ALERT_ALLOWED_HOSTS,
       keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),
       protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },

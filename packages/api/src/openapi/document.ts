@@ -47,6 +47,8 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   accountId: 'The account, as `GET /v0/accounts` names it.',
   clientId: 'The service account, as `meterline keys list` names it, or a new name for the first key of one.',
   apiKeyId: 'The key’s id; not its text.',
+  alertId: 'The alert, as the list of alerts names it.',
+  deliveryId: 'The delivery, as the list of deliveries names it.',
 };
 const BEARER = 'An API key (`mlk_…`) or an OAuth2 access token (JWT).';
 const SVC_BEARER = 'The same, as `Bearer …`, where something before the API uses Authorization for itself.';

@@ -48,7 +48,7 @@ export interface Response {
   readonly content?: Content;
 }
 
-export type Method = 'get' | 'post' | 'delete';
+export type Method = 'get' | 'post' | 'patch' | 'delete';
 
 /** An example request with its response. */
 export interface OperationExample {
@@ -79,7 +79,7 @@ export interface OperationSketch {
   /** Its other formats, by media type. */
   readonly otherFormats?: Named<JsonSchema>;
   readonly success: {
-    readonly status?: '202';
+    readonly status?: '201' | '202' | '204';
     readonly description: string;
     /** One of these; none: there is no body. */
     readonly schemas: readonly string[];

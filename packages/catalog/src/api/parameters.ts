@@ -204,6 +204,8 @@ export const EVENTS_PARAMETERS = {
 
 export const ACCOUNT_LIST_PARAMETERS = listParameters('Accounts', ACCOUNT_SORTS);
 export const API_KEY_LIST_PARAMETERS = listParameters('Keys', API_KEY_SORTS);
+export const ALERT_LIST_PARAMETERS = listParameters('Alerts', ACCOUNT_SORTS);
+export const DELIVERY_LIST_PARAMETERS = listParameters('Deliveries', API_KEY_SORTS);
 
 /** The body of a request: a new API key. */
 export const newApiKeySchema = z.strictObject({
@@ -234,7 +236,8 @@ function newKeyRoleRule(role: unknown): string {
   return role === 'operator' ? `${rule}; an operator's key is made by the command line alone` : rule;
 }
 
-function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
+/** A closed list of words. */
+export function oneOf<const Values extends readonly [string, ...string[]] | readonly string[]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 

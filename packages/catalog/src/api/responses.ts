@@ -8,9 +8,9 @@
 import * as z from 'zod/mini';
 import { RESOLUTIONS } from '../calendar.js';
 import { KEY_ROLES, ROLES } from '../caller.js';
-import { type DecimalText, isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES, UNITS } from '../dimensions.js';
 import { GROUP_BY_DIMENSIONS } from '../group-by.js';
+import { amount, described, hasMore, instant, listPage, nextCursor, wholeNumber } from './response-members.js';
 
 const cost = () => amount('USD, exact to 12 decimals. Read it as a decimal: a double keeps 15 digits.');
 const usage = () =>
@@ -207,48 +207,3 @@ export const createdApiKeySchema = z.extend(apiKeySchema, {
 });
 /** A new key, the only time that it is shown. */
 export type CreatedApiKeyAnswer = z.output<typeof createdApiKeySchema>;
-
-function amount(description: string) {
-  return described(
-    z.custom<DecimalText>((value) => typeof value === 'string' && isDecimalText(value), 'must be a decimal'),
-    { type: 'number', minimum: 0, description },
-  );
-}
-
-/** @param meta a description, or more of JSON Schema */
-function described<Schema extends z.ZodMiniType>(schema: Schema, meta: string | z.core.GlobalMeta): Schema {
-  z.globalRegistry.add(schema, typeof meta === 'string' ? { description: meta } : meta);
-  return schema;
-}
-
-function wholeNumber(meta: z.core.GlobalMeta) {
-  const isWhole = (value: unknown) => typeof value === 'string' && /^\d{1,15}$/.test(value);
-  return z.pipe(
-    described(z.custom<string>(isWhole, 'must be a whole number'), { type: 'integer', ...meta }),
-    z.transform(Number),
-  );
-}
-
-function instant(description?: string) {
-  return described(z.string(), { format: 'date-time', ...(description !== undefined && { description }) });
-}
-
-function nextCursor() {
-  return described(z.string(), '`cursor` of the next page; empty when there is none.');
-}
-
-function hasMore() {
-  return described(z.boolean(), 'Whether there is another page.');
-}
-
-/** A list of the management API since version 2026-04-28. Source: the API specification, section "Limits". */
-function listPage<Item extends z.ZodMiniType>(item: Item) {
-  return z.object({
-    data: z.array(item),
-    meta: z.object({
-      hasMore: hasMore(),
-      nextCursor: nextCursor(),
-      total: wholeNumber({ minimum: 0, description: 'Of all pages.' }),
-    }),
-  });
-}

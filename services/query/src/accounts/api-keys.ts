@@ -9,21 +9,19 @@ import {
   noteInLog,
   notFound,
   orAuthUnavailable,
-  type ParameterFault,
   principalOf,
-  quoted,
   rawQuery,
   refuseParameters,
   requireAdminAccounts,
   requireScope,
   requireWriter,
-  shortened,
   WORKSPACE_IGNORED,
 } from '@meterline/api';
-import { API_KEY_LIST_PARAMETERS, API_KEY_SORTS, nameText, newApiKeySchema, parseJson } from '@meterline/catalog';
+import { API_KEY_LIST_PARAMETERS, API_KEY_SORTS, nameText, newApiKeySchema } from '@meterline/catalog';
 import { type ApiKey, TooManyApiKeys } from '@meterline/service/access';
 import type { RequestHandler } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { parseBody } from '../http/body.js';
 import { noSuchApiKey, tooManyApiKeys } from '../http/errors.js';
 import type { RouteDependencies } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
@@ -151,42 +149,4 @@ export function revocationRoute({
 /** An admin of the owning account, or the key itself, whatever its role: anyone who finds a leaked key can end it. Source: DESIGN section 7. */
 function mayRevoke({ keyId, roles }: Caller, key: ApiKey): boolean {
   return keyId === key.keyId || roles.get(key.account) === 'admin';
-}
-
-const jsonObject = z.record(z.string(), z.unknown());
-
-/**
- * The JSON object in the body of a request, parsed as strictly as a query string.
- * @param body as the body parser leaves it: bytes, or nothing
- * @param example of a body, for messages
- * @throws ApiError `invalid_body` with every fault
- */
-function parseBody<Schema extends z.ZodObject>(body: unknown, schema: Schema, example: unknown): z.output<Schema> {
-  const sent = jsonObject.safeParse(Buffer.isBuffer(body) ? parseJson(body.toString()) : undefined);
-  if (!sent.success) {
-    throw invalidBody([
-      { parameter: 'body', message: `The body must be a JSON object, such as ${JSON.stringify(example)}.` },
-    ]);
-  }
-  const parsed = schema.safeParse(sent.data);
-  if (parsed.success) return parsed.data;
-  throw invalidBody(parsed.error.issues.flatMap((issue) => faultsOf(issue, sent.data, Object.keys(schema.shape))));
-}
-
-function faultsOf(
-  issue: z.core.$ZodIssue,
-  sent: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): ParameterFault[] {
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((name) => ({
-      parameter: name,
-      message: `${quoted(name)} is not a member; the members are ${names.join(', ')}.`,
-    }));
-  }
-  const name = String(issue.path[0]);
-  if (!Object.hasOwn(sent, name)) return [{ parameter: name, message: `${name} is missing; it is required.` }];
-  const value = sent[name];
-  const got = typeof value === 'string' ? quoted(value) : shortened(JSON.stringify(value));
-  return [{ parameter: name, message: `${name} ${issue.message} (got ${got}).` }];
 }

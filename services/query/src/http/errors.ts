@@ -1,6 +1,6 @@
 /** The failures that only questions can meet. */
 import { ApiError, notFound, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
-import { type EpochMs, formatTimestamp, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import { type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
 /** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
@@ -72,6 +72,22 @@ export function tooManyApiKeys(): ApiError {
   const message =
     'The account has as many valid API keys as it may have; revoke those that nobody uses, and send the request again.';
   return new ApiError(409, 'too_many_api_keys', message);
+}
+
+/** The same for one that does not exist, one of another account, and one that the caller may not know of. */
+export function noSuchAlert(): ApiError {
+  return notFound('There is no such alert of this account that you may see; the list of its alerts has their ids.');
+}
+
+export function noSuchDelivery(): ApiError {
+  return notFound(
+    'There is no such delivery of this alert; they are kept for 30 days. The list of its deliveries has their ids.',
+  );
+}
+
+export function tooManyAlerts(): ApiError {
+  const message = `The account has ${MAX_ALERTS} alerts already, the most that it may have; delete some, and send the request again.`;
+  return new ApiError(409, 'too_many_alerts', message);
 }
 
 export function tooManyStatements(account: number, caller: number): ApiError {

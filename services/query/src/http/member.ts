@@ -10,6 +10,7 @@ import {
   requireScope,
 } from '@meterline/api';
 import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
+import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
 import type { Admission } from '../admission/admission.js';
 import type { MetricsPages } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
@@ -18,6 +19,9 @@ import type { CursorCodec } from './paging.js';
 
 export interface RouteDependencies {
   readonly accounts: AccountDirectory;
+  readonly alerts: AlertStore;
+  /** Private hosts that webhooks may go to. */
+  readonly allowedHosts: AllowedHosts;
   /** Who may query how often, and how many at once. */
   readonly admission: Admission;
   readonly authenticate: Authenticate;

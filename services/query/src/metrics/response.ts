@@ -85,6 +85,8 @@ export class RawJson {
 
 export type ExactJson =
   | string
+  /** A small whole number. */
+  | number
   | boolean
   | RawJson
   | readonly ExactJson[]
@@ -97,7 +99,7 @@ export function exactNumber(amount: DecimalText): RawJson {
 
 /** Members that are undefined are left out, as in JSON.stringify. */
 export function writeJson(value: ExactJson): string {
-  if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
+  if (typeof value !== 'object') return JSON.stringify(value);
   if (value instanceof RawJson) return value.text;
   // Concatenation with + does not copy the texts; a join at each level would.
   let text = '';

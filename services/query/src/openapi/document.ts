@@ -6,6 +6,7 @@ import { COMMON_SCHEMAS, commonOperations, type OpenApiDocument, openApiDocument
 import * as api from '@meterline/catalog';
 import { API_VERSIONS } from '@meterline/catalog';
 import { ACCESS_OPERATIONS } from './access.js';
+import { ALERT_OPERATIONS } from './alerts.js';
 import { ERRORS } from './errors.js';
 import { USAGE_OPERATIONS } from './usage.js';
 
@@ -43,11 +44,13 @@ export function createOpenApiDocument(): OpenApiDocument {
     tags: [
       { name: 'Usage and cost', description: 'What was used, and what it cost.' },
       { name: 'Access', description: 'The caller’s accounts, and API keys.' },
+      { name: 'Alerts', description: 'When an account has used or spent so much, and who is told.' },
       { name: 'Health', description: 'For load balancers and supervisors; needs no credentials.' },
     ],
     operations: [
       ...USAGE_OPERATIONS,
       ...ACCESS_OPERATIONS,
+      ...ALERT_OPERATIONS,
       ...commonOperations({
         summary: 'Can requests be answered?',
         description:
@@ -76,6 +79,16 @@ export function createOpenApiDocument(): OpenApiDocument {
       ApiKeyPage: api.apiKeyPageSchema,
       NewApiKey: api.newApiKeySchema,
       CreatedApiKey: api.createdApiKeySchema,
+      Alert: api.alertSchema,
+      AlertArray: api.alertArraySchema,
+      AlertPage: api.alertPageSchema,
+      AlertWithSecret: api.alertWithSecretSchema,
+      NewAlert: api.newAlertSchema,
+      AlertChange: api.alertChangeSchema,
+      Webhook: api.webhookSchema,
+      Delivery: api.deliverySchema,
+      DeliveryArray: api.deliveryArraySchema,
+      DeliveryPage: api.deliveryPageSchema,
       Error: api.errorAnswerSchema,
       ...COMMON_SCHEMAS,
     },

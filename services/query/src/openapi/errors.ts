@@ -17,8 +17,8 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
   },
   Forbidden: {
     description:
-      'The account is not the caller’s, or does not exist (`forbidden`); a member asked for something by workspace, or for keys ' +
-      '(`forbidden`); or the token lacks the scope (`insufficient_scope`).',
+      'The account is not the caller’s, or does not exist (`forbidden`); a member asked for something by workspace or for keys, or ' +
+      'wrote an alert (`forbidden`); or the token lacks the scope (`insufficient_scope`).',
     error: notAMember(),
   },
   NotFound: {
@@ -26,7 +26,8 @@ export const ERRORS: Readonly<Record<string, ErrorSketch>> = {
     error: noSuchApiKey(),
   },
   Conflict: {
-    description: 'The account has as many valid API keys as it may have (`too_many_api_keys`).',
+    description:
+      'The account has as many valid API keys, or alerts, as it may have (`too_many_api_keys`, `too_many_alerts`).',
     error: tooManyApiKeys(),
   },
   TooMany: {

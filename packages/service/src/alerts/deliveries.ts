@@ -1,0 +1,233 @@
+/**
+ * Webhooks to be delivered, in Redis: the outbox, and what became of each. A webhook is written once, together with the mark that its
+ * threshold has fired; whoever delivers takes from the pending ones those that are due, so none is missed whatever is killed. Kept for 30
+ * days, of an account the newest 1,000.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { DELIVERY_STATES, type DeliveryState, type EpochMs, MS_PER_DAY } from '@meterline/catalog';
+import { z } from 'zod';
+import type { RedisClient } from '../access/index.js';
+import type { Alert } from './alert.js';
+
+const KEPT_MS = 30 * MS_PER_DAY;
+const MAX_DELIVERIES = 1_000;
+/** Thresholds that an alert may have fired in two periods: who defines it anew again and again gets no more of them. */
+const MAX_MARKS = 1_000;
+/** When a delivery is due that is new, or that somebody wants to be sent again: now, whatever was planned. */
+const AT_ONCE = 0;
+
+const deliveryRecord = z.object({
+  account: z.string(),
+  alertId: z.string(),
+  /** The body, the same text at every attempt. */
+  payload: z.string(),
+  createdAt: z.string(),
+  state: z.enum(DELIVERY_STATES),
+  attempts: z.coerce.number(),
+  lastAttemptAt: z.string().optional(),
+  lastOutcome: z.string().optional(),
+});
+
+export interface Delivery extends z.output<typeof deliveryRecord> {
+  /** `webhook-id` of every attempt: a receiver knows by it what it has seen. */
+  readonly id: string;
+}
+
+/** Where a crossing is marked, and the alert that it must still be of. */
+export interface CrossingMark {
+  readonly alertsKey: string;
+  readonly marksKey: string;
+  readonly record: string;
+  readonly field: string;
+  readonly mark: string;
+}
+
+export interface Attempt {
+  readonly at: Date;
+  /** A status or a reason. */
+  readonly outcome: string;
+  readonly state: DeliveryState;
+  /** Of one that is pending: when to look whether anyone has tried again. */
+  readonly dueAt: EpochMs;
+}
+
+/** KEYS: the delivery, the account's, pending; ARGV: id, name in the index, milliseconds of creation and of the end, fields and values. */
+const ADD = `
+local fields = {}
+for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
+redis.call('HSET', KEYS[1], unpack(fields))
+redis.call('PEXPIREAT', KEYS[1], ARGV[4])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
+redis.call('PEXPIREAT', KEYS[2], ARGV[4])
+redis.call('ZADD', KEYS[3], ${AT_ONCE}, ARGV[1])
+return 1`;
+/** Besides KEYS: all alerts, the alert's marks; before ARGV: alert's id, record, field, mark. */
+const ADD_CROSSING = `
+if redis.call('HGET', KEYS[4], ARGV[1]) ~= ARGV[2] or redis.call('HLEN', KEYS[5]) >= ${MAX_MARKS} then return 0 end
+if redis.call('HSETNX', KEYS[5], ARGV[3], ARGV[4]) == 0 then return 0 end
+for _ = 1, 4 do table.remove(ARGV, 1) end
+${ADD}`;
+/** KEYS: the delivery, pending; ARGV: id, when it is due, or an empty text, fields and values. One that is gone does not come back. */
+const NOTE = `
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  return 0
+end
+local fields = {}
+for at = 3, #ARGV do fields[at - 2] = ARGV[at] end
+redis.call('HSET', KEYS[1], unpack(fields))
+if ARGV[2] == '' then redis.call('ZREM', KEYS[2], ARGV[1]) else redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1]) end
+return 1`;
+
+export class DeliveryStore {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** The id is that of the crossing, so it is the same whoever finds it. @returns whether it is a new one */
+  async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<boolean> {
+    const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
+    const { keys, args } = this.#addition(id, alert, at, payload);
+    const allKeys = [...keys, crossing.alertsKey, crossing.marksKey];
+    const mark = [alert.id, crossing.record, crossing.field, crossing.mark];
+    const isAdded = await this.#redis.eval(ADD_CROSSING, allKeys.length, ...allKeys, ...mark, ...args);
+    await this.#forgetOldest(alert.account, at);
+    return isAdded === 1;
+  }
+
+  /** A webhook that tells of no crossing. */
+  async addTest(alert: Alert, at: Date, payload: string): Promise<Delivery> {
+    const id = `dlv_${randomBytes(16).toString('hex')}`;
+    const { keys, args } = this.#addition(id, alert, at, payload);
+    await this.#redis.eval(ADD, keys.length, ...keys, ...args);
+    await this.#forgetOldest(alert.account, at);
+    const { account, id: alertId } = alert;
+    return { id, account, alertId, payload, createdAt: at.toISOString(), state: 'pending', attempts: 0 };
+  }
+
+  async find(id: string): Promise<Delivery | undefined> {
+    const fields = await this.#redis.hgetall(this.#key(id));
+    return Object.keys(fields).length === 0 ? undefined : { id, ...deliveryRecord.parse(fields) };
+  }
+
+  /** Ids and times of those that are kept of an alert, in no order. */
+  async listOf(account: string, alertId: string, now: Date): Promise<{ id: string; createdAt: string }[]> {
+    const since = now.getTime() - KEPT_MS;
+    const found = await this.#redis.zrangebyscore(this.#indexOf(account), since, '+inf', 'WITHSCORES');
+    return found.flatMap((name, index) => {
+      const [of, id = ''] = index % 2 === 0 ? name.split(' ') : [];
+      return of === alertId ? [{ id, createdAt: new Date(Number(found[index + 1])).toISOString() }] : [];
+    });
+  }
+
+  /** To be sent again, at once: the same text under the same id. @returns whether there is such a delivery */
+  async sendAgain(id: string): Promise<boolean> {
+    return this.#note(id, AT_ONCE, ['state', 'pending']);
+  }
+
+  async noteAttempt({ id, attempts }: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<void> {
+    const fields = [
+      'attempts',
+      attempts + 1,
+      'lastAttemptAt',
+      at.toISOString(),
+      'lastOutcome',
+      outcome,
+      'state',
+      state,
+    ];
+    await this.#note(id, state === 'pending' ? dueAt : undefined, fields);
+  }
+
+  /** Pending ones that nobody has tried by then, and whether each is wanted at once, with what was planned left out. */
+  async due(now: Date, limit: number): Promise<{ id: string; atOnce: boolean }[]> {
+    const found = await this.#redis.zrangebyscore(
+      this.#pending(),
+      '-inf',
+      now.getTime(),
+      'WITHSCORES',
+      'LIMIT',
+      0,
+      limit,
+    );
+    return found.flatMap((id, index) =>
+      index % 2 === 0 ? [{ id, atOnce: Number(found[index + 1]) === AT_ONCE }] : [],
+    );
+  }
+
+  /** Nobody need look at them before. */
+  async postpone(ids: readonly string[], until: EpochMs): Promise<void> {
+    await this.#redis.zadd(this.#pending(), 'XX', ...ids.flatMap((id) => [until, id]));
+  }
+
+  async countPending(): Promise<number> {
+    return this.#redis.zcard(this.#pending());
+  }
+
+  async forgetAlert(account: string, alertId: string): Promise<void> {
+    const names = await this.#redis.zrange(this.#indexOf(account), 0, '-1');
+    await this.#forget(
+      account,
+      names.filter((name) => name.startsWith(`${alertId} `)),
+    );
+  }
+
+  async #note(id: string, dueAt: EpochMs | undefined, fields: readonly (string | number)[]): Promise<boolean> {
+    return (await this.#redis.eval(NOTE, 2, this.#key(id), this.#pending(), id, dueAt ?? '', ...fields)) === 1;
+  }
+
+  #addition(id: string, { id: alertId, account }: Alert, at: Date, payload: string) {
+    const record: z.input<typeof deliveryRecord> = {
+      account,
+      alertId,
+      payload,
+      createdAt: at.toISOString(),
+      state: 'pending',
+      attempts: 0,
+    };
+    return {
+      keys: [this.#key(id), this.#indexOf(account), this.#pending()],
+      args: [
+        id,
+        `${alertId} ${id}`,
+        at.getTime(),
+        at.getTime() + KEPT_MS,
+        ...Object.entries(record).flat().map(String),
+      ],
+    };
+  }
+
+  async #forgetOldest(account: string, now: Date): Promise<void> {
+    const index = this.#indexOf(account);
+    const tooMany = await this.#redis.zrange(index, 0, `${-MAX_DELIVERIES - 1}`);
+    const tooOld = await this.#redis.zrangebyscore(index, '-inf', now.getTime() - KEPT_MS);
+    await this.#forget(account, [...new Set([...tooMany, ...tooOld])]);
+  }
+
+  /** @param names in the account's index */
+  async #forget(account: string, names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    const ids = names.map((name) => name.split(' ')[1] ?? '');
+    const gone = this.#redis.multi().del(...ids.map((id) => this.#key(id)));
+    gone.zrem(this.#pending(), ...ids).zrem(this.#indexOf(account), ...names);
+    for (const [error] of (await gone.exec()) ?? []) if (error) throw error;
+  }
+
+  #key(id: string): string {
+    return `${this.#prefix}:alert-delivery:${id}`;
+  }
+
+  /** `<alert> <delivery>` by the time of its creation. */
+  #indexOf(account: string): string {
+    return `${this.#prefix}:alert-deliveries-of:${account}`;
+  }
+
+  /** Those of all accounts that are not done, by when somebody is to look after them. */
+  #pending(): string {
+    return `${this.#prefix}:alert-deliveries-pending`;
+  }
+}

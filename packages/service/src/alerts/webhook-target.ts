@@ -1,0 +1,50 @@
+/** Where webhooks may go: public addresses over https, and hosts that the operator lists in ALERT_ALLOWED_HOSTS. */
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+
+/** Of `host` or `host:port`; an IPv6 address stands in brackets. */
+export type AllowedHosts = ReadonlySet<string>;
+
+const HOST_RULE = 'must list hosts such as hooks.internal, 10.0.0.7:8443 or [::1], separated by commas';
+
+export const allowedHostsVariable = z
+  .string()
+  .transform((text, context): AllowedHosts => {
+    const hosts = text.split(',').flatMap((host) => host.trim() || []);
+    const canonical = hosts.map(canonicalHost);
+    if (canonical.includes(undefined)) context.addIssue({ code: 'custom', message: HOST_RULE });
+    return new Set(canonical.filter((host) => host !== undefined));
+  })
+  .default(new Set<string>())
+  .describe(
+    'Hosts (`host` or `host:port`, with commas between them) that webhooks may go to although they are private, and without TLS; for the query service and the alerts service.',
+  );
+
+/** As URLs have it: in lower case, and without the port that is usual for https. */
+function canonicalHost(text: string): string | undefined {
+  if (!/^[^/?#@\s]+$/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
+  return new URL(`https://${text}`).host;
+}
+
+/** Whether the operator lists the host, on all of its ports or on this one. */
+export function isAllowedHost({ hostname, port, protocol }: URL, allowed: AllowedHosts): boolean {
+  const usual = protocol === 'http:' ? '80' : '443';
+  // A listed port 443 is the usual one, which a URL leaves out.
+  const withPort = [`${hostname}:${port || usual}`, ...((port || usual) === '443' ? [hostname] : [])];
+  return allowed.has(hostname) || withPort.some((host) => allowed.has(host));
+}
+
+/**
+ * What keeps a webhook from being posted there, as text to append to "url"; undefined for nothing. What a name stands for is checked when it
+ * is resolved. URLs have addresses in one form only: decimal, octal and hexadecimal ones are the same here.
+ */
+export function targetFault(text: string, allowed: AllowedHosts): string | undefined {
+  const url = new URL(text);
+  if (isAllowedHost(url, allowed)) return undefined;
+  if (url.protocol !== 'https:') return 'must begin with https://, so that nobody can read or change what is sent';
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const isLocal = host === 'localhost' || host.endsWith('.localhost');
+  const isPrivate = ipaddr.isValid(host) && ipaddr.parse(host).range() !== 'unicast';
+  if (!isLocal && !isPrivate) return undefined;
+  return 'must not be an address of this machine or of a private network; an operator may list it in ALERT_ALLOWED_HOSTS';
+}

@@ -1,0 +1,212 @@
+/**
+ * /v0/accounts/{accountId}/alerts: an account's alerts, and the webhooks that they have sent. Members read them, but for those about
+ * workspaces, which a member may not know of; admins write. An extension of the platform's API.
+ */
+import {
+  invalidBody,
+  orAuthUnavailable,
+  type ParameterFault,
+  rawQuery,
+  refuseParameters,
+  requireAdmin,
+  requireWriter,
+} from '@meterline/api';
+import {
+  ACCOUNT_SORTS,
+  ALERT_LIST_PARAMETERS,
+  API_KEY_SORTS,
+  alertChangeSchema,
+  alertFaults,
+  DELIVERY_LIST_PARAMETERS,
+  decimalText,
+  newAlertSchema,
+} from '@meterline/catalog';
+import type { Role } from '@meterline/service/access';
+import {
+  type Alert,
+  type AllowedHosts,
+  type Delivery,
+  periodAt,
+  settingsOf,
+  TooManyAlerts,
+  targetFault,
+  webhookPayload,
+} from '@meterline/service/alerts';
+import type { Request, RequestHandler, Response } from 'express';
+import { parseBody } from '../http/body.js';
+import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
+import { admitMember, type RouteDependencies } from '../http/member.js';
+import { listResponse, parseListRequest } from '../http/paging.js';
+import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
+
+type OfAccount = { accountId: string };
+type OfAlert = OfAccount & { alertId: string };
+type OfDelivery = OfAlert & { deliveryId: string };
+
+const ALERTS = { parameters: ALERT_LIST_PARAMETERS, sorts: ACCOUNT_SORTS };
+const DELIVERIES = { parameters: DELIVERY_LIST_PARAMETERS, sorts: API_KEY_SORTS };
+const EXAMPLE = {
+  name: 'Monthly spend',
+  period: 'month',
+  measure: 'cost',
+  amount: '100',
+  url: 'https://example.com/hooks',
+};
+
+export function alertListRoute(dependencies: RouteDependencies): RequestHandler<OfAccount> {
+  const { alerts, cursors } = dependencies;
+  return async (request, response) => {
+    const { accountId } = request.params;
+    const { role, version } = await admitMember(dependencies, request, response, accountId);
+    const wanted = parseListRequest(rawQuery(request), version, ALERTS);
+    const found = (await orAuthUnavailable(alerts.listOf(accountId))).filter((alert) => maySee(role, alert));
+    const entries = await Promise.all(found.map((alert) => alertEntry(dependencies, alert)));
+    send(response, listResponse(entries, wanted, ['alerts', accountId, role], cursors));
+  };
+}
+
+export function alertCreationRoute(dependencies: RouteDependencies): RequestHandler<OfAccount> {
+  const { alerts, allowedHosts, clock } = dependencies;
+  return async (request, response) => {
+    const { accountId } = request.params;
+    await admitWriter(dependencies, request, response);
+    const settings = parseBody(request.body, newAlertSchema, EXAMPLE);
+    refuseFaults([...alertFaults(settings), ...urlFaults(settings.url, allowedHosts)]);
+    const alert = await orAuthUnavailable(alerts.create(accountId, settings, clock()).catch(refuseTooMany));
+    response.status(201).location(`/v0/accounts/${encodeURIComponent(accountId)}/alerts/${alert.id}`);
+    send(response, { ...(await alertEntry(dependencies, alert)), secret: alert.secret });
+  };
+}
+
+export function alertRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+  return async (request, response) => {
+    const { alert } = await admitReader(dependencies, request, response);
+    refuseParameters(rawQuery(request));
+    send(response, await alertEntry(dependencies, alert));
+  };
+}
+
+export function alertChangeRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+  const { alerts, allowedHosts, clock } = dependencies;
+  return async (request, response) => {
+    await admitWriter(dependencies, request, response);
+    const { id } = await findAlert(dependencies, request.params, 'admin');
+    const change = parseBody(request.body, alertChangeSchema, { amount: '200' });
+    const ofUrl = change.url === undefined ? [] : urlFaults(change.url, allowedHosts);
+    const check = (alert: Alert) => refuseFaults([...alertFaults(settingsOf(alert)), ...ofUrl]);
+    const alert = await orAuthUnavailable(alerts.change(id, change, clock(), check));
+    if (!alert) throw noSuchAlert();
+    const entry = await alertEntry(dependencies, alert);
+    send(response, change.rotateSecret ? { ...entry, secret: alert.secret } : entry);
+  };
+}
+
+export function alertDeletionRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+  return async (request, response) => {
+    await admitWriter(dependencies, request, response);
+    const alert = await findAlert(dependencies, request.params, 'admin');
+    await orAuthUnavailable(dependencies.alerts.remove(alert));
+    response.status(204).end();
+  };
+}
+
+/** Sends a webhook that tells of no crossing, to see whether it arrives. */
+export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+  const { alerts, clock } = dependencies;
+  return async (request, response) => {
+    await admitWriter(dependencies, request, response);
+    const alert = await findAlert(dependencies, request.params, 'admin');
+    const now = clock();
+    const payload = webhookPayload(alert, 'alert.test', periodAt(alert.period, now.getTime()), now.getTime());
+    const delivery = await orAuthUnavailable(alerts.deliveries.addTest(alert, now, payload));
+    send(response.status(202), deliveryEntry(delivery));
+  };
+}
+
+export function deliveryListRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
+  const { alerts, clock, cursors } = dependencies;
+  return async (request, response) => {
+    const { alert, version } = await admitReader(dependencies, request, response);
+    const wanted = parseListRequest(rawQuery(request), version, DELIVERIES);
+    const found = await orAuthUnavailable(alerts.deliveries.listOf(alert.account, alert.id, clock()));
+    const list = listResponse(found, wanted, ['deliveries', alert.id], cursors);
+    const shown = async (page: readonly { id: string }[]) => {
+      const deliveries = await orAuthUnavailable(Promise.all(page.map(({ id }) => alerts.deliveries.find(id))));
+      return deliveries.flatMap((delivery) => (delivery ? [deliveryEntry(delivery)] : []));
+    };
+    send(response, 'data' in list ? { ...list, data: await shown(list.data) } : await shown(list));
+  };
+}
+
+export function redeliveryRoute(dependencies: RouteDependencies): RequestHandler<OfDelivery> {
+  const { deliveries } = dependencies.alerts;
+  return async (request, response) => {
+    await admitWriter(dependencies, request, response);
+    const { id: alertId } = await findAlert(dependencies, request.params, 'admin');
+    const delivery = await orAuthUnavailable(deliveries.find(request.params.deliveryId));
+    if (delivery?.alertId !== alertId || !(await orAuthUnavailable(deliveries.sendAgain(delivery.id)))) {
+      throw noSuchDelivery();
+    }
+    send(response.status(202), deliveryEntry({ ...delivery, state: 'pending' }));
+  };
+}
+
+/** @throws ApiError `forbidden` for all but admins of the account, before anything else is looked at */
+async function admitWriter(
+  dependencies: RouteDependencies,
+  request: Request<OfAccount>,
+  response: Response,
+): Promise<void> {
+  const { caller, role } = await admitMember(dependencies, request, response, request.params.accountId);
+  requireWriter(caller);
+  requireAdmin(role);
+  refuseParameters(rawQuery(request));
+}
+
+async function admitReader(dependencies: RouteDependencies, request: Request<OfAlert>, response: Response) {
+  const { role, version } = await admitMember(dependencies, request, response, request.params.accountId);
+  return { alert: await findAlert(dependencies, request.params, role), version };
+}
+
+async function findAlert({ alerts }: RouteDependencies, { accountId, alertId }: OfAlert, role: Role): Promise<Alert> {
+  const alert = await orAuthUnavailable(alerts.find(alertId));
+  if (alert?.account !== accountId || !maySee(role, alert)) throw noSuchAlert();
+  return alert;
+}
+
+function maySee(role: Role, { filters }: Alert): boolean {
+  return role === 'admin' || filters.workspace === undefined;
+}
+
+function urlFaults(url: string, allowed: AllowedHosts): ParameterFault[] {
+  const fault = targetFault(url, allowed);
+  return fault === undefined ? [] : [{ parameter: 'url', message: `url ${fault}.` }];
+}
+
+function refuseFaults(faults: readonly ParameterFault[]): void {
+  if (faults.length > 0) throw invalidBody(faults);
+}
+
+function refuseTooMany(error: unknown): never {
+  throw error instanceof TooManyAlerts ? tooManyAlerts() : error;
+}
+
+async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert) {
+  const { startTime } = periodAt(alert.period, clock().getTime());
+  const fired = await orAuthUnavailable(alerts.firedOf(alert, startTime));
+  const { id, createdAt, updatedAt } = alert;
+  return {
+    id,
+    ...settingsOf(alert),
+    ...{ createdAt, updatedAt },
+    fired: fired.map(({ value, ...mark }) => ({ ...mark, value: exactNumber(decimalText(value)) })),
+  };
+}
+
+function deliveryEntry({ account: _account, alertId: _alertId, payload, ...delivery }: Delivery) {
+  return { ...delivery, payload: new RawJson(payload) };
+}
+
+function send(response: Response, value: ExactJson): void {
+  response.type('json').send(writeJson(value));
+}
