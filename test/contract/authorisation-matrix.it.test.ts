@@ -6,7 +6,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTokenVerifier } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/query';
+import { type Alert, type Delivery, periodAt, webhookPayload } from '@meterline/service/alerts';
 import { pino } from 'pino';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { DAY, errorOf, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { type CallerKind, callersOf, TURNED_AWAY } from './kinds-of-callers.js';
@@ -15,6 +17,9 @@ import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from './token-is
 let api: TestApi;
 let issuer: TokenIssuer;
 let callers: ReturnType<typeof callersOf>;
+let alert: Alert;
+let ofWorkspace: Alert;
+let delivery: Delivery;
 
 beforeAll(async () => {
   issuer = await startTokenIssuer();
@@ -31,6 +36,11 @@ beforeAll(async () => {
   });
   callers = callersOf({ keys: api.keys, issuer, now: NOW });
   await api.key('acme', 'member', 'automaton');
+  const { alerts } = api.dependencies;
+  alert = await alerts.create('acme', ALERT_SETTINGS, NOW);
+  ofWorkspace = await alerts.create('acme', { ...ALERT_SETTINGS, filters: { workspace: ['main'] } }, NOW);
+  const payload = webhookPayload(alert, 'alert.test', periodAt('month', NOW.getTime()), NOW.getTime());
+  delivery = await alerts.deliveries.addTest(alert, NOW, payload);
   await api.seed([event({ workspace: 'main' }), event({ accountId: 'globex' })]);
 });
 afterAll(async () => {
@@ -40,7 +50,7 @@ afterAll(async () => {
 
 interface Operation {
   readonly name: string;
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As in the OpenAPI document. */
   readonly path: string;
   /** Where it is sent; by default, the path. */
@@ -59,6 +69,14 @@ const enumOf = (name: string, query: Record<string, string> = {}) => {
   const search = String(new URLSearchParams(query));
   return get(`${METRICS}/enums/${name}`, `/v0/accounts/acme/metrics/enums/${name}${search && `?${search}`}`);
 };
+const ALERTS = '/v0/accounts/{accountId}/alerts';
+/** @param id of an alert that there is by then */
+const ofAlert = (method: Operation['method'], id: () => string | Promise<string>, below = '', body?: string) => ({
+  method,
+  path: `${ALERTS}/{alertId}${below}`,
+  target: async () => `/v0/accounts/acme/alerts/${await id()}${below.replace('{deliveryId}', delivery.id)}`,
+  ...(body !== undefined && { body }),
+});
 /** What is asked for: always of the account acme. */
 const OPERATIONS: readonly Operation[] = [
   { name: 'metrics', ...ofMetrics() },
@@ -93,6 +111,23 @@ const OPERATIONS: readonly Operation[] = [
     name: 'metrics of one of all accounts',
     ...get('/v0/metrics', `/v0/metrics?${new URLSearchParams({ ...DAY, account: 'acme' })}`),
   },
+  { name: 'alerts', ...get(ALERTS, '/v0/accounts/acme/alerts') },
+  {
+    name: 'a new alert',
+    ...get(ALERTS, '/v0/accounts/acme/alerts'),
+    method: 'POST',
+    body: JSON.stringify(ALERT_SETTINGS),
+  },
+  { name: 'an alert', ...ofAlert('GET', () => alert.id) },
+  { name: 'an alert of a workspace', ...ofAlert('GET', () => ofWorkspace.id) },
+  { name: 'a changed alert', ...ofAlert('PATCH', () => alert.id, '', '{"name":"Spend"}') },
+  {
+    name: 'a deleted alert',
+    ...ofAlert('DELETE', async () => (await api.dependencies.alerts.create('acme', ALERT_SETTINGS, NOW)).id),
+  },
+  { name: 'a test of an alert', ...ofAlert('POST', () => alert.id, '/test') },
+  { name: 'deliveries', ...ofAlert('GET', () => alert.id, '/deliveries') },
+  { name: 'a delivery again', ...ofAlert('POST', () => alert.id, '/deliveries/{deliveryId}/redeliver') },
   { name: 'where tokens come from', method: 'GET', path: '/.well-known/oauth-protected-resource' },
   { name: 'health', method: 'GET', path: '/healthz' },
   { name: 'readiness', method: 'GET', path: '/readyz' },
@@ -104,22 +139,39 @@ type Outcomes = readonly string[];
 const OPEN = ['200', '200', '200'];
 /** The places of the operations on a service account's keys. */
 const [LIST, CREATE] = [10, 11];
-const all = (outcome: string): Outcomes => [...Array(15).fill(outcome), ...OPEN];
-const of = (text: string): Outcomes => [...text.split(' | '), ...OPEN];
+const FIRST_OF_ALERTS = 15;
+const all = (outcome: string): Outcomes => [...Array(24).fill(outcome), ...OPEN];
+/** @param ofAlerts its last operations but those that are open */
+const of = (text: string, ofAlerts: Outcomes): Outcomes => [...text.split(' | '), ...ofAlerts, ...OPEN];
+const ALERTS_OF_ADMIN = ['200', '201', '200', '200', '200', '204', '202', '200', '202'];
+const NO_ALERTS = ALERTS_OF_ADMIN.map(() => '403 forbidden');
+/** Those who read and do not write. */
+const ALERTS_OF_OPERATOR = ALERTS_OF_ADMIN.map((outcome, index) =>
+  [0, 2, 3, 7].includes(index) ? outcome : '403 forbidden',
+);
+const ALERTS_OF_MEMBER = ALERTS_OF_OPERATOR.with(3, '404 not_found');
 
-const ADMIN = of('200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200');
+const ADMIN = of(
+  '200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 200 | 404 not_found | 200 | 200 | 200 | 200 | 200',
+  ALERTS_OF_ADMIN,
+);
 const MEMBER = of(
   '200 | 403 forbidden | 403 forbidden | 200 | 200 | 403 forbidden | 200 | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 200',
+  ALERTS_OF_MEMBER,
 );
 const STRANGER = of(
   '403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 404 not_found | 404 not_found | 403 forbidden | 403 forbidden | 403 forbidden | 200 | 403 forbidden',
+  NO_ALERTS,
 );
 /** An admin of another account may list and create keys, but not of this one. */
 const FOREIGN_ADMIN = STRANGER.with(LIST, '404 not_found');
 /** It may send events, which the collector takes, and reads nothing here. */
 const EMITTER = STRANGER.with(7, '403 forbidden').with(13, '403 forbidden');
 /** It reads as an admin, and changes nothing; it may not know that there is no such key. */
-const OPERATOR = ADMIN.map((outcome, index) => (index < 8 || index > CREATE ? outcome : '403 forbidden'));
+const OPERATOR = ADMIN.map((outcome, index) => {
+  if (index >= FIRST_OF_ALERTS) return ALERTS_OF_OPERATOR[index - FIRST_OF_ALERTS] ?? outcome;
+  return index < 8 || index > CREATE ? outcome : '403 forbidden';
+});
 const UNSCOPED = all('403 insufficient_scope');
 /** What is left of it for a token that has only one scope. */
 const onlyReading = (outcomes: Outcomes) =>
@@ -169,7 +221,7 @@ const CHALLENGE =
 async function outcome({ method, path, target, body }: Operation, headers: Headers): Promise<string> {
   const answer = await api.request(target ? await target() : path, { method, headers, ...(body && { body }) });
   if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(CHALLENGE);
-  return answer.status === 200 ? '200' : `${answer.status} ${errorOf(answer).error}`;
+  return answer.status < 300 ? String(answer.status) : `${answer.status} ${errorOf(answer).error}`;
 }
 
 it('the matrix has every operation of the OpenAPI document', () => {
@@ -179,9 +231,9 @@ it('the matrix has every operation of the OpenAPI document', () => {
   expect([...new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`))].sort()).toEqual(documented.sort());
 });
 
-it('the matrix has 56 kinds of callers and 18 operations, 1,008 cells', () => {
+it('the matrix has 56 kinds of callers and 27 operations, 1,512 cells', () => {
   expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
-  expect([CALLERS.length, OPERATIONS.length]).toEqual([56, 18]);
+  expect([CALLERS.length, OPERATIONS.length]).toEqual([56, 27]);
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 

@@ -1,12 +1,15 @@
 /** What the examples of the OpenAPI document show: their events, a key, and where tokens come from. */
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import type { Alert } from '@meterline/service/alerts';
 import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { NOW, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
 
 export const PROTECTED_RESOURCE = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
 
-export async function seedExamples(api: TestApi): Promise<void> {
+/** @returns the alert of the examples */
+export async function seedExamples(api: TestApi): Promise<Alert> {
   await registerPriceBook(oneServer(api.dependencies.warehouse), DEFAULT_PRICE_BOOK);
   const end = new Date('2026-11-15T00:00:00Z');
   const service = { account: 'acme', role: 'member', clientId: 'client_1f9a3c0b5d7e24680a', expiresAt: end } as const;
@@ -41,4 +44,6 @@ export async function seedExamples(api: TestApi): Promise<void> {
       at: '2025-10-02T09:00:00Z',
     }),
   ]);
+  const settings = { ...ALERT_SETTINGS, filters: { workspace: ['production'] } };
+  return api.dependencies.alerts.create('acme', settings, NOW);
 }

@@ -236,6 +236,61 @@ const BODIES: readonly Refusal[] = [
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'sent to the collector', 'nobody', '{}'],
 ];
 
+const NEW_ALERT = { name: 'Spend', period: 'month', measure: 'cost', amount: '100', url: 'https://example.com/hooks' };
+const alert = (change: object, at: string, text: string): Refusal => [
+  `POST ${ACME}/alerts`,
+  BODY,
+  at,
+  text,
+  'admin',
+  JSON.stringify({ ...NEW_ALERT, ...change }),
+];
+const NO_ALERT = `${ACME}/alerts/alr_${'0'.repeat(24)}`;
+
+const ALERTS: readonly Refusal[] = [
+  [`POST ${ACME}/alerts`, BODY, 'amount,measure,name,period,url', 'amount is missing', 'admin', '{}'],
+  alert({ colour: 'red' }, 'colour', '"colour" is not a member; the members are name, period'),
+  alert({ period: 'week', measure: 'money' }, 'measure,period', 'period must be one of day, month (got "week").'),
+  ...['0', '0.000', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map((amount) =>
+    alert({ amount }, 'amount', 'amount must be a decimal above 0 in a string'),
+  ),
+  ...[[], [50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
+    alert({ thresholds }, 'thresholds', 'must be 1 to 10 whole numbers from 1 to 1000, ascending'),
+  ),
+  ...[0, 1001, 1.5, '50'].map((percent) =>
+    alert({ thresholds: [percent] }, 'thresholds.0', 'must be 1 to 10 whole numbers from 1 to 1000, ascending'),
+  ),
+  alert({ filters: { colour: ['red'] } }, 'filters', 'no members but workspace, resourceType'),
+  alert(
+    { filters: { resourceType: ['vm'] } },
+    'filters.resourceType.0',
+    'filters.resourceType.0 must be one of sandbox',
+  ),
+  alert({ filters: { workspace: [] } }, 'filters.workspace', 'must have a value or be left out'),
+  alert({ filters: { workspace: ['a\u0000'] } }, 'filters.workspace.0', 'without control characters'),
+  ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
+    alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value where measure is usage'),
+  ),
+  ...[
+    'ftp://example.com',
+    'https://a:b@example.com',
+    'example.com',
+    `https://example.com/${'a'.repeat(2_048)}`,
+    '',
+  ].map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
+  alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
+  ...['localhost', '127.0.0.1', '[::1]', '10.0.0.1', '169.254.169.254', '2130706433', '0x7f.1'].map((host) =>
+    alert({ url: `https://${host}/` }, 'url', 'url must not be an address of this machine or of a private network'),
+  ),
+  ...['GET', 'PATCH', 'DELETE'].map(
+    (method): Refusal => [`${method} ${NO_ALERT}`, '404 not_found', '', 'no such alert', 'admin', '{}'],
+  ),
+  [`GET ${NO_ALERT}?x=1`, '404 not_found', '', 'no such alert'],
+  [`GET ${ACME}/alerts?limit=5`, PARAMETER, 'limit', 'Svc-Version: 2026-04-28'],
+  [`POST ${ACME}/alerts?x=1`, PARAMETER, 'x', 'takes none', 'admin', '{}'],
+  [`POST ${ACME}/alerts?x=1`, FORBIDDEN, '', 'Only an admin', 'member', '{}'],
+];
+
 const NOT_THERE: readonly Refusal[] = [
   ...['/', '/v0', '/v0/accounts/', '/V0/accounts', ACME, `${ACME}/metrics/`, '/v0/nope'].map(
     (path): Refusal => [`GET ${path}`, '404 not_found', '', 'There is no', 'nobody'],
@@ -321,7 +376,18 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const ALL = [...EMPTY, ...UNKNOWN, ...OF_ALL, ...VALUES, ...GROUP_BY, ...WINDOWS, ...BODIES, ...NOT_THERE, ...ACCESS];
+const ALL = [
+  ...EMPTY,
+  ...UNKNOWN,
+  ...OF_ALL,
+  ...VALUES,
+  ...GROUP_BY,
+  ...WINDOWS,
+  ...BODIES,
+  ...ALERTS,
+  ...NOT_THERE,
+  ...ACCESS,
+];
 
 it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const))(
   'the %s is refused %s',
@@ -334,7 +400,7 @@ it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const
         ...(keys[caller] !== undefined && { authorization: `Bearer ${keys[caller]}` }),
         ...(version !== undefined && { 'svc-version': version }),
       },
-      ...(body !== undefined && { body }),
+      ...(body !== undefined && method !== 'GET' && { body }),
     });
     const { error, message, details = [] } = errorOf(answer);
     expect(`${answer.status} ${error}`).toBe(outcome);

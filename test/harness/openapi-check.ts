@@ -19,7 +19,13 @@ export interface CheckedAnswer {
 const ADDRESS = 'https://meterline.test/openapi.json';
 
 /** As the document names them. */
-const METHODS: Readonly<Record<string, string>> = { GET: 'get', HEAD: 'get', POST: 'post', DELETE: 'delete' };
+const METHODS: Readonly<Record<string, string>> = {
+  GET: 'get',
+  HEAD: 'get',
+  POST: 'post',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
 
 /** The API. Pages for people and the document itself are not in the document. */
 const API = /^\/(v0|healthz|readyz|\.well-known)(\/|$)/;

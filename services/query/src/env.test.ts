@@ -16,6 +16,7 @@ function faultsOf(variables: NodeJS.ProcessEnv): readonly string[] {
 
 it('the environment of query has a default for everything but the cursor secret', () => {
   expect(readEnv(SECRET)).toEqual({
+    ALERT_ALLOWED_HOSTS: new Set(),
     REDIS_URL: 'redis://127.0.0.1:6379',
     CLICKHOUSE_URL: 'http://127.0.0.1:8123',
     CLICKHOUSE_USER: 'default',

@@ -1,5 +1,6 @@
 /** Erases an account: its API keys, its events, the rejected events that claim it, and what was computed from them. */
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type RedisClient } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
 import {
   type AccountPartition,
   type AccountTable,
@@ -46,7 +47,7 @@ export async function findAccount({ shards, withRedis, account }: ErasureOptions
 
 /**
  * Crash order, each step harmless when it is done again:
- * 1. The API keys are erased. A crash after this leaves the account's rows, which nobody can read.
+ * 1. The API keys are erased, and with them the alerts and their deliveries. A crash after this leaves the account's rows, which nobody can read.
  * 2. The rows that were found are erased, one table and month after the other. A crash in between leaves the months that
  *    are not done.
  * 3. What was computed from events that were not erased yet may be stored after its month was done: the derived tables are
@@ -95,6 +96,7 @@ function holdingsOf(partitions: readonly AccountPartition[], apiKeys: number): H
 
 async function eraseKeys(redis: RedisClient, account: string): Promise<number> {
   const erased = await keyStore(redis).eraseKeysOf(account);
+  await new AlertStore(redis, REDIS_PREFIX).eraseOf(account);
   await new AccountDirectory(redis, REDIS_PREFIX).forget(account);
   return erased;
 }

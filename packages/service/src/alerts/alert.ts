@@ -96,11 +96,8 @@ export function changedRecord(alert: Alert, { rotateSecret, ...change }: AlertCh
 }
 
 export function settingsOf({ name, period, measure, amount, thresholds, filters, url }: Alert): AlertSettings {
-  return {
-    ...{ name, period, measure, amount, url },
-    thresholds: thresholds.map(({ percent }) => percent),
-    filters: filters as AlertFilters,
-  };
+  const percents = thresholds.map(({ percent }) => percent);
+  return { name, period, measure, amount, thresholds: percents, filters: filters as AlertFilters, url };
 }
 
 function canonicalFilters(filters: AlertFilters): AlertRecord['filters'] {

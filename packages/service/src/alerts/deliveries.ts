@@ -51,14 +51,14 @@ export interface Attempt {
   readonly dueAt: EpochMs;
 }
 
-/** KEYS: the delivery, the account's, pending; ARGV: id, name in the index, milliseconds of creation and of the end, fields and values. */
+/** KEYS: the delivery, the account's, pending; ARGV: id, name in the index, milliseconds of creation and of keeping, fields and values. */
 const ADD = `
 local fields = {}
 for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
 redis.call('HSET', KEYS[1], unpack(fields))
-redis.call('PEXPIREAT', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[2])
-redis.call('PEXPIREAT', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
 redis.call('ZADD', KEYS[3], ${AT_ONCE}, ARGV[1])
 return 1`;
 /** Besides KEYS: all alerts, the alert's marks; before ARGV: alert's id, record, field, mark. */
@@ -191,13 +191,7 @@ export class DeliveryStore {
     };
     return {
       keys: [this.#key(id), this.#indexOf(account), this.#pending()],
-      args: [
-        id,
-        `${alertId} ${id}`,
-        at.getTime(),
-        at.getTime() + KEPT_MS,
-        ...Object.entries(record).flat().map(String),
-      ],
+      args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, ...Object.entries(record).flat().map(String)],
     };
   }
 

@@ -1,0 +1,145 @@
+import { afterAll, beforeEach, expect, it } from '@jest/globals';
+import { MS_PER_DAY } from '@meterline/catalog';
+import { Redis } from 'ioredis';
+import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
+import { testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
+import type { Alert } from './alert.js';
+import { AlertStore } from './alerts.js';
+
+const NOW = new Date('2025-10-15T12:00:00.000Z');
+const LATER = new Date('2025-10-16T12:00:00.000Z');
+const OCTOBER = Date.UTC(2025, 9);
+const FIRED = { threshold: 50, value: '50.000000000001', firedAt: NOW.toISOString() };
+
+const redis = new Redis(testRedisUrl());
+let prefix: string;
+let alerts: AlertStore;
+let alert: Alert;
+beforeEach(async () => {
+  prefix = uniquePrefix();
+  alerts = new AlertStore(redis, prefix);
+  alert = await alerts.create('acme', ALERT_SETTINGS, NOW);
+});
+afterAll(() => redis.quit());
+
+const deliveriesOf = async ({ account, id }: Alert) =>
+  (await alerts.deliveries.listOf(account, id, NOW)).map((one) => one.id);
+const changed = async (change: Parameters<AlertStore['change']>[1], now = LATER) => {
+  const found = await alerts.change(alert.id, change, now, () => undefined);
+  if (!found) throw new Error('the alert is gone');
+  return found;
+};
+
+it('a threshold fires once in its period, however many find it at the same time', async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, () => new AlertStore(redis, prefix).fire(alert, OCTOBER, FIRED, '{}')),
+  );
+  expect(outcomes.filter((isFirst) => isFirst)).toHaveLength(1);
+  expect(await deliveriesOf(alert)).toHaveLength(1);
+  expect(await alerts.firedOf(alert, OCTOBER)).toEqual([FIRED]);
+  expect(await alerts.firedOf(alert, Date.UTC(2025, 8))).toEqual([]);
+});
+
+it('the id of a delivery follows from its crossing alone', async () => {
+  await alerts.fire(alert, OCTOBER, FIRED, '{}');
+  const [first] = await deliveriesOf(alert);
+  await redis.del(`${prefix}:alert-marks:${alert.id}`);
+  await alerts.fire(alert, OCTOBER, { ...FIRED, value: '60' }, '{}');
+  expect(await deliveriesOf(alert)).toEqual([first]);
+});
+
+it.each([
+  { name: 'Spend' },
+  { url: 'https://example.org/' },
+  { rotateSecret: true },
+  { thresholds: [50, 90] },
+] as const)('what has fired does not fire again when %j is changed', async (change) => {
+  await alerts.fire(alert, OCTOBER, FIRED, '{}');
+  expect(await alerts.fire(await changed({ ...change } as object), OCTOBER, FIRED, '{}')).toBe(false);
+});
+
+it('a changed amount makes another question of an alert, and the amount of before the one that has fired', async () => {
+  await alerts.fire(alert, OCTOBER, FIRED, '{}');
+  expect(await alerts.fire(await changed({ amount: '90' }), OCTOBER, FIRED, '{}')).toBe(true);
+  expect(await alerts.fire(await changed({ amount: '100' }), OCTOBER, FIRED, '{}')).toBe(false);
+});
+
+it('an alert that was changed or deleted since it was read does not fire', async () => {
+  await changed({ name: 'Spend' });
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe(false);
+  await alerts.remove(alert);
+  expect(await alerts.fire(alert, OCTOBER, FIRED, '{}')).toBe(false);
+});
+
+it('thresholds count from when they were set, all of them when the question is another', async () => {
+  const at = NOW.toISOString();
+  const added = await changed({ thresholds: [50, 120] });
+  expect(added.thresholds).toEqual([
+    { percent: 50, since: at },
+    { percent: 120, since: LATER.toISOString() },
+  ]);
+  expect((await changed({ filters: {}, period: 'month' })).thresholds).toEqual(added.thresholds);
+  const since = new Date('2025-10-17T00:00:00.000Z');
+  const another = await changed({ filters: { resourceName: ['b', 'a'] } }, since);
+  expect(another.thresholds.map((threshold) => threshold.since)).toEqual([since.toISOString(), since.toISOString()]);
+  expect(another.filters).toEqual({ resourceName: ['a', 'b'] });
+});
+
+it('two changes at the same time both count', async () => {
+  await Promise.all([changed({ name: 'Spend' }), changed({ amount: '7' })]);
+  expect(await alerts.find(alert.id)).toMatchObject({ name: 'Spend', amount: '7' });
+});
+
+it('a delivery is due until it is noted that somebody has tried, and then when it should have been tried again', async () => {
+  const { deliveries } = alerts;
+  const delivery = await deliveries.addTest(alert, NOW, '{"exact":0.10}');
+  const due = (at: number) => deliveries.due(new Date(at), 10);
+  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
+  await deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: LATER.getTime() });
+  expect([await due(LATER.getTime() - 1), await due(LATER.getTime())]).toEqual([
+    [],
+    [{ id: delivery.id, atOnce: false }],
+  ]);
+  await deliveries.noteAttempt(
+    { ...delivery, attempts: 1 },
+    { at: LATER, outcome: '204', state: 'delivered', dueAt: 0 },
+  );
+  expect(await due(LATER.getTime())).toEqual([]);
+  const done = { payload: '{"exact":0.10}', state: 'delivered', attempts: 2, lastOutcome: '204' };
+  expect(await deliveries.find(delivery.id)).toMatchObject(done);
+  await deliveries.sendAgain(delivery.id);
+  expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
+});
+
+it('an attempt at a delivery that is gone does not bring it back', async () => {
+  const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
+  await alerts.remove(alert);
+  await alerts.deliveries.noteAttempt(delivery, { at: NOW, outcome: '500', state: 'pending', dueAt: 0 });
+  expect(await alerts.deliveries.find(delivery.id)).toBeUndefined();
+  expect(await alerts.deliveries.countPending()).toBe(0);
+});
+
+it('an account keeps the newest 1,000 deliveries, and none for longer than 30 days', async () => {
+  for (let n = 0; n < 1_001; n += 1) await alerts.deliveries.addTest(alert, new Date(NOW.getTime() + n), '{}');
+  expect(await deliveriesOf(alert)).toHaveLength(1_000);
+  await alerts.deliveries.addTest(alert, new Date(NOW.getTime() + 31 * MS_PER_DAY), '{}');
+  expect(await deliveriesOf(alert)).toHaveLength(1);
+  expect(await alerts.deliveries.countPending()).toBe(1);
+});
+
+it('an erased account leaves nothing of its alerts, and the alerts of others as they are', async () => {
+  const other = await alerts.create('zeta', ALERT_SETTINGS, NOW);
+  await alerts.fire(alert, OCTOBER, FIRED, '{}');
+  await alerts.deliveries.addTest(alert, NOW, '{}');
+  expect(await alerts.eraseOf('acme')).toBe(1);
+  const names = await redis.keys(`${prefix}:*`);
+  expect(names.sort()).toEqual([`${prefix}:alerts`, `${prefix}:alerts-of:zeta`]);
+  expect(await alerts.listOf('zeta')).toEqual([other]);
+});
+
+it('a record that was edited by hand does not hold up the others', async () => {
+  await redis.hset(`${prefix}:alerts`, 'alr_x', '{"account":');
+  const found: Alert[] = [];
+  for await (const slice of alerts.all()) found.push(...slice);
+  expect(found).toEqual([alert]);
+});
