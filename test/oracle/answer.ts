@@ -12,6 +12,7 @@ export interface OracleQuery {
   readonly resolution?: Resolution;
   readonly groupBy?: string;
   /** Several values are alternatives. */
+  readonly account?: readonly string[];
   readonly workspace?: string | readonly string[];
   readonly resourceType?: string | readonly string[];
   readonly resourceName?: string | readonly string[];
@@ -19,6 +20,7 @@ export interface OracleQuery {
   readonly billingDimension?: string | readonly string[];
   readonly withoutResourceUuid?: 'true' | 'false';
   /** What is named here is left out, whatever the others say. */
+  readonly excludeAccount?: readonly string[];
   readonly excludeWorkspace?: string | readonly string[];
   readonly excludeResourceType?: string | readonly string[];
   readonly excludeResourceName?: string | readonly string[];
@@ -28,11 +30,12 @@ export interface OracleQuery {
   readonly limit?: string;
 }
 
-/** Who asks. A member may not see which workspaces there are. */
+/** Who asks. A member, of one of the accounts at least, may not see which workspaces there are. */
 export type OracleRole = 'admin' | 'member';
 
 /** An event that counts. */
 export interface PricedPayload extends Payload {
+  readonly account: string;
   /** USD × 10^12 */
   readonly cost: bigint;
 }
@@ -40,10 +43,11 @@ export interface PricedPayload extends Payload {
 /** The text of a cursor cannot be predicted; this replaces every cursor that is not empty. */
 const SOME_CURSOR = '…';
 
-const FIELDS = ['workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'] as const;
+const FIELDS = ['account', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'] as const;
 type Field = (typeof FIELDS)[number];
 
 const FIELD_OF: ReadonlyMap<string, Field> = new Map([
+  ['account', 'account'],
   ['workspace', 'workspace'],
   ['resource_type', 'resourceType'],
   ['resource_name', 'resourceName'],
@@ -56,6 +60,7 @@ const FIELD_OF: ReadonlyMap<string, Field> = new Map([
  * has the same value (DESIGN section 6).
  */
 const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
+  account: [],
   workspace: ['resourceUuid', 'resourceName'],
   resourceType: ['resourceUuid', 'resourceName', 'billingDimension'],
   resourceName: ['resourceUuid'],
@@ -141,6 +146,8 @@ function wanted(query: OracleQuery, field: Field): readonly string[] {
 /** The values of which an event must have none. */
 function unwanted(query: OracleQuery, field: Field): readonly string[] {
   switch (field) {
+    case 'account':
+      return listOf(query.excludeAccount);
     case 'workspace':
       return listOf(query.excludeWorkspace);
     case 'resourceType':

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
+import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
 import { startProduct } from '../harness/product.js';
 import { NO_LIMITS, type startIngest, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
-import { maskCursor, type OraclePriceBook, type OracleQuery } from './model.js';
+import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
 import type { Question } from './questions.js';
 
 export interface Deployment {
@@ -20,8 +21,8 @@ export interface Deployment {
   startWorker(book: OraclePriceBook): Promise<void>;
   /** The database, for tests that seal and repair: the worker does neither. */
   readonly shards: Shards;
-  /** Returns a reader with keys for the account, an admin's and a member's. */
-  customer(accountId: string): Promise<Customer>;
+  /** Returns a reader with keys for the account, an admin's and a member's, and tokens for it and the second. */
+  customer(accountId: string, second?: string): Promise<Customer>;
   /** Which events of these jobs are in rejected_events, as "job position", sorted. */
   refused(jobIds: readonly string[]): Promise<string[]>;
   stop(): Promise<void>;
@@ -37,7 +38,8 @@ interface Answers {
 }
 
 interface Customer {
-  ask(question: Question): Promise<Answers>;
+  /** @param query that of the question, with the names of the accounts */
+  ask(question: Question, query?: OracleQuery): Promise<Answers>;
   /** The body of the enum of dimensions to group by. */
   groupByDimensions(): Promise<string>;
 }
@@ -51,9 +53,15 @@ export async function deploy(): Promise<Deployment> {
   const { CLICKHOUSE_DATABASE: name = '', REDIS_URL: url = '', QUEUE_PREFIX: prefix = '' } = env;
   const acknowledgements = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
   for (const emitter of [queue, acknowledgements]) emitter.setMaxListeners(0);
+  const issuer = await startTokenIssuer();
+  const tokens = { AUTH_JWKS_URL: issuer.jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE };
   const [rollups, truth] = await Promise.all([
-    product.startQuery(NO_LIMITS),
-    product.startQuery({ ...NO_LIMITS, METERLINE_CONSTANTS: JSON.stringify({ ...UNLIMITED, eventsOnly: 1 }) }),
+    product.startQuery({ ...NO_LIMITS, ...tokens }),
+    product.startQuery({
+      ...NO_LIMITS,
+      ...tokens,
+      METERLINE_CONSTANTS: JSON.stringify({ ...UNLIMITED, eventsOnly: 1 }),
+    }),
   ]);
   await acknowledgements.waitUntilReady();
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
@@ -78,17 +86,25 @@ export async function deploy(): Promise<Deployment> {
       });
     },
 
-    customer: async (accountId) => {
+    customer: async (accountId, second = accountId) => {
       const own = { admin: await product.key(accountId), member: await product.key(accountId, 'member') };
+      const tokenOf = (role: OracleRole) =>
+        issuer.sign({
+          ...{ iss: ISSUER, aud: AUDIENCE, sub: accountId, exp: Math.floor(Date.now() / 1_000) + 86_400 },
+          ...{ scope: 'admin', accounts: { [second]: role, [accountId]: 'admin' } },
+        });
+      const both = { admin: await tokenOf('admin'), member: await tokenOf('member') };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
-      const ask = async (url: string, { about, query, role = 'admin' }: Question) =>
-        about === 'metrics'
-          ? readPages(rootOf(url), own[role], query)
-          : [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
+      const ask = async (url: string, { about, role = 'admin' }: Question, query: OracleQuery) => {
+        if (about === 'metrics') return readPages(rootOf(url), own[role], query);
+        if (about === 'metrics of both accounts') return readPages(`${url}/v0/metrics`, both[role], query);
+        return [await read(`${rootOf(url)}/enums/resource-types`, own[role], query)];
+      };
       return {
-        ask: async (question) => {
-          const [fromRollups, fromEvents] = await Promise.all([ask(rollups.url, question), ask(truth.url, question)]);
-          return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, question) };
+        ask: async (question, query = question.query) => {
+          const asked = [question, query] as const;
+          const [fromRollups, fromEvents] = await Promise.all([ask(rollups.url, ...asked), ask(truth.url, ...asked)]);
+          return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, ...asked) };
         },
         groupByDimensions: () => read(`${rootOf(rollups.url)}/enums/group-by`, own.admin, {}),
       };
@@ -104,6 +120,7 @@ export async function deploy(): Promise<Deployment> {
       await acknowledgements.close();
       await rm(bookFile, { force: true });
       await product.close();
+      await issuer.close();
     },
   };
 }

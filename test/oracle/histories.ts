@@ -1,4 +1,4 @@
-/** Random histories: what producers send for one account, in which jobs, in two rounds. */
+/** Random histories: what producers send for two accounts, in which jobs, in two rounds. */
 import fc from 'fast-check';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
 import { distance, scene, spell, spelling } from './scenes.js';
@@ -8,6 +8,8 @@ export type Sketch = Readonly<Record<string, unknown>>;
 
 interface Sending {
   readonly event: Sketch;
+  /** 1: of the second account. */
+  readonly account: number;
   /** The jobs that contain it, each 0 to {@link LAST_JOB}; a job may contain it twice. */
   readonly jobs: readonly number[];
 }
@@ -16,9 +18,9 @@ export interface History {
   readonly scene: number;
   readonly names: readonly string[];
   readonly sendings: readonly Sending[];
-  /** Whether the account has prices of its own. */
+  /** Whether the first account has prices of its own. */
   readonly ownPrices: boolean;
-  /** The end of the account's name, which is part of a path. */
+  /** The end of the accounts' names, which is part of a path. */
   readonly nameSuffix: string;
 }
 
@@ -26,9 +28,14 @@ const JOBS_PER_ROUND = 3;
 const LAST_JOB = 2 * JOBS_PER_ROUND - 1;
 
 /** The jobs of the first round and those of the second, each a list of events. */
-export function roundsOf({ sendings }: History, accountId: string): Record<'early' | 'late', Sketch[][]> {
+export function roundsOf(
+  { sendings }: History,
+  accountIds: readonly [string, string],
+): Record<'early' | 'late', Sketch[][]> {
   const contents = (job: number) =>
-    sendings.flatMap(({ event, jobs }) => jobs.filter((each) => each === job).map(() => ({ accountId, ...event })));
+    sendings.flatMap(({ event, account, jobs }) =>
+      jobs.filter((each) => each === job).map(() => ({ accountId: accountIds[account], ...event })),
+    );
   const jobs = Array.from({ length: LAST_JOB + 1 }, (_, job) => contents(job));
   const sent = (round: Sketch[][]) => round.filter((events) => events.length > 0);
   return { early: sent(jobs.slice(0, JOBS_PER_ROUND)), late: sent(jobs.slice(JOBS_PER_ROUND)) };
@@ -161,17 +168,21 @@ function countOf(usage: number | string): number | string {
   return Number.isInteger(Number(usage)) ? usage : Math.floor(Number(usage) * 10);
 }
 
+const account = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) });
 const jobs = fc.array(fc.nat(LAST_JOB), { minLength: 1, maxLength: 3 });
 
 export const history: fc.Arbitrary<History> = fc
   .record({
     scene,
     names: fc.array(name, { minLength: 1, maxLength: NAMES }),
-    drafts: fc.array(fc.record({ draft, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
+    drafts: fc.array(fc.record({ draft, account, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
     ownPrices: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
     nameSuffix: fc.constantFrom('', ' ', '/', '?a=b', '#', '%2F', '\u00e9', '\u{1f600}'),
   })
   .map(({ drafts, ...history }) => ({
     ...history,
-    sendings: drafts.map(({ draft, jobs }) => ({ event: toSketch(draft, history.scene, history.names), jobs })),
+    sendings: drafts.map(({ draft, ...sending }) => ({
+      event: toSketch(draft, history.scene, history.names),
+      ...sending,
+    })),
   }));

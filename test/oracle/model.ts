@@ -72,7 +72,7 @@ export class Oracle {
     const cost = costUnder(this.#book, { accountId, ...payload });
     if (cost === undefined) return 'refused';
     const identity = this.#identity(accountId, eventId, hourOf(payload.timestamp));
-    claim(identity, { revision, book: this.#book.version, payload: { ...payload, cost } });
+    claim(identity, { revision, book: this.#book.version, payload: { ...payload, account: accountId, cost } });
     return 'accepted';
   }
 
@@ -89,16 +89,20 @@ export class Oracle {
   }
 
   /**
-   * Every possible outcome of the account's contests: one oracle for each, with this account only.
+   * Every possible outcome of the accounts' contests: one oracle for each, with these accounts only.
    * All answers of the service, now and later, must agree with the same one of them.
    */
-  worlds(accountId: string): Oracle[] {
-    let worlds: Identity[][] = [[]];
-    for (const identity of this.#identities(accountId)) {
-      worlds = worlds.flatMap((world) => identity.claims.map((winner) => [...world, decided(identity, winner)]));
-      if (worlds.length > MAX_WORLDS) throw new Error(`${accountId} has too many contested events`);
+  worlds(...accountIds: readonly string[]): Oracle[] {
+    let worlds: Oracle[] = [new Oracle(this.#book)];
+    for (const accountId of accountIds) {
+      for (const identity of this.#identities(accountId)) {
+        worlds = worlds.flatMap((world) =>
+          identity.claims.map((winner) => world.#with(accountId, decided(identity, winner))),
+        );
+        if (worlds.length > MAX_WORLDS) throw new Error(`${accountId} has too many contested events`);
+      }
     }
-    return worlds.map((identities) => this.#with(accountId, identities));
+    return worlds;
   }
 
   /** The body of the first page, its cursor masked as by `maskCursor`. @throws when events are contested: see worlds */
@@ -106,9 +110,10 @@ export class Oracle {
     return this.pages(accountId, query)[0] ?? '';
   }
 
-  /** The bodies of all pages. @throws when events are contested: see worlds */
-  pages(accountId: string, query: OracleQuery, role?: OracleRole): string[] {
-    return answerPages(this.#counting(accountId), query, role);
+  /** The bodies of all pages, of an account or of several. @throws when events are contested: see worlds */
+  pages(accounts: string | readonly string[], query: OracleQuery, role?: OracleRole): string[] {
+    const counting = [accounts].flat().flatMap((accountId) => this.#counting(accountId));
+    return answerPages(counting, query, role);
   }
 
   /** The body of the resource types' enum. @throws when events are contested: see worlds */
@@ -147,9 +152,14 @@ export class Oracle {
     return identity;
   }
 
-  #with(accountId: string, identities: readonly Identity[]): Oracle {
+  /** The same with one identity more. */
+  #with(accountId: string, identity: Identity): Oracle {
     const oracle = new Oracle(this.#book);
-    oracle.#accounts.set(accountId, new Map(identities.map((each) => [keyOf(each.eventId, each.hour), { ...each }])));
+    for (const [account, identities] of this.#accounts) {
+      oracle.#accounts.set(account, new Map([...identities].map(([key, each]) => [key, { ...each }])));
+    }
+    const known = oracle.#accounts.get(accountId) ?? new Map<string, Identity>();
+    oracle.#accounts.set(accountId, known.set(keyOf(identity.eventId, identity.hour), identity));
     return oracle;
   }
 }

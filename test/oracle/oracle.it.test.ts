@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { LONG } from '../harness/long.js';
 import { type Deployment, deploy } from './deployment.js';
 import { type History, history, roundsOf, type Sketch } from './histories.js';
-import { Oracle, type OraclePriceBook } from './model.js';
+import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
 import { trickyBook } from './price-book.js';
 import { type Question, questionDraft, toQuestion } from './questions.js';
 import { RandomRepairs } from './random-repairs.js';
@@ -95,26 +95,27 @@ async function failureAt(seed: number, path: string): Promise<string | undefined
   return `${fc.defaultReportMessage(details)}\n\nAgain: ${again}`;
 }
 
-/** Plays one history for a new account and compares the answers after each round of jobs. */
+/** Plays one history for two new accounts and compares the answers after each round of jobs. */
 async function compare(past: History, questions: readonly Question[]): Promise<void> {
-  const accountId = newAccount(past);
-  const customer = await deployment.customer(accountId);
-  const { early, late } = roundsOf(past, accountId);
+  const accountIds = newAccounts(past);
+  const customer = await deployment.customer(...accountIds);
+  const { early, late } = roundsOf(past, accountIds);
   // The answers show which of two contradicting payloads has won; the other must never win later.
-  let worlds = [new Oracle(bookOf(accountId, past))];
+  let worlds = [new Oracle(bookOf(accountIds[0], past))];
   for (const { jobs, asked } of [
     { jobs: early, asked: questions.slice(0, 1) },
     { jobs: late, asked: questions },
   ]) {
     await send(jobs, worlds);
-    worlds = worlds.flatMap((world) => world.worlds(accountId));
+    worlds = worlds.flatMap((world) => world.worlds(...accountIds));
     await sealing.advance();
     await repairs.advance();
     for (const question of asked) {
-      const { fromRollups, fromEvents, fromMemory } = await customer.ask(question);
+      const query = queryOf(question, accountIds);
+      const { fromRollups, fromEvents, fromMemory } = await customer.ask(question, query);
       expect({ question, fromRollups }).toEqual({ question, fromRollups: fromEvents });
       expect({ question, fromMemory }).toEqual({ question, fromMemory: fromRollups });
-      worlds = agreeing(worlds, accountId, question, fromRollups);
+      worlds = agreeing(worlds, accountIds, { ...question, query }, fromRollups);
     }
   }
 }
@@ -133,31 +134,39 @@ async function send(jobs: readonly Sketch[][], worlds: readonly Oracle[]): Promi
 /** The oracles that agree with the service; at least one. */
 function agreeing(
   worlds: readonly Oracle[],
-  accountId: string,
+  accountIds: readonly [string, string],
   question: Question,
   answer: readonly string[],
 ): Oracle[] {
-  const expected = worlds.map((world) => answerOf(world, accountId, question));
+  const expected = worlds.map((world) => answerOf(world, accountIds, question));
   const found = worlds.filter((_, n) => isDeepStrictEqual(expected[n], answer));
   // The question is compared too, so that a difference shows it.
   if (found.length === 0) expect({ question, answer }).toEqual({ question, answer: expected[0] });
   return found;
 }
 
-function answerOf(world: Oracle, accountId: string, { about, query, role }: Question): string[] {
-  return about === 'metrics' ? world.pages(accountId, query, role) : [world.resourceTypes(accountId, query)];
+function answerOf(world: Oracle, accountIds: readonly [string, string], { about, query, role }: Question): string[] {
+  const [accountId, second] = accountIds;
+  if (about === 'resource types') return [world.resourceTypes(accountId, query)];
+  if (about === 'metrics') return world.pages(accountId, query, role);
+  const isSecondAsked = (query.account ?? accountIds).includes(second) && !query.excludeAccount?.includes(second);
+  return world.pages(accountIds, query, isSecondAsked ? role : 'admin');
+}
+
+function queryOf({ query, accounts = {} }: Question, accountIds: readonly [string, string]): OracleQuery {
+  const named = Object.entries(accounts).map(([filter, numbers]) => [filter, numbers.map((n) => accountIds[n])]);
+  return { ...query, ...Object.fromEntries(named) };
 }
 
 let accounts = 0;
 let accountsWithOwnPrices = 0;
 
-function newAccount(past: History): string {
-  if (past.ownPrices) {
-    accountsWithOwnPrices += 1;
-    return ownPrices[accountsWithOwnPrices - 1] ?? outOfAccounts();
-  }
+function newAccounts(past: History): [string, string] {
   accounts += 1;
-  return `plain-${accounts}-${deployment.name}${past.nameSuffix}`;
+  const name = `${accounts}-${deployment.name}${past.nameSuffix}`;
+  if (!past.ownPrices) return [`plain-${name}`, `Second-${name}`];
+  accountsWithOwnPrices += 1;
+  return [ownPrices[accountsWithOwnPrices - 1] ?? outOfAccounts(), `Second-${name}`];
 }
 
 function outOfAccounts(): never {

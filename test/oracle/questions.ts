@@ -16,10 +16,12 @@ const RESOLUTIONS: readonly Resolution[] = ['hourly', 'daily', 'weekly', 'monthl
 const GROUP_BY = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'];
 
 export interface Question {
-  readonly about: 'metrics' | 'resource types';
+  readonly about: 'metrics' | 'resource types' | 'metrics of both accounts';
   readonly query: OracleQuery;
-  /** Default: an admin. */
+  /** Default: an admin. Of both accounts, a member is one of the second. */
   readonly role?: OracleRole;
+  /** The accounts by which both are filtered: 0 and 1. */
+  readonly accounts?: { readonly [Filter in 'account' | 'excludeAccount']?: readonly number[] };
 }
 
 /** Window lengths at which defaults and limits change, and lengths that cover a history. */
@@ -46,6 +48,11 @@ function startOf(edge: Edge, length: number, { scene, sendings }: History): numb
 }
 
 const groupBy = fc.shuffledSubarray(GROUP_BY, { maxLength: 3 });
+const accountNumber = fc.array(fc.nat(1), { minLength: 1, maxLength: 2 });
+const accountFilters = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  { weight: 2, arbitrary: fc.record({ account: accountNumber, excludeAccount: accountNumber }, { requiredKeys: [] }) },
+);
 const limit = fc.oneof(fc.constant({}), fc.record({ limit: fc.constantFrom('1', '3', '5', '100', '1000000') }));
 
 const someName = fc.oneof({ weight: 9, arbitrary: nameNumber }, fc.constant('nobody'));
@@ -95,6 +102,7 @@ export const questionDraft = fc.record({
   about: fc.oneof(
     { weight: 6, arbitrary: fc.constant<Question['about']>('metrics') },
     { weight: 1, arbitrary: fc.constant<Question['about']>('resource types') },
+    { weight: 4, arbitrary: fc.constant<Question['about']>('metrics of both accounts') },
   ),
   // A window over all of time has a bucket for every month, which is slow.
   ofEverything: fc.oneof({ weight: 40, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
@@ -103,6 +111,8 @@ export const questionDraft = fc.record({
   spellings: fc.tuple(spelling, spelling),
   resolution: fc.nat(2 * RESOLUTIONS.length),
   groupBy,
+  byAccount: fc.boolean(),
+  accountFilters,
   filters,
   exclusions,
   limit,
@@ -120,7 +130,9 @@ export function toQuestion(draft: QuestionDraft, history: History): Question {
   if (about === 'resource types') return { about, role, query: { ...window, ...filters } };
   const allowed = RESOLUTIONS.filter((resolution) => to <= latestEnd(from, resolution));
   const resolution = allowed[draft.resolution % (2 * allowed.length)];
-  const groupBy = draft.groupBy.filter((name) => !asMember || name !== 'workspace');
+  const ofBoth = about === 'metrics of both accounts';
+  const dimensions = draft.groupBy.filter((name) => !asMember || name !== 'workspace');
+  const groupBy = ofBoth && draft.byAccount ? [...dimensions.slice(0, 2), 'account'] : dimensions;
   const query = {
     ...window,
     ...(resolution && { resolution }),
@@ -128,7 +140,7 @@ export function toQuestion(draft: QuestionDraft, history: History): Question {
     ...filters,
     ...draft.limit,
   };
-  return { about, role, query };
+  return { about, role, query, ...(ofBoth && { accounts: draft.accountFilters }) };
 }
 
 /** A member may not filter by workspace. */
