@@ -77,6 +77,7 @@ const ROUTES: readonly Route[] = [
   { pattern: /^\/\.well-known\/oauth-protected-resource$/, methods: READ, answer: '404 not_found' },
   { pattern: /^\/v0\/accounts$/, methods: READ, answer: accounts },
   { pattern: /^\/v0\/accounts\/([^/]+)\/metrics$/, methods: READ, answer: metrics },
+  { pattern: /^\/v0\/metrics$/, methods: READ, answer: metricsOfAll },
   { pattern: /^\/v0\/accounts\/([^/]+)\/metrics\/enums\/group-by$/, methods: READ, answer: staticEnum },
   { pattern: /^\/v0\/accounts\/([^/]+)\/metrics\/enums\/billing-dimensions$/, methods: READ, answer: staticEnum },
   { pattern: /^\/v0\/accounts\/([^/]+)\/metrics\/enums\/resource-types$/, methods: READ, answer: resourceTypes },
@@ -159,6 +160,19 @@ function metrics(query: URLSearchParams, roles: Roles, account: string): string 
   return readsWorkspaces && roles[account] !== 'admin' ? '403 forbidden' : '200';
 }
 
+function metricsOfAll(query: URLSearchParams, roles: Roles): string {
+  if (!areMetricsParameters(query, true)) return '400 invalid_parameter';
+  const [named, left] = ACCOUNTS.map((name) => query.getAll(name));
+  const refusal = [...(named ?? []), ...(left ?? [])].map((account) => refusedTo(roles, account)).find(Boolean);
+  if (refusal) return refusal;
+  if (query.get('cursor')) return '400 invalid_cursor';
+  const asked = (named?.length ? named : Object.keys(roles)).filter((account) => !left?.includes(account));
+  const readsWorkspaces = filtersByWorkspace(query) || groupsOf(query).includes('workspace');
+  return readsWorkspaces && asked.some((account) => roles[account] !== 'admin') ? '403 forbidden' : '200';
+}
+
+/** Of all accounts alone. */
+const ACCOUNTS = withExclusion('account');
 const NAMES = ['workspace', 'resourceName', 'resourceUuid'].flatMap(withExclusion);
 const TYPES = withExclusion('resourceType');
 const BILLING_DIMENSIONS = withExclusion('billingDimension');
@@ -169,8 +183,9 @@ function withExclusion(name: string): string[] {
   return [name, `exclude${name.charAt(0).toUpperCase()}${name.slice(1)}`];
 }
 
-function areMetricsParameters(query: URLSearchParams): boolean {
-  const names = ['startTime', 'endTime', 'resolution', 'groupBy', ...FILTERS, ...FLAGS, 'limit', 'cursor'];
+function areMetricsParameters(query: URLSearchParams, isOfAll = false): boolean {
+  const own = isOfAll ? ACCOUNTS : [];
+  const names = ['startTime', 'endTime', 'resolution', 'groupBy', ...own, ...FILTERS, ...FLAGS, 'limit', 'cursor'];
   const window = windowOf(query);
   if (!window || !isKnown(query, names, ['cursor'])) return false;
   const resolution = query.get('resolution');
@@ -181,7 +196,9 @@ function areMetricsParameters(query: URLSearchParams): boolean {
     return false;
   }
   return (
-    (!query.has('groupBy') || isGrouping(groupsOf(query))) && areFilters(query) && each(query, 'limit', isPageSize)
+    (!query.has('groupBy') || isGrouping(groupsOf(query), isOfAll ? ['account', ...GROUPS] : GROUPS)) &&
+    areFilters(query) &&
+    each(query, 'limit', isPageSize)
   );
 }
 
@@ -192,10 +209,10 @@ function filtersByWorkspace(query: URLSearchParams): boolean {
 /** Several values of a filter are alternatives or all left out; there may be only so many of all filters. */
 function areFilters(query: URLSearchParams): boolean {
   const types = Object.values(DIMENSIONS).map(({ resourceType }) => resourceType);
-  const values = FILTERS.flatMap((name) => [...new Set(query.getAll(name))]);
+  const values = [...ACCOUNTS, ...FILTERS].flatMap((name) => [...new Set(query.getAll(name))]);
   return (
     values.length + FLAGS.filter((name) => query.get(name) === 'true').length <= MOST_FILTER_VALUES &&
-    NAMES.every((name) => each(query, name, isName)) &&
+    [...ACCOUNTS, ...NAMES].every((name) => each(query, name, isName)) &&
     TYPES.every((name) => each(query, name, (text) => types.includes(text))) &&
     BILLING_DIMENSIONS.every((name) => each(query, name, (text) => Object.hasOwn(DIMENSIONS, text))) &&
     FLAGS.every((name) => each(query, name, isFlag))
@@ -214,7 +231,7 @@ function windowOf(query: URLSearchParams): { start: number; end: number } | unde
 
 /** Every parameter is one of the names, is sent once unless it may repeat, and has a value unless it may be empty. */
 function isKnown(query: URLSearchParams, names: readonly string[], mayBeEmpty: readonly string[]): boolean {
-  const mayRepeat = [...FILTERS, 'groupBy'];
+  const mayRepeat = [...ACCOUNTS, ...FILTERS, 'groupBy'];
   return [...query].every(
     ([name, value]) =>
       names.includes(name) &&
@@ -244,8 +261,8 @@ function groupsOf(query: URLSearchParams): string[] {
   return query.getAll('groupBy').flatMap((text) => text.split(','));
 }
 
-function isGrouping(names: readonly string[]): boolean {
-  return names.length <= 3 && new Set(names).size === names.length && names.every((name) => GROUPS.includes(name));
+function isGrouping(names: readonly string[], known: readonly string[]): boolean {
+  return names.length <= 3 && new Set(names).size === names.length && names.every((name) => known.includes(name));
 }
 
 /** Visible ASCII whose percent-encoding is UTF-8. */
