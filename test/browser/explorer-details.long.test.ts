@@ -132,18 +132,9 @@ it('the table is searched in all of them, and has as many rows as wanted', async
   await page.getByText('No group’s name contains “zzz”.').waitFor();
 });
 
-it('the month has a forecast with its rule, and a budget that is kept', async () => {
+it('the month has a forecast with its rule', async () => {
   const page = await explorer().open('period=month');
   await page.getByText('so far + same weekdays, last 4 weeks', { exact: true }).waitFor();
-  await page.getByRole('button', { name: /^Options/ }).click();
-  await page.getByLabel('Budget, USD a month').fill('$150.04');
-  await page.getByRole('button', { name: 'Set' }).click();
-  await page.getByText('50% of the budget of $150.04').waitFor();
-  await page.getByText('Budget, $5.00 a day').waitFor();
-  await page.getByLabel('Budget, USD a month').fill('');
-  await page.getByRole('button', { name: 'Set' }).click();
-  await page.keyboard.press('Escape');
-  expect(await page.getByText('of the budget of').count()).toBe(0);
 });
 
 it('usage is shown in its unit where there is one, and explained where not', async () => {

@@ -32,6 +32,7 @@ describe('every command', () => {
       ...commands.map((name) => `help ${name}`),
     ],
     ...['keys create --help', 'keys list --help', 'keys revoke --help', 'queue status --help', 'export focus --help'],
+    ...['list', 'create', 'show', 'update', 'delete', 'test', 'deliveries'].map((name) => `alerts ${name} --help`),
     ...['rejected list --help', 'rejected show --help', 'rejected replay --help', 'rejected discard --help'],
     ...['retention status --help', 'retention close --help', 'retention reopen --help', 'retention drop --help'],
   ])('%s explains itself and its exit codes', async (line) => {
@@ -67,7 +68,7 @@ describe('every command', () => {
     ['help bogus', "unknown command 'bogus'"],
     ['bogus --help', "unknown command 'bogus'"],
     ['help metricz', "unknown command 'metricz'\n(Did you mean metrics?)"],
-    ...['keys', 'queue', 'rejected', 'retention', 'export'].map((group) => [
+    ...['alerts', 'keys', 'queue', 'rejected', 'retention', 'export'].map((group) => [
       group,
       `Usage: meterline ${group} [options]`,
     ]),
@@ -91,6 +92,10 @@ describe('every command', () => {
     ['metrics --json --csv --api-url http://127.0.0.1:1', 'give --json or --csv, not both'],
     ['estimate', 'name some usage, as <dimension>=<usage>, or a --file'],
     ['estimate agent_async_requests_count=1.5', 'must be a whole number'],
+    ['alerts create --period month', "required option '--name <name>' not specified"],
+    ['alerts create --period week', 'Allowed choices are day, month'],
+    ['alerts create --threshold 0', 'must be a whole number from 1 to 1000'],
+    ['alerts show', "missing required argument 'alertId'"],
     ['keys create --account acme', "required option '--role <role>' not specified"],
     ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator'],
     ['keys list --redis-url http://127.0.0.1', 'must be a URL such as redis://'],

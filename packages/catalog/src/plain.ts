@@ -1,5 +1,6 @@
 /** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
 export * from './alert.js';
+export * from './alert-text.js';
 export * from './amount-format.js';
 export * from './amounts.js';
 export * from './api/exact-json.js';

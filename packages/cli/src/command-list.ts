@@ -24,6 +24,10 @@ export const COMMAND_GROUPS: Readonly<
       async () => (await import('./commands/export.js')).addExport,
     ],
     explain: ['the events behind a figure: usage, price and history', async () => (await explain()).addExplain],
+    alerts: [
+      'webhooks when a day or a month has cost so much: make, change, test',
+      async () => (await import('./commands/alerts.js')).addAlerts,
+    ],
     accounts: ['the accounts that you may read', async () => (await access()).addAccounts],
     'resource-types': [
       'the resource types that an account used in a window',

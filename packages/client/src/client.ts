@@ -21,6 +21,7 @@ import {
   resourceTypesEnumSchema,
 } from '@meterline/catalog';
 import { API_VERSIONS, type GroupByDimension, type ResourceType } from '@meterline/catalog/plain';
+import { AlertsClient } from './alerts.js';
 import {
   type EventsReceipt,
   MeterlineError,
@@ -53,6 +54,7 @@ const MOST_RESTARTS = 2;
  * with the reason of its signal when that is aborted.
  */
 export class MeterlineClient {
+  readonly alerts: AlertsClient;
   readonly #transport: Transport;
 
   /** @throws TypeError when `baseUrl` is not the address of an API */
@@ -74,6 +76,7 @@ export class MeterlineClient {
       retries: retries ?? DEFAULT_RETRIES,
       timeout: timeout ?? DEFAULT_TIMEOUT_MS,
     });
+    this.alerts = new AlertsClient(this.#transport);
   }
 
   /**

@@ -1,11 +1,14 @@
 export type {
   AccountAnswer,
+  AlertAnswer,
+  AlertWithSecretAnswer,
   ApiKeyAnswer,
   ApiVersion,
   BillingDimension,
   BillingDimensionAnswer,
   CreatedApiKeyAnswer,
   DecimalText,
+  DeliveryAnswer,
   EventAnswer,
   EventPage,
   EventRevision,
@@ -31,9 +34,11 @@ export { MeterlineConnectionError, MeterlineError } from './answers.js';
 export { MeterlineClient } from './client.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
 export type {
+  AlertChangeBody,
   Fetch,
   FetchedAnswer,
   MeterlineClientOptions,
+  NewAlertBody,
   NewApiKey,
   PagesOptions,
   RequestOptions,

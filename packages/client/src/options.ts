@@ -1,5 +1,5 @@
 /** What the client and its calls are given. */
-import type { ApiVersion, Instant, KeyRole } from '@meterline/catalog';
+import type { AlertChange, ApiVersion, Instant, KeyRole, NewAlert } from '@meterline/catalog';
 
 /** What the client asks of `fetch`. Another way to send its requests need know no more. */
 export type Fetch = (url: string, init: RequestInit) => Promise<FetchedAnswer>;
@@ -56,3 +56,11 @@ export interface NewApiKey {
   /** In the future; default: never. */
   readonly expiresAt?: Instant | undefined;
 }
+
+/** A parameter, which may be constant. */
+type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;
+
+/** A new alert. Its amount is a decimal as text: USD, or usage in the unit of its billing dimension. */
+export type NewAlertBody = Constant<NewAlert>;
+/** Members that are left out stay as they are. */
+export type AlertChangeBody = Constant<AlertChange>;

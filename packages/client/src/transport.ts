@@ -17,7 +17,7 @@ export interface TransportOptions {
 }
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** From `/v0` on, with its query. */
   readonly path: string;
   /** Sent as JSON; undefined: there is none. */

@@ -10,6 +10,7 @@ import './styles/page.css';
 import './styles/controls.css';
 import './styles/chart.css';
 import './styles/table.css';
+import './styles/alerts.css';
 
 applyTheme();
 

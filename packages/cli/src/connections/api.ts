@@ -105,7 +105,7 @@ function hintOn({ code, status }: MeterlineError, key: Setting | undefined): str
     return '\nThe answer changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
   }
   if (code === 'forbidden') {
-    return '\nEither the key is not of this account ("meterline accounts" lists yours), or it is a member\'s: only an admin may group or filter by workspace.';
+    return '\nEither the key is not of this account ("meterline accounts" lists yours), or it is a member\'s: only an admin may group or filter by workspace, or change alerts.';
   }
   return '';
 }

@@ -49,7 +49,7 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
 
   return (
     <>
-      <Toolbar {...{ account, view, now, workspaceReason, window, isFiltering }} onFilter={setFiltering} />
+      <Toolbar {...{ view, now, workspaceReason, window, isFiltering }} onFilter={setFiltering} />
       {isFiltering && <FilterBar {...{ account, view, workspaceReason }} window={upTo(window, now)} />}
       <Breadcrumb view={view} />
       <FilterChips view={view} />
@@ -76,8 +76,8 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
               </button>
             </div>
           )}
-          <Figures {...{ account, view, shown }} />
-          <ChartCard {...{ account, shown }} view={settled} />
+          <Figures {...{ view, shown }} />
+          <ChartCard {...{ account, role, shown }} view={settled} />
           <TableCard {...{ account, shown, role }} view={settled} />
         </div>
       )}

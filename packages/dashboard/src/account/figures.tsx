@@ -4,20 +4,18 @@ import type { ReactNode } from 'react';
 import { BUCKET_NOUN, peakBucket } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/texts.js';
 import { amountText, exactText } from '../breakdown/texts.js';
-import { budgetShare, FORECAST_RULE, FORECAST_SUMMARY, useBudget } from '../forecast/forecast.js';
+import { budgetShare, FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
 import { bucketText, monthText, windowText } from '../period/period.js';
 import { ChangeText } from '../table/cells.js';
 import type { View } from '../view/view.js';
-import { hasFilters } from '../view/view.js';
 import type { ShownAccount } from './use-account-view.js';
 
 interface FiguresProps {
-  readonly account: string;
   readonly view: View;
   readonly shown: ShownAccount;
 }
 
-export function Figures({ account, view, shown }: FiguresProps) {
+export function Figures({ view, shown }: FiguresProps) {
   const { breakdown, resolution, window, unit, compared } = shown;
   const { isExact } = view;
   const peak = breakdown && peakBucket(breakdown.totals);
@@ -27,7 +25,7 @@ export function Figures({ account, view, shown }: FiguresProps) {
         {breakdown && <FigureAmount amount={breakdown.total} {...{ unit, isExact }} />}
       </Figure>
       {compared && <ChangeFigure {...{ shown, isExact }} />}
-      <MonthFigures {...{ account, view, shown }} />
+      <MonthFigures {...{ view, shown }} />
       <Figure
         isPeak
         title={`Highest ${BUCKET_NOUN[resolution]}`}
@@ -60,10 +58,7 @@ function ChangeFigure({ shown, isExact }: Pick<FiguresProps, 'shown'> & { readon
 }
 
 /** What the month cost up to now, and will cost, each beside the budget. */
-function MonthFigures({ account, view, shown: { month, asOf, unit } }: FiguresProps) {
-  const kept = useBudget(account);
-  // A budget is for all that the account uses.
-  const budget = hasFilters(view.filters) ? undefined : kept;
+function MonthFigures({ view, shown: { month, asOf, unit, budget } }: FiguresProps) {
   const forecast = month?.forecast;
   const isOver = budget !== undefined && forecast !== undefined && compareDecimals(forecast, budget) > 0;
   // The cost of the period is the same figure.

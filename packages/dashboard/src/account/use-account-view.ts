@@ -8,7 +8,9 @@ import {
   sumDecimals,
   upTo,
 } from '@meterline/catalog';
+import { ALL_ACCOUNTS } from '@meterline/client';
 import { useMemo } from 'react';
+import { budgetOf, useAlerts } from '../alerts/alerts.js';
 import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/texts.js';
 import type { ComparedSeries } from '../chart/chart-figures.js';
@@ -117,6 +119,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   // These figures are less important, and wait for the breakdown.
   const daily = useDailyCosts(account, filters, asOf, !isForbidden && first !== undefined);
   const month = useMemo(() => daily.data && monthFigures(daily.data, asOf), [daily.data, asOf]);
+  const alerts = useAlerts(account, account !== ALL_ACCOUNTS && first !== undefined);
 
   return {
     awaited: [result, further, previousTotal, previousGroups],
@@ -151,5 +154,9 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     /** Undefined when it cannot be read; null while it is on its way. */
     month: month ?? (daily.failureReason ? undefined : null),
     usageUnit: scope.unit,
+    filters,
+    alerts,
+    /** USD a month. */
+    budget: budgetOf(alerts, filters),
   };
 }

@@ -1,14 +1,15 @@
 /** The card with the figures over time: as a chart or as a table, with what a click on each bar or name opens. */
+import type { Role } from '@meterline/catalog';
 import { useMemo } from 'react';
 import type { ShownAccount } from '../account/use-account-view.js';
+import { AlertsButton } from '../alerts/alerts-button.js';
 import type { Quantity } from '../breakdown/texts.js';
 import { DIMENSION_LABEL } from '../breakdown/texts.js';
 import { Segments } from '../controls/controls.js';
-import { useBudget } from '../forecast/forecast.js';
 import { bucketWindow } from '../period/period.js';
 import { Skeleton } from '../states/panels.js';
 import { navigate } from '../view/address.js';
-import { canDrill, drillDown, hasFilters, type View, zoomInto } from '../view/view.js';
+import { canDrill, drillDown, type View, zoomInto } from '../view/view.js';
 import { chartFigures } from './chart-figures.js';
 import { SeriesTable } from './series-table.js';
 import { UsageChart } from './usage-chart.js';
@@ -18,15 +19,13 @@ const FIRST_VIEW = 'meterline:first-view';
 
 interface ChartCardProps {
   readonly account: string;
+  readonly role: Role | undefined;
   readonly view: View;
   readonly shown: ShownAccount;
 }
 
-export function ChartCard({ account, view, shown }: ChartCardProps) {
-  const { breakdown, window, resolution, unit, asOf, month, previousSeries: previous } = shown;
-  const accountBudget = useBudget(account);
-  // A budget is for all that the account uses.
-  const budget = hasFilters(view.filters) ? undefined : accountBudget;
+export function ChartCard({ account, role, view, shown }: ChartCardProps) {
+  const { breakdown, window, resolution, unit, asOf, month, budget, alerts, previousSeries: previous } = shown;
   const figures = useMemo(
     () =>
       breakdown &&
@@ -49,12 +48,15 @@ export function ChartCard({ account, view, shown }: ChartCardProps) {
     <section className="card" aria-label="Over time" aria-busy={breakdown === undefined}>
       <header className="card-header">
         <h2>{title(view, unit)}</h2>
-        <Segments
-          legend="How the figures are shown"
-          choices={['Chart', 'Table']}
-          chosen={view.asTable ? 'Table' : 'Chart'}
-          onChoose={(form) => navigate({ ...view, asTable: form === 'Table' })}
-        />
+        <div className="chart-tools">
+          {alerts && <AlertsButton {...{ account, alerts }} isAdmin={role === 'admin'} filters={shown.filters} />}
+          <Segments
+            legend="How the figures are shown"
+            choices={['Chart', 'Table']}
+            chosen={view.asTable ? 'Table' : 'Chart'}
+            onChoose={(form) => navigate({ ...view, asTable: form === 'Table' })}
+          />
+        </div>
       </header>
       {!figures && <Skeleton of="chart" />}
       {figures && view.asTable && (

@@ -9,9 +9,7 @@ import {
   type Window,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
-import { type FormEvent, useId, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
-import { readBudget, setBudget, useBudget } from '../forecast/forecast.js';
 import { resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
 import { PeriodPicker } from '../period/period-picker.js';
 import { navigate } from '../view/address.js';
@@ -26,7 +24,6 @@ const RESOLUTION_LABEL = {
 } as const satisfies Record<Resolution, string>;
 
 interface OptionsProps {
-  readonly account: string;
   readonly view: View;
   readonly window: Window;
 }
@@ -41,7 +38,7 @@ interface ToolbarProps extends OptionsProps {
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { account, view, window, now, workspaceReason, isFiltering, onFilter } = props;
+  const { view, window, now, workspaceReason, isFiltering, onFilter } = props;
   const count = Object.keys(view.filters).length;
   return (
     <fieldset className="toolbar">
@@ -60,7 +57,7 @@ export function Toolbar(props: ToolbarProps) {
       >
         <ControlText label="Filters" shown={count === 0 ? 'None' : `${count} set`} />
       </button>
-      <Options {...{ account, view, window }} />
+      <Options {...{ view, window }} />
     </fieldset>
   );
 }
@@ -102,7 +99,7 @@ function GroupPickers({ view, workspaceReason }: Pick<ToolbarProps, 'view' | 'wo
   );
 }
 
-function Options({ account, view, window }: OptionsProps) {
+function Options({ view, window }: OptionsProps) {
   const changed = [view.compare, view.isCumulative, view.isExact, view.isLive, view.resolution];
   const count = changed.filter(Boolean).length + (view.measure === 'usage' ? 1 : 0);
   const usage = usageScope(view);
@@ -147,7 +144,6 @@ function Options({ account, view, window }: OptionsProps) {
             isOn={view.isLive}
             onChange={(isLive) => navigate({ ...view, isLive })}
           />
-          <BudgetOption account={account} />
         </div>
       )}
     </Popover>
@@ -168,46 +164,6 @@ function ResolutionOption({ view, window }: Pick<OptionsProps, 'view' | 'window'
       onChange={(chosen) => navigate({ ...view, resolution: chosen === 'automatic' ? undefined : chosen })}
       hint={reasons.filter(Boolean).join(' ')}
     />
-  );
-}
-
-function BudgetOption({ account }: { readonly account: string }) {
-  const budget = useBudget(account);
-  const [text, setText] = useState<string>(budget ?? '');
-  const [isWrong, setWrong] = useState(false);
-  const [inputId, hintId] = [useId(), useId()];
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    const wanted = readBudget(text);
-    const isEmpty = text.trim() === '';
-    setWrong(wanted === undefined && !isEmpty);
-    if (wanted !== undefined || isEmpty) setBudget(account, wanted);
-  };
-  return (
-    <form className="option" onSubmit={submit} noValidate>
-      <label className="option-label" htmlFor={inputId}>
-        Budget, USD a month
-      </label>
-      <span className="option-row">
-        <input
-          id={inputId}
-          className="field"
-          inputMode="decimal"
-          autoComplete="off"
-          placeholder="none"
-          value={text}
-          aria-describedby={hintId}
-          aria-invalid={isWrong}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <button type="submit" className="control">
-          Set
-        </button>
-      </span>
-      <span className={isWrong ? 'fault' : 'hint'} id={hintId} role={isWrong ? 'alert' : undefined}>
-        {isWrong ? 'Write an amount such as 1200.50, or nothing.' : 'For the whole account; kept in this browser.'}
-      </span>
-    </form>
   );
 }
 

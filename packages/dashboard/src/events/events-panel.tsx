@@ -1,5 +1,4 @@
 /** Why a row says what it says: the events behind it. */
-import { Dialog } from '@base-ui/react/dialog';
 import {
   compareDecimals,
   counted,
@@ -13,6 +12,7 @@ import {
 import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { BILLING_DIMENSION_LABEL, exactText, localized, valueLabel } from '../breakdown/texts.js';
+import { Sheet } from '../controls/sheet.js';
 import { useSession } from '../shell/session.js';
 import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
 import { scopeText } from './row-events.js';
@@ -41,46 +41,34 @@ export function EventsPanel({ account, name, cost, query, onClose }: EventsPanel
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = pages;
   const events = data?.pages.flatMap((page) => page.data);
   return (
-    <Dialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && onClose()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="events">
-          <header className="card-header">
-            <div>
-              <Dialog.Title>Events behind {name}</Dialog.Title>
-              <p className="hint">{scopeText(query)}</p>
-            </div>
-            <Dialog.Close className="quiet">Close</Dialog.Close>
-          </header>
-          {error && !isFetchingNextPage && (
-            <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
-          )}
-          <Waiting of={[pages]} />
-          {!events && !error && <Skeleton of="table" />}
-          {events && (
-            <>
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it can be focused */}
-              <section className="scroller" aria-label="Events" tabIndex={0}>
-                <EventsTable events={events} />
-              </section>
-              <footer className="events-end">
-                <p role="status">{sumText(events, cost, hasNextPage)}</p>
-                {hasNextPage && (
-                  <button
-                    type="button"
-                    className="control"
-                    disabled={isFetchingNextPage}
-                    onClick={() => void fetchNextPage()}
-                  >
-                    {isFetchingNextPage ? 'Reading…' : 'More events'}
-                  </button>
-                )}
-              </footer>
-            </>
-          )}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Sheet className="events" title={`Events behind ${name}`} hint={scopeText(query)} onClose={onClose}>
+      {error && !isFetchingNextPage && (
+        <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
+      )}
+      <Waiting of={[pages]} />
+      {!events && !error && <Skeleton of="table" />}
+      {events && (
+        <>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it can be focused */}
+          <section className="scroller" aria-label="Events" tabIndex={0}>
+            <EventsTable events={events} />
+          </section>
+          <footer className="events-end">
+            <p role="status">{sumText(events, cost, hasNextPage)}</p>
+            {hasNextPage && (
+              <button
+                type="button"
+                className="control"
+                disabled={isFetchingNextPage}
+                onClick={() => void fetchNextPage()}
+              >
+                {isFetchingNextPage ? 'Reading…' : 'More events'}
+              </button>
+            )}
+          </footer>
+        </>
+      )}
+    </Sheet>
   );
 }
 

@@ -1,4 +1,4 @@
-/** The question for the events behind a row of the table. */
+/** The question for the events behind a row of the table, and filters in words. */
 import {
   ENTRY_FIELD,
   EXCLUDING_PARAMETER,
@@ -6,7 +6,7 @@ import {
   type MetricsDimension,
   parseTimestamp,
 } from '@meterline/catalog';
-import type { EventsQuery, MetricsQuery } from '@meterline/client';
+import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
 import { DIMENSION_LABEL, valueLabel } from '../breakdown/texts.js';
 import { windowText } from '../period/period.js';
 import type { DimensionValues } from '../view/view.js';
@@ -44,8 +44,15 @@ export function rowEventsQuery(
 
 /** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */
 export function scopeText(query: EventsQuery): string {
-  const [startTime, endTime] = [query.startTime, query.endTime].map((time) => parseTimestamp(String(time)) ?? 0);
-  const filters = GROUP_BY_DIMENSIONS.flatMap((dimension) => {
+  const [startTime = 0, endTime = 0] = [query.startTime, query.endTime].map(
+    (time) => parseTimestamp(String(time)) ?? 0,
+  );
+  return [windowText({ startTime, endTime }), ...filterTexts(query)].join(' · ');
+}
+
+/** `Resource type: Agent or Job`, `Workspace: all but main`. */
+export function filterTexts(query: FilterQuery): string[] {
+  return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
     const field = ENTRY_FIELD[dimension];
     const isUuid = field === 'resourceUuid';
     const labels = (without: boolean | undefined, named: string | readonly string[] = []) =>
@@ -57,5 +64,4 @@ export function scopeText(query: EventsQuery): string {
       ...(excluded.length > 0 ? [`${DIMENSION_LABEL[dimension]}: all but ${excluded.join(' and ')}`] : []),
     ];
   });
-  return [windowText({ startTime: startTime ?? 0, endTime: endTime ?? 0 }), ...filters].join(' · ');
 }

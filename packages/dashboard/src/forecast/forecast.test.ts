@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { bucketAxis, decimalText, MS_PER_DAY, ZERO } from '@meterline/catalog';
-import { budgetShare, monthFigures, monthWindow, readBudget } from './forecast.js';
+import { budgetShare, monthFigures, monthWindow } from './forecast.js';
 
 /** A Sunday. */
 const NOW = Date.parse('2026-11-22T06:00:00Z');
@@ -57,22 +57,7 @@ describe('the month so far and its forecast', () => {
   });
 });
 
-describe('a budget', () => {
-  it.each([
-    ['1200', '1200'],
-    ['$1,200.50', '1200.5'],
-    [' 0099 ', '99'],
-    ['0.05', '0.05'],
-  ])('that is written as %s is %s', (text, amount) => {
-    expect(readBudget(text)).toBe(amount);
-  });
-
-  it.each(['', '0', '0.00', '-5', 'much', '1.234', '1e3', '.5'])('cannot be %j', (text) => {
-    expect(readBudget(text)).toBeUndefined();
-  });
-
-  it('is used by a share in whole percent', () => {
-    expect(budgetShare(decimalText('620'), decimalText('1000'))).toBe('62%');
-    expect(budgetShare(decimalText('1080'), decimalText('1000'))).toBe('108%');
-  });
+it('the share of a budget is in whole percent', () => {
+  expect(budgetShare(decimalText('620'), decimalText('1000'))).toBe('62%');
+  expect(budgetShare(decimalText('1080'), decimalText('1000'))).toBe('108%');
 });

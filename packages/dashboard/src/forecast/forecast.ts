@@ -11,7 +11,6 @@ import {
   decimalText,
   divideDecimals,
   type EpochMs,
-  isDecimalText,
   MS_PER_DAY,
   percentOf,
   plusMonths,
@@ -20,8 +19,6 @@ import {
   type Window,
   ZERO,
 } from '@meterline/catalog';
-import { useSyncExternalStore } from 'react';
-import { browserStorage } from '../embed/embedding.js';
 
 export const FORECAST_RULE =
   'The cost so far; every day still to come as the same weekday on average in the last four weeks, and today at least that.';
@@ -82,41 +79,7 @@ export function monthFigures({ days, costs }: DailyCosts, asOf: EpochMs): MonthF
   return { toDate, forecast: sumDecimals([toDate, ...toCome.values()]), toCome };
 }
 
-const listeners = new Set<() => void>();
-const keyOf = (account: string) => `meterline.budget.${account}`;
-
-/** USD a month; undefined: none is set. */
-export function useBudget(account: string): DecimalText | undefined {
-  const text = useSyncExternalStore(subscribe, () => browserStorage.getItem(keyOf(account)));
-  return text !== null && isDecimalText(text) ? text : undefined;
-}
-
-export function setBudget(account: string, budget: DecimalText | undefined): void {
-  if (budget === undefined) browserStorage.removeItem(keyOf(account));
-  else browserStorage.setItem(keyOf(account), budget);
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  window.addEventListener('storage', listener);
-  return () => {
-    listeners.delete(listener);
-    window.removeEventListener('storage', listener);
-  };
-}
-
-const AMOUNT = /^\$?(\d{1,15})(?:\.(\d{1,2}))?$/;
-
-/** `$1,200.50` and `1200.5` are the same; undefined for what is no amount above zero. */
-export function readBudget(text: string): DecimalText | undefined {
-  const [, integer = '', fraction = ''] = AMOUNT.exec(text.replaceAll(/[\s,]/g, '')) ?? [];
-  const [whole, rest] = [integer.replace(/^0+(?=\d)/, ''), fraction.replace(/0+$/, '')];
-  if (whole === '' || (whole === '0' && rest === '')) return undefined;
-  return decimalText(rest === '' ? whole : `${whole}.${rest}`);
-}
-
-/** `62% used`, in whole percent. */
+/** `62%`. */
 export function budgetShare(part: DecimalText, budget: DecimalText): string {
   return `${percentOf(part, budget, 0) ?? '0'}%`;
 }

@@ -186,6 +186,9 @@ export function periodText(period: PeriodChoice): string {
 /** `21 Nov 2026`, which {@link parseDay} reads. */
 export const dayText = (instant: EpochMs) => INPUT.format(instant);
 
+/** `21 Nov 2026, 09:14`. */
+export const instantText = (time: string) => `${DAY_OF_YEAR.format(new Date(time))}, ${TIME.format(new Date(time))}`;
+
 /** The start of a day that is written as `21 Nov 2026`, `21 November 2026` or `2026-11-21`; undefined for anything else. */
 export function parseDay(text: string): EpochMs | undefined {
   const written = text.trim().replace(/\bsept\b/i, 'Sep');

@@ -1,0 +1,86 @@
+/** The alerts of accounts: signed messages when a calendar day or month has cost, or used, so much. */
+import {
+  type AlertAnswer,
+  type AlertWithSecretAnswer,
+  alertArraySchema,
+  alertPageSchema,
+  alertSchema,
+  alertWithSecretSchema,
+  type DeliveryAnswer,
+  deliveryArraySchema,
+  deliveryPageSchema,
+  deliverySchema,
+} from '@meterline/catalog';
+import { readAnswer } from './answers.js';
+import type { AlertChangeBody, NewAlertBody, RequestOptions } from './options.js';
+import type { Transport } from './transport.js';
+import { accountPath } from './urls.js';
+
+/** Admins of the account write alerts; members read those that name no workspace. The calls fail as those of the client do. */
+export class AlertsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Every alert of the account, with what it has fired in its present period. */
+  async list(account: string, options: RequestOptions = {}): Promise<AlertAnswer[]> {
+    const schemas = { array: alertArraySchema, page: alertPageSchema };
+    return this.#transport.list<AlertAnswer>(pathOf(account), 'createdAt:desc', schemas, options);
+  }
+
+  async get(account: string, alertId: string, options: RequestOptions = {}): Promise<AlertAnswer> {
+    return this.#transport.read(pathOf(account, alertId), alertSchema, options);
+  }
+
+  /** The secret is in this answer alone. When no answer comes the request is not sent again: {@link list} shows whether there is an alert. */
+  async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretAnswer> {
+    const sent = await this.#transport.send({ method: 'POST', path: pathOf(account), body, signal });
+    return readAnswer(sent, alertWithSecretSchema);
+  }
+
+  /** What is watched anew fires, once, for what is crossed already. The answer has the secret if there is a new one. */
+  async update(
+    account: string,
+    alertId: string,
+    body: AlertChangeBody,
+    { signal }: RequestOptions = {},
+  ): Promise<AlertWithSecretAnswer> {
+    const sent = await this.#transport.send({ method: 'PATCH', path: pathOf(account, alertId), body, signal });
+    return readAnswer(sent, alertWithSecretSchema);
+  }
+
+  /** What the alert has still to send is not sent. */
+  async delete(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<void> {
+    await this.#transport.send({ method: 'DELETE', path: pathOf(account, alertId), signal });
+  }
+
+  /** Sends a test; {@link deliveries} shows how it ended. */
+  async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryAnswer> {
+    const path = `${pathOf(account, alertId)}/test`;
+    return readAnswer(await this.#transport.send({ method: 'POST', path, signal }), deliverySchema);
+  }
+
+  /** What the alert has sent, and has still to send, the newest first. */
+  async deliveries(account: string, alertId: string, options: RequestOptions = {}): Promise<DeliveryAnswer[]> {
+    const schemas = { array: deliveryArraySchema, page: deliveryPageSchema };
+    const path = `${pathOf(account, alertId)}/deliveries`;
+    return this.#transport.list<DeliveryAnswer>(path, 'createdAt:desc', schemas, options);
+  }
+
+  /** Sends the same again, with the same id. */
+  async redeliver(
+    account: string,
+    alertId: string,
+    deliveryId: string,
+    { signal }: RequestOptions = {},
+  ): Promise<DeliveryAnswer> {
+    const path = `${pathOf(account, alertId)}/deliveries/${encodeURIComponent(deliveryId)}/redeliver`;
+    return readAnswer(await this.#transport.send({ method: 'POST', path, signal }), deliverySchema);
+  }
+}
+
+function pathOf(account: string, alertId?: string): string {
+  return `${accountPath(account)}/alerts${alertId === undefined ? '' : `/${encodeURIComponent(alertId)}`}`;
+}

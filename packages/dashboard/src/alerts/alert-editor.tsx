@@ -1,0 +1,92 @@
+/** The form for a new alert, or for a change of one. What it holds is checked by the API. */
+import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
+import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
+import { type FormEvent, useState } from 'react';
+import { Field, Segments } from '../controls/controls.js';
+import { subjectText, useAlertAction } from './alerts.js';
+
+interface AlertEditorProps {
+  readonly account: string;
+  /** Undefined: a new one. */
+  readonly alert?: AlertAnswer;
+  /** What a new one is about. */
+  readonly filters: NonNullable<NewAlertBody['filters']>;
+  readonly onCancel: () => void;
+  /** @param created of a new one, with its secret */
+  readonly onSaved: (created?: AlertWithSecretAnswer) => void;
+}
+
+const PERIODS = { Month: 'month', Day: 'day' } as const;
+
+export function AlertEditor({ account, alert, filters, onCancel, onSaved }: AlertEditorProps) {
+  const [name, setName] = useState(alert?.name ?? '');
+  const [period, setPeriod] = useState<'month' | 'day'>(alert?.period ?? 'month');
+  const [amount, setAmount] = useState<string>(alert?.amount ?? '');
+  const [thresholds, setThresholds] = useState((alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '));
+  const [url, setUrl] = useState(alert?.url ?? '');
+  const fields = {
+    name: name.trim(),
+    period,
+    amount: amount.replace(/[$,\s]/g, ''),
+    thresholds: percentsIn(thresholds),
+    url: url.trim(),
+  };
+  const save = useAlertAction(account, async (client) => {
+    if (!alert) return client.alerts.create(account, { ...fields, measure: 'cost', filters });
+    await client.alerts.update(account, alert.id, fields);
+    return undefined;
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate(undefined, { onSuccess: (created) => onSaved(created) });
+  };
+  const unit = alert && alertUnit(alert);
+  return (
+    <form className="alert form" aria-label={alert ? `Change ${alert.name}` : 'New alert'} onSubmit={submit} noValidate>
+      <p className="form-title">{alert ? `Change ${alert.name}` : 'New alert'}</p>
+      <p className="hint">{subjectText(alert?.measure ?? 'cost', alert?.filters ?? filters)}</p>
+      <Field label="Name" value={name} onChange={setName} autoComplete="off" placeholder="Monthly spend" />
+      <Segments
+        legend="Period"
+        choices={Object.keys(PERIODS)}
+        chosen={period === 'day' ? 'Day' : 'Month'}
+        onChoose={(chosen) => setPeriod(chosen === 'Day' ? PERIODS.Day : PERIODS.Month)}
+      />
+      <Field
+        label={`Amount, ${unit ? UNIT_NAME[unit] : 'USD'} a ${period}`}
+        value={amount}
+        onChange={setAmount}
+        inputMode="decimal"
+        autoComplete="off"
+        placeholder="1000"
+      />
+      <Field label="Fires at, percent of it" value={thresholds} onChange={setThresholds} autoComplete="off" />
+      <Field
+        label="Sent to"
+        value={url}
+        onChange={setUrl}
+        type="url"
+        autoComplete="off"
+        placeholder="https://example.com/webhooks"
+      />
+      {save.error && (
+        <p className="fault" role="alert">
+          {save.error.message}
+        </p>
+      )}
+      <div className="alert-actions">
+        <button type="submit" className="primary" disabled={save.isPending}>
+          {alert ? 'Save' : 'Create the alert'}
+        </button>
+        <button type="button" className="quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The numbers in `50%, 80`, ascending. */
+function percentsIn(text: string): number[] {
+  return (text.match(/\d[\d.]*/g) ?? []).map(Number).sort((a, b) => a - b);
+}

@@ -1,0 +1,69 @@
+/** The account's alerts, and what the page says of them. */
+import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog';
+import type { AlertAnswer, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { localized } from '../breakdown/texts.js';
+import { filterTexts } from '../events/row-events.js';
+import { useSession } from '../shell/session.js';
+
+/** Undefined where there are none to see: not read yet, or the service is one without alerts. */
+export function useAlerts(account: string, enabled: boolean): readonly AlertAnswer[] | undefined {
+  const { client } = useSession();
+  return useQuery({
+    queryKey: ['alerts', account],
+    queryFn: ({ signal }) => client.alerts.list(account, { signal }),
+    enabled,
+  }).data;
+}
+
+/** Something that an admin does to alerts; afterwards they are read again. It is sent once: a second alert would be another. */
+export function useAlertAction<Input, Output>(
+  account: string,
+  act: (client: MeterlineClient, input: Input) => Promise<Output>,
+) {
+  const { client } = useSession();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (input: Input) => act(client, input),
+    retry: false,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['alerts', account] }),
+  });
+}
+
+/** What is drawn as a budget, in USD: the amount of the alert on what a month of just this costs; of several, the smallest. */
+export function budgetOf(alerts: readonly AlertAnswer[] = [], filters: FilterQuery): DecimalText | undefined {
+  const shown = JSON.stringify(alertFilters(filters));
+  const amounts = alerts
+    .filter(({ period, measure }) => period === 'month' && measure === 'cost')
+    .filter((alert) => JSON.stringify(alertFilters(alert.filters)) === shown)
+    .map(({ amount }) => decimalText(amount));
+  return amounts.sort(compareDecimals)[0];
+}
+
+/** As an alert has them; undefined for others, such as those that leave values out. */
+export function alertFilters(filters: FilterQuery): NewAlertBody['filters'] | undefined {
+  const { workspace, resourceType, resourceName, resourceUuid, billingDimension, ...others } = filters;
+  if (Object.values(others).some((value) => value !== undefined)) return undefined;
+  const listed = <Value extends string>(values: Value | readonly Value[] | undefined) =>
+    values && [values].flat().sort();
+  return {
+    workspace: listed(workspace),
+    resourceType: listed(resourceType),
+    resourceName: listed(resourceName),
+    resourceUuid: listed(resourceUuid),
+    billingDimension: listed(billingDimension),
+  };
+}
+
+/** Every digit: `$100.50`, `50,000 events`. */
+export function measuredText(amount: string, alert: AlertAnswer): string {
+  return localized(alertAmountText(amount, alert));
+}
+
+/** `Cost · Resource type: Agent`. */
+export function subjectText(measure: AlertAnswer['measure'], filters: FilterQuery): string {
+  const texts = filterTexts(filters);
+  return [measure === 'cost' ? 'Cost' : 'Usage', ...(texts.length > 0 ? texts : ['All that the account uses'])].join(
+    ' · ',
+  );
+}

@@ -1,0 +1,115 @@
+/** The alerts of an account on the page: made, changed and deleted by an admin, seen by a member, drawn as a budget. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MeterlineClient } from '@meterline/client';
+import { periodAt, webhookPayload } from '@meterline/service/alerts';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { NOW, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { graveFindings } from './accessibility.js';
+import { ACME } from './acme.js';
+import { launchBrowser, newContext, showView, startPage, tableRows, visit } from './browser.js';
+
+let api: TestApi;
+let browser: Browser;
+let context: BrowserContext;
+
+beforeAll(async () => {
+  [api, browser] = await Promise.all([startPage(), launchBrowser()]);
+  await api.seed(ACME);
+  context = await newContext(browser);
+});
+afterAll(async () => {
+  await browser?.close();
+  await api?.stop();
+});
+
+async function open(account: string, role: 'admin' | 'member', now: Date | 'real' = NOW): Promise<Page> {
+  const view = `account=${account}&period=month`;
+  const { page } = await visit(context, api.url, { key: await api.key(account, role), view, now });
+  await tableRows(page);
+  return page;
+}
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+it('an alert is made with its secret shown once, drawn as the budget of what it is about, changed and deleted', async () => {
+  const page = await open('acme', 'admin');
+  await press(page, 'Set an alert');
+  await page.getByLabel('Name').fill('Monthly spend');
+  await page.getByLabel('Amount, USD a month').fill('$150.00');
+  await page.getByLabel('Fires at').fill('100%, 50');
+  await page.getByLabel('Sent to').fill('http://example.com/hooks');
+  await press(page, 'Create the alert');
+  await page.getByRole('alert').getByText(/^url /).waitFor();
+  await page.getByLabel('Sent to').fill('https://example.com/hooks');
+  await press(page, 'Create the alert');
+  expect(await page.getByRole('status', { name: 'Secret' }).locator('code').textContent()).toMatch(/^whsec_/);
+  await page.getByText('$150.00 a month').waitFor();
+  expect(await page.getByRole('list', { name: 'Thresholds' }).locator('strong').allTextContents()).toEqual([
+    '50%',
+    '100%',
+  ]);
+  await press(page, 'Close');
+  await page.getByText('50% of the budget of $150.00').waitFor();
+  await page.getByText('Budget, $5.00 a day').waitFor();
+  await showView(page, 'account=acme&period=month&type=agent');
+  expect(await page.getByText('Budget, ').count()).toBe(0);
+
+  await press(page, 'Alerts');
+  await press(page, 'Change');
+  await page.getByLabel('Amount, USD a month').fill('300');
+  await press(page, 'Save');
+  await page.getByText('$300.00 a month').waitFor();
+  expect(await page.getByRole('status', { name: 'Secret' }).count()).toBe(0);
+  await press(page, 'New alert');
+  await page.getByText('Resource type: Agent').waitFor();
+  await press(page, 'Cancel');
+  await press(page, 'Delete');
+  await press(page, 'Delete for good');
+  await page.getByText('$300.00 a month').waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Set an alert' }).waitFor();
+});
+
+it('an alert shows what it has fired and sent; an admin sends again, a member only looks', async () => {
+  // Redis forgets deliveries by its own clock.
+  const now = new Date();
+  api.clock.now = now;
+  await api.seed([event({ accountId: 'globex', cost: '40.25', at: now.toISOString() })]);
+  const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('globex') });
+  const wanted = {
+    name: 'Budget',
+    period: 'month',
+    measure: 'cost',
+    amount: '80',
+    url: 'https://example.com/',
+  } as const;
+  const { id } = await client.alerts.create('globex', wanted);
+  const { alerts } = api.dependencies;
+  const alert = await alerts.find(id);
+  if (!alert) throw new Error('there is no alert');
+  const period = periodAt('month', now.getTime());
+  const fired = { threshold: 50, value: '40.25', firedAt: now.toISOString() };
+  const payload = webhookPayload(alert, 'usage.threshold_reached', period, now.getTime(), fired);
+  await alerts.fire(alert, period.startTime, fired, payload);
+  const [delivery] = await client.alerts.deliveries('globex', id);
+  const sent = delivery && (await alerts.deliveries.find(delivery.id));
+  if (!sent) throw new Error('there is no delivery');
+  await alerts.deliveries.noteAttempt(sent, { at: now, outcome: '503', state: 'failed', dueAt: 0 });
+
+  const member = await open('globex', 'member', 'real');
+  await press(member, 'Alerts 1 fired');
+  await member.getByText(/^50% fired on .*, at \$40\.25$/).waitFor();
+  await press(member, 'Deliveries');
+  await member.getByText('Failed, after 1 attempt: 503').waitFor();
+  expect(await member.getByRole('dialog').getByRole('button').allTextContents()).toEqual(['Close', 'Deliveries']);
+  expect(await graveFindings(member)).toEqual([]);
+
+  const page = await open('globex', 'admin', 'real');
+  await page.getByText('50% of the budget of $80.00').waitFor();
+  await press(page, 'Alerts 1 fired');
+  await press(page, 'Send a test');
+  await page.getByText('Test').waitFor();
+  await press(page, 'Send again');
+  await page.getByText('On its way, after 1 attempt: 503').waitFor();
+  expect(await graveFindings(page)).toEqual([]);
+});
