@@ -1,15 +1,133 @@
-/** How an application becomes a service: its connection to Redis, its ports, its page, and what it says of keys that it cannot read. */
+/** How an application becomes a service: what it shares with others, its connection to Redis, its ports, its page, its start and its end. */
 import { access } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import { type AdminServer, listenError, Outage, openAdminServer } from '@meterline/service';
-import { createRedisClient, type OnMalformedKey, type RedisClient } from '@meterline/service/access';
+import {
+  type AdminServer,
+  connectRedis,
+  listenError,
+  Outage,
+  onceAMinute,
+  openAdminServer,
+  type Service,
+  STOP_DEADLINE_MS,
+} from '@meterline/service';
+import {
+  AccountDirectory,
+  ApiKeyStore,
+  createRedisClient,
+  type OnMalformedKey,
+  REDIS_PREFIX,
+  type RedisClient,
+} from '@meterline/service/access';
+import { createRegistry } from '@meterline/service/metrics';
+import type { Tracing } from '@meterline/service/tracing';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { z } from 'zod';
+import { RateLimiter, type RefusalObserver, refusalCounter } from './admission/rate-limits.js';
+import type { ApplicationOptions } from './application.js';
+import { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
+import { type httpVariables, rateLimits, type WithTokens } from './environment.js';
+import { requestMetrics, requestSpans } from './http/request-observation.js';
 import { type RunningServer, startServer } from './server.js';
 
 const TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_DELAY_MS = 1_000;
+
+/** The variables of every such service. */
+type HostEnv = WithTokens<z.output<z.ZodObject<typeof httpVariables>>> &
+  Parameters<typeof rateLimits>[0] & {
+    readonly REDIS_URL: string;
+    readonly LISTEN_HOST?: string | undefined;
+    readonly PORT: number;
+  };
+
+interface HostOptions {
+  readonly name: 'query' | 'collector';
+  readonly log: Logger;
+  readonly tracing: Tracing;
+  /** Under which requests are counted: each service has limits of its own. */
+  readonly limitsPrefix: string;
+  /** What follows while Redis is away, for the log. */
+  readonly outage: string;
+}
+
+/** What every such service has. */
+interface Host extends ApplicationOptions {
+  readonly clock: () => Date;
+  readonly registry: Registry;
+  readonly redis: RedisClient;
+  readonly accounts: AccountDirectory;
+  readonly keys: ApiKeyStore;
+  /** Undefined: only API keys are accepted. */
+  readonly tokens: TokenVerifier | undefined;
+  readonly rates: RateLimiter;
+  readonly observeRefusal: RefusalObserver;
+  /** Is called when the service has stopped, or could not start. */
+  readonly onClose: (close: () => unknown) => void;
+}
+
+/**
+ * Starts a service, whose application is built once Redis answers. Whatever is missing is reported by name.
+ * @param build its facts are for the line that says that the service has started
+ * @throws StartError
+ */
+export async function hostService(
+  env: HostEnv,
+  { name, log, tracing, limitsPrefix, outage }: HostOptions,
+  build: (host: Host) => Promise<{ readonly app: RequestListener; readonly facts?: object }>,
+): Promise<Service> {
+  const clock = () => new Date();
+  const registry = createRegistry(name);
+  const redis = createRedis(env.REDIS_URL);
+  const closing: (() => unknown)[] = [() => redis.disconnect()];
+  const close = () => Promise.all(closing.map((each) => each()));
+  let isStopping = false;
+  try {
+    await connectRedis(redis, env.REDIS_URL);
+    watchOutages(redis, log, outage);
+    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    const observeRefusal = refusalCounter(registry);
+    const onMalformedKey: OnMalformedKey = (keyId, reason) => {
+      const message =
+        'the record of an API key in Redis is malformed; the key is refused. Revoke it and create another';
+      log.error({ event: 'api_key_malformed', keyId, reason }, message);
+    };
+    const { app, facts } = await build({
+      log,
+      clock,
+      registry,
+      redis,
+      accounts,
+      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(onMalformedKey)),
+      tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),
+      rates: new RateLimiter({ redis, prefix: limitsPrefix, limits: rateLimits(env), observeRefusal }),
+      observeRefusal,
+      corsOrigins: env.CORS_ORIGINS,
+      trustProxy: env.TRUST_PROXY,
+      watchers: [requestMetrics(registry), ...(tracing.isOn ? [requestSpans(tracing.tracer)] : [])],
+      protectedResource: env.tokens && { issuer: env.tokens.issuer, publicUrl: env.PUBLIC_URL },
+      isStopping: () => isStopping,
+      onClose: (each) => closing.push(each),
+    });
+    const server = await listen(app, env, log);
+    // Last: who asks there learns that it was this process that got the port.
+    const admin = await openAdminPort(env, registry, log);
+    log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');
+    return {
+      stop: async () => {
+        isStopping = true;
+        await server.close(STOP_DEADLINE_MS, env.STOP_DELAY_MS);
+        await admin?.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
 
 /** The connection for credentials and accounts. It fails fast: a caller waits for it. Connects at `connect()`, and reconnects by itself when the connection is lost. */
 export function createRedis(url: string): RedisClient {
@@ -28,24 +146,10 @@ export function createRedis(url: string): RedisClient {
  * One line when Redis goes away and one when it is back, however many attempts fail in between.
  * @param consequence of the outage, for the log
  */
-export function watchOutages(redis: RedisClient, log: Logger, consequence: string): void {
+function watchOutages(redis: RedisClient, log: Logger, consequence: string): void {
   const outage = new Outage(log, 'Redis', consequence);
   redis.on('error', (error) => outage.failed(error));
   redis.on('ready', () => outage.recovered());
-}
-
-/** The variables that say where it listens. */
-interface Address {
-  readonly LISTEN_HOST?: string | undefined;
-  readonly PORT: number;
-  readonly ADMIN_PORT?: number | undefined;
-}
-
-export function logMalformedKey(log: Logger): OnMalformedKey {
-  return (keyId, reason) => {
-    const message = 'the record of an API key in Redis is malformed; the key is refused. Revoke it and create another';
-    log.error({ event: 'api_key_malformed', keyId, reason }, message);
-  };
 }
 
 /**
@@ -63,7 +167,7 @@ export async function builtPage(folder: string, log: Logger): Promise<string | u
 }
 
 /** @throws StartError when the port is in use */
-export async function openAdminPort(env: Address, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
+async function openAdminPort(env: HostEnv, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
   // Healthy means only that it answers; /readyz of the API checks the servers behind it.
   const health = async () => ({ healthy: true, facts: { status: 'ok' } });
@@ -72,11 +176,7 @@ export async function openAdminPort(env: Address, registry: Registry, log: Logge
 }
 
 /** @throws StartError when the port is in use */
-export async function listen(
-  app: RequestListener,
-  { LISTEN_HOST, PORT }: Address,
-  log: Logger,
-): Promise<RunningServer> {
+async function listen(app: RequestListener, { LISTEN_HOST, PORT }: HostEnv, log: Logger): Promise<RunningServer> {
   try {
     return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
   } catch (error) {

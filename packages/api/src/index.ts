@@ -34,14 +34,13 @@ export {
   burstConstant,
   httpVariables,
   originsVariable,
-  rateLimits,
   rateVariable,
   type TokenSettings,
   type TrustProxy,
   type WithTokens,
   withTokens,
 } from './environment.js';
-export { builtPage, createRedis, listen, logMalformedKey, openAdminPort, watchOutages } from './hosting.js';
+export { builtPage, createRedis, hostService } from './hosting.js';
 export {
   ApiError,
   adminsOnly,
@@ -73,7 +72,7 @@ export {
   WORKSPACE_IGNORED,
 } from './http/query-parameters.js';
 export { applyVersion, rawQuery } from './http/request-checks.js';
-export { noteInLog, requestIdOf, requestMetrics, requestSpans, type Watcher } from './http/request-observation.js';
+export { noteInLog, requestIdOf, requestMetrics, type Watcher } from './http/request-observation.js';
 export { onResponseEnd, ResponseBudget } from './http/slow-readers.js';
 export { assetRoute, embeddedPageRoute, pageRoute, pageSettingsRoute } from './http/web-page.js';
 export {
