@@ -115,6 +115,16 @@ it('requests are not spent by callers of other accounts', async () => {
   await stop();
 });
 
+it('requests of an operator about an account count for itself alone', async () => {
+  const { one, stop } = await startApis(1, { accountRate: ONCE_A_DAY });
+  const [ann, operator] = [await one.key('acme'), await one.key('platform', 'operator')];
+  expect((await ask(one, operator)).status).toBe(200);
+  expect((await one.request(`/v0/metrics?${new URLSearchParams(DAY)}`, bearer(operator))).status).toBe(200);
+  expect(refusalOf(await ask(one, operator))).toEqual([429, 'too_many_requests']);
+  expect([(await ask(one, ann)).status, (await ask(one, ann)).status]).toEqual([200, 200]);
+  await stop();
+});
+
 it('requests are refused before any statement', async () => {
   const gate = gated(database.warehouse);
   const { one, stop } = await startApis(1, { callerRate: { ...ONCE_A_DAY, requests: 1 } }, gate.warehouse);

@@ -5,6 +5,7 @@
  */
 import { expect } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
+import type { Accounts } from '../../packages/warehouse/src/accounts.js';
 import type { Warehouse } from '../../packages/warehouse/src/clickhouse/connection.js';
 import type { PricedEvent } from '../../packages/warehouse/src/events/event-rows.js';
 import { insertUsageEvents } from '../../packages/warehouse/src/events/usage-events.js';
@@ -148,8 +149,10 @@ export class RollupStage {
         const isRead = move.statement.startsWith('read_') && !actors[move.turn]?.hasEnded;
         if (isRead || !move.isNew) continue;
         const ended = actors.map(({ hasEnded }) => hasEnded);
-        const usage = await ask(this.warehouse, day, sealed);
-        expect({ order, sealed, usage, isExact: allowed(scene, ended).has(usage) }).toMatchObject({ isExact: true });
+        for (const accounts of [['acme'], 'all'] as const) {
+          const usage = await ask(this.warehouse, day, sealed, accounts);
+          expect({ order, sealed, usage, isExact: allowed(scene, ended).has(usage) }).toMatchObject({ isExact: true });
+        }
       }
       await this.#agreesInTheEnd(scene, day, order, [...known.values()]);
       await recomputeAll(this.warehouse);
@@ -192,10 +195,15 @@ function aboutDay(day: number) {
   } as const;
 }
 
-/** The day's usage in all, as a question that begins now and trusts these watermarks. */
-export async function ask(asker: Warehouse, day: number, sealed: SealedUntil): Promise<string> {
-  const about = aboutDay(day);
-  const dirtyHours = await readDirtyHours(asker, about.accounts, about.window);
+/** The day's usage in all, as a question that begins now and trusts these watermarks: of the account, or of all accounts. */
+export async function ask(
+  asker: Warehouse,
+  day: number,
+  sealed: SealedUntil,
+  accounts: Accounts = ['acme'],
+): Promise<string> {
+  const about = { ...aboutDay(day), accounts };
+  const dirtyHours = await readDirtyHours(asker, accounts, about.window);
   const rollups = { ...sealed, dirtyHours };
   return (await readMetrics(asker, { ...about, resolution: 'daily', groupBy: [], rollups })).totals.usage;
 }

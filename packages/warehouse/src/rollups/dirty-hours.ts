@@ -118,7 +118,7 @@ const NAMED_HOUR_BYTES = 30;
 
 /**
  * The marked hours of accounts in a window, ascending: of several accounts each with its own, while a statement can name
- * them all. Short statements, of one level: see docs/decisions/0010.
+ * them all. Of one account a short statement, of one level: see docs/decisions/0010.
  */
 export async function readDirtyHours(
   warehouse: Warehouse,
@@ -174,7 +174,7 @@ HAVING ${IS_OPEN}${limit > 0 ? '\nLIMIT {limit: UInt32}' : ''}`,
       to: Math.ceil(endTime / 1000),
       ...(limit > 0 && { limit }),
     },
-    isShort: true,
+    isShort: onlyAccount(accounts) !== undefined,
   };
 }
 
