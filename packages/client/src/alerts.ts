@@ -24,10 +24,10 @@ export class AlertsClient {
     this.#transport = transport;
   }
 
-  /** Every alert of the account, with what it has fired in its present period. */
+  /** Every alert of the account, the oldest first, with what it has fired in its present period. */
   async list(account: string, options: RequestOptions = {}): Promise<AlertAnswer[]> {
     const schemas = { array: alertArraySchema, page: alertPageSchema };
-    return this.#transport.list<AlertAnswer>(pathOf(account), 'createdAt:desc', schemas, options);
+    return this.#transport.list<AlertAnswer>(pathOf(account), 'createdAt:asc', schemas, options);
   }
 
   async get(account: string, alertId: string, options: RequestOptions = {}): Promise<AlertAnswer> {

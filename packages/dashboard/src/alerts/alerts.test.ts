@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AlertAnswer } from '@meterline/client';
+import { budgetOf } from './alerts.js';
+
+const alert = (change: Partial<AlertAnswer>): AlertAnswer => ({
+  ...{ id: 'alr_1', name: 'Spend', period: 'month', measure: 'cost', amount: '100', thresholds: [100], filters: {} },
+  ...{ url: 'https://example.com/', createdAt: '', updatedAt: '', fired: [] },
+  ...change,
+});
+
+describe('the budget that is drawn', () => {
+  it('is the smallest amount of the alerts on what a month costs', () => {
+    const others = [alert({ period: 'day', amount: '1' }), alert({ measure: 'usage', amount: '2' })];
+    expect(budgetOf([alert({ amount: '900' }), alert({ amount: '1000' }), ...others], {})).toBe('900');
+    expect(budgetOf(others, {})).toBeUndefined();
+    expect(budgetOf(undefined, {})).toBeUndefined();
+  });
+
+  it('is of an alert with exactly the filters of the view, in whatever order', () => {
+    const alerts = [alert({}), alert({ amount: '7', filters: { resourceType: ['job', 'agent'] } })];
+    expect(budgetOf(alerts, { resourceType: ['agent', 'job'], workspace: undefined })).toBe('7');
+    expect(budgetOf(alerts, { resourceType: 'agent' })).toBeUndefined();
+  });
+
+  it('is not there where the view leaves something out, as no alert does', () => {
+    expect(budgetOf([alert({})], { excludeWorkspace: 'main' })).toBeUndefined();
+    expect(budgetOf([alert({})], { withoutResourceUuid: true })).toBeUndefined();
+  });
+});
