@@ -41,17 +41,16 @@ export {
   withTokens,
 } from './environment.js';
 export { builtPage, createRedis, hostService } from './hosting.js';
+export { errorBody, methodNotAllowed } from './http/error-responses.js';
 export {
   ApiError,
   adminsOnly,
   authUnavailable,
   ClientGone,
   type ErrorCode,
-  errorBody,
   goneSignal,
   invalidBody,
   invalidParameters,
-  methodNotAllowed,
   notAMember,
   notFound,
   orAuthUnavailable,

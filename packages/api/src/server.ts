@@ -6,7 +6,8 @@ import type { Duplex } from 'node:stream';
 import { DrainingServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { ApiError, errorBody } from './http/errors.js';
+import { errorBody } from './http/error-responses.js';
+import { ApiError } from './http/errors.js';
 import { cutSlowReaders } from './http/slow-readers.js';
 
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */

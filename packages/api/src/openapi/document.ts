@@ -15,7 +15,7 @@ import {
   WINDOW_PARAMETERS,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { errorBody } from '../http/errors.js';
+import { errorBody } from '../http/error-responses.js';
 import { HEADERS, headerReference, LIMIT_HEADERS, OTHER_RESPONSE, REQUEST_HEADERS } from './common.js';
 import type {
   DocumentSketch,
