@@ -69,16 +69,21 @@ it('a producer enqueues, a worker stores, an operator makes a key, and the API t
   const worker = await startIngest(withConstants(ofWorker, { maintenanceEveryMs: 1_000 }));
   const api = await startQuery({ ...env, REDIS_URL: urlOf('query'), CURSOR_SECRET: 'x'.repeat(32) });
   const asOperator = { env: { ...env, REDIS_URL: urlOf('operator') } };
-  const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', 'admin', '--json'], asOperator);
-  const { key } = JSON.parse(created.stdout);
+  const keyOf = async (role: string) => {
+    const created = await runCommand(['keys', 'create', '--account', 'acme', '--role', role, '--json'], asOperator);
+    return z.object({ key: z.string() }).parse(JSON.parse(created.stdout)).key;
+  };
+  const keys = [await keyOf('admin'), await keyOf('operator')];
   const count = async () =>
     (await select<{ n: string }>(database.warehouse, 'SELECT count() AS n FROM usage_events'))[0]?.n;
   while ((await count()) !== '5') await new Promise((resolve) => setTimeout(resolve, 50));
 
-  const answer = await fetch(`${api.url}/v0/accounts`, {
-    headers: { authorization: `Bearer ${key}`, connection: 'close' },
-  });
-  expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
+  for (const key of keys) {
+    const answer = await fetch(`${api.url}/v0/accounts`, {
+      headers: { authorization: `Bearer ${key}`, connection: 'close' },
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([200, [{ id: 'acme' }]]);
+  }
   expect((await runCommand(['queue', 'status'], asOperator)).stdout).toMatch(/workers +1/);
   for (const service of [worker, api]) expect(service.log()).not.toMatch(NOT_ALLOWED);
   expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
