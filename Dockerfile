@@ -1,4 +1,4 @@
-# Meterline's production images: docker build --target ingest | query | collector | cli .
+# Meterline's production images: docker build --target ingest | query | collector | alerts | cli .
 # Small, non-root, without development dependencies, npm, and the embedded engine of packages/local-stack.
 
 # What npm needs to know: no other change of a file installs everything again.
@@ -14,6 +14,7 @@ COPY packages/emitter/package.json packages/emitter/
 COPY packages/local-stack/package.json packages/local-stack/
 COPY packages/service/package.json packages/service/
 COPY packages/warehouse/package.json packages/warehouse/
+COPY services/alerts/package.json services/alerts/
 COPY services/collector/package.json services/collector/
 COPY services/ingest/package.json services/ingest/
 COPY services/query/package.json services/query/
@@ -22,12 +23,12 @@ FROM manifests AS build
 # npm install, not npm ci: the lock file lists the optional packages of the platform it was made on alone.
 RUN npm install --no-audit --no-fund --ignore-scripts
 COPY . .
-RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector && npx vite build --logLevel warn packages/dashboard
+RUN npx tsc -b packages/cli packages/client services/ingest services/query services/collector services/alerts && npx vite build --logLevel warn packages/dashboard
 
 FROM manifests AS dependencies
 RUN rm -r packages/dashboard packages/emitter packages/local-stack \
  && npm install --omit=dev --no-audit --no-fund --ignore-scripts \
-      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/cli
+      --workspace @meterline/ingest --workspace @meterline/query --workspace @meterline/collector --workspace @meterline/alerts --workspace @meterline/cli
 
 FROM node:24-bookworm-slim AS runtime
 ENV NODE_ENV=production
@@ -57,6 +58,10 @@ COPY --from=build /app/services/collector/dist services/collector/dist
 EXPOSE 8081
 ENV NODE_OPTIONS="--max-old-space-size=1024 --max-semi-space-size=32"
 CMD ["node", "services/collector/dist/main.js"]
+
+FROM runtime AS alerts
+COPY --from=build /app/services/alerts/dist services/alerts/dist
+CMD ["node", "services/alerts/dist/main.js"]
 
 FROM runtime AS cli
 COPY --from=build /app/packages/client/dist packages/client/dist

@@ -5,7 +5,7 @@ set -eu
 umask 077
 users=/tmp/users.conf
 cp /etc/meterline/redis/users.conf "$users"
-for user in PRODUCER COLLECTOR WORKER QUERY OPERATOR ADMIN; do
+for user in PRODUCER COLLECTOR WORKER QUERY ALERTS OPERATOR ADMIN; do
   name=REDIS_${user}_PASSWORD
   eval "password=\${$name:-}"
   case $password in

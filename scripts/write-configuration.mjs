@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { environment as ofCommand } from '../packages/cli/dist/settings.js';
 import { environment as ofStart } from '../packages/local-stack/dist/start/settings.js';
+import { environment as alerts, constants as ofAlerts } from '../services/alerts/dist/env.js';
 import { environment as collector, constants as ofCollector } from '../services/collector/dist/env.js';
 import { environment as ingest, constants as ofIngest } from '../services/ingest/dist/env.js';
 import { constants as ofQuery, environment as query } from '../services/query/dist/env.js';
@@ -15,7 +16,7 @@ const FILE = new URL('../docs/configuration.md', import.meta.url);
 const CONVENTIONS = ['XDG_CONFIG_HOME', 'HOME', 'NO_COLOR', 'TERM'];
 
 const command = Object.fromEntries(Object.entries(ofCommand.shape).filter(([name]) => !CONVENTIONS.includes(name)));
-const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape };
+const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape, alerts: alerts.shape };
 const others = { meterline: command, 'npm start': ofStart.shape };
 
 /** By name: the schema of the first program that describes it, and all programs that read it. */
@@ -39,11 +40,15 @@ const rows = [...variables].map(([name, { schema, readers }]) => {
   return `| \`${name}\` | ${text} | ${readers.map((reader) => (reader === 'npm start' ? '`npm start`' : reader)).join(', ')} | ${schema.description} |`;
 });
 
-const constants = Object.entries({ ingest: ofIngest, query: ofQuery, collector: ofCollector }).flatMap(
-  ([program, shape]) =>
-    Object.entries(shape).map(
-      ([name, schema]) => `| \`${name}\` | ${program} | ${defaultOf(schema)} | ${schema.description} |`,
-    ),
+const constants = Object.entries({
+  ingest: ofIngest,
+  query: ofQuery,
+  collector: ofCollector,
+  alerts: ofAlerts,
+}).flatMap(([program, shape]) =>
+  Object.entries(shape).map(
+    ([name, schema]) => `| \`${name}\` | ${program} | ${defaultOf(schema)} | ${schema.description} |`,
+  ),
 );
 
 const text = `# Configuration

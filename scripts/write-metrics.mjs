@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { refusalCounter, requestMetrics } from '@meterline/api';
 import { createRegistry, outageGauge, statementMetrics } from '@meterline/service/metrics';
+import { createAlertMetrics } from '../services/alerts/dist/metrics.js';
 import { bytesGauge, createEventMetrics } from '../services/collector/dist/metrics.js';
 import { createIngestMetrics, registerWorkerGauges } from '../services/ingest/dist/metrics.js';
 import { permitGauges } from '../services/query/dist/admission/admission.js';
@@ -34,6 +35,11 @@ const SERVICES = {
     refusalCounter(registry);
     createEventMetrics(registry);
     bytesGauge(registry, {});
+  },
+  alerts: (registry) => {
+    outageGauge(registry, {});
+    statementMetrics(registry);
+    createAlertMetrics(registry, {});
   },
 };
 

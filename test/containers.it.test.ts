@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const IMAGES = ['services/ingest', 'services/query', 'services/collector', 'packages/cli'];
+const IMAGES = ['services/ingest', 'services/query', 'services/collector', 'services/alerts', 'packages/cli'];
 
 const manifest = z.object({ dependencies: z.record(z.string(), z.string()).default({}) });
 
@@ -69,6 +69,7 @@ describe('docker-compose.yml', () => {
       ingest: 'worker',
       query: 'query',
       collector: 'collector',
+      alerts: 'alerts',
       cli: 'operator',
     })) {
       expect(variable(service, 'REDIS_URL')).toBe(

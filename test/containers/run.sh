@@ -77,7 +77,7 @@ check 'npm is in no image' fails docker run --rm --entrypoint sh "$COMPOSE_PROJE
 check 'neither development dependencies nor the embedded engine are in an image' fails docker run --rm --entrypoint sh "$COMPOSE_PROJECT_NAME-cli" -c 'ls -d node_modules/typescript || ls -d node_modules/chdb'
 
 step 'What a process may do'
-for service in clickhouse redis ingest query collector; do
+for service in clickhouse redis ingest query collector alerts; do
   check "$service runs without root, capabilities and new privileges" is_confined "$service"
   check "$service can write neither to its image nor to the programs in it" fails docker compose exec -T "$service" sh -c 'touch /usr/bin/x || touch /x'
   check "$service has limits of memory and logs" is_limited "$service"
@@ -110,7 +110,7 @@ check 'the jobs are done, and the API key is good' until_true 30 usage_is 4
 step 'Each process is killed while events are sent'
 send_until_stopped &
 sender=$!
-for service in redis clickhouse ingest query collector; do
+for service in redis clickhouse ingest query collector alerts; do
   kill_process "$service"
   check "$service comes back by itself" until_true 90 is_healthy "$service"
 done
@@ -126,7 +126,7 @@ check 'ClickHouse: a full backup' says BACKUP_CREATED ch "BACKUP DATABASE meterl
 check 'ClickHouse: what is new since' says BACKUP_CREATED ch "BACKUP DATABASE meterline TO Disk('backups', '2026-11-22/') SETTINGS base_backup = Disk('backups', '2026-11-21/')"
 check 'Redis: its file, while no rewrite runs' backup_redis
 keys=$(lasting_keys)
-logs docker compose stop ingest query collector
+logs docker compose stop ingest query collector alerts
 check 'ClickHouse: the copy is restored beside' says RESTORED ch "RESTORE DATABASE meterline AS restored FROM Disk('backups', '2026-11-22/')"
 check 'ClickHouse: it has all events' same $total ch 'SELECT count() FROM restored.usage_events FINAL'
 logs ch 'DROP DATABASE restored SYNC'
@@ -165,7 +165,7 @@ for index in 1 2; do
 done
 
 step 'Stops'
-for service in collector query ingest redis clickhouse; do check "$service ends in time, with 0" stops_in_time "$service"; done
+for service in alerts collector query ingest redis clickhouse; do check "$service ends in time, with 0" stops_in_time "$service"; done
 docker compose --profile tools down --volumes --timeout 20 >/dev/null 2>&1
 
 step 'docker-compose.cluster.yml, with two shards of one host'

@@ -4,8 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MS_PER_DAY } from '@meterline/catalog';
-import { rollupStateReader } from '@meterline/query';
-import { insertUsageEvents, readMetrics, sealNext, type Warehouse } from '@meterline/warehouse';
+import { insertUsageEvents, readMetrics, rollupStateReader, sealNext, type Warehouse } from '@meterline/warehouse';
 import { pricedEvent } from '../harness/events.js';
 import { Actor, CHANGES_OF_TWO, pausing, playOrders } from '../harness/interleaving.js';
 import { LONG } from '../harness/long.js';

@@ -114,6 +114,7 @@ it.each([
     ],
   ],
   ['grafana', [/^clientId grafana$/m]],
+  ['alerts', [/"fired":\[\],"secret":"whsec_/]],
 ])('every command of the guide on %s works', async (guide, expected) => {
   const script = await scriptOf(guide);
   const { code, output } = await run(script);

@@ -7,13 +7,12 @@ import {
   createApp,
   type QueryDependencies,
   ResponseCache,
-  rollupStateReader,
   StoredGroups,
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
 import { AccountDirectory, ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
-import { insertUsageEvents, oneServer, type PricedEvent } from '@meterline/warehouse';
+import { insertUsageEvents, oneServer, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { checkAnswer } from './openapi-check.js';

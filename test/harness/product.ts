@@ -19,6 +19,7 @@ import {
   killServices,
   type ServiceEnvironment,
   type ServiceProcess,
+  startAlerts,
   startCollector,
   startIngest,
   startQuery,
@@ -56,6 +57,7 @@ export interface Product extends Intake {
   readonly shards: Shards;
   startIngest(env?: ServiceEnvironment): Promise<ServiceProcess>;
   startQuery(env?: ServiceEnvironment): Promise<HttpProcess>;
+  startAlerts(env?: ServiceEnvironment): Promise<ServiceProcess>;
   /** One job with these events. @returns its id, when all jobs are acknowledged */
   send(...events: readonly unknown[]): Promise<string>;
 }
@@ -100,7 +102,8 @@ export async function startProduct(own: OwnServers = {}): Promise<Product> {
     warehouse: database.warehouse,
     shards: database.shards,
     startIngest: (more) => startIngest({ ...env, ...more }),
-    startQuery: (more) => startQuery({ ...env, ...more }),
+    startQuery: (more) => startQuery({ ...env, ALERT_ALLOWED_HOSTS: '127.0.0.1', ...more }),
+    startAlerts: (more) => startAlerts({ ...env, ...more }),
     send: async (...events) => {
       const id = await enqueueData(intake.queue, { events });
       await drained(intake.queue);

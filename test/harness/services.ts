@@ -13,7 +13,7 @@ const READY_DEADLINE_MS = 120_000;
 /** Longer than any deadline of the services themselves, even on a busy machine. */
 const STOP_DEADLINE_MS = 60_000;
 
-export type ServiceName = 'ingest' | 'query' | 'collector';
+export type ServiceName = 'ingest' | 'query' | 'collector' | 'alerts';
 export type ServiceEnvironment = Readonly<Record<string, string>>;
 /** A line of a service's log, which is JSON. */
 export type LogEntry = Readonly<Record<string, unknown>>;
@@ -60,10 +60,12 @@ export const NO_LIMITS: ServiceEnvironment = {
   METERLINE_CONSTANTS: JSON.stringify(UNLIMITED),
 };
 
-const REDIS_USERS = { ingest: 'worker', query: 'query', collector: 'collector' } as const satisfies Record<
-  ServiceName,
-  string
->;
+const REDIS_USERS = {
+  ingest: 'worker',
+  query: 'query',
+  collector: 'collector',
+  alerts: 'alerts',
+} as const satisfies Record<ServiceName, string>;
 
 const running = new Set<ServiceProcess>();
 
@@ -105,6 +107,18 @@ export async function startCollector(env: ServiceEnvironment): Promise<HttpProce
   const service = launchService('collector', { PORT: '0', ...env });
   const { port } = await ready('collector', service, ({ msg }) => msg === 'listening');
   return { ...service, url: `http://127.0.0.1:${port}` };
+}
+
+/** Starts the alerts service, which may post to this machine, judges every fifth of a second and sends again at once. */
+export async function startAlerts(env: ServiceEnvironment): Promise<ServiceProcess> {
+  const constants = { evaluateEveryMs: 200, outboxEveryMs: 50, retryMs: 50 };
+  const known = JSON.parse(env.METERLINE_CONSTANTS ?? '{}');
+  const service = launchService('alerts', {
+    ALERT_ALLOWED_HOSTS: '127.0.0.1',
+    ...withConstants(env, { ...constants, ...known }),
+  });
+  await ready('alerts', service, ({ event }) => event === 'started');
+  return service;
 }
 
 /** Starts `services/<name>` without waiting until it is ready. The service ends when this process ends. */

@@ -25,7 +25,8 @@ let series: ReadonlySet<string>;
 beforeAll(async () => {
   product = await startProduct();
   const env = { ADMIN_PORT: '0' };
-  const services = await Promise.all([product.startIngest(env), product.startQuery(env), product.startCollector(env)]);
+  const starts = [product.startIngest, product.startQuery, product.startCollector, product.startAlerts];
+  const services = await Promise.all(starts.map((start) => start(env)));
   const pages = await Promise.all(services.map(async (service) => text(`${await adminUrl(service)}/metrics`)));
   metrics = pages.flatMap(declaredMetrics);
   series = new Set(metrics.flatMap(({ name, kind }) => (SUFFIXES[kind] ?? ['']).map((suffix) => `${name}${suffix}`)));

@@ -9,6 +9,7 @@ const SOURCES = {
   ingest: 'services/ingest/src',
   query: 'services/query/src',
   collector: 'services/collector/src',
+  alerts: 'services/alerts/src',
   http: 'packages/api/src',
   all: 'packages/service/src',
 } as const;

@@ -30,7 +30,7 @@ const DURABLE = [
   ...['--maxmemory-policy', 'noeviction', '--proto-max-bulk-len', '32mb'],
 ];
 
-const REDIS_USERS = ['producer', 'collector', 'worker', 'query', 'operator', 'admin'] as const;
+const REDIS_USERS = ['producer', 'collector', 'worker', 'query', 'alerts', 'operator', 'admin'] as const;
 export type RedisUser = (typeof REDIS_USERS)[number];
 
 /** `url` is that of the admin, who may do everything. Passwords are the same at every start in a data directory. */

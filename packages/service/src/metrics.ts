@@ -9,7 +9,7 @@ const STATEMENT_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 const ANSWER_TIMEOUT_MS = 1_500;
 
 /** The metrics of one service, with those of its process (`process_…`, `nodejs_…`) already in it. */
-export function createRegistry(service: 'ingest' | 'query' | 'collector'): Registry {
+export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'alerts'): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const info = new Gauge({

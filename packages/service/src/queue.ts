@@ -1,8 +1,11 @@
-/** How much waits in the queue, and for how long. */
+/** Queues of BullMQ: connections, schedules, and how much waits in the queue of events, for how long. */
 
 import type { EpochMs } from '@meterline/catalog';
 import type { Queue } from 'bullmq';
 import type { RedisClient } from './access/index.js';
+
+export { isConnectionError, openQueueConnection } from './queue-connection.js';
+export { Scheduler } from './scheduler.js';
 
 /** The states of jobs that wait, whether or not the queue is paused. Jobs with a priority have a state of their own. */
 const WAITING_STATES = ['waiting', 'prioritized'] as const;

@@ -79,6 +79,13 @@ export {
   readOpenMarks,
 } from './rollups/dirty-hours.js';
 export { DIRTY_LIMITS, recomputeDirtyHours, sealNext } from './rollups/maintenance.js';
+export {
+  type QueryScope,
+  type ReadRollupState,
+  type RollupState,
+  rollupStateReader,
+  stateSince,
+} from './rollups/readable.js';
 export { type AccountHours, GRAIN_MS, GRAINS, type Grain, type RollupKey } from './rollups/rollup-rows.js';
 export {
   lowestWatermarks,

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
+import { openQueueConnection } from '@meterline/service/queue';
 import { raiseWatermarks, readOpenMarks, readWatermarks, type Warehouse } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -21,7 +22,6 @@ import {
 } from '../../../test/harness/stack.js';
 import { Maintainer } from './maintainer.js';
 import { createIngestMetrics } from './metrics.js';
-import { openQueueConnection } from './queue.js';
 
 const HOUR = Date.UTC(2025, 9, 1);
 

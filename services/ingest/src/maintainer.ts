@@ -7,6 +7,7 @@
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
+import { Scheduler } from '@meterline/service/queue';
 import {
   GRAINS,
   lowestWatermarks,
@@ -17,20 +18,10 @@ import {
   sealNext,
   type Warehouse,
 } from '@meterline/warehouse';
-import { Queue, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { IngestMetrics } from './metrics.js';
-import { isConnectionError } from './queue.js';
 
 const QUEUE = 'meterline-maintenance';
-const SCHEDULER = 'rollups';
-/** How often the scheduler is written again: a Redis that lost it would never wake a process again. */
-const RESCHEDULE_MS = 30_000;
-/** How much later than the interval the next moment may be: the clocks of processes differ. An interval may change, too. */
-const FURTHEST_NEXT_MS = 3_600_000;
-/** When a process that is at work dies, another takes over within the sum of these. The lock of a job in work is renewed. */
-const LOCK_MS = 15_000;
-const STALLED_CHECK_MS = 5_000;
 /** A step that takes less is not worth a line in the log. */
 const SLOW_STEP_MS = 1_000;
 
@@ -51,85 +42,35 @@ export interface MaintainerOptions {
 export class Maintainer {
   readonly #options: MaintainerOptions;
   readonly #shards: readonly Warehouse[];
-  readonly #queue: Queue;
-  readonly #worker: Worker;
+  readonly #scheduler: Scheduler;
   readonly #outage: Outage;
-  readonly #logQueueError: (err: Error) => void;
   readonly #stopping = new AbortController();
-  #rescheduling: NodeJS.Timeout | undefined;
-  #isRunning = false;
-  /** Another process may have the job by now, after this one was frozen. */
-  #hasLostJob = false;
 
   constructor(options: MaintainerOptions) {
-    const { connection, log, prefix, shards } = options;
+    const { connection, everyMs, log, prefix, rescheduleMs, shards } = options;
     this.#options = options;
     this.#shards = shards.map((shard) => shard.within({ signal: this.#stopping.signal }));
     this.#outage = new Outage(log, 'ClickHouse', 'rollups are not maintained until it does: queries read the events');
-    this.#queue = new Queue(QUEUE, { connection, prefix });
-    this.#worker = new Worker(QUEUE, () => this.turn(), {
-      connection,
-      prefix,
-      concurrency: 1,
-      autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
-      removeOnComplete: { count: 1 },
-      removeOnFail: { count: 1 },
-    });
-    // The same error may come with every attempt to take a job.
-    this.#logQueueError = onceAMinute((err) => {
-      log.error({ event: 'maintenance_queue_error', err }, 'Rollups are not maintained: Redis refuses the queue');
-    });
-    const onError = (error: Error) => this.#onQueueError(error);
-    this.#queue.on('error', onError);
-    this.#worker.on('error', onError);
-    this.#worker.on('lockRenewalFailed', () => {
-      this.#hasLostJob = true;
+    this.#scheduler = new Scheduler({
+      ...{ connection, prefix, everyMs, rescheduleMs },
+      ...{ queue: QUEUE, name: 'rollups' },
+      turn: () => this.turn(),
+      // The same error may come with every attempt to take a job.
+      onError: onceAMinute((err: Error) => {
+        if (this.#stopping.signal.aborted) return;
+        log.error({ event: 'maintenance_queue_error', err }, 'Rollups are not maintained: Redis refuses the queue');
+      }),
     });
   }
 
   run(): void {
-    void this.#schedule();
-    this.#rescheduling = setInterval(() => void this.#schedule(), this.#options.rescheduleMs ?? RESCHEDULE_MS);
+    this.#scheduler.run();
   }
 
   /** Ends the step under way, which may take minutes: the next process does it again. */
   async close(): Promise<void> {
     this.#stopping.abort();
-    clearInterval(this.#rescheduling);
-    await this.#worker.close();
-    await this.#queue.close();
-    this.#options.connection.disconnect();
-  }
-
-  /**
-   * A schedule that is there already keeps its next moment, unless that is too far away: a process whose clock was days
-   * ahead has set it, and nothing would be done until then.
-   */
-  async #schedule(): Promise<void> {
-    const { everyMs } = this.#options;
-    try {
-      await this.#queue.setGlobalConcurrency(1);
-      const known = await this.#queue.getJobScheduler(SCHEDULER);
-      const isFarAway = (known?.next ?? 0) > Date.now() + everyMs + FURTHEST_NEXT_MS;
-      if (isFarAway) await this.#queue.removeJobScheduler(SCHEDULER);
-      await this.#queue.upsertJobScheduler(SCHEDULER, { every: everyMs });
-      if (this.#isRunning || this.#stopping.signal.aborted) return;
-      // Not before Redis has accepted the schedule: BullMQ asks a Redis that refuses again and again, without a pause.
-      this.#isRunning = true;
-      this.#worker.run().catch((error: Error) => this.#onQueueError(error));
-    } catch (error) {
-      if (error instanceof Error) this.#onQueueError(error);
-    }
-  }
-
-  /** The usage worker's connections report an outage of Redis, and it empties one that is full. */
-  #onQueueError(error: Error & { readonly code?: unknown }): void {
-    // A number: BullMQ's scripts have refused, such as for a lock that was lost.
-    const isExpected = isConnectionError(error) || typeof error.code === 'number' || error.message.startsWith('OOM');
-    if (!isExpected && !this.#stopping.signal.aborted) this.#logQueueError(error);
+    await this.#scheduler.close();
   }
 
   /**
@@ -137,8 +78,7 @@ export class Maintainer {
    * The scheduler's job runs it; failures are logged.
    */
   async turn(): Promise<void> {
-    this.#hasLostJob = false;
-    for (let isMore = true; isMore && !this.#hasLostJob; ) {
+    for (let isMore = true; isMore && !this.#scheduler.hasLostJob; ) {
       const outcomes = [await this.#attempt(() => this.#recompute()), await this.#attempt(() => this.#seal())];
       if (!outcomes.includes('failed')) this.#outage.recovered();
       isMore = outcomes.includes('more');

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
+import { openQueueConnection } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -9,7 +10,6 @@ import { openQueueReader, type QueueReader } from './admin.js';
 import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics, isConsuming, registerWorkerGauges } from './metrics.js';
-import { openQueueConnection } from './queue.js';
 import { UsageWorker } from './usage-worker.js';
 
 const redisUrl = testRedisUrl();

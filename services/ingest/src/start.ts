@@ -14,6 +14,7 @@ import { createRedisClient } from '@meterline/service/access';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, statementMetrics } from '@meterline/service/metrics';
 import { loadPriceBook } from '@meterline/service/price-book';
+import { openQueueConnection } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
 import {
   ClusterError,
@@ -31,7 +32,6 @@ import { Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { Maintainer } from './maintainer.js';
 import { createIngestMetrics } from './metrics.js';
-import { openQueueConnection } from './queue.js';
 import { UsageWorker } from './usage-worker.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;

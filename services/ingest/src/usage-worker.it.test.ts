@@ -1,10 +1,12 @@
 /** What BullMQ's worker does with the jobs of producers, on a real Redis, with a store that is a list. */
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
 import { abortable } from '@meterline/service';
 import { createRedisClient } from '@meterline/service/access';
 import { createRegistry } from '@meterline/service/metrics';
+import { openQueueConnection } from '@meterline/service/queue';
 import { type JobsOptions, Queue } from 'bullmq';
 import { Queue as QueueOfBullMQ5 } from 'bullmq-5';
 import { pino } from 'pino';
@@ -14,7 +16,6 @@ import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
 import { type Intake, Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
-import { openQueueConnection } from './queue.js';
 import { UsageWorker } from './usage-worker.js';
 
 const url = testRedisUrl();

@@ -9,13 +9,14 @@
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
+import { isConnectionError } from '@meterline/service/queue';
 import { trace } from '@opentelemetry/api';
 import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Pricer } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
-import { isConnectionError, RawJobWorker } from './queue.js';
+import { RawJobWorker } from './queue.js';
 
 /** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
 const LOCK_MS = 15_000;

@@ -2,6 +2,5 @@ export { Admission, type AdmissionLimits } from './admission/admission.js';
 export { createApp, type QueryDependencies } from './app.js';
 export { readEnv } from './env.js';
 export { ResponseCache } from './metrics/response-cache.js';
-export { rollupStateReader } from './metrics/rollup-state.js';
 export { StoredGroups } from './metrics/stored-groups.js';
 export { createOpenApiDocument } from './openapi/document.js';

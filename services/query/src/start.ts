@@ -7,13 +7,12 @@ import { AlertStore } from '@meterline/service/alerts';
 import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { outageGauge, statementMetrics } from '@meterline/service/metrics';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse, type WarehouseOptions } from '@meterline/warehouse';
+import { createWarehouse, rollupStateReader, type WarehouseOptions } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
 import { createApp } from './app.js';
 import type { Env } from './env.js';
 import { measuredCache } from './metrics/response-cache.js';
-import { rollupStateReader } from './metrics/rollup-state.js';
 import { StoredGroups } from './metrics/stored-groups.js';
 
 /** The same in the repository and in the image, from the build of this file. */

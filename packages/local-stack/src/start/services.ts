@@ -18,6 +18,7 @@ export const NODE_OPTIONS = {
   ingest: '--max-old-space-size=1024',
   query: '',
   collector: '--max-old-space-size=1024 --max-semi-space-size=32',
+  alerts: '',
 } as const;
 
 export interface ServiceOptions {

@@ -29,6 +29,9 @@ interface StackAddresses extends LocalKeys {
   readonly clickhouseDatabase: string;
 }
 
+/** Webhooks may go there, also without TLS. */
+export const LOCAL_HOSTS = '127.0.0.1,localhost,[::1]';
+
 export interface RunningStack {
   readonly addresses: StackAddresses;
   /** Where Prometheus may read the metrics of each service. */
@@ -83,14 +86,17 @@ export async function startStack(session: Session, options: StackOptions): Promi
   stop.throwIfAborted();
 
   // All at once, so that no two are the same.
-  const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
-  const [ingestPort, queryAdminPort, collectorAdminPort] = adminPorts;
+  const adminPorts = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()]);
+  const [ingestPort, queryAdminPort, collectorAdminPort, alertsPort] = adminPorts;
   const CURSOR_SECRET = env.CURSOR_SECRET ?? passwordOf(directory.secret, 'cursors');
-  const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET };
+  // A developer's receiver listens on this machine.
+  const webhooks = { ALERT_ALLOWED_HOSTS: LOCAL_HOSTS };
+  const own = { COLLECTOR_URL: collectorUrl, CURSOR_SECRET, ...webhooks };
   const services: readonly ServiceOptions[] = [
     { name: 'ingest', env: { ...clickhouse('ingest'), ...redis('worker') }, adminPort: ingestPort },
     { name: 'query', env: { ...clickhouse('query'), ...redis('query'), ...own }, port, adminPort: queryAdminPort },
     { name: 'collector', env: redis('collector'), port: collectorPort, adminPort: collectorAdminPort },
+    { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks }, adminPort: alertsPort },
   ];
   const starts = services.map(async (service) => {
     const start = () => startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);

@@ -125,6 +125,7 @@ describe('npm start', () => {
       'ingest',
       'query',
       'collector',
+      'alerts',
     ]);
     const addresses = await readAddresses();
     expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
@@ -167,7 +168,7 @@ describe('npm start', () => {
 
     const redis = new Redis(redisUrl);
     const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
-    const users = ['admin', 'collector', 'query', 'worker'];
+    const users = ['admin', 'alerts', 'collector', 'query', 'worker'];
     expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(users);
     expect(await redis.acl('LOG')).toEqual([]);
     redis.disconnect();

@@ -1,5 +1,5 @@
 import { DEFAULT_DATA_DIR } from './settings.js';
-import type { RunningStack } from './stack.js';
+import { LOCAL_HOSTS, type RunningStack } from './stack.js';
 
 export interface SummaryOptions {
   /** METERLINE_DATA_DIR as it is set, and as an absolute path. */
@@ -33,6 +33,7 @@ Meterline is running.
   Account    ${account}
   Admin key  ${adminKey}
   Data, logs ${dataDir.path}
+  Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
   Metrics    ${metricsUrls.join('\n             ')}
 ${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
 Send an event${demo ? '' : ', for the account is empty'}:

@@ -11,10 +11,10 @@ import {
 } from '@meterline/api';
 import type { AccountDirectory, ApiKeyStore } from '@meterline/service/access';
 import type { AlertStore, AllowedHosts } from '@meterline/service/alerts';
+import type { ReadRollupState } from '@meterline/warehouse';
 import type { Admission } from '../admission/admission.js';
 import type { MetricsPages } from '../metrics/pages.js';
 import type { ResponseCache } from '../metrics/response-cache.js';
-import type { ReadRollupState } from '../metrics/rollup-state.js';
 import type { CursorCodec } from './paging.js';
 
 export interface RouteDependencies {

@@ -9,6 +9,8 @@ import type { Principal } from '@meterline/api';
 import {
   type Grouping,
   type MetricsQuery,
+  type QueryScope,
+  type ReadRollupState,
   readMetrics,
   readStoredMetrics,
   type StoredPage,
@@ -17,7 +19,7 @@ import {
 import { z } from 'zod';
 import { cursorExpired, orStorageUnavailable } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
-import { type QueryScope, type ReadRollupState, whileEventsLast } from './rollup-state.js';
+import { whileEventsLast } from './rollup-state.js';
 import type { StoredGroups } from './stored-groups.js';
 
 export interface MetricsPagesOptions {

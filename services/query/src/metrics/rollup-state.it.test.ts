@@ -1,9 +1,15 @@
 /** What a query may read while months are dropped, on a real ClickHouse. */
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
-import { raiseWatermarks, setRetentionBound } from '@meterline/warehouse';
+import {
+  type RollupState,
+  raiseWatermarks,
+  rollupStateReader,
+  setRetentionBound,
+  stateSince,
+} from '@meterline/warehouse';
 import { createTestDatabase, type TestDatabase } from '../../../../test/harness/stack.js';
-import { type RollupState, rollupStateReader, stateSince, whileEventsLast } from './rollup-state.js';
+import { whileEventsLast } from './rollup-state.js';
 
 const MAY = Date.UTC(2025, 4);
 const JUNE = Date.UTC(2025, 5);

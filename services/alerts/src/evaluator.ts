@@ -1,0 +1,134 @@
+/**
+ * Finds the thresholds that were crossed. Alerts that ask the same (the same measure, period and filters) are one statement over all their
+ * accounts, the one that answers the metrics; each threshold that was crossed is marked as fired together with its webhook, once.
+ */
+import {
+  compareDecimals,
+  type DecimalText,
+  decimalText,
+  ENTRY_FIELD,
+  type EpochMs,
+  GROUP_BY_DIMENSIONS,
+  multiplyDecimals,
+  type Window,
+  ZERO,
+} from '@meterline/catalog';
+import { Outage } from '@meterline/service';
+import { type Alert, type AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
+import { type DimensionValues, type ReadRollupState, readMetrics, type Warehouse } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import type { AlertMetrics } from './metrics.js';
+
+export interface EvaluatorOptions {
+  readonly alerts: AlertStore;
+  readonly warehouse: Warehouse;
+  readonly readRollupState: ReadRollupState;
+  readonly metrics: AlertMetrics;
+  readonly log: Logger;
+}
+
+/** Alerts that are answered together, each with its thresholds that have not fired yet. */
+interface Question {
+  readonly window: Window;
+  readonly alert: Alert;
+  readonly open: { readonly alert: Alert; readonly thresholds: readonly number[] }[];
+}
+
+/** Of one statement. */
+const ACCOUNTS_AT_ONCE = 1_000;
+
+export class Evaluator {
+  readonly #options: EvaluatorOptions;
+  readonly #outage: Outage;
+
+  constructor(options: EvaluatorOptions) {
+    this.#options = options;
+    this.#outage = new Outage(
+      options.log,
+      'ClickHouse',
+      'thresholds are not judged until it does, and then all of them',
+    );
+  }
+
+  /** Judges all alerts. What fails is judged again at the next turn, and holds up nothing else. */
+  async turn(now: Date): Promise<void> {
+    const { alerts, metrics } = this.#options;
+    const end = metrics.turns.startTimer();
+    const questions = new Map<string, Question>();
+    for await (const slice of alerts.all()) {
+      await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime())));
+    }
+    let hasFailed = false;
+    for (const question of questions.values()) {
+      for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
+        const open = question.open.slice(start, start + ACCOUNTS_AT_ONCE);
+        try {
+          await this.#judge({ ...question, open }, now);
+        } catch (error) {
+          hasFailed = true;
+          metrics.failures.inc(open.length);
+          this.#outage.failed(error);
+        }
+      }
+    }
+    if (!hasFailed) this.#outage.recovered();
+    end();
+  }
+
+  /** The current period and the one before it: an event of its last minute may come after it. */
+  async #ask(questions: Map<string, Question>, alert: Alert, now: EpochMs): Promise<void> {
+    const current = periodAt(alert.period, now);
+    for (const window of [current, periodAt(alert.period, current.startTime - 1)]) {
+      const known = new Set((await this.#options.alerts.firedOf(alert, window.startTime)).map((one) => one.threshold));
+      const thresholds = alert.thresholds
+        .filter(({ percent, since }) => !known.has(percent) && Date.parse(since) < window.endTime)
+        .map(({ percent }) => percent);
+      if (thresholds.length === 0) continue;
+      const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters]);
+      const question = questions.get(key) ?? { window, alert, open: [] };
+      question.open.push({ alert, thresholds });
+      questions.set(key, question);
+    }
+  }
+
+  async #judge({ window, alert: { measure, filters }, open }: Question, now: Date): Promise<void> {
+    const { warehouse, readRollupState } = this.#options;
+    const accounts = [...new Set(open.map(({ alert }) => alert.account))];
+    // Of resolutions any but hours will do: whole days may answer then. These months are never dropped.
+    const { groups } = await readMetrics(warehouse, {
+      ...{ accounts, window, filters: dimensionsOf(filters), groupBy: ['account'], resolution: 'monthly' },
+      rollups: await readRollupState({ accounts, warehouse }, window),
+      limit: accounts.length,
+    });
+    const found = new Map(groups.map((group) => [group.values.account, group[measure]]));
+    for (const { alert, thresholds } of open) {
+      const value = found.get(alert.account) ?? ZERO;
+      for (const threshold of thresholds) {
+        if (isCrossed(value, alert, threshold)) await this.#fire(alert, window, threshold, value, now);
+      }
+    }
+  }
+
+  async #fire(alert: Alert, window: Window, threshold: number, value: DecimalText, now: Date): Promise<void> {
+    const { alerts, metrics, log } = this.#options;
+    const fired = { threshold, value, firedAt: now.toISOString() };
+    const payload = webhookPayload(alert, 'usage.threshold_reached', window, now.getTime(), fired);
+    if (!(await alerts.fire(alert, window.startTime, fired, payload))) return;
+    metrics.crossings.inc();
+    log.info(
+      { event: 'threshold_reached', account: alert.account, alert: alert.id, threshold },
+      'a threshold is crossed',
+    );
+  }
+}
+
+/** value ≥ amount × threshold ÷ 100, without dividing. */
+function isCrossed(value: DecimalText, { amount }: Alert, threshold: number): boolean {
+  const wanted = multiplyDecimals(decimalText(amount), decimalText(String(threshold)));
+  return compareDecimals(multiplyDecimals(value, decimalText('100')), wanted) >= 0;
+}
+
+function dimensionsOf(filters: Alert['filters']): DimensionValues {
+  const named = GROUP_BY_DIMENSIONS.map((dimension) => [dimension, filters[ENTRY_FIELD[dimension]]] as const);
+  return Object.fromEntries(named.filter(([, values]) => values !== undefined));
+}

@@ -1,0 +1,129 @@
+import { lookup as dnsLookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, LookupFunction } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { post } from './post.js';
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** @returns its address; the requests that it gets are counted */
+async function receiver(respond: RequestListener) {
+  const received = { count: 0 };
+  const server = createServer((request, response) => {
+    received.count += 1;
+    respond(request, response);
+  });
+  servers.push(server.listen(0, '127.0.0.1'));
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, received, url: `http://127.0.0.1:${port}/` };
+}
+
+const allowedHosts = new Set(['127.0.0.1']);
+
+it('a status of 2xx is a delivery, and every other none', async () => {
+  const outcomes = [];
+  for (const status of [200, 204, 400, 500]) {
+    const { url } = await receiver((_request, response) => response.writeHead(status).end('ok'));
+    outcomes.push(await post(url, '{}', {}, { allowedHosts }));
+  }
+  expect(outcomes).toEqual([
+    { isDelivered: true, text: '200' },
+    { isDelivered: true, text: '204' },
+    { isDelivered: false, text: '400' },
+    { isDelivered: false, text: '500' },
+  ]);
+});
+
+it('a redirect is not followed', async () => {
+  const elsewhere = await receiver((_request, response) => response.end());
+  const { url } = await receiver((_request, response) => response.writeHead(307, { location: elsewhere.url }).end());
+  expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered: false, text: '307' });
+  expect(elsewhere.received.count).toBe(0);
+});
+
+it('an answer without end is dropped, and its status counts', async () => {
+  let sent = 0;
+  const { url } = await receiver((_request, response) => {
+    const chunk = Buffer.alloc(64 * 1024);
+    const more = () => {
+      while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+    };
+    response.on('drain', more);
+    more();
+  });
+  expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered: true, text: '200' });
+  // What fits into the buffers of the connection.
+  expect(sent).toBeLessThan(64 * 1024 * 1024);
+});
+
+it('a receiver that does not answer is given up', async () => {
+  const { url } = await receiver(() => undefined);
+  const outcome = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
+  expect(outcome).toEqual({ isDelivered: false, text: 'no answer within 0.05 s' });
+});
+
+it('a receiver that is away has a reason, which names no address', async () => {
+  const outcome = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
+  expect(outcome).toEqual({ isDelivered: false, text: 'ECONNREFUSED' });
+});
+
+/** A name that stands for these, one list after the other at each time that it is asked for. */
+function resolvingTo(...answers: readonly (readonly string[])[]): LookupFunction {
+  let asked = 0;
+  return ((
+    _name: string,
+    options: LookupAllOptions,
+    callback: (e: null, a: LookupAddress[] | string, f?: number) => void,
+  ) => {
+    const addresses = (answers[asked++] ?? answers.at(-1) ?? []).map((address) => ({
+      address,
+      family: address.includes(':') ? 6 : 4,
+    }));
+    if (options.all) callback(null, addresses);
+    else callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
+  }) as LookupFunction;
+}
+
+it.each([
+  '127.0.0.1',
+  '10.0.0.1',
+  '169.254.169.254',
+  '0.0.0.0',
+  '::1',
+  '::ffff:127.0.0.1',
+  'fd00::1',
+  '64:ff9b::7f00:1',
+])('a name that resolves to %s is not connected to', async (address) => {
+  const { port, received } = await receiver((_request, response) => response.end());
+  for (const addresses of [[address], ['93.184.215.14', address]]) {
+    const options = { allowedHosts, lookup: resolvingTo(addresses) };
+    const outcome = await post(`https://hooks.example:${port}/`, '{}', {}, options);
+    expect(outcome).toEqual({ isDelivered: false, text: 'the host has an address that is not public' });
+  }
+  expect(received.count).toBe(0);
+});
+
+it('a name that stands for another address at each attempt is not connected to at the second', async () => {
+  const lookup = resolvingTo(['192.0.2.1'], ['127.0.0.1']);
+  const attempt = () => post('https://hooks.example/', '{}', {}, { allowedHosts, lookup, timeoutMs: 20 });
+  await attempt();
+  expect((await attempt()).text).toBe('the host has an address that is not public');
+});
+
+it.each(['localhost', '127.0.0.1:1', '[::1]', '2130706433'])('a webhook is not posted to https://%s', async (host) => {
+  const outcome = await post(
+    `https://${host}/`,
+    '{}',
+    {},
+    { allowedHosts: new Set(), lookup: dnsLookup as LookupFunction },
+  );
+  expect(outcome).toEqual({ isDelivered: false, text: expect.stringContaining('private network') });
+});

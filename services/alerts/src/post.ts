@@ -1,0 +1,71 @@
+/**
+ * Posts a webhook. Names are resolved here, and a connection is made to a public address alone, also if the name has another one by now;
+ * no redirect is followed. Why the library's agents: decision 0030.
+ */
+import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { type AllowedHosts, isAllowedHost, targetFault } from '@meterline/service/alerts';
+import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
+
+export interface PostOptions extends Pick<RequestOptions, 'lookup'> {
+  readonly allowedHosts: AllowedHosts;
+  /** From the first packet to the last. */
+  readonly timeoutMs?: number;
+}
+
+export interface Outcome {
+  readonly isDelivered: boolean;
+  /** The HTTP status, or why there is none. It names no address: who reads it may not know what a name stands for here. */
+  readonly text: string;
+}
+
+const TIMEOUT_MS = 10_000;
+/** What a receiver answers is of no interest; beyond so much of it the connection is dropped. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const LONGEST_REASON = 100;
+
+const plainAgents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
+const publicAgent = new RequestFilteringHttpsAgent();
+
+/** Never rejects. A status of 2xx is a delivery. */
+export function post(
+  target: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  { allowedHosts, timeoutMs = TIMEOUT_MS, lookup }: PostOptions,
+): Promise<Outcome> {
+  const fault = targetFault(target, allowedHosts);
+  if (fault !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${fault}` });
+  const url = new URL(target);
+  const isHttp = url.protocol === 'http:';
+  const agent = isAllowedHost(url, allowedHosts) ? plainAgents[isHttp ? 'http:' : 'https:'] : publicAgent;
+  const options = { method: 'POST', headers, agent, lookup, signal: AbortSignal.timeout(timeoutMs) };
+  return new Promise((resolve) => {
+    let status: number | undefined;
+    let reason: NodeJS.ErrnoException | undefined;
+    const request = (isHttp ? requestHttp : requestHttps)(url, options, (response) => {
+      status = response.statusCode ?? 0;
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES) request.destroy();
+      });
+      response.on('error', () => undefined);
+    });
+    request.on('error', (error) => {
+      reason ??= error;
+    });
+    request.on('close', () => {
+      const isDelivered = status !== undefined && status >= 200 && status < 300;
+      resolve({ isDelivered, text: status === undefined ? reasonOf(reason, timeoutMs) : String(status) });
+    });
+    request.end(body);
+  });
+}
+
+function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
+  if (!error) return 'the connection was closed without an answer';
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1000} s`;
+  if (/is not allowed/.test(error.message)) return 'the host has an address that is not public';
+  return error.code ?? error.message.slice(0, LONGEST_REASON);
+}

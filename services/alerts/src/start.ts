@@ -1,0 +1,101 @@
+/** Connects to what alerts need, judges them every few seconds and delivers their webhooks. */
+import {
+  abortable,
+  connectRedis,
+  onceAMinute,
+  openAdminServer,
+  type Service,
+  STOP_DEADLINE_MS,
+  warehouseOptions,
+} from '@meterline/service';
+import { createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { createRegistry, outageGauge, statementMetrics } from '@meterline/service/metrics';
+import { openQueueConnection, Scheduler } from '@meterline/service/queue';
+import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
+import { createWarehouse, rollupStateReader } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { Deliverer } from './deliverer.js';
+import type { Env } from './env.js';
+import { Evaluator } from './evaluator.js';
+import { createAlertMetrics } from './metrics.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A turn that takes longer is given up, and is the next one's. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+
+/** @throws StartError */
+export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants, QUEUE_PREFIX: prefix } = env;
+  const registry = createRegistry('alerts');
+  const observe = eachObserver(statementMetrics(registry), statementSpans(tracing.tracer));
+  const storage = { ...warehouseOptions(env, 'meterline-alerts'), observe };
+  await checkRedis(env.REDIS_URL);
+  await prepareClickHouse(storage, log);
+  const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
+  const warehouse = createWarehouse({ ...storage, ...limits });
+
+  const connection = openQueueConnection(env.REDIS_URL);
+  const alerts = new AlertStore(connection, REDIS_PREFIX);
+  const metrics = createAlertMetrics(registry, alerts.deliveries);
+  outageGauge(registry, {
+    ClickHouse: () => warehouse.ping(),
+    Redis: () => connection.ping().then(() => true),
+  });
+  const evaluator = new Evaluator({ alerts, warehouse, readRollupState: rollupStateReader(), metrics, log });
+  const scheduler = new Scheduler({
+    connection: openQueueConnection(env.REDIS_URL),
+    ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
+    everyMs: constants.evaluateEveryMs,
+    turn: () => evaluator.turn(new Date()),
+    onError: onceAMinute((err: unknown) => {
+      log.error({ event: 'evaluation_queue_error', err }, 'alerts are not judged: Redis refuses the queue');
+    }),
+  });
+  const deliverer = new Deliverer({
+    ...{ connection, prefix, alerts, metrics, log },
+    outboxEveryMs: constants.outboxEveryMs,
+    retryMs: constants.retryMs,
+    allowedHosts: env.ALERT_ALLOWED_HOSTS,
+  });
+  const health = async () => ({ healthy: true, facts: { status: 'ok' } });
+  const address = env.ADMIN_PORT === undefined ? undefined : { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
+  const admin = address && (await openAdminServer(address, { health, metrics: registry }, log));
+  scheduler.run();
+  deliverer.run();
+  log.info({ event: 'started', adminPort: admin?.port }, 'judging alerts');
+  return {
+    stop: async () => {
+      const deadline = AbortSignal.timeout(STOP_DEADLINE_MS);
+      try {
+        await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
+      } catch (error) {
+        if (!deadline.aborted) throw error;
+        // An attempt may take ten seconds. It is made again when its lock expires, under the same id.
+        log.warn(
+          { event: 'stopped_unfinished' },
+          'attempts to deliver webhooks are made again when their locks expire',
+        );
+      }
+      await admin?.close();
+      connection.disconnect();
+      await warehouse.close();
+    },
+  };
+}
+
+/** The service's own connections wait for Redis as long as it takes; a start does not. @throws StartError */
+async function checkRedis(url: string): Promise<void> {
+  const redis = createRedisClient(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  try {
+    await connectRedis(redis, url);
+  } finally {
+    redis.disconnect();
+  }
+}

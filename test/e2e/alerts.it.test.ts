@@ -1,0 +1,214 @@
+/** From an event to the signed webhook of a threshold that it crossed, with the services as real processes. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { type RunningRedis, startRedis } from '@meterline/local-stack';
+import { REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
+import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
+import { usageEvent } from '../harness/events.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { until } from '../harness/queue.js';
+import type { HttpProcess, ServiceProcess } from '../harness/services.js';
+import { type Receiver, startReceiver } from '../harness/webhooks.js';
+
+jest.setTimeout(180_000);
+
+// Of its own: alerts of all tests would be judged by each of their services.
+let dataDir: string;
+let server: RunningRedis;
+let product: Product;
+let query: HttpProcess;
+let service: ServiceProcess;
+let store: AlertStore;
+let receiver: Receiver;
+let account: string;
+let admin: string;
+let number = 0;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'meterline-alerts-'));
+  server = await startRedis({ dataDir });
+  product = await startProduct({ redisUrl: server.url, prefix: 'bull' });
+  [query, service] = await Promise.all([product.startQuery(), product.startAlerts(), product.startIngest()]);
+  store = new AlertStore(product.redis, REDIS_PREFIX);
+});
+beforeEach(async () => {
+  number += 1;
+  account = `account-${number}`;
+  admin = await product.key(account);
+  receiver = await startReceiver();
+});
+afterEach(() => receiver.close());
+afterAll(async () => {
+  await product.close();
+  await server.kill();
+  await rm(dataDir, { recursive: true });
+});
+
+const alertBody = z.object({ id: z.string(), secret: z.string() });
+const delivery = z.object({
+  id: z.string(),
+  state: z.string(),
+  attempts: z.number(),
+  lastOutcome: z.string().optional(),
+});
+
+async function ask(method: string, place: string, body?: unknown, of = { account, admin }): Promise<unknown> {
+  const response = await fetch(`${query.url}/v0/accounts/${of.account}/alerts${place}`, {
+    method,
+    headers: { authorization: `Bearer ${of.admin}`, connection: 'close' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  expect(response.ok).toBe(true);
+  return response.json();
+}
+
+const create = async (settings: object, of = { account, admin }) =>
+  alertBody.parse(await ask('POST', '', { ...ALERT_SETTINGS, url: receiver.url, ...settings }, of));
+const deliveriesOf = async (id: string) => z.array(delivery).parse(await ask('GET', `/${id}/deliveries`));
+const thresholds = () => receiver.received.map(({ body }) => body.data.threshold);
+const now = () => new Date().toISOString();
+
+it('each threshold that events cross is one signed webhook, with the exact value', async () => {
+  const { id, secret } = await create({
+    ...{ measure: 'usage', amount: '10', thresholds: [50, 80, 100] },
+    filters: { billingDimension: ['sandbox_compute_runtime_gbs'], resourceName: ['builder'] },
+  });
+  const event = { accountId: account, timestamp: now() };
+  await product.send(usageEvent(1, { ...event, usage: '4.999999999' }), usageEvent(2, { ...event, resourceName: 'x' }));
+  await product.send(usageEvent(3, { ...event, usage: '3.000000002' }));
+  await until('two thresholds have fired', 30_000, async () => receiver.received.length >= 2);
+  // It takes nothing back.
+  await product.send(
+    usageEvent(1, { ...event, usage: 0, revision: 1, void: true }),
+    usageEvent(4, { ...event, usage: '5.1' }),
+  );
+  await ask('PATCH', `/${id}`, { name: 'Usage', thresholds: [50, 80, 81, 100] });
+  await until('the new threshold has fired', 30_000, async () => receiver.received.length >= 3);
+
+  expect(thresholds().sort()).toEqual([50, 80, 81]);
+  for (const { headers, text } of receiver.received) {
+    expect(new Webhook(secret).verify(text, headers)).toMatchObject({ type: 'usage.threshold_reached' });
+  }
+  const [first, , third] = receiver.received;
+  expect(first?.text).toContain('"measure":"usage","amount":10,"threshold":');
+  expect(first?.text).toContain('"value":8.000000001}}');
+  expect(third?.text).toContain('"threshold":81,"value":8.100000002}}');
+  const { startTime } = periodAt('month', Date.now());
+  expect(first?.text).toContain(`"period":{"startTime":"${new Date(startTime).toISOString().replace('.000', '')}"`);
+  expect(await ask('GET', `/${id}`)).toMatchObject({
+    fired: [{ threshold: 50 }, { threshold: 80 }, { threshold: 81 }],
+  });
+  expect((await deliveriesOf(id)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
+});
+
+it('an alert that is made later fires for what is crossed already, and one of another account or workspace does not', async () => {
+  const event = { accountId: account, timestamp: now(), usage: 1_000_000, workspace: 'prod' };
+  await product.send(usageEvent(10, event));
+  await create({ amount: '20', thresholds: [50, 100], filters: { workspace: ['prod'] }, period: 'day' });
+  await create({ amount: '1', filters: { workspace: ['dev'] } });
+  const other = { account: `${account}-other`, admin: await product.key(`${account}-other`) };
+  await create({ amount: '1' }, other);
+  await until('a threshold has fired', 30_000, async () => receiver.received.length > 0);
+  expect(receiver.received.map(({ text }) => JSON.parse(text).data)).toMatchObject([
+    { accountId: account, threshold: 50, value: 11.5 },
+  ]);
+});
+
+it('a rotated secret and the new one both sign', async () => {
+  const { id, secret } = await create({});
+  const rotated = alertBody.parse(await ask('PATCH', `/${id}`, { rotateSecret: true })).secret;
+  await ask('POST', `/${id}/test`);
+  await until('the test has come', 30_000, async () => receiver.received.length > 0);
+  const [{ text = '', headers = {} } = {}] = receiver.received;
+  for (const one of [secret, rotated])
+    expect(new Webhook(one).verify(text, headers)).toMatchObject({ type: 'alert.test' });
+  expect(() => new Webhook(`whsec_${'A'.repeat(43)}=`).verify(text, headers)).toThrow();
+  expect(service.log()).not.toContain('whsec_');
+});
+
+it('a test is tried once, and what became of it is shown', async () => {
+  const { id } = await create({});
+  receiver.respond = (response) => response.writeHead(500).end();
+  await ask('POST', `/${id}/test`);
+  await until('the test has failed', 30_000, async () => (await deliveriesOf(id))[0]?.state === 'failed');
+  expect(await deliveriesOf(id)).toMatchObject([{ attempts: 1, lastOutcome: '500' }]);
+});
+
+/** A crossing that is marked and has no job: what a crash between the two leaves. */
+async function crossed(): Promise<string> {
+  const { id } = await create({});
+  const alert = await store.find(id);
+  if (!alert) throw new Error('no alert');
+  const at = new Date();
+  const period = periodAt('month', at.getTime());
+  const fired = { threshold: 50, value: '1', firedAt: at.toISOString() };
+  await store.fire(
+    alert,
+    period.startTime,
+    fired,
+    webhookPayload(alert, 'usage.threshold_reached', period, at.getTime(), fired),
+  );
+  return id;
+}
+
+it('a webhook is sent again, as the same text under the same id, until it is taken', async () => {
+  receiver.respond = (response) => response.writeHead(receiver.received.length < 3 ? 503 : 200).end();
+  const id = await crossed();
+  await until('it is taken', 30_000, async () => (await deliveriesOf(id))[0]?.state === 'delivered');
+  expect(receiver.received).toHaveLength(3);
+  expect(new Set(receiver.received.map((one) => `${one.id} ${one.text}`)).size).toBe(1);
+});
+
+it('a webhook that was never taken is kept as failed, and is sent again when somebody asks', async () => {
+  await service.stop();
+  service = await product.startAlerts({ METERLINE_CONSTANTS: '{"retryMs":1}' });
+  receiver.respond = (response) => response.writeHead(410).end();
+  const id = await crossed();
+  await until('it has failed', 60_000, async () => (await deliveriesOf(id))[0]?.state === 'failed');
+  const [failed] = await deliveriesOf(id);
+  expect(failed).toMatchObject({ attempts: 14, lastOutcome: '410' });
+  receiver.respond = (response) => response.writeHead(200).end();
+  await ask('POST', `/${id}/deliveries/${failed?.id}/redeliver`);
+  await until('it is taken', 30_000, async () => (await deliveriesOf(id))[0]?.state === 'delivered');
+  expect(new Set(receiver.received.map((one) => one.id))).toEqual(new Set([failed?.id]));
+});
+
+it('an endpoint that does not answer has four requests at once, and holds up no other account', async () => {
+  receiver.respond = (response, { path }) => {
+    if (path !== '/slow') response.writeHead(204).end();
+  };
+  const slow = await create({ url: `${receiver.url}/slow` });
+  for (let n = 0; n < 10; n += 1) await ask('POST', `/${slow.id}/test`);
+  const ofPath = (path: string) => receiver.received.filter((one) => one.path === path);
+  await until('four are in work', 30_000, async () => ofPath('/slow').length === 4);
+  const other = { account: `${account}-other`, admin: await product.key(`${account}-other`) };
+  const { id } = await create({ url: `${receiver.url}/fast` }, other);
+  await ask('POST', `/${id}/test`, undefined, other);
+  await until('the other one has come', 30_000, async () => ofPath('/fast').length === 1);
+  expect((await deliveriesOf(slow.id)).filter(({ state }) => state !== 'pending')).toEqual([]);
+  expect(ofPath('/slow')).toHaveLength(4);
+  await fetch(`${query.url}/v0/accounts/${account}/alerts/${slow.id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${admin}`, connection: 'close' },
+  });
+});
+
+it('a process that is killed while it delivers, or between a mark and its job, leaves a webhook that the next one delivers', async () => {
+  receiver.respond = () => undefined;
+  const inWork = await crossed();
+  await until('the receiver has it', 30_000, async () => receiver.received.length === 1);
+  await service.kill();
+  const unsent = await crossed();
+  receiver.respond = (response) => response.writeHead(204).end();
+  service = await product.startAlerts();
+  for (const id of [inWork, unsent]) {
+    await until('it is delivered', 60_000, async () => (await deliveriesOf(id))[0]?.state === 'delivered');
+  }
+  expect(new Set(receiver.received.map((one) => one.id)).size).toBe(2);
+  expect(await service.stop()).toBe(0);
+});
