@@ -141,10 +141,14 @@ it('the page without a key gets one from the page around it, and from nobody els
   await total(frame);
 });
 
-it('the page says that it has expired where no page is around it', async () => {
+it('the page says that it has expired where no page is around it, until its address has another key', async () => {
   const { page } = await visit(context, api.url, { path: `embed#key=mlk_unknown` });
   await page.getByText('This view has expired').waitFor();
   expect(page.url()).toBe(`${api.url}/embed`);
+  // Only the fragment changes, for which a browser loads nothing.
+  await page.goto(`${api.url}/embed#key=${await expiringKey(10)}`);
+  await page.locator('tfoot').getByText('$75.02').waitFor();
+  expect(page.url()).toBe(`${api.url}/embed?account=acme`);
 });
 
 it('the page writes numbers and dates as the locale of its address does, and the theme is the system’s by default', async () => {
