@@ -56,6 +56,7 @@ it('an alert is made with its secret shown once, drawn as the budget of what it 
 
   await press(page, 'Alerts');
   await press(page, 'Change');
+  expect(await page.locator('input:focus').inputValue()).toBe('Monthly spend');
   await page.getByLabel('Amount, USD a month').fill('300');
   await press(page, 'Save');
   await page.getByText('$300.00 a month').waitFor();
@@ -108,8 +109,18 @@ it('an alert shows what it has fired and sent; an admin sends again, a member on
   await page.getByText('50% of the budget of $80.00').waitFor();
   await press(page, 'Alerts 1 fired');
   await press(page, 'Send a test');
-  await page.getByText('Test').waitFor();
+  await page.getByText('Test', { exact: true }).waitFor();
   await press(page, 'Send again');
   await page.getByText('On its way, after 1 attempt: 503').waitFor();
   expect(await graveFindings(page)).toEqual([]);
+});
+
+it('an API without alerts has none on the page', async () => {
+  const prepare = (shown: Page) => shown.route(/\/alerts\?/, (route) => route.fulfill({ status: 404, json: {} }));
+  const { page } = await visit(context, api.url, { key: await api.key('acme'), view: 'account=acme', prepare });
+  const asked = page.waitForResponse(/\/alerts\?/);
+  await tableRows(page);
+  await asked;
+  expect(await page.getByRole('button', { name: /alert/i }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Table', exact: true }).click();
 });

@@ -1,7 +1,7 @@
 /** The form for a new alert, or for a change of one. What it holds is checked by the API. */
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
 import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Field, Segments } from '../controls/controls.js';
 import { subjectText, useAlertAction } from './alerts.js';
 
@@ -36,13 +36,21 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
     await client.alerts.update(account, alert.id, fields);
     return undefined;
   });
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     save.mutate(undefined, { onSuccess: (created) => onSaved(created) });
   };
   const unit = alert && alertUnit(alert);
   return (
-    <form className="alert form" aria-label={alert ? `Change ${alert.name}` : 'New alert'} onSubmit={submit} noValidate>
+    <form
+      ref={form}
+      className="alert form"
+      aria-label={alert ? `Change ${alert.name}` : 'New alert'}
+      onSubmit={submit}
+      noValidate
+    >
       <p className="form-title">{alert ? `Change ${alert.name}` : 'New alert'}</p>
       <p className="hint">{subjectText(alert?.measure ?? 'cost', alert?.filters ?? filters)}</p>
       <Field label="Name" value={name} onChange={setName} autoComplete="off" placeholder="Monthly spend" />
