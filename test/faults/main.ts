@@ -6,6 +6,7 @@
  */
 import { inspect, parseArgs } from 'node:util';
 import { markdownTable } from '../harness/table.js';
+import { playAlerts } from './alerts.js';
 import { isClean } from './compare.js';
 import { playProducers } from './producers.js';
 import { type FinishedRound, playStream, type RoundOptions, type RoundResult } from './round.js';
@@ -145,7 +146,9 @@ async function playOnSite(site: Site, plan: Plan): Promise<RoundResult[]> {
       const played =
         'strike' in play
           ? await playStream(site, play, round, signal)
-          : await playProducers(site, play.producers, round, signal);
+          : 'alerts' in play
+            ? await playAlerts(site, play.alerts, round, signal)
+            : await playProducers(site, play.producers, round, signal);
       finished.push(played);
       console.log(formatResult(played.result));
     } catch (error) {

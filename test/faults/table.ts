@@ -2,6 +2,7 @@
  * Every fault: what fails, how, and while it does what. A row with a name is played by `npm run test:faults`; `weight` is its share of the
  * rounds. README.md has the same table, which a test compares with this one.
  */
+import * as alerts from './alerts.js';
 import { queryKilled } from './paging.js';
 import * as producers from './producers.js';
 import type { StreamFault } from './round.js';
@@ -25,7 +26,10 @@ interface PlayedRow extends Row {
   readonly inNpmTest?: true;
   /** Whether the servers' data must lie on a small disk of their own, which can be filled. */
   readonly onSmallDisk?: true;
-  readonly play: StreamFault | { readonly producers: producers.ProducerStrike };
+  readonly play:
+    | StreamFault
+    | { readonly producers: producers.ProducerStrike }
+    | { readonly alerts: alerts.AlertStrike };
 }
 
 export const TABLE = [
@@ -153,6 +157,19 @@ export const TABLE = [
   {
     ...{ name: 'collector-redis-killed', weight: 8, play: { producers: producers.redisKilled } },
     ...{ victim: 'Redis of the collector', how: 'kill', while: 'collecting' },
+  },
+  {
+    ...{ name: 'alerts-killed', weight: 8, inNpmTest: true, play: { alerts: alerts.killed } },
+    ...{ victim: 'alerts service', how: 'kill', while: 'judging, between mark and job, delivering' },
+    also: 'each point by itself: `e2e/alerts`',
+  },
+  {
+    ...{ name: 'alerts-redis-killed', weight: 6, inNpmTest: true, play: { alerts: alerts.redisKilled } },
+    ...{ victim: 'Redis', how: 'kill', while: 'judging, delivering' },
+  },
+  {
+    ...{ name: 'receiver-fails', weight: 6, inNpmTest: true, play: { alerts: alerts.receiverFails } },
+    ...{ victim: 'receiver of webhooks', how: 'refuse, hang or cut', while: 'delivering' },
   },
   {
     ...{ victim: 'Redis of the collector', how: 'full, replica, slow, silent, not durable', while: 'collecting' },

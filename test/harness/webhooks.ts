@@ -14,7 +14,7 @@ interface ReceivedWebhook {
 
 const webhook = z.object({
   type: z.string(),
-  data: z.object({ accountId: z.string(), threshold: z.number().optional() }),
+  data: z.object({ alertId: z.string(), threshold: z.number().optional() }),
 });
 
 export interface Receiver {

@@ -1,6 +1,6 @@
 /**
  * Posts a webhook. Names are resolved here, and a connection is made to a public address alone, also if the name has another one by now;
- * no redirect is followed. Why the library's agents: decision 0030.
+ * no redirect is followed. Decision 0013 has the libraries.
  */
 import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
