@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { allAccounts } from './accounts.js';
+import { alerts } from './alerts.js';
 import { collector } from './collector.js';
 import { dashboard } from './dashboard.js';
 import { below, describeMachine, type Figure, formatReport, medianOf } from './figure.js';
@@ -26,7 +27,7 @@ import { type Bench, Site } from './site.js';
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
   ...[collector, ingestBatches, ingestSingles, freshness, late, sealing, openHour],
-  ...[allAccounts, growth, dashboard, load, neighbours],
+  ...[allAccounts, alerts, growth, dashboard, load, neighbours],
 ];
 const MIN_EVENTS = 100_000;
 const MAX_RESIDENT_MB = 300;

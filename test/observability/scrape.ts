@@ -13,6 +13,8 @@ export async function adminUrl(service: ServiceProcess): Promise<string> {
 export interface Scrape {
   /** The value of a series, such as `meterline_outage{server="Redis"}`; undefined when there is none. */
   value(series: string): number | undefined;
+  /** All of them. */
+  readonly series: Iterable<string>;
   /** The names of all samples. */
   readonly names: ReadonlySet<string>;
 }
@@ -30,5 +32,9 @@ export async function scrape(url: string): Promise<Scrape> {
     return { series, name, value: Number(value) };
   });
   const values = new Map(samples.map(({ series, value }) => [series, value]));
-  return { value: (series) => values.get(series), names: new Set(samples.map(({ name }) => name)) };
+  return {
+    value: (series) => values.get(series),
+    series: values.keys(),
+    names: new Set(samples.map(({ name }) => name)),
+  };
 }

@@ -97,15 +97,15 @@ export class Deliverer {
     const { deliveries } = this.#options.alerts;
     const due = await deliveries.due(now, DUE_AT_ONCE);
     if (due.length === 0) return;
-    // First: whatever is written meanwhile counts more.
-    await deliveries.postpone(
-      due.map(({ id }) => id),
-      now.getTime() + GRACE_MS,
-    );
     await Promise.all(due.map(({ id, atOnce }) => (atOnce ? this.#queue.remove(id) : 0)));
     const backoff = { type: 'exponential', delay: this.#options.retryMs };
     const opts = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true };
     await this.#queue.addBulk(due.map(({ id }) => ({ name: 'webhook', data: {}, opts: { ...opts, jobId: id } })));
+    // Only now: a process that dies before leaves them due.
+    await deliveries.postpone(
+      due.map(({ id }) => id),
+      now.getTime() + GRACE_MS,
+    );
   }
 
   async #attempt(job: Job<object>, token: string | undefined): Promise<void> {

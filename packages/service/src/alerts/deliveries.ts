@@ -159,9 +159,9 @@ export class DeliveryStore {
     );
   }
 
-  /** Nobody need look at them before. */
+  /** Nobody need look at them before, unless a later time is known, or they are done meanwhile. */
   async postpone(ids: readonly string[], until: EpochMs): Promise<void> {
-    await this.#redis.zadd(this.#pending(), 'XX', ...ids.flatMap((id) => [until, id]));
+    await this.#redis.zadd(this.#pending(), 'XX', 'GT', ...ids.flatMap((id) => [until, id]));
   }
 
   async countPending(): Promise<number> {

@@ -1,0 +1,76 @@
+/** A thousand alerts of a thousand accounts: what judging them costs the engine. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { MS_PER_HOUR } from '@meterline/catalog';
+import { REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore, periodAt } from '@meterline/service/alerts';
+import { raiseWatermarks, sealNext } from '@meterline/warehouse';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
+import { adminUrl, scrape } from '../observability/scrape.js';
+import { below, medianOf } from './figure.js';
+import { fillUsage, SANDBOX } from './fill.js';
+import type { Bench } from './site.js';
+
+const ACCOUNTS = 1_000;
+const ROWS = 3_000_000;
+const DATABASE = 'alerts';
+/** As often as in production. */
+const TURNS_A_MINUTE = 3;
+const EVERY_MS = 2_000;
+const TURNS = 10;
+const GOAL_MS = 5_000;
+
+const COLUMNS = {
+  ...SANDBOX,
+  account: `concat('account-', toString(number % ${ACCOUNTS}))`,
+  at: '{start: Int64} + number * 7919000 % {span: Int64}',
+  ...{ resourceName: "'builder'", resourceUuid: "''" },
+};
+
+export const alerts: Bench = {
+  name: 'alerts',
+  async run({ site, signal }) {
+    const product = await site.product(DATABASE);
+    const { redis, warehouse } = product;
+    // The month before and this one, of which the last hour is not sealed.
+    const now = Date.now();
+    const start = periodAt('month', periodAt('month', now).startTime - 1).startTime;
+    await fillUsage(warehouse, COLUMNS, [], { start, span: now - start, rows: ROWS });
+    for (const grain of ['hourly', 'daily'] as const) {
+      await raiseWatermarks([warehouse], grain, { sealingUntil: start, sealedUntil: start });
+    }
+    while (await sealNext([warehouse], now - MS_PER_HOUR)) signal.throwIfAborted();
+    const store = new AlertStore(redis, REDIS_PREFIX);
+    // Made a month ago, so that both months are judged; never reached, so that nothing fires.
+    const made = Array.from({ length: ACCOUNTS }, (_, n) =>
+      store.create(`account-${n}`, { ...ALERT_SETTINGS, amount: '1000000000' }, new Date(start)),
+    );
+    await Promise.all(made);
+    const constants = JSON.stringify({ evaluateEveryMs: EVERY_MS });
+    const service = await product.startAlerts({ ADMIN_PORT: '0', METERLINE_CONSTANTS: constants });
+    const url = await adminUrl(service);
+    const read = async () => {
+      const page = await scrape(url);
+      const statements = [...page.series].filter((name) =>
+        name.startsWith('meterline_clickhouse_statement_duration_seconds_sum'),
+      );
+      return {
+        turns: page.value('meterline_alert_turn_duration_seconds_count') ?? 0,
+        seconds: statements.reduce((sum, name) => sum + (page.value(name) ?? 0), 0),
+      };
+    };
+    const runs: number[] = [];
+    // The first turn warms up.
+    for (let last = await read(); runs.length < TURNS; await delay(EVERY_MS / 10)) {
+      signal.throwIfAborted();
+      const next = await read();
+      if (next.turns === last.turns) continue;
+      if (last.turns > 0)
+        runs.push(((next.seconds - last.seconds) * 1_000 * TURNS_A_MINUTE) / (next.turns - last.turns));
+      last = next;
+    }
+    await service.stop();
+    await site.drop(DATABASE);
+    const figure = medianOf(`statements of ${ACCOUNTS.toLocaleString('en')} alerts in a minute`, 'ms', runs);
+    return [{ ...figure, reach: below(figure.value, GOAL_MS, 'ms') }];
+  },
+};
