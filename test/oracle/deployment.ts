@@ -7,6 +7,7 @@ import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
 import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
 import { startProduct } from '../harness/product.js';
+import { until } from '../harness/queue.js';
 import { NO_LIMITS, type startIngest, UNLIMITED } from '../harness/services.js';
 import { select } from '../harness/stack.js';
 import { maskCursor, type OraclePriceBook, type OracleQuery, type OracleRole } from './model.js';
@@ -64,6 +65,16 @@ export async function deploy(): Promise<Deployment> {
     }),
   ]);
   await acknowledgements.waitUntilReady();
+  const tokenOf = (sub: string, accounts: Readonly<Record<string, OracleRole>>) =>
+    issuer.sign({
+      ...{ iss: ISSUER, aud: AUDIENCE, sub, exp: Math.floor(Date.now() / 1_000) + 86_400 },
+      ...{ scope: 'admin', accounts },
+    });
+  // The keys come from this process, which may be too busy for their deadline once cases run. They are kept for a day.
+  const headers = { authorization: `Bearer ${await tokenOf(name, {})}` };
+  for (const { url } of [rollups, truth]) {
+    await until('tokens can be checked', 10_000, async () => (await fetch(`${url}/v0/accounts`, { headers })).ok);
+  }
   const bookFile = join(tmpdir(), `${name}-price-book.json`);
   let worker: Awaited<ReturnType<typeof startIngest>> | undefined;
 
@@ -88,12 +99,10 @@ export async function deploy(): Promise<Deployment> {
 
     customer: async (accountId, second = accountId) => {
       const own = { admin: await product.key(accountId), member: await product.key(accountId, 'member') };
-      const tokenOf = (role: OracleRole) =>
-        issuer.sign({
-          ...{ iss: ISSUER, aud: AUDIENCE, sub: accountId, exp: Math.floor(Date.now() / 1_000) + 86_400 },
-          ...{ scope: 'admin', accounts: { [second]: role, [accountId]: 'admin' } },
-        });
-      const both = { admin: await tokenOf('admin'), member: await tokenOf('member') };
+      const both = {
+        admin: await tokenOf(accountId, { [second]: 'admin', [accountId]: 'admin' }),
+        member: await tokenOf(accountId, { [second]: 'member', [accountId]: 'admin' }),
+      };
       const rootOf = (url: string) => `${url}/v0/accounts/${encodeURIComponent(accountId)}/metrics`;
       const ask = async (url: string, { about, role = 'admin' }: Question, query: OracleQuery) => {
         if (about === 'metrics') return readPages(rootOf(url), own[role], query);
