@@ -84,6 +84,7 @@ it('a web page of a listed origin may read a response, and the headers that it n
   expect(headers.get('access-control-expose-headers')?.split(',')).toEqual([
     'Svc-Version',
     'ETag',
+    'Location',
     'Age',
     'X-Request-Id',
     'Retry-After',
@@ -108,7 +109,7 @@ const preflight = (origin: string, method: string) =>
 it.each(['GET', 'POST', 'DELETE'])('a preflight allows %s with credentials in a header', async (method) => {
   const { status, headers } = await preflight(APP, method);
   expect([status, headers.get('access-control-allow-origin')]).toEqual([204, APP]);
-  expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'POST', 'DELETE']);
+  expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'POST', 'PATCH', 'DELETE']);
   expect(headers.get('access-control-allow-headers')).toBe('authorization');
   expect(headers.get('access-control-max-age')).toBe('600');
 });

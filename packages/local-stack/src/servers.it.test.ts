@@ -152,7 +152,16 @@ describe('startRedis', () => {
     const redis = await startRedis({ dataDir, queuePrefix: 'mine' });
     const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
     expect([...users.matchAll(/user (\w+) (on|off)/g)].map(([, user, state]) => `${user} ${state}`).sort()).toEqual([
-      ...['admin on', 'collector on', 'default off', 'operator on', 'producer on', 'query on', 'worker on'],
+      ...[
+        'admin on',
+        'alerts on',
+        'collector on',
+        'default off',
+        'operator on',
+        'producer on',
+        'query on',
+        'worker on',
+      ],
     ]);
     expect(await redisCommand(redis.urls.worker, 'LLEN', 'mine:usage-events:wait')).toBe(0);
     await expect(redisCommand(redis.urls.worker, 'LLEN', 'other:usage-events:wait')).rejects.toThrow('NOPERM');
