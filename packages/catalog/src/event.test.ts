@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseDecimalText, toScaled } from './decimal.js';
 import { BILLING_DIMENSIONS, DIMENSIONS, RESOURCE_TYPES } from './dimensions.js';
-import { parseUsage, parseUsageEvent, type UsageEvent } from './event.js';
+import { blankEvent, parseUsage, parseUsageEvent, readEvent, rejectionOf, type UsageEvent } from './event.js';
 
 const NOW = Date.UTC(2025, 9, 1, 12);
 
@@ -101,6 +101,57 @@ describe('a usage event', () => {
         'workspace must be a string of 1 to 256 characters without control characters; void must be true or false',
     });
   });
+});
+
+it('an event is accepted exactly where no rule speaks against it', () => {
+  const odd = [
+    undefined,
+    null,
+    '',
+    0,
+    -0,
+    1.5,
+    1e-7,
+    -1,
+    65_536,
+    Number.NaN,
+    '007',
+    '1.0',
+    '1e3',
+    true,
+    'x',
+    '\u0000',
+    {},
+    [],
+  ];
+  const value = (valid: unknown) =>
+    fc.oneof({ weight: 20, arbitrary: fc.constant(valid) }, fc.constantFrom(...odd), fc.jsonValue());
+  const fields = Object.fromEntries(Object.entries(EVENT).map(([name, valid]) => [name, value(valid)]));
+  const input = fc.oneof(
+    fc.record({
+      ...fields,
+      eventId: fc.oneof(fc.uuid(), value(EVENT.eventId.toUpperCase())),
+      resourceType: fc.oneof(fc.constant('agent'), fc.constantFrom(...RESOURCE_TYPES)),
+      billingDimension: fc.oneof(fc.constant('agent_async_requests_count'), fc.constantFrom(...BILLING_DIMENSIONS)),
+      usage: fc.oneof(fc.nat(), fc.double(), fc.stringMatching(/^\d{1,18}(\.\d{0,12})?$/), value(1)),
+      timestamp: fc.oneof(
+        fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+        value(EVENT.timestamp),
+      ),
+    }),
+    fc.record({ ...fields, more: fc.constantFrom(undefined, 1) }, { requiredKeys: [] }),
+    fc.jsonValue(),
+  );
+  let accepted = 0;
+  fc.assert(
+    fc.property(input, (event) => {
+      const reason = rejectionOf(event, NOW);
+      accepted += reason ? 0 : 1;
+      expect(readEvent(event, NOW, blankEvent())).toEqual(reason);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(accepted).toBeGreaterThan(50);
 });
 
 describe('unknown fields', () => {

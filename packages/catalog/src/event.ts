@@ -6,6 +6,7 @@ import {
   type DecimalDigits,
   decimalOfNumber,
   formatScaled,
+  isPlainDecimal,
   parseDecimalText,
   toScaled,
   USAGE_SCALE,
@@ -88,11 +89,49 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * Checks one event, and leaves in `into` what it says.
+ * Checks one event, and leaves in `into` what it says. One pass accepts everything that is valid; only for the rest it is then found out
+ * what is wrong.
  * @param now for the rule "not more than 10 minutes in the future"
  * @returns why it is rejected; `into` is then of no use
  */
 export function readEvent(input: unknown, now: EpochMs, into: EventBeingRead): Rejected | undefined {
+  if (accepts(input, now, into)) return undefined;
+  const rejection = rejectionOf(input, now);
+  if (!rejection) throw new Error('an event was not accepted that no rule speaks against');
+  return rejection;
+}
+
+function accepts(input: unknown, now: EpochMs, into: EventBeingRead): boolean {
+  if (!isRecord(input)) return false;
+  const { eventId, accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp } = input;
+  const { revision = 0, void: voided = false } = input;
+  if (!isEventId(eventId) || !isNameValue(accountId) || !isNameValue(workspace) || !isNameValue(resourceName))
+    return false;
+  if (!isResourceUuid(resourceUuid) || !isDimension(billingDimension) || !isText(timestamp)) return false;
+  if (!isRevision(revision) || !isBoolean(voided)) return false;
+  const { resourceType, unit } = DIMENSIONS[billingDimension];
+  if (input['resourceType'] !== resourceType) return false;
+  const usage = usageOf(input['usage'], unit);
+  const instant = parseTimestamp(timestamp);
+  if (usage === undefined || instant === undefined || instant < 0 || instant > now + MAX_CLOCK_SKEW_MS) return false;
+  for (const name of Object.keys(input)) if (!isEventField(name)) return false;
+
+  into.eventId = eventId;
+  into.accountId = accountId;
+  into.workspace = workspace;
+  into.resourceType = resourceType;
+  into.resourceName = resourceName;
+  into.resourceUuid = resourceUuid ?? '';
+  into.billingDimension = billingDimension;
+  into.usage = usage;
+  into.timestamp = instant;
+  into.revision = revision;
+  into.voided = voided;
+  return true;
+}
+
+/** What speaks against an event: each rule of {@link accepts}, in words. */
+export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const broken = brokenRules(input);
   if (broken) return broken;
@@ -105,25 +144,12 @@ export function readEvent(input: unknown, now: EpochMs, into: EventBeingRead): R
     const message = `billingDimension ${billingDimension} belongs to resourceType ${resourceType}, not to ${event.resourceType}`;
     return rejected('dimension_mismatch', message);
   }
-  const usage = usageOf(event.usage, unit);
-  if (usage === undefined) return usageRejection(billingDimension, event.usage);
+  if (usageOf(event.usage, unit) === undefined) return usageRejection(billingDimension, event.usage);
   const timestamp = parseTimestamp(event.timestamp);
   if (timestamp === undefined || timestamp < 0) return rejected('invalid_timestamp', `timestamp ${TIMESTAMP_RULE}`);
   if (timestamp > now + MAX_CLOCK_SKEW_MS) {
     return rejected('timestamp_in_future', 'timestamp must not be more than 10 minutes in the future');
   }
-
-  into.eventId = event.eventId;
-  into.accountId = event.accountId;
-  into.workspace = event.workspace;
-  into.resourceType = resourceType;
-  into.resourceName = event.resourceName;
-  into.resourceUuid = event.resourceUuid ?? '';
-  into.billingDimension = billingDimension;
-  into.usage = usage;
-  into.timestamp = timestamp;
-  into.revision = event.revision ?? 0;
-  into.voided = event.void ?? false;
   return undefined;
 }
 
@@ -175,29 +201,46 @@ export function parseUsage(dimension: BillingDimension, input: number | string):
   return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: BigInt(usage) };
 }
 
-function isRevision(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_REVISION;
-}
+/** Decimals below it with at most nine digits after the point have 15 digits, and so a double of their own. */
+const MAX_EXACT_USAGE = 10 ** 6;
+const SCALE_FACTOR = 10 ** USAGE_SCALE;
+const WHOLE = /^\d+(?:\.0+)?$/;
 
-/** Integers of so many digits have a double of their own; nine of them are after the point. */
-const EXACT_INTEGER_DIGITS = 15 - USAGE_SCALE;
-
-/** Scaled by 10^9; undefined where it is not valid. */
+/**
+ * Scaled by 10^9; undefined where it is not valid. Below {@link MAX_EXACT_USAGE} a product with 10^9 is less than a quarter beside the
+ * exact one, so that rounding gives that; and a double that the quotient meets again is the one decimal of so few digits, or text nearer
+ * to it than half a billionth.
+ */
 function usageOf(value: unknown, unit: Unit): number | bigint | undefined {
-  const digits = digitsOf(value);
-  if (!digits || (unit === 'count' && digits.fraction !== '')) return undefined;
-  const { integer, fraction } = digits;
-  if (integer.length <= EXACT_INTEGER_DIGITS && fraction.length <= USAGE_SCALE) {
-    return Number(integer + fraction.padEnd(USAGE_SCALE, '0'));
+  if (unit === 'count' && !WHOLE.test(String(value))) return undefined;
+  if (isText(value) ? isPlainDecimal(value) : typeof value === 'number' && value >= 0) {
+    const amount = Number(value);
+    const scaled = Math.round(amount * SCALE_FACTOR);
+    if (amount < MAX_EXACT_USAGE && scaled / SCALE_FACTOR === amount) return scaled;
   }
-  return toScaled(digits, USAGE_SCALE);
+  const digits = digitsOf(value);
+  return digits && toScaled(digits, USAGE_SCALE);
 }
 
 function digitsOf(value: unknown): DecimalDigits | undefined {
   let digits: DecimalDigits | undefined;
-  if (typeof value === 'string') digits = parseDecimalText(value);
+  if (isText(value)) digits = parseDecimalText(value);
   else if (typeof value === 'number' && value >= 0 && Number.isFinite(value)) digits = decimalOfNumber(value);
   return digits && digits.integer.length <= MAX_USAGE_DIGITS ? digits : undefined;
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const isBoolean = (value: unknown) => typeof value === 'boolean';
+const isNameValue = (value: unknown): value is string => isText(value) && isName(value);
+const isEventId = (value: unknown): value is string => isText(value) && isUuid(value);
+const isDimension = (value: unknown): value is BillingDimension => isText(value) && isBillingDimension(value);
+
+function isResourceUuid(value: unknown): value is string | null | undefined {
+  return value === undefined || value === null || value === '' || isNameValue(value);
+}
+
+function isRevision(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_REVISION;
 }
 
 interface FieldRule {
@@ -212,8 +255,6 @@ const USAGE_RULE = 'must be a number or decimal string, at least 0 and below 10^
 const TIMESTAMP_RULE =
   'must be RFC 3339 in UTC (Z or +00:00), from 1970 on, with at most 9 fraction digits, such as 2025-10-01T00:00:00Z';
 const NAME_RULE = `must be a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
-const isText = (value: unknown) => typeof value === 'string';
-const isNameValue = (value: unknown) => isText(value) && isName(value);
 const field = (reason: RejectionReason, holds: FieldRule['holds'], rule: string): FieldRule => ({
   holds,
   rule,
@@ -223,11 +264,7 @@ const name = (reason: RejectionReason) => field(reason, isNameValue, NAME_RULE);
 
 /** What each field must be by itself, in the order in which a rejection names them. */
 const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
-  eventId: field(
-    'invalid_event_id',
-    (value) => isText(value) && isUuid(value),
-    'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab',
-  ),
+  eventId: field('invalid_event_id', isEventId, 'must be a UUID, such as 0190c5e4-7b1a-7def-8abc-0123456789ab'),
   accountId: name('invalid_account_id'),
   workspace: name('invalid_workspace'),
   resourceType: field(
@@ -236,16 +273,8 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
     `must be one of ${RESOURCE_TYPES.join(', ')}`,
   ),
   resourceName: name('invalid_resource_name'),
-  resourceUuid: field(
-    'invalid_resource_uuid',
-    (value) => value === undefined || value === null || value === '' || isNameValue(value),
-    NAME_RULE,
-  ),
-  billingDimension: field(
-    'invalid_billing_dimension',
-    (value) => isText(value) && isBillingDimension(value),
-    `must be one of ${BILLING_DIMENSIONS.join(', ')}`,
-  ),
+  resourceUuid: field('invalid_resource_uuid', isResourceUuid, NAME_RULE),
+  billingDimension: field('invalid_billing_dimension', isDimension, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
   usage: field('invalid_usage', (value) => isText(value) || Number.isFinite(value), USAGE_RULE),
   timestamp: field('invalid_timestamp', isText, TIMESTAMP_RULE),
   revision: field(
@@ -253,7 +282,7 @@ const EVENT_FIELDS: Readonly<Record<UsageEventField, FieldRule>> = {
     (value) => value === undefined || isRevision(value),
     `must be an integer from 0 to ${MAX_REVISION}`,
   ),
-  void: field('invalid_void', (value) => value === undefined || typeof value === 'boolean', 'must be true or false'),
+  void: field('invalid_void', (value) => value === undefined || isBoolean(value), 'must be true or false'),
 };
 /** Of unknown ones in a message: an event may have thousands. */
 const MAX_NAMED_FIELDS = 10;
