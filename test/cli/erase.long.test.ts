@@ -44,8 +44,8 @@ async function rejections(account: string): Promise<number> {
 describe('meterline erase', () => {
   it('erases events, rejected events and keys of the account after its name was typed, and leaves its neighbour', async () => {
     const run = await erase([], { stdin: `${accountId}\n` });
-    expect(run).toMatchObject({ code: 0, stdout: 'Erased 2 stored events, 1 rejected event, 1 API key.\n' });
-    expect(run.stderr).toContain(`Account ${accountId} has 2 stored events, 1 rejected event, 1 API key.`);
+    expect(run).toMatchObject({ code: 0, stdout: 'Erased 2 stored events, 1 rejected event, 1 API key, 0 alerts.\n' });
+    expect(run.stderr).toContain(`Account ${accountId} has 2 stored events, 1 rejected event, 1 API key, 0 alerts.`);
     expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });
     expect(await rejections(accountId)).toBe(0);
     expect(await product.keys.authenticate(key, new Date())).toBeUndefined();
@@ -67,6 +67,7 @@ describe('meterline erase', () => {
       usageEventRows: 0,
       rejectedEventRows: 0,
       apiKeys: 0,
+      alerts: 0,
     });
     await product.send(usageEvent(1, { accountId }), usageEvent(4, { accountId }));
     expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 2 });
@@ -80,7 +81,7 @@ describe('meterline erase', () => {
     };
     expect(await erase([], { stdin: { at: 'Type the name', answer } })).toMatchObject({
       code: 1,
-      stdout: 'Erased 2 stored events, 1 rejected event, 1 API key.\n',
+      stdout: 'Erased 2 stored events, 1 rejected event, 1 API key, 0 alerts.\n',
       stderr: expect.stringContaining(`rows of ${accountId} were stored meanwhile, 1 so far; stop its producers`),
     });
     expect(await erase(['--confirm', accountId])).toMatchObject({ code: 0 });

@@ -266,6 +266,7 @@ const ALERTS: readonly Refusal[] = [
     'filters.resourceType.0',
     'filters.resourceType.0 must be one of sandbox',
   ),
+  alert({ filters: { workspace: 'main' } }, 'filters.workspace', 'must be an array'),
   alert({ filters: { workspace: [] } }, 'filters.workspace', 'must have a value or be left out'),
   alert({ filters: { workspace: ['a\u0000'] } }, 'filters.workspace.0', 'without control characters'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
@@ -276,6 +277,7 @@ const ALERTS: readonly Refusal[] = [
     'https://a:b@example.com',
     'example.com',
     `https://example.com/${'a'.repeat(2_048)}`,
+    'https://example.com/\r\nhooks',
     '',
   ].map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),

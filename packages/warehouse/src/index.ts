@@ -1,5 +1,6 @@
 /** The connection and the schema. */
 
+export { ClickHouseError } from '@clickhouse/client';
 export type { Accounts } from './accounts.js';
 export { clickHouseUrlFault, hostsOf } from './addresses.js';
 export {

@@ -15,12 +15,18 @@ import {
 } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
 import { type Alert, type AlertStore, periodAt, webhookPayload } from '@meterline/service/alerts';
-import { type DimensionValues, type ReadRollupState, readMetrics, type Warehouse } from '@meterline/warehouse';
+import {
+  type DimensionValues,
+  isStatementLimit,
+  type ReadRollupState,
+  readMetrics,
+  type Warehouse,
+} from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import type { AlertMetrics } from './metrics.js';
 
 export interface EvaluatorOptions {
-  readonly alerts: AlertStore;
+  readonly alerts: Pick<AlertStore, 'all' | 'firedOf' | 'fire'>;
   readonly warehouse: Warehouse;
   readonly readRollupState: ReadRollupState;
   readonly metrics: AlertMetrics;
@@ -36,6 +42,8 @@ interface Question {
 
 /** Of one statement. */
 const ACCOUNTS_AT_ONCE = 1_000;
+/** What one account's statements may take of a turn; what is left is for later turns, so that costly alerts hold up those of nobody else. */
+const ACCOUNT_TURN_MS = 3_000;
 
 export class Evaluator {
   readonly #options: EvaluatorOptions;
@@ -59,16 +67,34 @@ export class Evaluator {
       await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime())));
     }
     let hasFailed = false;
-    for (const question of questions.values()) {
-      for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
-        const open = question.open.slice(start, start + ACCOUNTS_AT_ONCE);
-        try {
-          await this.#judge({ ...question, open }, now);
-        } catch (error) {
+    const usedMs = new Map<string, number>();
+    const judge = async (question: Question): Promise<void> => {
+      const open = question.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
+      if (open.length === 0) return;
+      const began = performance.now();
+      let tooMuch = false;
+      try {
+        await this.#judge({ ...question, open }, now);
+      } catch (error) {
+        tooMuch = open.length > 1 && isStatementLimit(error);
+        if (!tooMuch) {
           hasFailed = true;
           metrics.failures.inc(open.length);
           this.#outage.failed(error);
         }
+      }
+      const shareMs = (performance.now() - began) / open.length;
+      for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
+      if (!tooMuch) return;
+      // One account's usage may be more than a statement may read: the others are judged without it.
+      const half = Math.ceil(open.length / 2);
+      await judge({ ...question, open: open.slice(0, half) });
+      await judge({ ...question, open: open.slice(half) });
+    };
+    // In another order each time: what an account had no time left for comes first in a later turn.
+    for (const question of shuffled([...questions.values()])) {
+      for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
+        await judge({ ...question, open: question.open.slice(start, start + ACCOUNTS_AT_ONCE) });
       }
     }
     if (!hasFailed) this.#outage.recovered();
@@ -120,6 +146,13 @@ export class Evaluator {
       'a threshold is crossed',
     );
   }
+}
+
+function shuffled<T>(list: readonly T[]): T[] {
+  return list
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
 }
 
 /** value ≥ amount × threshold ÷ 100, without dividing. */

@@ -1,4 +1,5 @@
-import { lookup as dnsLookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
+import { createSocket } from 'node:dgram';
+import { lookup as dnsLookup, getServers, type LookupAddress, type LookupAllOptions, setServers } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
@@ -116,6 +117,39 @@ it('a name that stands for another address at each attempt is not connected to a
   const attempt = () => post('https://hooks.example/', '{}', {}, { allowedHosts, lookup, timeoutMs: 20 });
   await attempt();
   expect((await attempt()).text).toBe('the host has an address that is not public');
+});
+
+it('a name server that does not answer holds up no webhook to another name', async () => {
+  const asked: string[] = [];
+  const nameServer = createSocket('udp4', (query, { port, address }) => {
+    const name = query.toString('latin1', 12);
+    asked.push(name);
+    if (name.includes('slow')) return;
+    // The question again, with one answer: the name at byte 12, its type and class, for a minute, of 4 or 16 bytes.
+    const typeAndClass = query.subarray(query.indexOf(0, 12) + 1).subarray(0, 4);
+    const question = query.subarray(12, query.indexOf(0, 12) + 5);
+    const loopback = typeAndClass[1] === 1 ? [0, 4, 127, 0, 0, 1] : [0, 16, ...Array(15).fill(0), 1];
+    const flagsAndCounts = Buffer.from([0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+    const answer = [Buffer.from([0xc0, 12]), typeAndClass, Buffer.from([0, 0, 0, 60, ...loopback])];
+    nameServer.send(Buffer.concat([query.subarray(0, 2), flagsAndCounts, question, ...answer]), port, address);
+  });
+  nameServer.bind(0, '127.0.0.1');
+  await once(nameServer, 'listening');
+  const before = getServers();
+  setServers([`127.0.0.1:${nameServer.address().port}`]);
+  try {
+    const none = new Set<string>();
+    const slow = Array.from({ length: 8 }, (_, n) =>
+      post(`https://slow${n}.example/`, '{}', {}, { allowedHosts: none, timeoutMs: 2_000 }),
+    );
+    const other = await post('https://quick.example/', '{}', {}, { allowedHosts: none, timeoutMs: 1_900 });
+    expect(other.text).toBe('the host has an address that is not public');
+    expect(asked.filter((name) => name.includes('slow')).length).toBeGreaterThanOrEqual(16);
+    expect(await Promise.all(slow)).toEqual(slow.map(() => ({ isDelivered: false, text: 'no answer within 2 s' })));
+  } finally {
+    setServers(before);
+    nameServer.close();
+  }
 });
 
 it.each(['localhost', '127.0.0.1:1', '[::1]', '2130706433'])('a webhook is not posted to https://%s', async (host) => {

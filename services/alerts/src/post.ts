@@ -2,8 +2,10 @@
  * Posts a webhook. Names are resolved here, and a connection is made to a public address alone, also if the name has another one by now;
  * no redirect is followed. Decision 0013 has the libraries.
  */
+import { promises as dns } from 'node:dns';
 import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { type AllowedHosts, isAllowedHost, targetFault } from '@meterline/service/alerts';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
@@ -38,8 +40,10 @@ export function post(
   if (fault !== undefined) return Promise.resolve({ isDelivered: false, text: `url ${fault}` });
   const url = new URL(target);
   const isHttp = url.protocol === 'http:';
-  const agent = isAllowedHost(url, allowedHosts) ? plainAgents[isHttp ? 'http:' : 'https:'] : publicAgent;
-  const options = { method: 'POST', headers, agent, lookup, signal: AbortSignal.timeout(timeoutMs) };
+  const { agent, ...names } = isAllowedHost(url, allowedHosts)
+    ? { agent: plainAgents[isHttp ? 'http:' : 'https:'], lookup }
+    : { agent: publicAgent, lookup: lookup ?? lookupPublic };
+  const options = { method: 'POST', headers, agent, ...names, signal: AbortSignal.timeout(timeoutMs) };
   return new Promise((resolve) => {
     let status: number | undefined;
     let reason: NodeJS.ErrnoException | undefined;
@@ -62,6 +66,22 @@ export function post(
     request.end(body);
   });
 }
+
+/**
+ * Asks the name servers itself. The system's own lookup waits in two threads of the process for all names, so that one customer's name
+ * server that does not answer would hold up the webhooks of everybody.
+ */
+const lookupPublic: LookupFunction = async (hostname, { all }, callback) => {
+  const [ipv4, ipv6] = await Promise.allSettled([dns.resolve4(hostname), dns.resolve6(hostname)]);
+  const addresses = [
+    ...(ipv4.status === 'fulfilled' ? ipv4.value.map((address) => ({ address, family: 4 })) : []),
+    ...(ipv6.status === 'fulfilled' ? ipv6.value.map((address) => ({ address, family: 6 })) : []),
+  ];
+  const [first] = addresses;
+  if (!first) callback(ipv4.status === 'rejected' ? ipv4.reason : new Error('the name has no address'), '');
+  else if (all) callback(null, addresses);
+  else callback(null, first.address, first.family);
+};
 
 function reasonOf(error: NodeJS.ErrnoException | undefined, timeoutMs: number): string {
   if (!error) return 'the connection was closed without an answer';

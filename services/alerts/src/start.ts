@@ -24,6 +24,8 @@ import { createAlertMetrics } from './metrics.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A turn that takes longer is given up, and is the next one's. */
 const STATEMENT_TIMEOUT_MS = 15_000;
+/** As the query service's for an account that keeps the engine busy: nobody waits for an alert, and somebody does for an answer. */
+const BACKGROUND_SETTINGS = { max_threads: 1, os_thread_priority: '10' } as const;
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -34,7 +36,7 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
-  const warehouse = createWarehouse({ ...storage, ...limits });
+  const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: BACKGROUND_SETTINGS });
 
   const connection = openQueueConnection(env.REDIS_URL);
   const alerts = new AlertStore(connection, REDIS_PREFIX);

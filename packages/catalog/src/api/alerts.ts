@@ -43,7 +43,7 @@ const thresholds = z
 
 const values = <Schema extends z.ZodType<string>>(schema: Schema) =>
   z
-    .array(schema)
+    .array(schema, 'must be an array')
     .min(1, 'must have a value or be left out')
     .max(MAX_FILTER_VALUES, `must have at most ${MAX_FILTER_VALUES} values`);
 
@@ -69,7 +69,8 @@ const webhookUrl = z.string({ error: URL_RULE }).refine(isWebhookUrl, URL_RULE).
 });
 
 function isWebhookUrl(text: string): boolean {
-  if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) return false;
+  // A URL that is parsed drops blanks and line breaks, and what is shown would have them.
+  if (text.length > MAX_URL_LENGTH || /\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '';
 }

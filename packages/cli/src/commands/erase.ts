@@ -20,7 +20,7 @@ export function addErase(program: Command, context: CommandContext): void {
   const command = program
     .command('erase')
     .description(
-      'Erases an account, after a typed confirmation of its name: its API keys first, so that nobody reads in between, then ' +
+      'Erases an account, after a typed confirmation of its name: its API keys and alerts first, so that nobody reads in between, then ' +
         'its events, the rejected events that claim it and what was computed from them, month by month. Rows are written ' +
         `out of the files; ClickHouse removes the old files some minutes later.\n${RESUMABLE}\n` +
         'Events that arrive afterwards count as usual, so stop the producers first. Jobs in the queue cannot be searched ' +
@@ -43,14 +43,18 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
     const found = await findAccount(options);
     say(context, `Account ${account} has ${describe(found.holdings)}.`);
     const question = 'Erase them for good? Type the name of the account:';
-    const { rowsLeft = 0, apiKeys } = await operate(context, flags, {
+    const {
+      rowsLeft = 0,
+      apiKeys,
+      alerts,
+    } = await operate(context, flags, {
       confirm: confirm === undefined ? { question, answer: account } : undefined,
       label: (partitions) => `Erasing ${formatCount(partitions)} partitions`,
       work: (onProgress, signal) => eraseAccount(options, found, signal, onProgress),
       describe: ({ rowsLeft: _, ...erased }) => ({ json: { account, ...erased }, text: `Erased ${describe(erased)}.` }),
       resume: RESUMABLE,
     });
-    if (found.partitions.length === 0 && apiKeys === 0) {
+    if (found.partitions.length === 0 && apiKeys + alerts === 0) {
       throw new CommandError(
         `nothing of an account ${account} was found: it is erased already, or its name is another`,
       );
@@ -63,10 +67,11 @@ async function runErase(context: CommandContext, flags: EraseFlags): Promise<voi
   });
 }
 
-function describe({ usageEventRows, rejectedEventRows, apiKeys }: Holdings): string {
+function describe({ usageEventRows, rejectedEventRows, apiKeys, alerts }: Holdings): string {
   return [
     counted(usageEventRows, 'stored event'),
     counted(rejectedEventRows, 'rejected event'),
     counted(apiKeys, 'API key'),
+    counted(alerts, 'alert'),
   ].join(', ');
 }

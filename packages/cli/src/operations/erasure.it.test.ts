@@ -1,8 +1,10 @@
 /** Erasing an account from a real ClickHouse and Redis, also when it ends half way. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
 import { insertUsageEvents, readAccountPartitions, sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
+import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
 import { event } from '../../../../test/harness/events.js';
 import { until } from '../../../../test/harness/queue.js';
 import {
@@ -26,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Of a new account with events in two months, one of them sealed, and a key. */
+/** Of a new account with events in two months, one of them sealed, a key and an alert. */
 async function optionsOfAccount() {
   const account = uniquePrefix();
   await insertUsageEvents(database.warehouse, [
@@ -36,6 +38,7 @@ async function optionsOfAccount() {
   while (await sealNext(database.shards.all, Date.UTC(2025, 9, 2)));
   const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
   const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
+  await new AlertStore(redis, REDIS_PREFIX).create(account, ALERT_SETTINGS, new Date());
   const withRedis = <T>(work: (connection: Redis) => Promise<T>) => work(redis);
   return { options: { shards: database.shards, withRedis, account }, keys, key };
 }
@@ -53,14 +56,19 @@ it('an erasure that dies after each of its steps leaves no key that reads, and i
     expect(await keys.authenticate(key, new Date())).toBeUndefined();
     if (!(first instanceof Error)) {
       // It went through: every point where it could die was tried.
-      expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, rowsLeft: 0 });
+      expect(first).toMatchObject({ usageEventRows: 2, apiKeys: 1, alerts: 1, rowsLeft: 0 });
       expect(dieAt).toBeGreaterThan(2);
       return;
     }
     expect(first.message).toBe('died');
     const second = await eraseAccount(options, await findAccount(options), signal, () => undefined);
     expect(second).toMatchObject({ apiKeys: 0, rowsLeft: 0 });
-    expect((await findAccount(options)).holdings).toEqual({ usageEventRows: 0, rejectedEventRows: 0, apiKeys: 0 });
+    expect((await findAccount(options)).holdings).toEqual({
+      usageEventRows: 0,
+      rejectedEventRows: 0,
+      apiKeys: 0,
+      alerts: 0,
+    });
   }
 });
 

@@ -1,4 +1,4 @@
-/** Erases an account: its API keys, its events, the rejected events that claim it, and what was computed from them. */
+/** Erases an account: its API keys, its alerts, its events, the rejected events that claim it, and what was computed from them. */
 import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type RedisClient } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import {
@@ -19,6 +19,7 @@ export interface Holdings {
   readonly usageEventRows: number;
   readonly rejectedEventRows: number;
   readonly apiKeys: number;
+  readonly alerts: number;
 }
 
 export interface ErasureOptions {
@@ -41,8 +42,11 @@ export interface Erasure extends Holdings {
 
 export async function findAccount({ shards, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
   const partitions = await readAccountPartitions(shards.all, account);
-  const apiKeys = await withRedis((redis) => keyStore(redis).list());
-  return { holdings: holdingsOf(partitions, apiKeys.filter((key) => key.account === account).length), partitions };
+  const inRedis = await withRedis(async (redis) => ({
+    apiKeys: (await keyStore(redis).list()).filter((key) => key.account === account).length,
+    alerts: (await alertStore(redis).listOf(account)).length,
+  }));
+  return { holdings: holdingsOf(partitions, inRedis), partitions };
 }
 
 /**
@@ -63,7 +67,7 @@ export async function eraseAccount(
   signal: AbortSignal,
   onProgress: OnProgress,
 ): Promise<Erasure> {
-  const apiKeys = await withRedis((redis) => eraseKeys(redis, account));
+  const inRedis = await withRedis((redis) => eraseFromRedis(redis, account));
   const erase = async (wanted: readonly AccountPartition[]) => {
     const erased: AccountPartition[] = [];
     if (wanted.length > 0) onProgress(0, wanted.length);
@@ -81,24 +85,28 @@ export async function eraseAccount(
     await recomputationsEnded(shards.all);
     await erase(await readAccountPartitions(shards.all, account, [table]));
   }
-  if (signal.aborted) return { ...holdingsOf(erased, apiKeys), rowsLeft: undefined };
+  if (signal.aborted) return { ...holdingsOf(erased, inRedis), rowsLeft: undefined };
   await removeDeletedRejections(shards.all);
   // A producer that goes on, or a worker that had rows in memory, may have stored some after their month was erased.
   const left = await readAccountPartitions(shards.all, account);
-  return { ...holdingsOf(erased, apiKeys), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
+  return { ...holdingsOf(erased, inRedis), rowsLeft: left.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
-function holdingsOf(partitions: readonly AccountPartition[], apiKeys: number): Holdings {
+function holdingsOf(partitions: readonly AccountPartition[], inRedis: Pick<Holdings, 'apiKeys' | 'alerts'>): Holdings {
   const rowsOf = (wanted: AccountTable) =>
     partitions.reduce((sum, { table, rows }) => (table === wanted ? sum + rows : sum), 0);
-  return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), apiKeys };
+  return { usageEventRows: rowsOf('usage_events'), rejectedEventRows: rowsOf('rejected_events'), ...inRedis };
 }
 
-async function eraseKeys(redis: RedisClient, account: string): Promise<number> {
-  const erased = await keyStore(redis).eraseKeysOf(account);
-  await new AlertStore(redis, REDIS_PREFIX).eraseOf(account);
+async function eraseFromRedis(redis: RedisClient, account: string): Promise<Pick<Holdings, 'apiKeys' | 'alerts'>> {
+  const apiKeys = await keyStore(redis).eraseKeysOf(account);
+  const alerts = await alertStore(redis).eraseOf(account);
   await new AccountDirectory(redis, REDIS_PREFIX).forget(account);
-  return erased;
+  return { apiKeys, alerts };
+}
+
+function alertStore(redis: RedisClient): AlertStore {
+  return new AlertStore(redis, REDIS_PREFIX);
 }
 
 function keyStore(redis: RedisClient): ApiKeyStore {

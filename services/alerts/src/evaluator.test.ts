@@ -1,0 +1,75 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import type { Alert, AlertSettings } from '@meterline/service/alerts';
+import { ClickHouseError, NO_ROLLUPS, type Warehouse } from '@meterline/warehouse';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { ALERT_SETTINGS } from '../../../test/harness/alerts.js';
+import { Evaluator } from './evaluator.js';
+import { createAlertMetrics } from './metrics.js';
+
+const NOW = new Date('2025-10-15T12:00:00Z');
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+/** With these filters, one after the other. */
+function alertsOf(account: string, filters: readonly AlertSettings['filters'][]): Alert[] {
+  const at = NOW.toISOString();
+  return filters.map((each, n) => ({
+    ...{ ...ALERT_SETTINGS, id: `${account}-${n}`, account, filters: { ...each } as Alert['filters'] },
+    ...{ thresholds: [{ percent: 50, since: at }], secret: 'whsec_', createdAt: at, updatedAt: at },
+  }));
+}
+
+/** @param answer to a statement, by its parameters as text */
+function evaluatorOf(all: readonly Alert[], answer: (parameters: string) => void): Evaluator {
+  const read = async ({ query_params }: { query_params: unknown }) => {
+    answer(JSON.stringify(query_params));
+    return [];
+  };
+  return new Evaluator({
+    alerts: {
+      all: async function* () {
+        yield [...all];
+      },
+      firedOf: async () => [],
+      fire: async () => true,
+    },
+    warehouse: { read } as unknown as Warehouse,
+    readRollupState: async () => ({ ...NO_ROLLUPS, droppedBefore: 0 }),
+    metrics: createAlertMetrics(new Registry(), { countPending: async () => 0 }),
+    log: pino({ enabled: false }),
+  });
+}
+
+it('an account whose alerts cost much gets a share of each turn, in the end for all of them, and holds up no other', async () => {
+  let nowMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const greedy = alertsOf(
+    'greedy',
+    Array.from({ length: 20 }, (_, n) => ({ resourceName: [`box-${n}.`] })),
+  );
+  const asked: string[] = [];
+  const evaluator = evaluatorOf([...greedy, ...alertsOf('victim', [{}])], (parameters) => {
+    asked.push(parameters);
+    if (parameters.includes('greedy')) nowMs += 2_000;
+  });
+  await evaluator.turn(NOW);
+  expect(asked.filter((one) => one.includes('victim'))).toHaveLength(1);
+  expect(asked.filter((one) => one.includes('greedy'))).toHaveLength(2);
+  for (let turn = 0; turn < 200; turn += 1) await evaluator.turn(NOW);
+  for (let n = 0; n < 20; n += 1) expect(asked.some((one) => one.includes(`box-${n}.`))).toBe(true);
+});
+
+it('an account with more usage than a statement may read keeps no threshold of another from being judged', async () => {
+  const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
+  const judged = new Set<string>();
+  const all = ['huge', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  const evaluator = evaluatorOf(all, (parameters) => {
+    if (parameters.includes('huge'))
+      throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
+    for (const account of accounts) if (parameters.includes(account)) judged.add(account);
+  });
+  await evaluator.turn(NOW);
+  expect([...judged].sort()).toEqual(accounts);
+});
