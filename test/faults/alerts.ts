@@ -61,9 +61,9 @@ const EVENTS = 20;
 
 export async function playAlerts(
   site: Site,
-  strike: AlertStrike,
   { fault, seed }: RoundOptions,
   signal: AbortSignal,
+  strike: AlertStrike,
 ): Promise<FinishedRound> {
   const random = new SeededRandom(seed);
   const receiver = await startReceiver();

@@ -7,7 +7,6 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createWarehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import { testProgram } from '../harness/program.js';
 import { startCollector, startIngest } from '../harness/services.js';
@@ -188,9 +187,9 @@ async function linesOf(journal: string): Promise<string[]> {
 /** @throws AbortError */
 export async function playProducers(
   site: Site,
-  strike: ProducerStrike,
   { fault, seed, brief }: RoundOptions,
   signal: AbortSignal,
+  strike: ProducerStrike,
 ): Promise<FinishedRound> {
   const random = new SeededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'emitter-'));
@@ -253,12 +252,9 @@ interface Told {
 }
 
 async function compare(site: Site, { producer: { account }, promised, possible }: Told): Promise<Verdict> {
-  const warehouse = createWarehouse(site.database);
   const query = `SELECT resource_uuid AS mark, toUInt32(count()) AS times
     FROM usage_events FINAL WHERE account_id = {account: String} GROUP BY mark`;
-  const rows = await select<{ mark: string; times: number }>(warehouse, query, { account }).finally(() =>
-    warehouse.close(),
-  );
+  const rows = await select<{ mark: string; times: number }>(site.warehouse, query, { account });
   const counted = new Map(rows.map(({ mark, times }) => [mark, times]));
   const window = new URLSearchParams({
     startTime: new Date(Date.now() - DAY_MS).toISOString(),

@@ -1,10 +1,10 @@
 /** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
 import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
-import { createWarehouse, oneServer } from '@meterline/warehouse';
+import { oneServer } from '@meterline/warehouse';
 import { recomputeAll } from '../harness/late-events.js';
 import { withConstants } from '../harness/services.js';
-import { type Asker, compareAccepted, compareRefused, merge, type Verdict } from './compare.js';
+import { compareAccepted, compareRefused, merge, type Verdict } from './compare.js';
 import { SeededRandom } from './seeded-random.js';
 import type { Proxied, Site } from './site.js';
 import { buildStream, firstHour, STREAM_HOURS } from './stream.js';
@@ -52,9 +52,9 @@ export interface FinishedRound {
 /** @throws AbortError, or the error of a service or server that did not start again */
 export async function playStream(
   site: Site,
-  { strike: strikeOf, workers: wanted = 2, proxied = 'nothing' }: StreamFault,
   { fault, seed, brief }: RoundOptions,
   signal: AbortSignal,
+  { strike: strikeOf, workers: wanted = 2, proxied = 'nothing' }: StreamFault,
 ): Promise<FinishedRound> {
   const random = new SeededRandom(seed);
   const accountId = `${fault}-${seed}`;
@@ -94,18 +94,11 @@ export async function playStream(
     for (const code of await workers.stop()) if (code !== 0) complain(`a worker ended with ${code}`);
 
     const attempts = (job: number) => producer.attempts(job);
-    const recheck = async () => {
-      const asker: Asker = { url: site.query.url, key };
-      const warehouse = createWarehouse(site.database);
-      try {
-        return merge(
-          await compareAccepted(asker, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
-          await compareRefused(warehouse, stream, attempts),
-        );
-      } finally {
-        await warehouse.close();
-      }
-    };
+    const recheck = async () =>
+      merge(
+        await compareAccepted({ url: site.query.url, key }, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
+        await compareRefused(site.warehouse, stream, attempts),
+      );
     const asLeft = await recheck();
     complaints.push(...(await auditRepaired(site, accountId)));
     const verdict = merge(asLeft, { lost: [], doubled: [], complaints });
@@ -125,25 +118,17 @@ export async function playStream(
  * Recomputes what the workers have left, and compares all sealed rollup rows with their events.
  * @param accountId undefined: every account @returns what differs
  */
-export async function auditRepaired(site: Site, accountId: string | undefined): Promise<string[]> {
-  const warehouse = createWarehouse(site.database);
-  const { signal } = new AbortController();
-  try {
-    await recomputeAll(warehouse);
-    const window = { startTime: 0, endTime: END_OF_TIME };
-    const audit = {
-      shards: oneServer(warehouse),
-      accountId,
-      window,
-      repair: false,
-      signal,
-      onProgress: () => undefined,
-    };
-    const { differences } = await auditRollups(audit);
-    return differences.map((difference) => `a rollup row differs from its events: ${JSON.stringify(difference)}`);
-  } finally {
-    await warehouse.close();
-  }
+export async function auditRepaired({ warehouse }: Site, accountId: string | undefined): Promise<string[]> {
+  await recomputeAll(warehouse);
+  const { differences } = await auditRollups({
+    shards: oneServer(warehouse),
+    accountId,
+    window: { startTime: 0, endTime: END_OF_TIME },
+    repair: false,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  });
+  return differences.map((difference) => `a rollup row differs from its events: ${JSON.stringify(difference)}`);
 }
 
 /** Each worker that starts seals up to another hour of the stream, while events are still being sent. */

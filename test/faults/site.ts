@@ -15,6 +15,7 @@ import {
   startServers,
 } from '@meterline/local-stack';
 import { AccountDirectory, ApiKeyStore, createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
+import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { type HttpProcess, type ServiceEnvironment, startQuery } from '../harness/services.js';
 import { databaseVariables } from '../harness/stack.js';
@@ -29,15 +30,13 @@ const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
-export interface SiteOptions {
-  readonly onSmallDisk: boolean;
-}
-
 export class Site {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
+  /** Past the proxy. */
+  readonly warehouse: Warehouse;
   readonly #stack: Servers;
   #query: HttpProcess | undefined;
   #rounds = 0;
@@ -49,10 +48,11 @@ export class Site {
     this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
     this.clickhouseLink = links.clickhouse;
     this.redisLink = links.redis;
+    this.warehouse = createWarehouse(this.database);
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk }: SiteOptions): Promise<Site> {
+  static async open({ onSmallDisk }: { readonly onSmallDisk: boolean }): Promise<Site> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
       if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
@@ -159,6 +159,7 @@ export class Site {
   /** Ends every process and removes every file. */
   async close(): Promise<void> {
     await this.#query?.kill();
+    await this.warehouse.close();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
     await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
     unmountSmallDisk(this.directory);

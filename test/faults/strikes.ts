@@ -1,7 +1,7 @@
 /** What befalls servers and services while a stream of events passes through them. A strike is over when everything that it stopped runs again. */
 import { fileURLToPath } from 'node:url';
 import { FREE_SPACE } from '@meterline/local-stack';
-import { createWarehouse, sealNext } from '@meterline/warehouse';
+import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
 import type { Asker } from './compare.js';
@@ -91,13 +91,9 @@ export const sealerFrozen: Strike = async (scene) => {
 export const maintainerStopped: Strike = async (scene) => {
   const { site, workers, stream, random } = scene;
   const direct = { CLICKHOUSE_URL: site.database.url };
-  const warehouse = createWarehouse(site.database);
   await workers.kill(workers.running);
   // The rest of the stream is late.
-  const sealed = async () => {
-    while (await sealNext([warehouse], Date.parse(stream.window.endTime)));
-  };
-  await sealed().finally(() => warehouse.close());
+  while (await sealNext([site.warehouse], Date.parse(stream.window.endTime)));
   const text = random.pick(['INSERT INTO usage_hourly (', '"sign":-1']);
   const tenYears = { sealDelayMs: 315_576_000_000 };
   await heldAt(scene, { kind: 'hold', text }, tenYears, async (maintainer) => {

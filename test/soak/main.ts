@@ -7,7 +7,6 @@
  */
 import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
-import { createWarehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { auditRepaired } from '../faults/round.js';
 import { SeededRandom } from '../faults/seeded-random.js';
@@ -53,7 +52,7 @@ const say = (what: string) => console.log(`${((Date.now() - started) / 60_000).t
 
 console.log(`seed ${seed}`);
 const site = await Site.open({ onSmallDisk: false });
-const warehouse = createWarehouse(site.database);
+const { warehouse } = site;
 const redis = new Redis(site.redisUrl);
 redis.on('error', () => undefined);
 const queue = new RoundQueue(site.redisUrl, 'bull');
@@ -67,7 +66,6 @@ try {
 } finally {
   redis.disconnect();
   queue.disconnect();
-  await warehouse.close();
   await killServices();
   await site.close();
 }
