@@ -7,9 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf, percentile } from './figure.js';
+import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes, percentile } from './figure.js';
 import { postAll } from './http.js';
-import { ProcessorTimes } from './processor-times.js';
 import type { Bench } from './site.js';
 import { jobOf, liveEvents } from './usage-queue.js';
 

@@ -5,8 +5,7 @@
 import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_NAME } from '@meterline/catalog';
 import { EventRows, Names, type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf } from './figure.js';
-import { ProcessorTimes } from './processor-times.js';
+import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes } from './figure.js';
 import type { Bench, Site } from './site.js';
 import { drainRate, liveEvent } from './usage-queue.js';
 
