@@ -3,7 +3,7 @@
  * `npm run test:faults` starts.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { RoundResult } from './round.js';
+import type { RunResult } from './stream-run.js';
 import { playAll } from './suite.js';
 import { FAULTS } from './table.js';
 
@@ -12,7 +12,7 @@ jest.setTimeout(15 * 60_000);
 
 const PLAYED = FAULTS.filter(({ inNpmTest }) => inNpmTest);
 const stop = new AbortController();
-let results: RoundResult[];
+let results: RunResult[];
 beforeAll(async () => {
   const seed = Date.now() % 1_000_000;
   const options = { rounds: 1, lanes: 2, brief: true, signal: stop.signal, say: () => undefined };

@@ -6,8 +6,8 @@
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../harness/table.js';
-import type { RoundResult } from './round.js';
 import { canMountSmallDisk } from './small-disk.js';
+import type { RunResult } from './stream-run.js';
 import { hasPassed, playAll } from './suite.js';
 import { FAULTS, TABLE } from './table.js';
 
@@ -63,7 +63,7 @@ for (const { name } of chosen.filter((fault) => !faults.includes(fault))) {
 }
 try {
   const { signal } = stop;
-  const say = (result: RoundResult) => console.log(formatResult(result));
+  const say = (result: RunResult) => console.log(formatResult(result));
   const results = await playAll(faults, { rounds, seed, lanes, brief: options.brief, signal, say });
   const summaries = faults.map(({ name }) =>
     summaryOf(
@@ -79,7 +79,7 @@ try {
       [...summaries, all].map((summary) => Object.values(summary)),
     )}`,
   );
-  // Printed again, because a round that was right at first and is wrong now appears only here.
+  // Printed again, because a run that was right at first and is wrong now appears only here.
   for (const failed of results.filter((result) => !hasPassed(result))) console.log(formatResult(failed));
   process.exitCode = results.every(hasPassed) ? 0 : 1;
 } catch (error) {
@@ -89,8 +89,8 @@ try {
 // Everything is ended by now.
 process.exit();
 
-function summaryOf(results: readonly RoundResult[], fault: string) {
-  const sum = (figure: (round: RoundResult) => number) => results.reduce((total, round) => total + figure(round), 0);
+function summaryOf(results: readonly RunResult[], fault: string) {
+  const sum = (figure: (run: RunResult) => number) => results.reduce((total, run) => total + figure(run), 0);
   return {
     fault,
     rounds: results.length,
@@ -103,8 +103,8 @@ function summaryOf(results: readonly RoundResult[], fault: string) {
   };
 }
 
-/** One line for a round, followed by what went wrong. */
-function formatResult(result: RoundResult): string {
+/** One line for a run, followed by what went wrong. */
+function formatResult(result: RunResult): string {
   const { fault, seed: own, events, lost, doubled, stuck, recoveryMs, complaints } = result;
   if (hasPassed(result)) return `✓ ${fault}, seed ${own}: ${events} events, recovered in ${seconds(recoveryMs)}`;
   const some = (marks: readonly string[]) => `${marks.slice(0, SHOWN_MARKS).join(', ')} of ${marks.length}`;

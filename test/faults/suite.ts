@@ -1,12 +1,12 @@
 /** Plays faults of the table: several at a time, each lane on servers of its own. */
 import { inspect } from 'node:util';
 import { isClean } from './compare.js';
-import type { FinishedRound, RoundOptions, RoundResult } from './round.js';
+import { Fixture } from './fixture.js';
 import { SeededRandom } from './seeded-random.js';
-import { Site } from './site.js';
+import type { FinishedRun, RunOptions, RunResult } from './stream-run.js';
 import type { PlayedRow } from './table.js';
 
-const ROUND_WITHIN_MS = 15 * 60_000;
+const RUN_WITHIN_MS = 15 * 60_000;
 
 export interface SuiteOptions {
   /** Over all faults. */
@@ -16,7 +16,7 @@ export interface SuiteOptions {
   readonly brief: boolean;
   readonly signal: AbortSignal;
   /** Is told each result when it is there. */
-  readonly say: (result: RoundResult) => void;
+  readonly say: (result: RunResult) => void;
 }
 
 type Plan = { readonly fault: PlayedRow; readonly seed: number }[];
@@ -25,7 +25,7 @@ type Plan = { readonly fault: PlayedRow; readonly seed: number }[];
  * Each fault equally often and at least once, several at a time. Run n of a fault has the seed `seed + n`, with which it can be repeated.
  * @throws the abort's reason, after every process has ended and every file is removed
  */
-export async function playAll(faults: readonly PlayedRow[], options: SuiteOptions): Promise<RoundResult[]> {
+export async function playAll(faults: readonly PlayedRow[], options: SuiteOptions): Promise<RunResult[]> {
   const { rounds, seed, lanes } = options;
   const each = Math.max(1, Math.round(rounds / faults.length));
   const plan = faults.flatMap((fault) => Array.from({ length: each }, (_, n) => ({ fault, seed: seed + n })));
@@ -44,33 +44,37 @@ export async function playAll(faults: readonly PlayedRow[], options: SuiteOption
   });
 }
 
-/** Plays rounds from the plan until none is left. Servers are replaced when a round broke off. */
-async function playLane(plan: Plan, onSmallDisk: boolean, options: SuiteOptions): Promise<RoundResult[]> {
-  const results: RoundResult[] = [];
+/** Plays runs from the plan until none is left. Servers are replaced when a run broke off. */
+async function playLane(plan: Plan, onSmallDisk: boolean, options: SuiteOptions): Promise<RunResult[]> {
+  const results: RunResult[] = [];
   while (plan.length > 0) {
     options.signal.throwIfAborted();
-    const site = await Site.open({ onSmallDisk });
+    const fixture = await Fixture.open({ onSmallDisk });
     try {
-      await site.startQuery();
-      results.push(...(await playOnSite(site, plan, options)));
+      await fixture.startQuery();
+      results.push(...(await playOnFixture(fixture, plan, options)));
     } finally {
-      await site.close();
+      await fixture.close();
     }
   }
   return results;
 }
 
-async function playOnSite(site: Site, plan: Plan, { brief, signal: stop, say }: SuiteOptions): Promise<RoundResult[]> {
-  const finished: FinishedRound[] = [];
-  let brokenOff: RoundResult | undefined;
+async function playOnFixture(
+  fixture: Fixture,
+  plan: Plan,
+  { brief, signal: stop, say }: SuiteOptions,
+): Promise<RunResult[]> {
+  const finished: FinishedRun[] = [];
+  let brokenOff: RunResult | undefined;
   while (!brokenOff) {
     const next = plan.shift();
     if (!next) break;
     const { play, name } = next.fault;
-    const round: RoundOptions = { fault: name, seed: next.seed, brief };
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(ROUND_WITHIN_MS)]);
+    const run: RunOptions = { fault: name, seed: next.seed, brief };
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(RUN_WITHIN_MS)]);
     try {
-      const played = await play(site, round, signal);
+      const played = await play(fixture, run, signal);
       finished.push(played);
       say(played.result);
     } catch (error) {
@@ -80,13 +84,13 @@ async function playOnSite(site: Site, plan: Plan, { brief, signal: stop, say }: 
       say(brokenOff);
     }
   }
-  const results: RoundResult[] = [];
-  for (const round of finished) results.push(await laterResult(round));
+  const results: RunResult[] = [];
+  for (const run of finished) results.push(await laterResult(run));
   return brokenOff ? [...results, brokenOff] : results;
 }
 
-/** Compares a clean round once more: later rounds on the same servers must not have changed its events. */
-async function laterResult({ result, recheck }: FinishedRound): Promise<RoundResult> {
+/** Compares a clean run once more: later runs on the same servers must not have changed its events. */
+async function laterResult({ result, recheck }: FinishedRun): Promise<RunResult> {
   if (!isClean(result)) return result;
   try {
     const later = await recheck();
@@ -96,6 +100,6 @@ async function laterResult({ result, recheck }: FinishedRound): Promise<RoundRes
   }
 }
 
-export function hasPassed(result: RoundResult): boolean {
+export function hasPassed(result: RunResult): boolean {
   return isClean(result) && result.stuck === 0;
 }

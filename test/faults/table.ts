@@ -1,16 +1,16 @@
 /** Every fault: what fails, how, and while it does what. `npm run test:faults -- --list` prints it. */
 import * as alerts from './alerts.js';
+import type { Fixture } from './fixture.js';
+import * as injections from './injections.js';
 import { queryKilled } from './paging.js';
 import * as producers from './producers.js';
-import { type FinishedRound, playStream, type RoundOptions, type StreamFault } from './round.js';
-import type { Site } from './site.js';
-import * as strikes from './strikes.js';
+import { type FinishedRun, playStream, type RunOptions, type StreamFault } from './stream-run.js';
 
 interface Row {
   readonly victim: string;
   readonly how: string;
   readonly while: string;
-  /** Tests of what a round does not look at. */
+  /** Tests of what a run does not look at. */
   readonly also?: string;
 }
 export interface PlayedRow extends Row {
@@ -21,7 +21,7 @@ export interface PlayedRow extends Row {
   readonly onSmallDisk?: true;
   readonly play: Play;
 }
-type Play = (site: Site, options: RoundOptions, signal: AbortSignal) => Promise<FinishedRound>;
+type Play = (fixture: Fixture, options: RunOptions, signal: AbortSignal) => Promise<FinishedRun>;
 
 function row(
   name: string,
@@ -33,21 +33,21 @@ function row(
 }
 
 const stream =
-  (strike: strikes.Strike, more: Omit<StreamFault, 'strike'> = {}): Play =>
+  (inject: injections.Injection, more: Omit<StreamFault, 'inject'> = {}): Play =>
   (...run) =>
-    playStream(...run, { strike, ...more });
+    playStream(...run, { inject, ...more });
 const producer =
-  (strike: producers.ProducerStrike): Play =>
+  (inject: producers.ProducerInjection): Play =>
   (...run) =>
-    producers.playProducers(...run, strike);
+    producers.playProducers(...run, inject);
 const alert =
-  (strike: alerts.AlertStrike): Play =>
+  (inject: alerts.AlertInjection): Play =>
   (...run) =>
-    alerts.playAlerts(...run, strike);
+    alerts.playAlerts(...run, inject);
 
-const { clickhouseCuts, clickhouseSwallows, redisFull, redisUnreachable, workerFrozen, workersKilled } = strikes;
-const clickhouseKilled = strikes.killed(({ clickhouse }) => clickhouse);
-const redisKilled = strikes.killed(({ redis }) => redis);
+const { clickhouseCuts, clickhouseSwallows, redisFull, redisUnreachable, workerFrozen, workersKilled } = injections;
+const clickhouseKilled = injections.killed(({ clickhouse }) => clickhouse);
+const redisKilled = injections.killed(({ redis }) => redis);
 const PAIRS = [
   [workersKilled, clickhouseKilled],
   [workersKilled, redisKilled],
@@ -82,12 +82,12 @@ export const FAULTS: readonly PlayedRow[] = [
   row(
     'sealer-frozen',
     ['maintainer', 'freeze', 'sealing, between its two watermarks'],
-    stream(strikes.sealerFrozen, { workers: 1, proxied: 'clickhouse' }),
+    stream(injections.sealerFrozen, { workers: 1, proxied: 'clickhouse' }),
   ),
   row(
     'maintainer-stopped',
     ['maintainer', 'kill or freeze', 'recomputing, before rows or before marks are cleared'],
-    stream(strikes.maintainerStopped, { workers: 1, proxied: 'clickhouse' }),
+    stream(injections.maintainerStopped, { workers: 1, proxied: 'clickhouse' }),
   ),
   row('clickhouse-killed', ['ClickHouse', 'kill', 'inserting, sealing, answering'], stream(clickhouseKilled), {
     inNpmTest: true,
@@ -96,7 +96,7 @@ export const FAULTS: readonly PlayedRow[] = [
   row(
     'clickhouse-hangs',
     ['ClickHouse', 'hang, for a while or for ever', 'inserting, marking'],
-    stream(strikes.clickhouseHangs, { proxied: 'clickhouse' }),
+    stream(injections.clickhouseHangs, { proxied: 'clickhouse' }),
   ),
   row(
     'clickhouse-cuts',
@@ -119,25 +119,25 @@ export const FAULTS: readonly PlayedRow[] = [
     { also: 'connections that fall silent for ever: e2e/silent-redis' },
   ),
   row('redis-full', ['Redis', 'full', 'taking, adding'], stream(redisFull), { also: 'responses: e2e/full-redis' }),
-  row('disk-full', ['ClickHouse and Redis', 'full disk', 'inserting, adding'], stream(strikes.diskFull), {
+  row('disk-full', ['ClickHouse and Redis', 'full disk', 'inserting, adding'], stream(injections.diskFull), {
     onSmallDisk: true,
   }),
   row(
     'clocks-off',
     ['clocks of workers and API', 'two days ahead and behind', 'taking, sealing, answering'],
-    stream(strikes.clocksOff),
+    stream(injections.clocksOff),
   ),
   row('query-killed', ['query service', 'kill', 'paging'], stream(queryKilled)),
   row(
     'everything-terminated',
     ['services and servers', 'SIGTERM, one after the other or at once', 'inserting, answering'],
-    stream(strikes.everythingTerminated),
+    stream(injections.everythingTerminated),
     { also: 'exit code and jobs given back: e2e/outages' },
   ),
   row(
     'two-at-once',
     ['two of these', 'at once', 'inserting, paging'],
-    stream(strikes.together(PAIRS), { proxied: 'both' }),
+    stream(injections.together(PAIRS), { proxied: 'both' }),
   ),
   row('producer-killed', ['producer', 'kill', 'recording'], producer(producers.killed), { inNpmTest: true }),
   row(

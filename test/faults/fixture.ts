@@ -1,4 +1,4 @@
-/** Everything that a round needs except workers: its own servers, proxies to them that can fail, the query API. */
+/** Everything that a run needs except workers: its own servers, proxies to them that can fail, the query API. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
-export class Site {
+export class Fixture {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
@@ -39,7 +39,7 @@ export class Site {
   readonly warehouse: Warehouse;
   readonly #stack: Servers;
   #query: HttpProcess | undefined;
-  #rounds = 0;
+  #runs = 0;
 
   private constructor(stack: Servers, links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy }) {
     const { directory: dataDir } = stack;
@@ -52,7 +52,7 @@ export class Site {
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk }: { readonly onSmallDisk: boolean }): Promise<Site> {
+  static async open({ onSmallDisk }: { readonly onSmallDisk: boolean }): Promise<Fixture> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
       if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
@@ -61,7 +61,7 @@ export class Site {
         clickhouse: await TcpProxy.open(stack.clickhouse.httpPort),
         redis: await TcpProxy.open(stack.redis.port),
       };
-      return new Site(stack, links);
+      return new Fixture(stack, links);
     } catch (error) {
       unmountSmallDisk(dataDir);
       await rm(dataDir, { recursive: true });
@@ -78,10 +78,10 @@ export class Site {
     return this.redis.running.url;
   }
 
-  /** Each round gets a later month, because the hours that earlier rounds sealed stay sealed. */
+  /** Each run gets a later month, because the hours that earlier runs sealed stay sealed. */
   nextMonth(): number {
-    this.#rounds += 1;
-    return Date.UTC(FIRST_YEAR, this.#rounds);
+    this.#runs += 1;
+    return Date.UTC(FIRST_YEAR, this.#runs);
   }
 
   /** Where a producer and a worker find their servers. */
