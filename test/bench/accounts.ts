@@ -3,8 +3,8 @@ import { formatTimestamp, MS_PER_DAY, type Resolution } from '@meterline/catalog
 import { raiseWatermarks, sealNext } from '@meterline/warehouse';
 import { below, type Figure, measure, median, medianOf, WARM_UP_MS } from './figure.js';
 import { fillUsage, SANDBOX } from './fill.js';
+import type { Bench } from './fixture.js';
 import { HttpClient } from './http.js';
-import type { Bench } from './site.js';
 
 const ACCOUNTS = 10_000;
 const DAYS = 30;
@@ -26,8 +26,8 @@ const RESOLUTIONS: readonly Resolution[] = ['monthly', 'daily'];
 
 export const allAccounts: Bench = {
   name: 'all-accounts',
-  async run({ site, signal }) {
-    const product = await site.product(DATABASE);
+  async run({ fixture, signal }) {
+    const product = await fixture.product(DATABASE);
     const { warehouse } = product;
     const rows = ACCOUNTS * EVENTS_A_DAY * DAYS;
     await fillUsage(warehouse, COLUMNS, [], { start: START, rows });
@@ -36,7 +36,7 @@ export const allAccounts: Bench = {
     }
     while (await sealNext([warehouse], END)) signal.throwIfAborted();
     const key = await product.key('platform', 'operator');
-    const figures = await site.withQuery(product, async ({ url }) => {
+    const figures = await fixture.withQuery(product, async ({ url }) => {
       const http = new HttpClient();
       const measured: Figure[] = [];
       for (const resolution of RESOLUTIONS) {
@@ -49,7 +49,7 @@ export const allAccounts: Bench = {
       http.close();
       return measured;
     });
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     return figures;
   },
 };

@@ -8,7 +8,7 @@ import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 import { below, medianOf } from './figure.js';
 import { fillUsage, SANDBOX } from './fill.js';
-import type { Bench } from './site.js';
+import type { Bench } from './fixture.js';
 
 const ACCOUNTS = 1_000;
 const ROWS = 3_000_000;
@@ -28,8 +28,8 @@ const COLUMNS = {
 
 export const alerts: Bench = {
   name: 'alerts',
-  async run({ site, signal }) {
-    const product = await site.product(DATABASE);
+  async run({ fixture, signal }) {
+    const product = await fixture.product(DATABASE);
     const { redis, warehouse } = product;
     // The month before and this one, of which the last hour is not sealed.
     const now = Date.now();
@@ -69,7 +69,7 @@ export const alerts: Bench = {
       last = next;
     }
     await service.stop();
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     const figure = medianOf(`statements of ${ACCOUNTS.toLocaleString('en')} alerts in a minute`, 'ms', runs);
     return [{ ...figure, reach: below(figure.value, GOAL_MS, 'ms') }];
   },

@@ -7,10 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
 import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf, percentile } from './figure.js';
+import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes, percentile } from './figure.js';
+import type { Bench } from './fixture.js';
 import { postAll } from './http.js';
-import { ProcessorTimes } from './processor-times.js';
-import type { Bench } from './site.js';
 import { jobOf, liveEvents } from './usage-queue.js';
 
 const ACCOUNT = 'acme';
@@ -42,14 +41,14 @@ interface Target {
 
 export const collector: Bench = {
   name: 'collector',
-  async run({ site }) {
-    const product = await site.product(DATABASE);
+  async run({ fixture }) {
+    const product = await fixture.product(DATABASE);
     const key = await product.key(ACCOUNT, 'emitter');
     const url = product.env.REDIS_URL ?? '';
     const other = new Queue(QUEUE_NAME, { connection: { url, maxRetriesPerRequest: null }, prefix: 'plain' });
     other.on('error', () => undefined);
     const figures: Figure[] = [];
-    await site.withCollector(product, async (service) => {
+    await fixture.withCollector(product, async (service) => {
       const compare = async (item: Case, peer: string, peerRate: () => Promise<number>, wanted: number) => {
         const spent = new ProcessorTimes({ 'the collector': service.pid });
         const own: Target = { url: service.url, key, queue: product.queue, latencies: [], spent };
@@ -64,7 +63,7 @@ export const collector: Bench = {
         figures.push(...spent.figures(`a request of ${item.eventsPerRequest}`));
       };
       const port = await findFreePort();
-      await site.withPeer(['plain', 'express', port], async (pid) => {
+      await fixture.withPeer(['plain', 'express', port], async (pid) => {
         const at = `http://127.0.0.1:${port}`;
         while (!(await fetch(at).catch(() => undefined))) await delay(REST_MS);
         const spent = new ProcessorTimes({ 'Express and queue.add()': pid });
@@ -75,7 +74,7 @@ export const collector: Bench = {
       for (const item of MANY) await compare(item, 'the same with addBulk', () => addRate(item, other), 0.5);
     });
     await other.close();
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     return figures;
   },
 };

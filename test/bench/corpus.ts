@@ -15,7 +15,7 @@ import {
 import { sealNext, type Warehouse } from '@meterline/warehouse';
 import { select } from '../harness/stack.js';
 import { fillUsage } from './fill.js';
-import type { BenchContext } from './site.js';
+import type { BenchContext } from './fixture.js';
 
 const DAYS = 90;
 const HOURS = DAYS * 24;
@@ -46,9 +46,9 @@ export interface Corpus {
 }
 
 /** Loads the events into a new database, hour after hour, and seals the hours as they end, as in a service that has run for 90 days. */
-export async function loadCorpus({ site, signal }: BenchContext, database: string, events: number): Promise<Corpus> {
-  site.say(`loading ${events.toLocaleString('en')} events`);
-  const { warehouse } = await site.product(database);
+export async function loadCorpus({ fixture, signal }: BenchContext, database: string, events: number): Promise<Corpus> {
+  fixture.say(`loading ${events.toLocaleString('en')} events`);
+  const { warehouse } = await fixture.product(database);
   const perHour = Math.ceil(events / HOURS);
   const hoursAtOnce = Math.max(1, Math.min(Math.floor(CHUNK_ROWS / perHour), HOURS / MIN_STEPS));
   const [storing, sealing]: readonly [Step[], Step[]] = [[], []];
@@ -67,7 +67,7 @@ export async function loadCorpus({ site, signal }: BenchContext, database: strin
     while (await sealNext([warehouse], CORPUS_START + (hour + hours - UNSEALED_HOURS) * MS_PER_HOUR));
     storing.push({ rows, ms: stored - started });
     sealing.push({ rows, ms: performance.now() - stored });
-    if (storing.length % 20 === 0) site.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events`);
+    if (storing.length % 20 === 0) fixture.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events`);
   }
   await settle(warehouse);
   return { warehouse, storing: paceOf(storing), sealing: paceOf(sealing) };

@@ -2,9 +2,9 @@
 import type { Product } from '../harness/product.js';
 import { LARGE_ACCOUNT, loadCorpus } from './corpus.js';
 import { type Figure, measureInTurn, median, medianOf, WARM_UP_MS } from './figure.js';
+import type { Bench, BenchContext } from './fixture.js';
 import { HttpClient } from './http.js';
 import { askByHand, metricsPath, QUERIES, type Query } from './queries.js';
-import type { Bench, BenchContext } from './site.js';
 
 export const CORPUS = 'corpus';
 /** Fast requests run often, because their medians differ only by milliseconds. */
@@ -12,18 +12,18 @@ export const RUNS = 25;
 
 /** Loads the large data set when the run does not have it yet. */
 export async function largeCorpus(context: BenchContext): Promise<Product> {
-  const { site, events } = context;
-  if (!site.has(CORPUS)) await loadCorpus(context, CORPUS, events);
-  return site.product(CORPUS);
+  const { fixture, events } = context;
+  if (!fixture.has(CORPUS)) await loadCorpus(context, CORPUS, events);
+  return fixture.product(CORPUS);
 }
 
 /** Runs a query service, and gives what resolves with the milliseconds until the response about the large account. */
 export function withApi<T>(
-  { site, signal }: BenchContext,
+  { fixture, signal }: BenchContext,
   product: Product,
   work: (ask: (query: Query) => Promise<number>, pid: number) => Promise<T>,
 ): Promise<T> {
-  return site.withQuery(product, async ({ url, pid }) => {
+  return fixture.withQuery(product, async ({ url, pid }) => {
     const http = new HttpClient();
     const key = await product.key(LARGE_ACCOUNT, 'admin', crypto.randomUUID());
     const ask = async (query: Query) => {

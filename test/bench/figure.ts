@@ -1,5 +1,6 @@
 /** What a bench reports: one figure, the peers it is compared with, and its goal; and how it is measured. */
 import { cpus, loadavg, totalmem } from 'node:os';
+import { processorMs } from '../harness/processes.js';
 import { markdownTable } from '../harness/table.js';
 
 export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
@@ -78,6 +79,34 @@ export async function measureInTurn(
     measured[1].push(await second());
   }
   return measured;
+}
+
+/** What several processes take for each event, in microseconds, over the runs of a bench. */
+export class ProcessorTimes {
+  readonly #pids: Readonly<Record<string, number>>;
+  readonly #runs = new Map<string, number[]>();
+
+  /** @param pids by what a report calls the process */
+  constructor(pids: Readonly<Record<string, number>>) {
+    this.#pids = pids;
+  }
+
+  /** Does the work, in which so many events are processed. */
+  async of<T>(events: number, work: () => Promise<T>): Promise<T> {
+    const before = new Map(Object.entries(this.#pids).map(([name, pid]) => [name, processorMs(pid)]));
+    const result = await work();
+    for (const [name, pid] of Object.entries(this.#pids)) {
+      const [from, to] = [before.get(name), processorMs(pid)];
+      if (from === undefined || to === undefined) continue;
+      this.#runs.set(name, [...(this.#runs.get(name) ?? []), ((to - from) * 1000) / events]);
+    }
+    return result;
+  }
+
+  /** A figure for each process. The first run is the warm-up. */
+  figures(of: string): Figure[] {
+    return [...this.#runs].map(([name, [, ...runs]]) => medianOf(`processor time of ${name}, ${of}`, 'µs', runs));
+  }
 }
 
 /** On which the figures were measured. */

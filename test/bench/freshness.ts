@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { formatTimestamp, MS_PER_HOUR } from '@meterline/catalog';
 import type { Product } from '../harness/product.js';
 import { below, measure, median, medianOf, percentile } from './figure.js';
+import type { Bench } from './fixture.js';
 import { HttpClient } from './http.js';
-import type { Bench } from './site.js';
 import { jobOf, liveEvent } from './usage-queue.js';
 
 const DATABASE = 'freshness';
@@ -18,12 +18,12 @@ const GIVE_UP_MS = 30_000;
 
 export const freshness: Bench = {
   name: 'freshness',
-  async run({ site, signal }) {
-    const product = await site.product(DATABASE);
+  async run({ fixture, signal }) {
+    const product = await fixture.product(DATABASE);
     const key = await product.key(ACCOUNT);
     const p50s: number[] = [];
-    const p99s = await site.withQuery(product, ({ url }) =>
-      site.withIngest(product, () =>
+    const p99s = await fixture.withQuery(product, ({ url }) =>
+      fixture.withIngest(product, () =>
         measure(async () => {
           signal.throwIfAborted();
           const waits = await probeRound(product, url, key);
@@ -32,7 +32,7 @@ export const freshness: Bench = {
         }),
       ),
     );
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     const what = (share: string) => `enqueued to visible in /metrics, ${share}, at ${EVENTS_PER_SECOND} events/s`;
     return [
       medianOf(what('p50'), 'ms', p50s.slice(1)),

@@ -7,8 +7,8 @@ import { select } from '../harness/stack.js';
 import { type Corpus, loadCorpus } from './corpus.js';
 import { CORPUS, RUNS, withApi } from './dashboard.js';
 import { atLeast, atMost, type Figure, measure, median, type Unit, WARM_UP_MS } from './figure.js';
+import type { Bench, BenchContext } from './fixture.js';
 import { QUERIES } from './queries.js';
-import type { Bench, BenchContext } from './site.js';
 import { drainRate } from './usage-queue.js';
 
 /** And `--events`, if that is more. */
@@ -34,11 +34,11 @@ interface Measured {
 export const growth: Bench = {
   name: 'growth',
   async run(context) {
-    const { site, events: most } = context;
+    const { fixture, events: most } = context;
     const measured: Measured[] = [];
     for (const events of SIZES.filter((size) => size < most)) {
       measured.push(await measureSize(context, `growth_${events}`, events));
-      await site.drop(`growth_${events}`);
+      await fixture.drop(`growth_${events}`);
     }
     measured.push(await measureSize(context, CORPUS, most));
     return figures(measured);
@@ -46,9 +46,9 @@ export const growth: Bench = {
 };
 
 async function measureSize(context: BenchContext, database: string, events: number): Promise<Measured> {
-  const { site } = context;
+  const { fixture } = context;
   const corpus = await loadCorpus(context, database, events);
-  const product = await site.product(database);
+  const product = await fixture.product(database);
   const memory: Record<string, number> = {};
   const noteMemory = (name: string, pid: number) => {
     memory[name] = residentMiB(pid, 'VmHWM') ?? 0;
@@ -60,12 +60,12 @@ async function measureSize(context: BenchContext, database: string, events: numb
     noteMemory('the query service', pid);
     return runs;
   });
-  const rates = await site.withIngest(product, async ({ pid }) => {
+  const rates = await fixture.withIngest(product, async ({ pid }) => {
     const drained = await measure(() => drainRate(product.queue, JOBS, EVENTS_PER_JOB));
     noteMemory('the worker', pid);
     return drained;
   });
-  for (const [name, pid] of Object.entries(site.serverPids)) noteMemory(name, pid);
+  for (const [name, pid] of Object.entries(fixture.serverPids)) noteMemory(name, pid);
   return { events, corpus, times, rates, bytes: stored?.bytes ?? 0, memory };
 }
 

@@ -5,9 +5,8 @@
 import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_NAME } from '@meterline/catalog';
 import { EventRows, Names, type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
 import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf } from './figure.js';
-import { ProcessorTimes } from './processor-times.js';
-import type { Bench, Site } from './site.js';
+import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes } from './figure.js';
+import type { Bench, Fixture } from './fixture.js';
 import { drainRate, liveEvent } from './usage-queue.js';
 
 /**
@@ -23,11 +22,11 @@ const CONCURRENCY = 1_000;
 
 export const ingestBatches: Bench = {
   name: 'ingest-500',
-  async run({ site }) {
-    const { warehouse } = await site.product(BATCHES.database);
+  async run({ fixture }) {
+    const { warehouse } = await fixture.product(BATCHES.database);
     const rows = BATCHES.jobs * BATCHES.eventsPerJob;
     const inserts = preparedInserts(rows);
-    const bare = new ProcessorTimes({ ClickHouse: site.serverPids.ClickHouse });
+    const bare = new ProcessorTimes({ ClickHouse: fixture.serverPids.ClickHouse });
     const insertRate = async () => {
       const started = performance.now();
       await bare.of(rows, async () => {
@@ -35,21 +34,21 @@ export const ingestBatches: Bench = {
       });
       return (1000 * rows) / (performance.now() - started);
     };
-    const figures = await queueToDurable(site, BATCHES, 'bare insert of such rows, same format', insertRate, 0.5);
+    const figures = await queueToDurable(fixture, BATCHES, 'bare insert of such rows, same format', insertRate, 0.5);
     return [...figures, ...bare.figures('a row of the bare insert')];
   },
 };
 
 export const ingestSingles: Bench = {
   name: 'ingest-1',
-  async run({ site }) {
-    const { url, prefix } = { url: (await site.product(SINGLES.database)).env.REDIS_URL ?? '', prefix: 'idle' };
+  async run({ fixture }) {
+    const { url, prefix } = { url: (await fixture.product(SINGLES.database)).env.REDIS_URL ?? '', prefix: 'idle' };
     const idle = new Queue(QUEUE_NAME, { connection: { url, maxRetriesPerRequest: null }, prefix });
     idle.on('error', () => undefined);
     const idleRate = () => drainRate(idle, SINGLES.jobs, 1);
     try {
-      return await site.withPeer([prefix, 'idle', CONCURRENCY], () =>
-        queueToDurable(site, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6),
+      return await fixture.withPeer([prefix, 'idle', CONCURRENCY], () =>
+        queueToDurable(fixture, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6),
       );
     } finally {
       await idle.close();
@@ -59,20 +58,20 @@ export const ingestSingles: Bench = {
 
 /** @param peerRate events a second @param wanted of that */
 async function queueToDurable(
-  site: Site,
+  fixture: Fixture,
   { database, jobs, eventsPerJob }: typeof BATCHES,
   peer: string,
   peerRate: () => Promise<number>,
   wanted: number,
 ): Promise<Figure[]> {
-  const product = await site.product(database);
-  const [rates, peerRates, spent] = await site.withIngest(product, async ({ pid }) => {
-    const times = new ProcessorTimes({ 'the worker': pid, ...site.serverPids });
+  const product = await fixture.product(database);
+  const [rates, peerRates, spent] = await fixture.withIngest(product, async ({ pid }) => {
+    const times = new ProcessorTimes({ 'the worker': pid, ...fixture.serverPids });
     const timed = (work: () => Promise<void>) => times.of(jobs * eventsPerJob, work);
     const drain = () => drainRate(product.queue, jobs, eventsPerJob, timed);
     return [...(await measureInTurn(drain, peerRate)), times] as const;
   });
-  await site.drop(database);
+  await fixture.drop(database);
   const value = median(peerRates);
   return [
     {

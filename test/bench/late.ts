@@ -13,9 +13,9 @@ import {
 import { pricedEvent } from '../harness/events.js';
 import { recomputeAll } from '../harness/late-events.js';
 import { atMost, type Figure, measureInTurn, median, medianOf } from './figure.js';
+import type { Bench, BenchContext } from './fixture.js';
 import { HttpClient } from './http.js';
 import { metricsPath } from './queries.js';
-import type { Bench, BenchContext } from './site.js';
 
 const DATABASE = 'late';
 const ACCOUNTS = 1_000;
@@ -33,12 +33,12 @@ const QUERIES_PER_RUN = 20;
 export const late: Bench = {
   name: 'late',
   async run(context) {
-    const { warehouse } = await context.site.product(DATABASE);
+    const { warehouse } = await context.fixture.product(DATABASE);
     for (const accountId of [CLEAN, DIRTY]) await prepareUsageEvents(rowsOf(usageOf(accountId)))(warehouse);
     await prepareUsageEvents(rowsOf(newEvents()))(warehouse);
     while (await sealNext([warehouse], END));
     const figures = [await acknowledgement(warehouse), await query(context, warehouse)];
-    await context.site.drop(DATABASE);
+    await context.fixture.drop(DATABASE);
     return figures;
   },
 };
@@ -94,14 +94,14 @@ async function acknowledgement(warehouse: Warehouse): Promise<Figure> {
   };
 }
 
-async function query({ site }: BenchContext, warehouse: Warehouse): Promise<Figure> {
+async function query({ fixture }: BenchContext, warehouse: Warehouse): Promise<Figure> {
   const hourOf = (number: number) => Math.floor((number * DAYS_ASKED * HOURS) / DIRTY_HOURS);
   const dirty = Array.from({ length: DIRTY_HOURS }, (_, number) =>
     pricedEvent({ accountId: DIRTY, timestamp: END - (1 + hourOf(number)) * MS_PER_HOUR }),
   );
   await markDirtyHours(warehouse, rowsOf(dirty));
-  const product = await site.product(DATABASE);
-  const [runs, clean] = await site.withQuery(product, async ({ url }) => {
+  const product = await fixture.product(DATABASE);
+  const [runs, clean] = await fixture.withQuery(product, async ({ url }) => {
     const http = new HttpClient();
     const window = { startTime: END - DAYS_ASKED * MS_PER_DAY, endTime: END };
     const asking = async (account: string) => {

@@ -3,9 +3,9 @@ import type { Product } from '../harness/product.js';
 import { select } from '../harness/stack.js';
 import { largeCorpus } from './dashboard.js';
 import { type Figure, median, medianOf, percentile } from './figure.js';
+import type { Bench, BenchContext } from './fixture.js';
 import { HttpClient } from './http.js';
 import { metricsPath, QUERIES } from './queries.js';
-import type { Bench, BenchContext } from './site.js';
 
 const CLIENTS = 64;
 /** Of ten clients, four look at the large account. */
@@ -36,11 +36,11 @@ type Headers = Readonly<Record<string, string>>;
 export const load: Bench = {
   name: 'load',
   async run(context) {
-    const { site } = context;
+    const { fixture } = context;
     const product = await largeCorpus(context);
-    return site.withIngest(product, () =>
-      site.withPeer([product.env.QUEUE_PREFIX ?? '', 'producer', OFFERED], () =>
-        site.withQuery(product, async ({ url }) => {
+    return fixture.withIngest(product, () =>
+      fixture.withPeer([product.env.QUEUE_PREFIX ?? '', 'producer', OFFERED], () =>
+        fixture.withQuery(product, async ({ url }) => {
           const http = new HttpClient(CLIENTS);
           const round = await roundOf(context, product, http, url);
           const [computed, cached]: [Round[], Round[]] = [[], []];

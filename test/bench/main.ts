@@ -14,6 +14,7 @@ import { alerts } from './alerts.js';
 import { collector } from './collector.js';
 import { dashboard } from './dashboard.js';
 import { below, describeMachine, type Figure, formatReport, medianOf } from './figure.js';
+import { type Bench, Fixture } from './fixture.js';
 import { freshness } from './freshness.js';
 import { growth } from './growth.js';
 import { ingestBatches, ingestSingles } from './ingest.js';
@@ -22,7 +23,6 @@ import { load } from './load.js';
 import { neighbours } from './neighbours.js';
 import { openHour } from './open-hour.js';
 import { sealing } from './sealing.js';
-import { type Bench, Site } from './site.js';
 
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
@@ -46,16 +46,16 @@ for (const end of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(end, inte
 
 const machine = describeMachine();
 const startedAt = new Date().toISOString();
-const site = await Site.open(dataDir, say);
+const fixture = await Fixture.open(dataDir, say);
 const figures: (Figure & { readonly bench: string })[] = [];
 try {
   for (const bench of BENCHES.filter(({ name }) => only === undefined || only === name)) {
     say(bench.name);
-    const measured = await unlessStopped(bench.run({ site, events, signal: stop.signal }));
+    const measured = await unlessStopped(bench.run({ fixture, events, signal: stop.signal }));
     figures.push(...measured.map((figure) => ({ bench: bench.name, ...figure })));
   }
   for (const service of ['ingest', 'query']) {
-    const peak = site.peaks.get(service);
+    const peak = fixture.peaks.get(service);
     const what = `resident memory of ${service} at its peak in this run`;
     const reach = peak && below(peak, MAX_RESIDENT_MB, 'MB');
     if (reach) figures.push({ bench: 'memory', ...medianOf(what, 'MB', [peak]), reach });
@@ -64,7 +64,7 @@ try {
   if (!stop.signal.aborted) throw error;
 } finally {
   say('cleaning up');
-  await site.close();
+  await fixture.close();
 }
 // After an interruption, pending calls may still wait for servers that are gone.
 if (stop.signal.aborted) process.exit(130);

@@ -4,9 +4,9 @@ import { MS_PER_DAY } from '@meterline/catalog';
 import { CORPUS_END } from './corpus.js';
 import { atMost, percentile } from './figure.js';
 import { fillUsage, SANDBOX } from './fill.js';
+import type { Bench } from './fixture.js';
 import { HttpClient } from './http.js';
 import { metricsPath } from './queries.js';
-import type { Bench } from './site.js';
 
 const DATABASE = 'neighbours';
 const GREEDY_CLIENTS = 64;
@@ -35,15 +35,15 @@ const COLUMNS = {
 
 export const neighbours: Bench = {
   name: 'neighbours',
-  async run({ site, signal }) {
-    const product = await site.product(DATABASE);
+  async run({ fixture, signal }) {
+    const product = await fixture.product(DATABASE);
     for (const usage of [GREEDY, POLITE]) {
       const span = DAYS * MS_PER_DAY;
       await fillUsage(product.warehouse, COLUMNS, [], { ...usage, start: END - span, span });
     }
     const [greedyKey, politeKey] = [await product.key(GREEDY.account), await product.key(POLITE.account)];
     const http = new HttpClient(GREEDY_CLIENTS + 1);
-    const [alone, beside, answered] = await site.withQuery(
+    const [alone, beside, answered] = await fixture.withQuery(
       product,
       async ({ url }) => {
         const askPolitely = async (milliseconds: number) => {
@@ -77,7 +77,7 @@ export const neighbours: Bench = {
       },
       {},
     );
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     const [p95Alone, p95] = [percentile(alone, 0.95), percentile(beside, 0.95)];
     return [
       {

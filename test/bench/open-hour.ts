@@ -4,8 +4,8 @@ import { LARGE_ACCOUNT } from './corpus.js';
 import { withApi } from './dashboard.js';
 import { below, type Figure, measure, median, medianOf } from './figure.js';
 import { fillUsage, SANDBOX } from './fill.js';
+import type { Bench } from './fixture.js';
 import type { Query } from './queries.js';
-import type { Bench } from './site.js';
 
 /** Of `--events`, and no more than four million. */
 const SHARE_OF_EVENTS = 5;
@@ -35,9 +35,9 @@ const QUERIES: readonly Query[] = [
 export const openHour: Bench = {
   name: 'open-hour',
   async run(context) {
-    const { site, signal } = context;
+    const { fixture, signal } = context;
     const events = Math.min(MOST_EVENTS, Math.ceil(context.events / SHARE_OF_EVENTS));
-    const product = await site.product(DATABASE);
+    const product = await fixture.product(DATABASE);
     const rows = Math.ceil(events / INSERTS);
     // In the order of their times, a batch after the other, as workers insert.
     for (let first = 0; first < events; first += rows) {
@@ -56,7 +56,7 @@ export const openHour: Bench = {
       }
       return measured;
     });
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     return figures;
   },
 };

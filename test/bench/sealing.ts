@@ -5,7 +5,7 @@ import { raiseWatermarks, sealNext, type Warehouse } from '@meterline/warehouse'
 import { processorMs } from '../harness/processes.js';
 import { select } from '../harness/stack.js';
 import { fillUsage, SANDBOX } from './fill.js';
-import type { Bench } from './site.js';
+import type { Bench } from './fixture.js';
 
 /** Of `--events`, and no more than ten million. */
 const SHARE_OF_EVENTS = 2;
@@ -29,10 +29,10 @@ const COLUMNS = {
 
 export const sealing: Bench = {
   name: 'sealing',
-  async run({ site, signal, events: inAll }) {
+  async run({ fixture, signal, events: inAll }) {
     const events = Math.min(MOST_EVENTS, Math.ceil(inAll / SHARE_OF_EVENTS));
     const accounts = Math.ceil(events / EVENTS_PER_ACCOUNT);
-    const { warehouse } = await site.product(DATABASE);
+    const { warehouse } = await fixture.product(DATABASE);
     // One statement would hold all names at once.
     for (let first = 0; first < events; first += 1_000_000) {
       signal.throwIfAborted();
@@ -40,13 +40,13 @@ export const sealing: Bench = {
       await fillUsage(warehouse, COLUMNS, DEFINITIONS, { first, rows, accounts, hour: HOUR });
     }
     await raiseWatermarks([warehouse], 'hourly', { sealingUntil: HOUR, sealedUntil: HOUR });
-    const { ClickHouse } = site.serverPids;
+    const { ClickHouse } = fixture.serverPids;
     const before = processorMs(ClickHouse) ?? 0;
     const started = performance.now();
     const megabytes = await mostMemory(warehouse, sealNext([warehouse], HOUR + MS_PER_HOUR));
     const value = performance.now() - started;
     const processor = (processorMs(ClickHouse) ?? 0) - before;
-    await site.drop(DATABASE);
+    await fixture.drop(DATABASE);
     return [
       {
         what: `an hour of ${events.toLocaleString('en')} events in ${accounts.toLocaleString('en')} accounts`,

@@ -11,36 +11,36 @@ import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { usageEvent } from '../harness/events.js';
 import { type ServiceProcess, startAlerts, startIngest } from '../harness/services.js';
 import { type Receiver, startReceiver } from '../harness/webhooks.js';
-import type { FinishedRound, RoundOptions } from './round.js';
+import type { Fixture } from './fixture.js';
 import { SeededRandom } from './seeded-random.js';
-import type { Site } from './site.js';
+import type { FinishedRun, RunOptions } from './stream-run.js';
 import { holdsWithin, pause } from './waiting.js';
 
-interface AlertScene {
-  readonly site: Site;
+interface AlertRun {
+  readonly fixture: Fixture;
   readonly random: SeededRandom;
   readonly signal: AbortSignal;
   readonly receiver: Receiver;
   /** Kills the service and starts it again. */
   readonly restart: (afterMs: number) => Promise<void>;
 }
-export type AlertStrike = (scene: AlertScene) => Promise<void>;
+export type AlertInjection = (run: AlertRun) => Promise<void>;
 
 /** While it judges, between a mark and its job, or while it delivers: whatever it does then. */
-export const killed: AlertStrike = async ({ random, restart, signal }) => {
+export const killed: AlertInjection = async ({ random, restart, signal }) => {
   for (let times = random.integer(2, 4); times > 0; times -= 1) {
     await restart(random.integer(0, 300));
     await pause(random.integer(0, 800), signal);
   }
 };
 
-export const redisKilled: AlertStrike = async ({ site, random, signal }) => {
-  await site.redis.kill();
+export const redisKilled: AlertInjection = async ({ fixture, random, signal }) => {
+  await fixture.redis.kill();
   await pause(random.integer(0, 2_000), signal);
-  await site.redis.start();
+  await fixture.redis.start();
 };
 
-export const receiverFails: AlertStrike = async ({ random, receiver, restart, signal }) => {
+export const receiverFails: AlertInjection = async ({ random, receiver, restart, signal }) => {
   const { respond } = receiver;
   receiver.respond = (response) => {
     const how = random.pick(['refuse', 'hang', 'cut'] as const);
@@ -60,21 +60,21 @@ const THRESHOLDS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 const EVENTS = 20;
 
 export async function playAlerts(
-  site: Site,
-  strike: AlertStrike,
-  { fault, seed }: RoundOptions,
+  fixture: Fixture,
+  { fault, seed }: RunOptions,
   signal: AbortSignal,
-): Promise<FinishedRound> {
+  inject: AlertInjection,
+): Promise<FinishedRun> {
   const random = new SeededRandom(seed);
   const receiver = await startReceiver();
-  const redis = createRedisClient(site.redisUrl, { maxRetriesPerRequest: null });
+  const redis = createRedisClient(fixture.redisUrl, { maxRetriesPerRequest: null });
   redis.on('error', () => undefined);
   const alerts = new AlertStore(redis, REDIS_PREFIX);
   const prefix = `${fault}-${seed}`;
-  const queue = new Queue(QUEUE_NAME, { connection: { url: site.redisUrl, maxRetriesPerRequest: null }, prefix });
+  const queue = new Queue(QUEUE_NAME, { connection: { url: fixture.redisUrl, maxRetriesPerRequest: null }, prefix });
   queue.on('error', () => undefined);
   const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `${prefix}-${index}`);
-  const env = { ...site.environment('nothing').worker, QUEUE_PREFIX: prefix };
+  const env = { ...fixture.environment('nothing').worker, QUEUE_PREFIX: prefix };
   const services: ServiceProcess[] = [];
   const start = async (run: Promise<ServiceProcess>) => void services.push(await run);
   const complaints: string[] = [];
@@ -97,7 +97,7 @@ export async function playAlerts(
     };
     const sending = send(queue, accounts, signal);
     await holdsWithin(SETTLED_WITHIN_MS, signal, () => receiver.received.length >= random.integer(1, 20));
-    await strike({ site, random, signal, receiver, restart });
+    await inject({ fixture, random, signal, receiver, restart });
     await sending;
     const overAt = Date.now();
 
@@ -117,15 +117,15 @@ export async function playAlerts(
       const texts = seen.get(crossingOf(one)) ?? new Set();
       seen.set(crossingOf(one), texts.add(`${one.id} ${one.text}`));
     }
-    const verdict = {
+    const compared = {
       lost: wanted.filter((crossing) => !seen.has(crossing)),
       doubled: [...seen].flatMap(([crossing, texts]) =>
         texts.size > 1 || !wanted.includes(crossing) ? [crossing] : [],
       ),
       complaints,
     };
-    const result = { fault, seed, events: wanted.length, stuck, recoveryMs, ...verdict };
-    return { result, recheck: async () => verdict };
+    const result = { fault, seed, events: wanted.length, stuck, recoveryMs, ...compared };
+    return { result, recheck: async () => compared };
   } finally {
     await Promise.all(services.map((service) => service.kill()));
     for (const account of accounts) await alerts.eraseOf(account);

@@ -8,7 +8,7 @@ import type { UsageStream } from './stream.js';
 import { pause } from './waiting.js';
 
 /** The result of a comparison. Marks are those of {@link UsageStream}. */
-export interface Verdict {
+export interface Comparison {
   /** Accepted events that are missing or show a payload that should not win, and refused events that were not kept. */
   readonly lost: readonly string[];
   /** Events that count more than once, and refused events that were kept more often than sent. */
@@ -16,15 +16,15 @@ export interface Verdict {
   readonly complaints: readonly string[];
 }
 
-export function merge(...verdicts: readonly Verdict[]): Verdict {
+export function merge(...compared: readonly Comparison[]): Comparison {
   return {
-    lost: verdicts.flatMap(({ lost }) => lost),
-    doubled: verdicts.flatMap(({ doubled }) => doubled),
-    complaints: verdicts.flatMap(({ complaints }) => complaints),
+    lost: compared.flatMap(({ lost }) => lost),
+    doubled: compared.flatMap(({ doubled }) => doubled),
+    complaints: compared.flatMap(({ complaints }) => complaints),
   };
 }
 
-export function isClean({ lost, doubled, complaints }: Verdict): boolean {
+export function isClean({ lost, doubled, complaints }: Comparison): boolean {
   return lost.length + doubled.length + complaints.length === 0;
 }
 
@@ -48,7 +48,7 @@ export interface Asker {
   readonly key: string;
 }
 
-export async function compareAccepted(asker: Asker, stream: UsageStream, signal: AbortSignal): Promise<Verdict> {
+export async function compareAccepted(asker: Asker, stream: UsageStream, signal: AbortSignal): Promise<Comparison> {
   const oracle = new Oracle();
   for (const event of stream.good) {
     if (oracle.accept(event) === 'refused') throw new Error(`the oracle refuses ${JSON.stringify(event)}`);
@@ -60,10 +60,10 @@ export async function compareAccepted(asker: Asker, stream: UsageStream, signal:
   const expectedPages = oracle.pages(accountId, perEvent);
   const [sum] = await readPages(asker, accountId, altogether, signal);
 
-  const verdict = compareEntries(entriesOf(pages), entriesOf(expectedPages), stream.good);
+  const compared = compareEntries(entriesOf(pages), entriesOf(expectedPages), stream.good);
   const isExact = pages.join('\n') === expectedPages.join('\n') && sum === oracle.metrics(accountId, altogether);
-  const isExplained = verdict.lost.length + verdict.doubled.length > 0;
-  return { ...verdict, complaints: isExact || isExplained ? [] : ['the answer differs from the oracle’s text'] };
+  const isExplained = compared.lost.length + compared.doubled.length > 0;
+  return { ...compared, complaints: isExact || isExplained ? [] : ['the answer differs from the oracle’s text'] };
 }
 
 /** The bodies of all pages, their cursors masked. */
@@ -121,7 +121,7 @@ export function compareEntries(
   shown: readonly Entry[],
   expected: readonly Entry[],
   good: readonly UsageEventInput[],
-): Omit<Verdict, 'complaints'> {
+): Omit<Comparison, 'complaints'> {
   const shownOf = groupBy(shown, ({ mark }) => mark);
   const payloads = groupBy(good, ({ resourceUuid }) => resourceUuid ?? '');
   const expectedOf = new Map(expected.map(({ mark, amounts }) => [mark, amounts]));
@@ -158,7 +158,7 @@ export async function compareRefused(
   warehouse: Warehouse,
   { accountId, refused }: UsageStream,
   attempts: (job: number) => number,
-): Promise<Verdict> {
+): Promise<Comparison> {
   const query = 'SELECT reason, payload FROM rejected_events FINAL WHERE position(payload, {marks: String}) > 0';
   const kept = keptRows.parse(await select(warehouse, query, { marks: `${accountId}/refused-` }));
   const rowsOf = (mark: string) => kept.filter(({ payload }) => payload.includes(mark));

@@ -1,4 +1,4 @@
-/** What decides whether a round has passed: the comparison must find every kind of difference, and the stream must be what it says. */
+/** What decides whether a run has passed: the comparison must find every kind of difference, and the stream must be what it says. */
 import { describe, expect, it } from '@jest/globals';
 import { eventsOfJob, parseUsageEvent, type UsageEvent, type UsageEventInput } from '@meterline/catalog';
 import { Oracle } from '../oracle/model.js';

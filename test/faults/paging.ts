@@ -1,7 +1,7 @@
 /** The query process dies in the middle of paging. The pages go on with the next process, by the same cursor. */
 import { z } from 'zod';
 import { eventByEvent } from './compare.js';
-import type { Scene, Strike } from './strikes.js';
+import type { Injection, Run } from './injections.js';
 import { holdsWithin, pause } from './waiting.js';
 
 const ENOUGH_WITHIN_MS = 240_000;
@@ -9,14 +9,14 @@ const GROUPS_A_PAGE = 25;
 const LEAST_PAGES = 4;
 const RETRY_MS = 100;
 
-export const queryKilled: Strike = async (scene) => {
-  const { site, random, signal, complain } = scene;
-  const isLong = async () => metaOf(await readPage(scene, '', GROUPS_A_PAGE * LEAST_PAGES)).hasMore;
+export const queryKilled: Injection = async (run) => {
+  const { fixture, random, signal, complain } = run;
+  const isLong = async () => metaOf(await readPage(run, '', GROUPS_A_PAGE * LEAST_PAGES)).hasMore;
   if (!(await holdsWithin(ENOUGH_WITHIN_MS, signal, isLong))) complain('there were not enough groups for pages');
   const killAfter = new Set(Array.from({ length: random.integer(1, 3) }, () => random.integer(1, LEAST_PAGES - 1)));
   const pages: string[] = [];
   for (let cursor = ''; ; ) {
-    const text = await readPage(scene, cursor, GROUPS_A_PAGE, pages.length === 1);
+    const text = await readPage(run, cursor, GROUPS_A_PAGE, pages.length === 1);
     pages.push(text);
     if (text === EXPIRED) {
       pages.length = 0;
@@ -27,8 +27,8 @@ export const queryKilled: Strike = async (scene) => {
     if (!hasMore) break;
     cursor = nextCursor;
     if (!killAfter.has(pages.length)) continue;
-    await site.query.kill();
-    await site.startQuery();
+    await fixture.query.kill();
+    await fixture.startQuery();
   }
   for (const fault of faultsOf(pages)) complain(fault);
 };
@@ -47,8 +47,8 @@ const EXPIRED = 'cursor_expired';
  * @param mayExpire until the second page is there, a revision or a late event may end the pages, as any client can see
  * @throws AbortError, or Error with an answer that is no outage
  */
-async function readPage(scene: Scene, cursor: string, limit: number, mayExpire = false): Promise<string> {
-  const { asker, stream, signal } = scene;
+async function readPage(run: Run, cursor: string, limit: number, mayExpire = false): Promise<string> {
+  const { asker, stream, signal } = run;
   const query = new URLSearchParams({ ...eventByEvent(stream.window), limit: String(limit), cursor });
   for (;;) {
     const { url, key } = asker();

@@ -7,25 +7,24 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createWarehouse } from '@meterline/warehouse';
 import { z } from 'zod';
 import { testProgram } from '../harness/program.js';
 import { startCollector, startIngest } from '../harness/services.js';
 import { select } from '../harness/stack.js';
-import { merge, read, type Verdict } from './compare.js';
-import type { FinishedRound, RoundOptions } from './round.js';
+import { type Comparison, merge, read } from './compare.js';
+import type { Fixture } from './fixture.js';
 import { SeededRandom } from './seeded-random.js';
-import type { Site } from './site.js';
+import type { FinishedRun, RunOptions } from './stream-run.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { RoundQueue } from './traffic.js';
+import { QueueView } from './traffic.js';
 import { holdsWithin, pause } from './waiting.js';
 
 const STARTED_WITHIN_MS = 120_000;
 const DRAINED_WITHIN_MS = 120_000;
 const DAY_MS = 86_400_000;
 
-interface ProducerScene {
-  readonly site: Site;
+interface ProducerRun {
+  readonly fixture: Fixture;
   /** Between the producers and the collector. */
   readonly link: TcpProxy;
   readonly random: SeededRandom;
@@ -37,10 +36,10 @@ interface ProducerScene {
   readonly restartCollector: (afterMs: number) => Promise<void>;
   complain(what: string): void;
 }
-export type ProducerStrike = (scene: ProducerScene) => Promise<void>;
+export type ProducerInjection = (run: ProducerRun) => Promise<void>;
 
 /** One to three times. */
-export const killed: ProducerStrike = async ({ random, signal, producers }) => {
+export const killed: ProducerInjection = async ({ random, signal, producers }) => {
   for (let times = random.integer(1, 3); times > 0; times -= 1) {
     await Promise.all(producers.map((producer) => producer.end('SIGKILL')));
     await pause(random.integer(0, 200), signal);
@@ -49,7 +48,7 @@ export const killed: ProducerStrike = async ({ random, signal, producers }) => {
   }
 };
 
-export const cutOffAndKilled: ProducerStrike = async ({ link, random, signal, producers }) => {
+export const cutOffAndKilled: ProducerInjection = async ({ link, random, signal, producers }) => {
   link.treat({ kind: random.pick(['hang', 'refuse']) });
   await pause(random.integer(200, 800), signal);
   await Promise.all(producers.map((producer) => producer.end('SIGKILL')));
@@ -58,7 +57,7 @@ export const cutOffAndKilled: ProducerStrike = async ({ link, random, signal, pr
 };
 
 /** In the long form for longer than an attempt may take. */
-export const frozen: ProducerStrike = async ({ random, brief, signal, producers }) => {
+export const frozen: ProducerInjection = async ({ random, brief, signal, producers }) => {
   for (const producer of producers) producer.signal('SIGSTOP');
   await pause(brief ? 600 : random.integer(1_000, 15_000), signal).finally(() => {
     for (const producer of producers) producer.signal('SIGCONT');
@@ -66,7 +65,7 @@ export const frozen: ProducerStrike = async ({ random, brief, signal, producers 
 };
 
 /** In the long form also silent for ever. */
-export const cutOff: ProducerStrike = async ({ link, random, brief, signal }) => {
+export const cutOff: ProducerInjection = async ({ link, random, brief, signal }) => {
   if (!brief && random.chance(0.25)) return link.forsake();
   const breaks = { kind: 'cut', afterBytes: () => random.integer(1, 40_000) } as const;
   // Attempts fail at once, where one that hangs may still succeed.
@@ -75,13 +74,13 @@ export const cutOff: ProducerStrike = async ({ link, random, brief, signal }) =>
   link.treat({ kind: 'pass' });
 };
 
-export const redisKilled: ProducerStrike = async ({ site, random, signal }) => {
-  await site.redis.kill();
+export const redisKilled: ProducerInjection = async ({ fixture, random, signal }) => {
+  await fixture.redis.kill();
   await pause(random.integer(0, 3_000), signal);
-  await site.redis.start();
+  await fixture.redis.start();
 };
 
-export const collectorKilled: ProducerStrike = async ({ random, signal, brief, restartCollector }) => {
+export const collectorKilled: ProducerInjection = async ({ random, signal, brief, restartCollector }) => {
   for (let times = brief ? 1 : random.integer(1, 3); times > 0; times -= 1) {
     await restartCollector(brief ? 0 : random.integer(0, 3_000));
     await pause(random.integer(0, 500), signal);
@@ -89,7 +88,7 @@ export const collectorKilled: ProducerStrike = async ({ random, signal, brief, r
 };
 
 /** It closes its emitter and ends; then another one starts. */
-export const terminated: ProducerStrike = async ({ signal, producers, complain }) => {
+export const terminated: ProducerInjection = async ({ signal, producers, complain }) => {
   for (const producer of producers) {
     const end = await producer.end('SIGTERM');
     if (end !== 'SIGTERM') complain(`a producer ended with ${end} instead of SIGTERM`);
@@ -187,19 +186,19 @@ async function linesOf(journal: string): Promise<string[]> {
 
 /** @throws AbortError */
 export async function playProducers(
-  site: Site,
-  strike: ProducerStrike,
-  { fault, seed, brief }: RoundOptions,
+  fixture: Fixture,
+  { fault, seed, brief }: RunOptions,
   signal: AbortSignal,
-): Promise<FinishedRound> {
+  inject: ProducerInjection,
+): Promise<FinishedRun> {
   const random = new SeededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'emitter-'));
-  const env = { ...site.environment('nothing').worker, QUEUE_PREFIX: `${fault}-${seed}` };
+  const env = { ...fixture.environment('nothing').worker, QUEUE_PREFIX: `${fault}-${seed}` };
   const [worker, first] = await Promise.all([startIngest(env), startCollector(env)]);
   let collector = first;
   const { port } = new URL(first.url);
   const link = await TcpProxy.open(Number(port));
-  const queue = new RoundQueue(site.redisUrl, env.QUEUE_PREFIX);
+  const queue = new QueueView(fixture.redisUrl, env.QUEUE_PREFIX);
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
   const restartCollector = async (afterMs: number) => {
@@ -211,7 +210,7 @@ export async function playProducers(
   try {
     for (const hasSpool of [true, false]) {
       const account = `${env.QUEUE_PREFIX}-${hasSpool ? 'spool' : 'memory'}`;
-      const key = await site.createKey(account, 'emitter');
+      const key = await fixture.createKey(account, 'emitter');
       producers.push(new Producer({ url: `http://127.0.0.1:${link.port}`, key, account, hasSpool, folder }));
     }
     await Promise.all(producers.map((producer) => producer.start(signal)));
@@ -219,7 +218,7 @@ export async function playProducers(
     const haveSent = async () => (await Promise.all(producers.map((producer) => producer.hasSent()))).every(Boolean);
     await holdsWithin(STARTED_WITHIN_MS, signal, haveSent);
     await pause(random.integer(100, 600), signal);
-    await strike({ site, link, random, brief, signal, producers, restartCollector, complain });
+    await inject({ fixture, link, random, brief, signal, producers, restartCollector, complain });
     const overAt = Date.now();
     await pause(random.integer(0, 300), signal);
     for (const end of await Promise.all(producers.map((producer) => producer.end('finish')))) {
@@ -232,10 +231,10 @@ export async function playProducers(
       complaints.push(...problems);
       if (promised.size === 0) complain('a producer was promised nothing');
     }
-    const recheck = async () => merge(...(await Promise.all(told.map((each) => compare(site, each)))));
-    const verdict = merge(await recheck(), { lost: [], doubled: [], complaints });
+    const recheck = async () => merge(...(await Promise.all(told.map((each) => compare(fixture, each)))));
+    const compared = merge(await recheck(), { lost: [], doubled: [], complaints });
     const events = told.reduce((sum, { promised }) => sum + promised.size, 0);
-    return { result: { fault, seed, events, stuck, recoveryMs, ...verdict }, recheck };
+    return { result: { fault, seed, events, stuck, recoveryMs, ...compared }, recheck };
   } finally {
     for (const producer of producers) producer.kill();
     queue.disconnect();
@@ -252,20 +251,17 @@ interface Told {
   readonly possible: ReadonlySet<string>;
 }
 
-async function compare(site: Site, { producer: { account }, promised, possible }: Told): Promise<Verdict> {
-  const warehouse = createWarehouse(site.database);
+async function compare(fixture: Fixture, { producer: { account }, promised, possible }: Told): Promise<Comparison> {
   const query = `SELECT resource_uuid AS mark, toUInt32(count()) AS times
     FROM usage_events FINAL WHERE account_id = {account: String} GROUP BY mark`;
-  const rows = await select<{ mark: string; times: number }>(warehouse, query, { account }).finally(() =>
-    warehouse.close(),
-  );
+  const rows = await select<{ mark: string; times: number }>(fixture.warehouse, query, { account });
   const counted = new Map(rows.map(({ mark, times }) => [mark, times]));
   const window = new URLSearchParams({
     startTime: new Date(Date.now() - DAY_MS).toISOString(),
     endTime: new Date(Date.now() + DAY_MS).toISOString(),
     groupBy: 'billing_dimension',
   });
-  const asker = { url: site.query.url, key: await site.createKey(account) };
+  const asker = { url: fixture.query.url, key: await fixture.createKey(account) };
   const text = await read(asker, `/v0/accounts/${account}/metrics?${window}`, new AbortController().signal);
   // Each event is a usage of 1.
   const { totalUsage } = answerSchema.parse(JSON.parse(text)).summary;

@@ -1,4 +1,4 @@
-/** A small disk of its own for a site's data, which can be filled: a file system in memory. Needs the right to mount. */
+/** A small disk of its own for a fixture's data, which can be filled: a file system in memory. Needs the right to mount. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { open, rm, statfs } from 'node:fs/promises';

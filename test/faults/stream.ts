@@ -1,5 +1,5 @@
 /**
- * What a round sends: good events with duplicates, resends under higher revisions and voids, and bad ones whose reason
+ * What a run sends: good events with duplicates, resends under higher revisions and voids, and bad ones whose reason
  * for refusal is known. Each identity has a unique name in resourceUuid, so that a lost or doubled event can be named.
  */
 import { BILLING_DIMENSIONS, DIMENSIONS, type RejectionReason, type UsageEventInput } from '@meterline/catalog';

@@ -24,14 +24,14 @@ export class TcpProxy {
   readonly #server: Server;
   readonly #links = new Set<Link>();
   #treatment: LinkTreatment = PASS;
-  #strikes = 0;
+  #breaks = 0;
 
   private constructor(server: Server, port: number, targetPort: number) {
     this.#server = server;
     this.port = port;
     server.on('connection', (client) => {
       const link = new Link(client, targetPort, () => {
-        this.#strikes += 1;
+        this.#breaks += 1;
       });
       link.closed.then(() => this.#links.delete(link));
       this.#links.add(link);
@@ -48,13 +48,13 @@ export class TcpProxy {
   }
 
   /** The number of connections broken on purpose since the current treatment began. */
-  get strikes(): number {
-    return this.#strikes;
+  get breaks(): number {
+    return this.#breaks;
   }
 
   /** Sets the treatment of all connections, open and new. */
   treat(treatment: LinkTreatment): void {
-    this.#strikes = 0;
+    this.#breaks = 0;
     this.#treatment = treatment;
     for (const link of this.#links) link.treat(treatment);
   }
@@ -76,16 +76,16 @@ class Link {
   readonly closed: Promise<unknown>;
   readonly #client: Socket;
   readonly #upstream: Socket;
-  readonly #struck: () => void;
+  readonly #onBreak: () => void;
   #treatment: LinkTreatment = PASS;
   #bytesLeft = Infinity;
   #held: Buffer | undefined;
   #isOver = false;
 
-  constructor(client: Socket, targetPort: number, struck: () => void) {
+  constructor(client: Socket, targetPort: number, onBreak: () => void) {
     this.#client = client;
     this.#upstream = connect(targetPort, LOOPBACK);
-    this.#struck = struck;
+    this.#onBreak = onBreak;
     this.closed = Promise.all([closed(client), closed(this.#upstream)]);
     for (const [socket, other] of [
       [client, this.#upstream],
@@ -105,7 +105,7 @@ class Link {
     if (this.#isOver) return;
     this.#treatment = treatment;
     this.#bytesLeft = treatment.kind === 'cut' ? treatment.afterBytes() : Infinity;
-    if (treatment.kind === 'refuse') this.#strike();
+    if (treatment.kind === 'refuse') this.#break();
     if (this.#held && treatment.kind === 'hold') return;
     if (this.#held) this.#upstream.write(this.#held);
     this.#held = undefined;
@@ -119,7 +119,7 @@ class Link {
     this.#isOver = true;
     this.#client.pause();
     this.#upstream.pause();
-    this.#struck();
+    this.#onBreak();
   }
 
   /**
@@ -136,7 +136,7 @@ class Link {
     if (this.#treatment.kind === 'hold' && chunk.includes(this.#treatment.text)) {
       this.#held = chunk;
       this.#client.pause();
-      this.#struck();
+      this.#onBreak();
       return;
     }
     if (chunk.length < this.#bytesLeft) {
@@ -146,18 +146,18 @@ class Link {
     }
     // The server must receive the part before the cut, so the cut waits until it has been sent.
     this.#client.pause();
-    this.#upstream.write(chunk.subarray(0, this.#bytesLeft), () => this.#strike());
+    this.#upstream.write(chunk.subarray(0, this.#bytesLeft), () => this.#break());
   }
 
   #fromServer(chunk: Buffer): void {
     const isSuccess = this.#treatment.kind === 'swallow' && chunk.toString('latin1', 0, 12) === 'HTTP/1.1 200';
-    if (isSuccess) this.#strike();
+    if (isSuccess) this.#break();
     else this.#client.write(chunk);
   }
 
-  #strike(): void {
+  #break(): void {
     if (this.#isOver) return;
-    this.#struck();
+    this.#onBreak();
     this.reset();
   }
 }

@@ -1,4 +1,4 @@
-/** What passes through the servers in a round: a producer, its queue, and the workers. */
+/** What passes through the servers in a run: a producer, its queue, and the workers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QUEUE_NAME } from '@meterline/catalog';
 import { createRedisClient, type RedisClient } from '@meterline/service/access';
@@ -99,8 +99,8 @@ export class Producer {
   }
 }
 
-/** What a round itself sees of its queue, on a connection that waits while Redis is away. */
-export class RoundQueue {
+/** What a run itself sees of its queue, on a connection that waits while Redis is away. */
+export class QueueView {
   readonly #redis: RedisClient;
   readonly #queue: Queue;
 
@@ -131,7 +131,7 @@ export class RoundQueue {
 const STARTED_WITHIN_MS = 120_000;
 const PAUSE_MS = 500;
 
-/** The ingest workers of a round. A fault restarts them itself, as a supervisor would. */
+/** The ingest workers of a run. A fault restarts them itself, as a supervisor would. */
 export class WorkerPool {
   readonly #env: () => ServiceEnvironment;
   #workers: ServiceProcess[] = [];
@@ -147,7 +147,7 @@ export class WorkerPool {
 
   /**
    * Starts more workers, all at the same time.
-   * @param env added to that of the round, as `constants` are to its constants
+   * @param env added to that of the run, as `constants` are to its constants
    * @returns those that it started
    */
   async start(

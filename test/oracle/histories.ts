@@ -1,7 +1,7 @@
 /** Random histories: what producers send for two accounts, in which jobs, in two rounds. */
 import fc from 'fast-check';
+import { anchor, distance, spell, spelling } from './anchors.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
-import { distance, scene, spell, spelling } from './scenes.js';
 
 /** An event without its account. */
 export type Sketch = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ interface Sending {
 }
 
 export interface History {
-  readonly scene: number;
+  readonly anchor: number;
   readonly names: readonly string[];
   readonly sendings: readonly Sending[];
   /** Whether the first account has prices of its own. */
@@ -173,7 +173,7 @@ const jobs = fc.array(fc.nat(LAST_JOB), { minLength: 1, maxLength: 3 });
 
 export const history: fc.Arbitrary<History> = fc
   .record({
-    scene,
+    anchor,
     names: fc.array(name, { minLength: 1, maxLength: NAMES }),
     drafts: fc.array(fc.record({ draft, account, jobs }), { minLength: 1, maxLength: 24, size: 'max' }),
     ownPrices: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
@@ -182,7 +182,7 @@ export const history: fc.Arbitrary<History> = fc
   .map(({ drafts, ...history }) => ({
     ...history,
     sendings: drafts.map(({ draft, ...sending }) => ({
-      event: toSketch(draft, history.scene, history.names),
+      event: toSketch(draft, history.anchor, history.names),
       ...sending,
     })),
   }));

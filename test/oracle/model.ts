@@ -33,12 +33,13 @@ interface Identity {
   beaten: readonly Payload[];
 }
 
-/** An identity whose highest revision was sent with different payloads: one wins, and it may be any of them. */
-export interface Contest {
+/** What is stored of an identity: one of the payloads. More than one if producers sent different ones under the same revision. */
+export interface Stored {
   readonly accountId: string;
   readonly eventId: string;
   readonly hour: number;
-  readonly payloads: readonly Payload[];
+  readonly revision: number;
+  readonly payloads: readonly PricedPayload[];
 }
 
 export interface Totals {
@@ -76,16 +77,14 @@ export class Oracle {
     return 'accepted';
   }
 
-  /** The identities that were sent with contradicting payloads. */
-  contests(accountId: string): Contest[] {
-    return this.#identities(accountId)
-      .filter(({ claims }) => claims.length > 1)
-      .map(({ eventId, hour, claims }) => ({
-        accountId,
-        eventId,
-        hour,
+  /** Every identity of all accounts. */
+  stored(): Stored[] {
+    return [...this.#accounts].flatMap(([accountId, identities]) =>
+      [...identities.values()].map(({ eventId, hour, claims }) => ({
+        ...{ accountId, eventId, hour, revision: claims[0]?.revision ?? 0 },
         payloads: claims.map(({ payload }) => payload),
-      }));
+      })),
+    );
   }
 
   /**
@@ -133,7 +132,7 @@ export class Oracle {
   }
 
   #counting(accountId: string): PricedPayload[] {
-    const contested = this.contests(accountId).length;
+    const contested = this.#identities(accountId).filter(({ claims }) => claims.length > 1).length;
     if (contested > 0) throw new Error(`${contested} events of ${accountId} are contested: ask each of worlds()`);
     return this.#identities(accountId)
       .flatMap(({ claims }) => claims.map(({ payload }) => payload))

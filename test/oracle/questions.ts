@@ -1,10 +1,10 @@
 /** Random requests about a history: windows at its edges, every grouping and filter, pages of any size. */
 import fc from 'fast-check';
+import { distance, spell, spelling } from './anchors.js';
 import type { OracleQuery, OracleRole } from './answer.js';
 import { instantOf, latestEnd, type Resolution } from './calendar.js';
 import { type History, nameNumber, nth } from './histories.js';
 import { DIMENSIONS, RESOURCE_TYPES } from './prices.js';
-import { distance, spell, spelling } from './scenes.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -31,7 +31,7 @@ const length = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 * DAY }) },
 );
 
-/** One end of a window: near a moment of the scene, with the window around that moment, or exactly at an event. */
+/** One end of a window: near a moment of the anchor, with the window around that moment, or exactly at an event. */
 const edge = fc.oneof(
   { weight: 2, arbitrary: fc.record({ from: distance }) },
   { weight: 3, arbitrary: fc.record({ from: distance, back: fc.constantFrom(DAY, 3 * DAY, 40 * DAY) }) },
@@ -40,11 +40,11 @@ const edge = fc.oneof(
 );
 type Edge = typeof edge extends fc.Arbitrary<infer Value> ? Value : never;
 
-function startOf(edge: Edge, length: number, { scene, sendings }: History): number {
-  const instantOfEvent = (n: number) => instantOf(String(sendings[n % sendings.length]?.event.timestamp)) ?? scene;
+function startOf(edge: Edge, length: number, { anchor, sendings }: History): number {
+  const instantOfEvent = (n: number) => instantOf(String(sendings[n % sendings.length]?.event.timestamp)) ?? anchor;
   if ('toEvent' in edge) return instantOfEvent(edge.toEvent) - length;
   if ('fromEvent' in edge) return instantOfEvent(edge.fromEvent);
-  return scene + edge.from - ('back' in edge ? edge.back : 0);
+  return anchor + edge.from - ('back' in edge ? edge.back : 0);
 }
 
 const groupBy = fc.shuffledSubarray(GROUP_BY, { maxLength: 3 });

@@ -2,7 +2,7 @@
 import { sealNext, type Warehouse } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { pausing } from '../harness/interleaving.js';
-import { distance, SCENES } from './scenes.js';
+import { ANCHORS, distance } from './anchors.js';
 
 /** What a killed sealer leaves behind: nothing, a watermark that marks respect, or rollup rows that no reader uses yet. */
 const CALLS_OF_A_STEP = 3;
@@ -14,14 +14,14 @@ export class RandomSealing {
   readonly #rounds: number;
   #passed = 0;
 
-  /** @param rounds after how many calls of {@link advance} all scenes are sealed */
+  /** @param rounds after how many calls of {@link advance} all anchors are sealed */
   constructor(shards: readonly Warehouse[], seed: number, rounds: number) {
     this.#shards = shards;
     this.#rounds = rounds;
-    const perScene = Math.ceil(rounds / SCENES.length);
-    const around = fc.sample(distance, { seed, numRuns: perScene * SCENES.length });
+    const perAnchor = Math.ceil(rounds / ANCHORS.length);
+    const around = fc.sample(distance, { seed, numRuns: perAnchor * ANCHORS.length });
     this.#moments = around
-      .map((milliseconds, index) => (SCENES[index % SCENES.length] ?? 0) + milliseconds)
+      .map((milliseconds, index) => (ANCHORS[index % ANCHORS.length] ?? 0) + milliseconds)
       .sort((a, b) => a - b);
   }
 

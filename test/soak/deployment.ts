@@ -1,8 +1,8 @@
-/** Two processes of each service on servers of their own, and what strikes them. The first of each kind is never killed, only frozen. */
+/** Two processes of each service on servers of their own, and what is done to them. The first of each kind is never killed, only frozen. */
 import { fileURLToPath } from 'node:url';
 import { NODE_OPTIONS } from '@meterline/local-stack';
+import type { Fixture } from '../faults/fixture.js';
 import { SeededRandom } from '../faults/seeded-random.js';
-import type { Site } from '../faults/site.js';
 import { pause } from '../faults/waiting.js';
 import { type ServiceProcess, startCollector, startIngest, startQuery } from '../harness/services.js';
 
@@ -24,18 +24,18 @@ interface Process extends ServiceProcess {
 type Kind = 'ingest' | 'collector' | 'query';
 
 export class Deployment {
-  readonly #site: Site;
+  readonly #fixture: Fixture;
   readonly #random: SeededRandom;
   readonly #rightAt: number;
   readonly #starts: Readonly<Record<Kind, () => Promise<Process>>>;
   readonly #processes = new Map<string, Process>();
 
   /** @param rightAt when the workers' clocks, which are behind and run faster, are right */
-  constructor(site: Site, seed: number, rightAt: number) {
-    this.#site = site;
+  constructor(fixture: Fixture, seed: number, rightAt: number) {
+    this.#fixture = fixture;
     this.#random = new SeededRandom(seed + 1);
     this.#rightAt = rightAt;
-    const env = site.environment('nothing').worker;
+    const env = fixture.environment('nothing').worker;
     const clock = {
       NODE_OPTIONS: `${NODE_OPTIONS.ingest} --import=${CLOCK}`,
       METERLINE_TEST_CLOCK_RATE: String(CLOCK_RATE),
@@ -64,14 +64,14 @@ export class Deployment {
 
   /** By the name of the process. */
   get pids(): Readonly<Record<string, number>> {
-    const { clickhouse, redis } = this.#site;
+    const { clickhouse, redis } = this.#fixture;
     const services = [...this.#processes].map(([name, { pid }]) => [name, pid]);
     return { ...Object.fromEntries(services), ClickHouse: clickhouse.running.pid, Redis: redis.running.pid };
   }
 
   /** Both servers first, so that they live for the rest of the run; then one of our processes at a time. @throws AbortError */
-  async strike(everyMs: number, signal: AbortSignal, say: (what: string) => void): Promise<void> {
-    const servers = [this.#site.clickhouse, this.#site.redis];
+  async inject(everyMs: number, signal: AbortSignal, say: (what: string) => void): Promise<void> {
+    const servers = [this.#fixture.clickhouse, this.#fixture.redis];
     for (;;) {
       await pause(everyMs, signal);
       const server = servers.shift();

@@ -7,12 +7,11 @@
  */
 import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
-import { createWarehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
-import { auditRepaired } from '../faults/round.js';
+import { Fixture } from '../faults/fixture.js';
 import { SeededRandom } from '../faults/seeded-random.js';
-import { Site } from '../faults/site.js';
-import { RoundQueue } from '../faults/traffic.js';
+import { auditRepaired } from '../faults/stream-run.js';
+import { QueueView } from '../faults/traffic.js';
 import { holdsWithin, pause } from '../faults/waiting.js';
 import { killServices } from '../harness/services.js';
 import { select } from '../harness/stack.js';
@@ -28,9 +27,9 @@ const MOST_GROWTH_PERCENT = 2;
 const MOST_MIB = 2_048;
 const DRAINED_WITHIN_MS = 600_000;
 const ANSWERED_WITHIN_MS = 120_000;
-const STRIKE_EVERY_MS = 120_000;
-/** For each minute of a shorter run, so that it has nine strikes. */
-const STRIKES_IN_SHORT_MS = 6_000;
+const INJECT_EVERY_MS = 120_000;
+/** For each minute of a shorter run, so that it has nine injections. */
+const INJECT_IN_SHORT_MS = 6_000;
 
 const { values: options } = parseArgs({
   options: {
@@ -52,11 +51,11 @@ const started = Date.now();
 const say = (what: string) => console.log(`${((Date.now() - started) / 60_000).toFixed(1)} min: ${what}`);
 
 console.log(`seed ${seed}`);
-const site = await Site.open({ onSmallDisk: false });
-const warehouse = createWarehouse(site.database);
-const redis = new Redis(site.redisUrl);
+const fixture = await Fixture.open({ onSmallDisk: false });
+const { warehouse } = fixture;
+const redis = new Redis(fixture.redisUrl);
 redis.on('error', () => undefined);
-const queue = new RoundQueue(site.redisUrl, 'bull');
+const queue = new QueueView(fixture.redisUrl, 'bull');
 try {
   const failures = await soak();
   for (const failure of failures) console.log(`✗ ${failure}`);
@@ -67,22 +66,21 @@ try {
 } finally {
   redis.disconnect();
   queue.disconnect();
-  await warehouse.close();
   await killServices();
-  await site.close();
+  await fixture.close();
 }
 process.exit();
 
 /** @returns what is wrong */
 async function soak(): Promise<string[]> {
-  const deployment = new Deployment(site, seed, Date.now() + minutes * 60_000 + DRAINED_WITHIN_MS);
+  const deployment = new Deployment(fixture, seed, Date.now() + minutes * 60_000 + DRAINED_WITHIN_MS);
   await deployment.start();
   const accounts: SoakAccount[] = [];
   for (let n = 0; n < ACCOUNTS; n += 1) {
     const id = `soak-${n}`;
-    accounts.push({ id, emitterKey: await site.createKey(id, 'emitter'), key: await site.createKey(id) });
+    accounts.push({ id, emitterKey: await fixture.createKey(id, 'emitter'), key: await fixture.createKey(id) });
   }
-  const traffic = new Traffic(new SeededRandom(seed), accounts, deployment, site.redisUrl, signal);
+  const traffic = new Traffic(new SeededRandom(seed), accounts, deployment, fixture.redisUrl, signal);
   const rows: Row[] = [];
   const onRow = (row: Row) => {
     rows.push(row);
@@ -93,20 +91,20 @@ async function soak(): Promise<string[]> {
   setMaxListeners(0, over, signal);
   const untilOver = (work: Promise<void>) => work.catch((error) => (over.aborted ? undefined : Promise.reject(error)));
   const openJobs = () => queue.openJobs();
-  const watched = { deployment, directory: site.directory, redis, warehouse, openJobs, sent: () => traffic.sent };
+  const watched = { deployment, directory: fixture.directory, redis, warehouse, openJobs, sent: () => traffic.sent };
   try {
     await Promise.all([
       pause(minutes * 60_000, signal).then(() => ended.abort()),
       traffic.send(rate, over),
       traffic.look(over),
       untilOver(watch(watched, onRow, over)),
-      untilOver(deployment.strike(Math.min(STRIKE_EVERY_MS, minutes * STRIKES_IN_SHORT_MS), over, say)),
+      untilOver(deployment.inject(Math.min(INJECT_EVERY_MS, minutes * INJECT_IN_SHORT_MS), over, say)),
     ]);
     say(`${traffic.sent} events are sent, ${Math.round(traffic.sent / minutes / 60)} a second`);
     const isDrained = await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs()) === 0);
     say('the queue is empty');
     const wrong = await inexact(traffic);
-    const differences = await auditRepaired(site, undefined);
+    const differences = await auditRepaired(fixture, undefined);
     report(rows, traffic);
     return [...(isDrained ? [] : ['jobs are left']), ...traffic.complaints, ...wrong, ...differences, ...grown(rows)];
   } finally {

@@ -7,26 +7,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { QUEUE_NAME } from '@meterline/catalog';
-import { Queue } from 'bullmq';
 import { z } from 'zod';
 import { runCommand } from '../cli/run-command.js';
+import { type Product, startProduct } from '../harness/product.js';
 import { drained } from '../harness/queue.js';
-import {
-  type HttpProcess,
-  type ServiceProcess,
-  startCollector,
-  startIngest,
-  startQuery,
-  withConstants,
-} from '../harness/services.js';
-import {
-  createTestDatabase,
-  databaseVariables,
-  type TestDatabase,
-  testRedisUrl,
-  uniquePrefix,
-} from '../harness/stack.js';
+import type { HttpProcess } from '../harness/services.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLICE = `${ROOT}examples/trace-slice`;
@@ -82,39 +67,24 @@ const DATA = [
 ];
 
 describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => {
-  let database: TestDatabase;
-  let ingest: ServiceProcess;
-  let query: ServiceProcess & { readonly url: string };
+  let product: Product;
+  let query: HttpProcess;
   let collector: HttpProcess;
-  let queue: Queue;
   let key: string;
   let emitterKey: string;
-  let env: Record<string, string>;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    env = {
-      REDIS_URL: testRedisUrl(),
-      ...databaseVariables(database.options),
-      QUEUE_PREFIX: uniquePrefix(),
-      CURSOR_SECRET: 'only for tests, only for tests, only for tests',
-    };
-    ingest = await startIngest(withConstants(env, { maintenanceEveryMs: 2_000 }));
-    query = await startQuery(env);
-    collector = await startCollector(env);
-    queue = new Queue(QUEUE_NAME, { connection: { url: testRedisUrl() }, prefix: env['QUEUE_PREFIX'] ?? '' });
+    product = await startProduct();
+    await product.startIngest({ METERLINE_CONSTANTS: JSON.stringify({ maintenanceEveryMs: 2_000 }) });
+    query = await product.startQuery();
+    collector = await product.startCollector();
     [key, emitterKey] = [await createKey('admin'), await createKey('emitter')];
   }, TIMEOUT_MS);
-
-  afterAll(async () => {
-    await Promise.all([ingest?.stop(), query?.stop(), collector?.stop()]);
-    await queue?.obliterate({ force: true });
-    await queue?.close();
-    await database?.drop();
-  }, TIMEOUT_MS);
+  afterAll(() => product.close(), TIMEOUT_MS);
 
   async function createKey(role: string): Promise<string> {
-    const { stdout } = await runCommand(['keys', 'create', '--account', ACCOUNT, '--role', role, '--json'], { env });
+    const args = ['keys', 'create', '--account', ACCOUNT, '--role', role, '--json'];
+    const { stdout } = await runCommand(args, { env: product.env });
     return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
   }
 
@@ -133,7 +103,7 @@ describe.each(DATA)('the Azure LLM trace, $title', ({ directory, expected }) => 
       env: { ...process.env, COLLECTOR_URL: collector.url, METERLINE_EMITTER_KEY: emitterKey },
     });
     expect(stdout).toBe(`${expected.events} events of 2 files: ${expected.events} accepted, 0 rejected\n`);
-    await drained(queue);
+    await drained(product.queue);
   }
 
   it(

@@ -181,31 +181,24 @@ describe('the identity of an event', () => {
     return (await rows('SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}', accountId)).length;
   }
 
-  it('is one within an hour', async () => {
-    expect(await count([{}, { timestamp: NOON + HOUR - 1, workspace: 'other' }])).toBe(1);
-  });
-
-  it('is another in another UTC hour, also over the edge of a month', async () => {
-    expect(await count([{}, { timestamp: NOON + HOUR }, { timestamp: NOON - 1 }])).toBe(3);
-    expect(await count([{ timestamp: Date.UTC(2025, 9, 1) - 1 }, { timestamp: Date.UTC(2025, 9, 1) }])).toBe(2);
-  });
-
-  it('is another with another id', async () => {
-    expect(await count([{}, { eventId: randomUUID() }])).toBe(2);
+  const month = Date.UTC(2025, 9, 1);
+  it.each<[string, number, Payload[]]>([
+    ['one within an hour', 1, [{}, { timestamp: NOON + HOUR - 1, workspace: 'other' }]],
+    ['another in another UTC hour', 3, [{}, { timestamp: NOON + HOUR }, { timestamp: NOON - 1 }]],
+    ['another over the edge of a month', 2, [{ timestamp: month - 1 }, { timestamp: month }]],
+    ['another with another id', 2, [{}, { eventId: randomUUID() }]],
+  ])('is %s', async (_, events, changes) => {
+    expect(await count(changes)).toBe(events);
   });
 
   it('is another in another account', async () => {
-    const eventId = randomUUID();
     const accounts = [randomUUID(), randomUUID()];
     await insertUsageEvents(
       database.warehouse,
-      accounts.map((accountId) => ({ ...EVENT, eventId, accountId })),
+      accounts.map((accountId) => ({ ...EVENT, accountId })),
     );
-    for (const accountId of accounts) {
-      expect(
-        await rows('SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}', accountId),
-      ).toHaveLength(1);
-    }
+    const query = 'SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}';
+    for (const accountId of accounts) expect(await rows(query, accountId)).toHaveLength(1);
   });
 });
 

@@ -39,13 +39,6 @@ describe('the metrics statement', () => {
     });
   });
 
-  it('has the daily index of a bucket', () => {
-    const window = { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 3) };
-    expect(metricsStatement({ ...QUESTION, window, resolution: 'daily' }).query).toBe(
-      golden('truth-alone').replace('{axis_start: Int64}, 3600', '{axis_start: Int64}, 86400'),
-    );
-  });
-
   it('reads rollup rows that answer alone without a subquery', () => {
     const days = { startTime: Date.UTC(2025, 9, 1), endTime: Date.UTC(2025, 9, 3) };
     const rollups = { hourly: days.endTime, daily: days.endTime, dirtyHours: [] };
@@ -179,32 +172,6 @@ describe('the metrics statement', () => {
         from_2: seconds(2025, 9, 2, 3),
         to_2: seconds(2025, 9, 3),
         only_2: hours,
-        axis_start: seconds(2025, 9, 1),
-        limit: 100,
-      },
-    });
-  });
-
-  it('leaves out what is excluded, one value or several, of what is selected', () => {
-    const statement = metricsStatement({
-      ...QUESTION,
-      window: { startTime: HALF_PAST, endTime: Date.UTC(2025, 9, 2) },
-      filters: { workspace: ['production'] },
-      excluded: { workspace: ["it's"], resource_uuid: ['', 'u-1'] },
-      rollups: { hourly: Date.UTC(2025, 9, 2), daily: 0, dirtyHours: [] },
-    });
-    expect(statement).toEqual({
-      name: 'read_metrics',
-      query: golden('excluded'),
-      query_params: {
-        account_id: 'acme',
-        workspace: 'production',
-        excluded_workspace: "it's",
-        excluded_resource_uuid: ['', 'u-1'],
-        from_0: HALF_PAST,
-        to_0: Date.UTC(2025, 9, 1, 1),
-        from_1: seconds(2025, 9, 1, 1),
-        to_1: seconds(2025, 9, 2),
         axis_start: seconds(2025, 9, 1),
         limit: 100,
       },

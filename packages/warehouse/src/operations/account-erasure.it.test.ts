@@ -5,13 +5,7 @@ import { createTestDatabase, select, type TestDatabase } from '../../../../test/
 import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
 import { storeMetrics } from '../metrics/stored-pages.js';
-import {
-  accountPartitionsStatement,
-  eraseAccountPartition,
-  erasePartitionStatement,
-  readAccountPartitions,
-  removeDeletedRejections,
-} from './account-erasure.js';
+import { eraseAccountPartition, readAccountPartitions, removeDeletedRejections } from './account-erasure.js';
 import { prepareRejectedEvents, type RejectedEvent, readOpenRejections, settleRejections } from './rejections.js';
 
 const OCTOBER = Date.UTC(2025, 9, 1);
@@ -34,27 +28,6 @@ async function rowsOf(table: string, accountId: string): Promise<number> {
                  SETTINGS apply_deleted_mask = 0`;
   return (await select<{ rows: number }>(database.warehouse, query, { table, accountId }))[0]?.rows ?? -1;
 }
-
-it('the statements name the table, the month and the account by parameters', () => {
-  expect(accountPartitionsStatement('usage_events', 'acme')).toEqual({
-    name: 'read_account_partitions',
-    query: `
-SELECT _partition_id AS partition, count() AS rows
-FROM {table: Identifier}
-WHERE account_id = {account_id: String}
-GROUP BY partition
-ORDER BY partition`,
-    query_params: { table: 'usage_events', account_id: 'acme' },
-  });
-  expect(erasePartitionStatement({ table: 'usage_events', partition: '202510', rows: 3 }, 'acme')).toEqual({
-    name: 'erase_account_partition',
-    query: `
-ALTER TABLE {table: Identifier}
-DELETE IN PARTITION ID {partition: String}
-WHERE account_id = {account_id: String}`,
-    query_params: { table: 'usage_events', partition: '202510', account_id: 'acme' },
-  });
-});
 
 describe('erasing an account', () => {
   it("takes a month's rows out of the files, duplicates and those of other months and accounts apart", async () => {

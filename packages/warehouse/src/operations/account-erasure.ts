@@ -25,7 +25,7 @@ function rowsOf(table: AccountTable): string {
   return table === 'result_pages' ? `(${ofAccount} OR startsWith(account_id, '\\0'))` : ofAccount;
 }
 
-export function accountPartitionsStatement(table: AccountTable, accountId: string): Statement {
+function accountPartitionsStatement(table: AccountTable, accountId: string): Statement {
   return {
     name: 'read_account_partitions',
     query: `
@@ -63,10 +63,7 @@ const ON_EVERY_REPLICA = { mutations_sync: '2' } as const;
  * rewrites the partition's parts without the rows; ClickHouse removes the old files after some minutes
  * (old_parts_lifetime, 8 by default). Rows inserted after it has begun stay.
  */
-export function erasePartitionStatement(
-  { table, partition }: Omit<AccountPartition, 'shard'>,
-  accountId: string,
-): Statement {
+function erasePartitionStatement({ table, partition }: Omit<AccountPartition, 'shard'>, accountId: string): Statement {
   return {
     name: 'erase_account_partition',
     query: `

@@ -20,7 +20,7 @@ const COLLECTOR_WITHOUT_LIMITS: ServiceEnvironment = {
 };
 
 export interface BenchContext {
-  readonly site: Site;
+  readonly fixture: Fixture;
   /** Events in the large data set. */
   readonly events: number;
   /** Aborted by Ctrl-C. */
@@ -33,7 +33,7 @@ export interface Bench {
   readonly run: (context: BenchContext) => Promise<Figure[]>;
 }
 
-export class Site {
+export class Fixture {
   /** The most resident memory of each service in this run, over all its processes, in MB. */
   readonly peaks = new Map<string, number>();
   readonly #servers: Servers;
@@ -47,11 +47,11 @@ export class Site {
     this.#servers = servers;
   }
 
-  static async open(dataDir: string, say: (line: string) => void): Promise<Site> {
+  static async open(dataDir: string, say: (line: string) => void): Promise<Fixture> {
     await mkdir(dataDir, { recursive: true });
     const directory = await mkdtemp(join(dataDir, 'bench-'));
     try {
-      return new Site(await startServers({ dataDir: directory, say }), say);
+      return new Fixture(await startServers({ dataDir: directory, say }), say);
     } catch (error) {
       await rm(directory, { recursive: true });
       throw error;

@@ -1,4 +1,4 @@
-/** Everything that a round needs except workers: its own servers, proxies to them that can fail, the query API. */
+/** Everything that a run needs except workers: its own servers, proxies to them that can fail, the query API. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import {
   startServers,
 } from '@meterline/local-stack';
 import { AccountDirectory, ApiKeyStore, createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
+import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import { type HttpProcess, type ServiceEnvironment, startQuery } from '../harness/services.js';
 import { databaseVariables } from '../harness/stack.js';
@@ -29,18 +30,16 @@ const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
-export interface SiteOptions {
-  readonly onSmallDisk: boolean;
-}
-
-export class Site {
+export class Fixture {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
   readonly redis: RestartableServer<RunningRedis>;
   readonly clickhouseLink: TcpProxy;
   readonly redisLink: TcpProxy;
+  /** Past the proxy. */
+  readonly warehouse: Warehouse;
   readonly #stack: Servers;
   #query: HttpProcess | undefined;
-  #rounds = 0;
+  #runs = 0;
 
   private constructor(stack: Servers, links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy }) {
     const { directory: dataDir } = stack;
@@ -49,10 +48,11 @@ export class Site {
     this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
     this.clickhouseLink = links.clickhouse;
     this.redisLink = links.redis;
+    this.warehouse = createWarehouse(this.database);
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk }: SiteOptions): Promise<Site> {
+  static async open({ onSmallDisk }: { readonly onSmallDisk: boolean }): Promise<Fixture> {
     const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
       if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
@@ -61,7 +61,7 @@ export class Site {
         clickhouse: await TcpProxy.open(stack.clickhouse.httpPort),
         redis: await TcpProxy.open(stack.redis.port),
       };
-      return new Site(stack, links);
+      return new Fixture(stack, links);
     } catch (error) {
       unmountSmallDisk(dataDir);
       await rm(dataDir, { recursive: true });
@@ -78,10 +78,10 @@ export class Site {
     return this.redis.running.url;
   }
 
-  /** Each round gets a later month, because the hours that earlier rounds sealed stay sealed. */
+  /** Each run gets a later month, because the hours that earlier runs sealed stay sealed. */
   nextMonth(): number {
-    this.#rounds += 1;
-    return Date.UTC(FIRST_YEAR, this.#rounds);
+    this.#runs += 1;
+    return Date.UTC(FIRST_YEAR, this.#runs);
   }
 
   /** Where a producer and a worker find their servers. */
@@ -159,6 +159,7 @@ export class Site {
   /** Ends every process and removes every file. */
   async close(): Promise<void> {
     await this.#query?.kill();
+    await this.warehouse.close();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
     await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
     unmountSmallDisk(this.directory);

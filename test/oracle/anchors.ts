@@ -1,11 +1,11 @@
-/** Moments around which the events of a history lie: edges of calendars, of years and of the supported time. */
+/** Anchors: moments around which the events of a history lie: edges of calendars, of years and of the supported time. */
 import fc from 'fast-check';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
 
-export const SCENES = [
+export const ANCHORS = [
   '1970-01-01T00:00:00Z', // the first instant, a Thursday: its week begins before 1970
   '2000-02-29T00:00:00Z', // a leap day in a year divisible by 100
   '2020-12-28T00:00:00Z', // Monday of week 53
@@ -19,9 +19,9 @@ export const SCENES = [
   '2025-12-31T23:00:00Z', // the last hour of a year
 ].map((text) => Date.parse(text));
 
-export const scene = fc.constantFrom(...SCENES);
+export const anchor = fc.constantFrom(...ANCHORS);
 
-/** Milliseconds from a scene's moment to an event or an end of a window; mostly at an edge or next to it. */
+/** Milliseconds from an anchor to an event or an end of a window; mostly at an edge or next to it. */
 export const distance = fc
   .record({
     days: fc.oneof(

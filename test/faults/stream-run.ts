@@ -1,15 +1,15 @@
-/** One round: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
+/** One run: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
 import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
-import { createWarehouse, oneServer } from '@meterline/warehouse';
+import { oneServer } from '@meterline/warehouse';
 import { recomputeAll } from '../harness/late-events.js';
 import { withConstants } from '../harness/services.js';
-import { type Asker, compareAccepted, compareRefused, merge, type Verdict } from './compare.js';
+import { type Comparison, compareAccepted, compareRefused, merge } from './compare.js';
+import type { Fixture, Proxied } from './fixture.js';
+import type { Injection } from './injections.js';
 import { SeededRandom } from './seeded-random.js';
-import type { Proxied, Site } from './site.js';
 import { buildStream, firstHour, STREAM_HOURS } from './stream.js';
-import type { Strike } from './strikes.js';
-import { Producer, RoundQueue, WorkerPool } from './traffic.js';
+import { Producer, QueueView, WorkerPool } from './traffic.js';
 import { holdsWithin, pause } from './waiting.js';
 
 /** More than the 60 s that a worker waits for an insert plus the 20 s until the locks of a dead worker expire. */
@@ -17,7 +17,7 @@ const DRAINED_WITHIN_MS = 300_000;
 const STARTED_WITHIN_MS = 60_000;
 const CHECKED_WITHIN_MS = 240_000;
 
-export interface RoundOptions {
+export interface RunOptions {
   /** Its name. */
   readonly fault: string;
   readonly seed: number;
@@ -26,13 +26,13 @@ export interface RoundOptions {
 
 /** How a stream passes through the servers, and what befalls them meanwhile. */
 export interface StreamFault {
-  readonly strike: Strike;
+  readonly inject: Injection;
   readonly workers?: number;
-  /** The servers that are reached through proxies, which the strike breaks. */
+  /** The servers that are reached through proxies, which the injection breaks. */
   readonly proxied?: Proxied;
 }
 
-export interface RoundResult extends Verdict {
+export interface RunResult extends Comparison {
   readonly fault: string;
   readonly seed: number;
   /** Good and bad events, each counted once however often it was sent. */
@@ -43,24 +43,24 @@ export interface RoundResult extends Verdict {
   readonly recoveryMs: number;
 }
 
-/** A finished round, whose comparison can be repeated later. */
-export interface FinishedRound {
-  readonly result: RoundResult;
-  recheck(): Promise<Verdict>;
+/** A finished run, whose comparison can be repeated later. */
+export interface FinishedRun {
+  readonly result: RunResult;
+  recheck(): Promise<Comparison>;
 }
 
 /** @throws AbortError, or the error of a service or server that did not start again */
 export async function playStream(
-  site: Site,
-  { strike: strikeOf, workers: wanted = 2, proxied = 'nothing' }: StreamFault,
-  { fault, seed, brief }: RoundOptions,
+  fixture: Fixture,
+  { fault, seed, brief }: RunOptions,
   signal: AbortSignal,
-): Promise<FinishedRound> {
+  { inject, workers: wanted = 2, proxied = 'nothing' }: StreamFault,
+): Promise<FinishedRun> {
   const random = new SeededRandom(seed);
   const accountId = `${fault}-${seed}`;
-  const newMonth = site.nextMonth();
+  const newMonth = fixture.nextMonth();
   const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000), newMonth);
-  const environment = site.environment(proxied);
+  const environment = fixture.environment(proxied);
   const sizes = {
     batchRows: random.pick([50, 200, 1_000]),
     flushMs: random.pick([5, 50, 300]),
@@ -70,50 +70,43 @@ export async function playStream(
     withConstants({ ...environment.worker, QUEUE_PREFIX: accountId }, { ...sizes, ...sealing(random, newMonth) }),
   );
   const producer = new Producer(environment.redisUrl, accountId, stream.jobs);
-  const queue = new RoundQueue(site.redisUrl, accountId);
+  const queue = new QueueView(fixture.redisUrl, accountId);
   const complaints: string[] = [];
   const complain = (what: string) => void complaints.push(what);
 
   try {
-    const key = await site.createKey(accountId);
+    const key = await fixture.createKey(accountId);
     await workers.start(wanted);
     const isBusy = () => queue.isBusy();
     const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
-    const strike = async (stopped: AbortSignal) => {
+    const injected = async (stopped: AbortSignal) => {
       await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
       await pause(moment.ms, stopped);
-      const asker = () => ({ url: site.query.url, key });
-      await strikeOf({ site, workers, stream, asker, random, brief, signal: stopped, isBusy, complain });
+      const asker = () => ({ url: fixture.query.url, key });
+      await inject({ fixture, workers, stream, asker, random, brief, signal: stopped, isBusy, complain });
       return Date.now();
     };
     const spreadMs = random.integer(1_000, 4_000);
-    const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), strike]);
+    const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), injected]);
     await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await queue.openJobs()) === 0);
     const recoveryMs = Date.now() - overAt;
     const stuck = await queue.openJobs();
     for (const code of await workers.stop()) if (code !== 0) complain(`a worker ended with ${code}`);
 
     const attempts = (job: number) => producer.attempts(job);
-    const recheck = async () => {
-      const asker: Asker = { url: site.query.url, key };
-      const warehouse = createWarehouse(site.database);
-      try {
-        return merge(
-          await compareAccepted(asker, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
-          await compareRefused(warehouse, stream, attempts),
-        );
-      } finally {
-        await warehouse.close();
-      }
-    };
+    const recheck = async () =>
+      merge(
+        await compareAccepted({ url: fixture.query.url, key }, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
+        await compareRefused(fixture.warehouse, stream, attempts),
+      );
     const asLeft = await recheck();
-    complaints.push(...(await auditRepaired(site, accountId)));
-    const verdict = merge(asLeft, { lost: [], doubled: [], complaints });
+    complaints.push(...(await auditRepaired(fixture, accountId)));
+    const compared = merge(asLeft, { lost: [], doubled: [], complaints });
     const events = stream.identities + stream.refused.length;
-    return { result: { fault, seed, events, stuck, recoveryMs, ...verdict }, recheck };
+    return { result: { fault, seed, events, stuck, recoveryMs, ...compared }, recheck };
   } finally {
-    site.clickhouseLink.treat({ kind: 'pass' });
-    site.redisLink.treat({ kind: 'pass' });
+    fixture.clickhouseLink.treat({ kind: 'pass' });
+    fixture.redisLink.treat({ kind: 'pass' });
     // A connection that stays open tries again for ever, and the process never ends.
     producer.disconnect();
     queue.disconnect();
@@ -125,25 +118,17 @@ export async function playStream(
  * Recomputes what the workers have left, and compares all sealed rollup rows with their events.
  * @param accountId undefined: every account @returns what differs
  */
-export async function auditRepaired(site: Site, accountId: string | undefined): Promise<string[]> {
-  const warehouse = createWarehouse(site.database);
-  const { signal } = new AbortController();
-  try {
-    await recomputeAll(warehouse);
-    const window = { startTime: 0, endTime: END_OF_TIME };
-    const audit = {
-      shards: oneServer(warehouse),
-      accountId,
-      window,
-      repair: false,
-      signal,
-      onProgress: () => undefined,
-    };
-    const { differences } = await auditRollups(audit);
-    return differences.map((difference) => `a rollup row differs from its events: ${JSON.stringify(difference)}`);
-  } finally {
-    await warehouse.close();
-  }
+export async function auditRepaired({ warehouse }: Fixture, accountId: string | undefined): Promise<string[]> {
+  await recomputeAll(warehouse);
+  const { differences } = await auditRollups({
+    shards: oneServer(warehouse),
+    accountId,
+    window: { startTime: 0, endTime: END_OF_TIME },
+    repair: false,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  });
+  return differences.map((difference) => `a rollup row differs from its events: ${JSON.stringify(difference)}`);
 }
 
 /** Each worker that starts seals up to another hour of the stream, while events are still being sent. */

@@ -1,21 +1,21 @@
-/** What befalls servers and services while a stream of events passes through them. A strike is over when everything that it stopped runs again. */
+/** What befalls servers and services while a stream of events passes through them. An injection is over when everything that it stopped runs again. */
 import { fileURLToPath } from 'node:url';
 import { FREE_SPACE } from '@meterline/local-stack';
-import { createWarehouse, sealNext } from '@meterline/warehouse';
+import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
 import type { Asker } from './compare.js';
+import type { Fixture, RestartableServer } from './fixture.js';
 import type { SeededRandom } from './seeded-random.js';
-import type { RestartableServer, Site } from './site.js';
 import { fillDisk, freeDisk } from './small-disk.js';
 import type { UsageStream } from './stream.js';
 import type { LinkTreatment } from './tcp-proxy.js';
 import type { WorkerPool } from './traffic.js';
 import { holdsWithin, pause } from './waiting.js';
 
-/** What a strike may break, while events are sent and workers process them. */
-export interface Scene {
-  readonly site: Site;
+/** What an injection may break, while events are sent and workers process them. */
+export interface Run {
+  readonly fixture: Fixture;
   readonly workers: WorkerPool;
   readonly stream: UsageStream;
   /** The query API as it is now, with a key of the stream's account. */
@@ -29,7 +29,7 @@ export interface Scene {
   /** Reports a fault of the product other than a lost or doubled event. */
   complain(what: string): void;
 }
-export type Strike = (scene: Scene) => Promise<void>;
+export type Injection = (run: Run) => Promise<void>;
 
 const PASS: LinkTreatment = { kind: 'pass' };
 const BEGUN_WITHIN_MS = 60_000;
@@ -38,18 +38,18 @@ const LOCK_MS = 15_500;
 const LOCK_TAKEN_MS = 21_000;
 
 /** Once or twice. */
-export function killed(server: (site: Site) => Pick<RestartableServer, 'kill' | 'start'>): Strike {
-  return async ({ site, random, signal }) => {
+export function killed(server: (fixture: Fixture) => Pick<RestartableServer, 'kill' | 'start'>): Injection {
+  return async ({ fixture, random, signal }) => {
     for (let times = random.integer(1, 2); times > 0; times -= 1) {
-      await server(site).kill();
+      await server(fixture).kill();
       await pause(random.integer(0, 3_000), signal);
-      await server(site).start();
+      await server(fixture).start();
       await pause(random.integer(0, 600), signal);
     }
   };
 }
 
-export const workersKilled: Strike = async ({ workers, random, signal }) => {
+export const workersKilled: Injection = async ({ workers, random, signal }) => {
   for (let times = random.integer(1, 3); times > 0; times -= 1) {
     const victims = random.chance(0.3) ? workers.running : [random.pick(workers.running)];
     await workers.kill(victims);
@@ -59,7 +59,7 @@ export const workersKilled: Strike = async ({ workers, random, signal }) => {
   }
 };
 
-export const workerFrozen: Strike = async ({ workers, random, brief, signal, isBusy, complain }) => {
+export const workerFrozen: Injection = async ({ workers, random, brief, signal, isBusy, complain }) => {
   const victim = random.pick(workers.running);
   if (!(await holdsWithin(BEGUN_WITHIN_MS, signal, isBusy))) complain('no job was in work when a worker was frozen');
   await frozenWhile(victim, () => pause(brief ? LOCK_MS : random.integer(LOCK_MS, 24_000), signal));
@@ -75,103 +75,99 @@ async function frozenWhile({ pid }: Pick<ServiceProcess, 'pid'>, work: () => Pro
 }
 
 /** The only worker seals, and stops between its two watermarks, while others store into the same hours. */
-export const sealerFrozen: Strike = async (scene) => {
-  const { site, workers, stream } = scene;
-  const direct = { CLICKHOUSE_URL: site.database.url };
+export const sealerFrozen: Injection = async (run) => {
+  const { fixture, workers, stream } = run;
+  const direct = { CLICKHOUSE_URL: fixture.database.url };
   // All of the stream is due, so that there is something to seal.
   const due = { sealDelayMs: Date.now() - Date.parse(stream.window.endTime) };
   // Until then jobs wait: they are stored while it stands still, and after it.
   await workers.kill(workers.running);
-  await heldAt(scene, { kind: 'hold', text: 'INSERT INTO usage_hourly (' }, due, async (sealer) => {
-    await frozenWhile(sealer, () => othersGoOn(scene, direct, due));
+  await heldAt(run, { kind: 'hold', text: 'INSERT INTO usage_hourly (' }, due, async (sealer) => {
+    await frozenWhile(sealer, () => othersGoOn(run, direct, due));
   });
 };
 
 /** The only worker stops as it recomputes dirty hours: before it writes rows, or before it clears marks. For good or for a while. */
-export const maintainerStopped: Strike = async (scene) => {
-  const { site, workers, stream, random } = scene;
-  const direct = { CLICKHOUSE_URL: site.database.url };
-  const warehouse = createWarehouse(site.database);
+export const maintainerStopped: Injection = async (run) => {
+  const { fixture, workers, stream, random } = run;
+  const direct = { CLICKHOUSE_URL: fixture.database.url };
   await workers.kill(workers.running);
   // The rest of the stream is late.
-  const sealed = async () => {
-    while (await sealNext([warehouse], Date.parse(stream.window.endTime)));
-  };
-  await sealed().finally(() => warehouse.close());
+  while (await sealNext([fixture.warehouse], Date.parse(stream.window.endTime)));
   const text = random.pick(['INSERT INTO usage_hourly (', '"sign":-1']);
   const tenYears = { sealDelayMs: 315_576_000_000 };
-  await heldAt(scene, { kind: 'hold', text }, tenYears, async (maintainer) => {
+  await heldAt(run, { kind: 'hold', text }, tenYears, async (maintainer) => {
     if (random.chance(0.5)) {
       await workers.kill([maintainer]);
-      site.clickhouseLink.treat(PASS);
+      fixture.clickhouseLink.treat(PASS);
       await workers.start(1, direct);
-    } else await frozenWhile(maintainer, () => othersGoOn(scene, direct));
+    } else await frozenWhile(maintainer, () => othersGoOn(run, direct));
   });
 };
 
 /** Starts a worker through the proxy, and does something to it when it has come to the statement. */
 async function heldAt(
-  { site, workers, signal, complain }: Scene,
+  { fixture, workers, signal, complain }: Run,
   held: LinkTreatment,
   constants: Readonly<Record<string, number>>,
-  strike: (worker: ServiceProcess) => Promise<void>,
+  inject: (worker: ServiceProcess) => Promise<void>,
 ): Promise<void> {
-  site.clickhouseLink.treat(held);
+  fixture.clickhouseLink.treat(held);
   try {
     const [worker] = await workers.start(1, {}, constants);
-    const isThere = await holdsWithin(BEGUN_WITHIN_MS, signal, () => site.clickhouseLink.strikes > 0);
-    if (worker && isThere) await strike(worker);
+    const isThere = await holdsWithin(BEGUN_WITHIN_MS, signal, () => fixture.clickhouseLink.breaks > 0);
+    if (worker && isThere) await inject(worker);
     else complain('no worker was stopped in the middle of its maintenance');
   } finally {
-    site.clickhouseLink.treat(PASS);
+    fixture.clickhouseLink.treat(PASS);
   }
 }
 
-/** In some rounds for longer than the lock of the one that has stopped. */
+/** In some runs for longer than the lock of the one that has stopped. */
 async function othersGoOn(
-  { site, workers, random, brief, signal }: Scene,
+  { fixture, workers, random, brief, signal }: Run,
   env: ServiceEnvironment,
   constants: Readonly<Record<string, number>> = {},
 ): Promise<void> {
-  site.clickhouseLink.treat(PASS);
+  fixture.clickhouseLink.treat(PASS);
   await workers.start(1, env, constants);
   await pause(brief || random.chance(0.7) ? random.integer(500, 3_000) : LOCK_TAKEN_MS, signal);
 }
 
-export const clickhouseHangs: Strike = async ({ site, random, brief, signal }) => {
-  site.clickhouseLink.treat({ kind: 'hang' });
+export const clickhouseHangs: Injection = async ({ fixture, random, brief, signal }) => {
+  fixture.clickhouseLink.treat({ kind: 'hang' });
   await pause(brief ? 3_000 : random.integer(2_000, 20_000), signal);
   // The worker then waits until its own time limit for an insert.
-  if (!brief && random.chance(0.5)) site.clickhouseLink.forsake();
-  site.clickhouseLink.treat(PASS);
+  if (!brief && random.chance(0.5)) fixture.clickhouseLink.forsake();
+  fixture.clickhouseLink.treat(PASS);
 };
 
-/** An insert of these rounds is about 20 KB. */
-export const clickhouseCuts: Strike = (scene) =>
-  linksBroken(scene, { kind: 'cut', afterBytes: () => scene.random.integer(1, 20_000) });
+/** An insert of these runs is about 20 KB. */
+export const clickhouseCuts: Injection = (run) =>
+  linksBroken(run, { kind: 'cut', afterBytes: () => run.random.integer(1, 20_000) });
 
-export const clickhouseSwallows: Strike = (scene) => linksBroken(scene, { kind: 'swallow' });
+export const clickhouseSwallows: Injection = (run) => linksBroken(run, { kind: 'swallow' });
 
 /** Breaks connections until one to six of them have broken. */
-async function linksBroken({ site, random, signal, complain }: Scene, treatment: LinkTreatment): Promise<void> {
+async function linksBroken({ fixture, random, signal, complain }: Run, treatment: LinkTreatment): Promise<void> {
   const wanted = random.integer(1, 6);
-  site.clickhouseLink.treat(treatment);
-  const struck = await holdsWithin(BEGUN_WITHIN_MS, signal, () => site.clickhouseLink.strikes >= wanted);
-  if (!struck) complain(`only ${site.clickhouseLink.strikes} of ${wanted} connections were broken`);
-  site.clickhouseLink.treat(PASS);
+  fixture.clickhouseLink.treat(treatment);
+  const isDone = await holdsWithin(BEGUN_WITHIN_MS, signal, () => fixture.clickhouseLink.breaks >= wanted);
+  if (!isDone) complain(`only ${fixture.clickhouseLink.breaks} of ${wanted} connections were broken`);
+  fixture.clickhouseLink.treat(PASS);
 }
 
-export const redisUnreachable: Strike = async ({ site, random, brief, signal }) => {
+export const redisUnreachable: Injection = async ({ fixture, random, brief, signal }) => {
   const away = () => pause(brief ? 3_000 : random.pick([5_000, 20_000, 60_000]), signal);
   const how = random.pick(['freeze', 'hang', 'refuse'] as const);
-  if (how === 'freeze') return frozenWhile(site.redis.running, away);
-  site.redisLink.treat({ kind: how });
-  await away().finally(() => site.redisLink.treat(PASS));
+  if (how === 'freeze') return frozenWhile(fixture.redis.running, away);
+  fixture.redisLink.treat({ kind: how });
+  await away().finally(() => fixture.redisLink.treat(PASS));
 };
 
 /** Its limit is what it uses now. */
-export const redisFull: Strike = async ({ site, random, brief, signal, complain }) => {
-  const redis = new Redis(site.redisUrl);
+export const redisFull: Injection = async ({ fixture, random, brief, signal, complain }) => {
+  const redis = new Redis(fixture.redisUrl);
   const limit = (await redis.config('GET', 'maxmemory')) as string[];
   const [, used = ''] = /^used_memory:(\d+)/m.exec(await redis.info('memory')) ?? [];
   await redis.config('SET', 'maxmemory', used);
@@ -192,45 +188,45 @@ const MEBIBYTE = 1024 * 1024;
  * The disk of both servers. The embedded ClickHouse would not notice that a write fails, so it ends itself before
  * (docs/decisions/0026); the last bytes are taken when it has.
  */
-export const diskFull: Strike = async ({ site, random, brief, signal, complain }) => {
-  await fillDisk(site.directory, FREE_SPACE.endsBelow + random.integer(1, 100) * MEBIBYTE);
+export const diskFull: Injection = async ({ fixture, random, brief, signal, complain }) => {
+  await fillDisk(fixture.directory, FREE_SPACE.endsBelow + random.integer(1, 100) * MEBIBYTE);
   await pause(random.integer(0, 2_000), signal);
   let hasEnded = false;
-  void site.clickhouse.running.exited.then(() => {
+  void fixture.clickhouse.running.exited.then(() => {
     hasEnded = true;
   });
   // Again and again, because a server that deletes files makes room.
   const isEnded = await holdsWithin(BEGUN_WITHIN_MS, signal, async () => {
-    await fillDisk(site.directory, FREE_SPACE.endsBelow - MEBIBYTE);
+    await fillDisk(fixture.directory, FREE_SPACE.endsBelow - MEBIBYTE);
     return hasEnded;
   });
   if (!isEnded) complain('ClickHouse did not end itself on a disk that was nearly full');
   const until = Date.now() + (brief ? 2_000 : random.integer(1_000, 10_000));
   try {
     while (Date.now() < until) {
-      await fillDisk(site.directory);
+      await fillDisk(fixture.directory);
       await pause(100, signal);
     }
   } finally {
-    await freeDisk(site.directory);
+    await freeDisk(fixture.directory);
   }
   // Redis ends itself when it cannot write its append-only file, rather than acknowledge what it may lose.
-  const isUp = await holdsWithin(BEGUN_WITHIN_MS, signal, () => site.restartEndedServers());
+  const isUp = await holdsWithin(BEGUN_WITHIN_MS, signal, () => fixture.restartEndedServers());
   if (!isUp) complain('the servers did not come back when there was space again');
 };
 
 const SKEWED_CLOCK = fileURLToPath(new URL('../../test/faults/skewed-clock.mjs', import.meta.url));
 
 /** Of workers and API; those of ClickHouse and Redis are right. */
-export const clocksOff: Strike = async ({ site, workers, random, brief, signal, complain }) => {
+export const clocksOff: Injection = async ({ fixture, workers, random, brief, signal, complain }) => {
   const offBy = (days: number): ServiceEnvironment => ({
     NODE_OPTIONS: `--import=${SKEWED_CLOCK}`,
     METERLINE_TEST_CLOCK_OFFSET_MS: String(days * 86_400_000),
   });
   const restarted = async (api: ServiceEnvironment, ...each: readonly ServiceEnvironment[]) => {
-    const codes = [...(await workers.stop()), await site.query.stop()];
+    const codes = [...(await workers.stop()), await fixture.query.stop()];
     if (codes.some((code) => code !== 0)) complain(`SIGTERM ended services with ${codes.join(', ')}`);
-    await Promise.all([site.startQuery(api), ...each.map((env) => workers.start(1, env))]);
+    await Promise.all([fixture.startQuery(api), ...each.map((env) => workers.start(1, env))]);
   };
   await restarted(offBy(random.pick([-2, 2])), offBy(-2), offBy(2));
   await pause(brief ? 500 : random.integer(500, 4_000), signal);
@@ -238,22 +234,22 @@ export const clocksOff: Strike = async ({ site, workers, random, brief, signal, 
 };
 
 /** As at a reboot or a deployment. */
-export const everythingTerminated: Strike = async ({ site, workers, random, signal, complain }) => {
-  const services = Promise.all([workers.stop(), site.query.stop()]);
-  const stopServers = () => Promise.all([site.clickhouse.stop(), site.redis.stop()]);
+export const everythingTerminated: Injection = async ({ fixture, workers, random, signal, complain }) => {
+  const services = Promise.all([workers.stop(), fixture.query.stop()]);
+  const stopServers = () => Promise.all([fixture.clickhouse.stop(), fixture.redis.stop()]);
   if (random.chance(0.5)) await Promise.all([services, stopServers()]);
   const exitCodes = (await services).flat();
   if (exitCodes.some((code) => code !== 0)) complain(`SIGTERM ended services with ${exitCodes.join(', ')}`);
   await stopServers();
   await pause(random.integer(0, 1_000), signal);
-  await Promise.all([site.clickhouse.start(), site.redis.start()]);
-  await Promise.all([workers.start(2), site.startQuery()]);
+  await Promise.all([fixture.clickhouse.start(), fixture.redis.start()]);
+  await Promise.all([workers.start(2), fixture.startQuery()]);
 };
 
 /** Of things that do not need each other: one must not be in the way of recovering from the other. */
-export function together(pairs: readonly (readonly [Strike, Strike])[]): Strike {
-  return async (scene) => {
-    const struck = await Promise.allSettled(scene.random.pick(pairs).map((strike) => strike(scene)));
-    for (const each of struck) if (each.status === 'rejected') throw each.reason;
+export function together(pairs: readonly (readonly [Injection, Injection])[]): Injection {
+  return async (run) => {
+    const ended = await Promise.allSettled(run.random.pick(pairs).map((inject) => inject(run)));
+    for (const each of ended) if (each.status === 'rejected') throw each.reason;
   };
 }
