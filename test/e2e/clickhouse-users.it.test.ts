@@ -124,6 +124,10 @@ describe('with the schema that migrate has made', () => {
       const repriced = await run(['reprice', '--account', account, ...window, '--book', book]);
       expect(repriced).toMatchObject({ code: 0, stdout: expect.stringContaining('Changed 4 of 4 events') });
       expect(await run(['rejected', 'discard', '--all', '--account', account, '--yes'])).toMatchObject({ code: 0 });
+      await until('the maintainer has recomputed what was re-priced', 20_000, async () => {
+        const marks = 'SELECT toString(sum(sign)) AS left FROM dirty_hours';
+        return (await select<{ left: string }>(product.warehouse, marks))[0]?.left === '0';
+      });
       await execute(product.warehouse, 'TRUNCATE TABLE usage_hourly');
       expect(await run(['audit', '--repair'])).toMatchObject({
         stdout: expect.stringContaining('of which 0 are left'),
