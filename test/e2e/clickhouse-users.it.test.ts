@@ -200,7 +200,7 @@ describe('with the schema that migrate has made', () => {
   const OF_NOBODY = (table: string) => [
     `ALTER TABLE ${table} UPDATE account_id = '' WHERE 0`,
     `OPTIMIZE TABLE ${table} FINAL`,
-    // Sealing begins anew when an operator removes the watermarks.
+    // Sealing begins again when an operator removes the watermarks.
     ...(table === 'rollup_watermarks' ? [] : [`TRUNCATE TABLE ${table}`]),
     `RENAME TABLE ${table} TO gone`,
     `SYSTEM STOP MERGES meterline.${table}`,

@@ -10,7 +10,7 @@ const RECEIPT = JSON.stringify({ accepted: 1, rejected: 0, results: [{ index: 0,
 
 let server: Server;
 let url: string;
-/** Whoever waits for the request of an emitter, by the path of its address. */
+/** The test that waits for the request of an emitter, by the path of its address. */
 const awaited = new Map<string | undefined, (response: ServerResponse) => void>();
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** What Linux tells of processes. Undefined where the system does not report it. */
+/** What Linux says of processes. Undefined where the system does not report it. */
 import { readFileSync } from 'node:fs';
 
 /** The memory that the process has resident, or the most that it ever had, in MiB. Source: proc_pid_status(5). */

@@ -40,7 +40,7 @@ export class AlertsClient {
     return readAnswer(sent, alertWithSecretSchema);
   }
 
-  /** What is watched anew fires, once, for what is crossed already. The answer has the secret if there is a new one. */
+  /** A change of what is watched fires, once, for what is crossed already. The answer has the secret if there is a new one. */
   async update(
     account: string,
     alertId: string,

@@ -151,7 +151,7 @@ export async function readPrivateFile<T>(path: string, schema: z.ZodType<T>): Pr
   }
 }
 
-/** The password of a user. Whoever has the secret, or the password of a server's owner, may do everything anyway. */
+/** The password of a user. Anybody with the secret, or the password of a server's owner, may do everything anyway. */
 export function passwordOf(secret: string, user: string): string {
   return createHash('sha256').update(`${secret} ${user}`).digest('hex');
 }

@@ -6,6 +6,7 @@ export { clickHouseUrlFault, hostsOf } from './addresses.js';
 export {
   checkConnection,
   createWarehouse,
+  LOW_PRIORITY,
   onEachShard,
   type PreparedInsert,
   type Scope,

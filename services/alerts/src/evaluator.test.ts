@@ -65,11 +65,17 @@ it('an account with more usage than a statement may read keeps no threshold of a
   const accounts = Array.from({ length: 10 }, (_, n) => `account-${n}`);
   const judged = new Set<string>();
   const all = ['huge', ...accounts].flatMap((account) => alertsOf(account, [{}]));
+  let statements = 0;
   const evaluator = evaluatorOf(all, (parameters) => {
+    statements += 1;
     if (parameters.includes('huge'))
       throw new ClickHouseError({ message: 'limit', code: '159', type: 'TIMEOUT_EXCEEDED' });
     for (const account of accounts) if (parameters.includes(account)) judged.add(account);
   });
   await evaluator.turn(NOW);
   expect([...judged].sort()).toEqual(accounts);
+  // From then on it is asked about alone: a statement for all others, and one for it.
+  statements = 0;
+  await evaluator.turn(NOW);
+  expect(statements).toBe(2);
 });

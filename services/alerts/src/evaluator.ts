@@ -40,14 +40,25 @@ interface Question {
   readonly open: { readonly alert: Alert; readonly thresholds: readonly number[] }[];
 }
 
+interface Turn {
+  readonly now: Date;
+  /** How long the statements of each account have taken. */
+  readonly usedMs: Map<string, number>;
+  hasFailed: boolean;
+}
+
 /** Of one statement. */
 const ACCOUNTS_AT_ONCE = 1_000;
 /** What one account's statements may take of a turn; what is left is for later turns, so that costly alerts hold up those of nobody else. */
 const ACCOUNT_TURN_MS = 3_000;
+/** The same for all alerts that reach the limit of a statement. */
+const LARGE_TURN_MS = 10_000;
 
 export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #outage: Outage;
+  /** Ids of alerts about more usage than a statement may read. They are judged alone, after all others. */
+  readonly #large = new Set<string>();
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
@@ -66,39 +77,48 @@ export class Evaluator {
     for await (const slice of alerts.all()) {
       await Promise.all(slice.map((alert) => this.#ask(questions, alert, now.getTime())));
     }
-    let hasFailed = false;
-    const usedMs = new Map<string, number>();
-    const judge = async (question: Question): Promise<void> => {
-      const open = question.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
-      if (open.length === 0) return;
-      const began = performance.now();
-      let tooMuch = false;
-      try {
-        await this.#judge({ ...question, open }, now);
-      } catch (error) {
-        tooMuch = open.length > 1 && isStatementLimit(error);
-        if (!tooMuch) {
-          hasFailed = true;
-          metrics.failures.inc(open.length);
-          this.#outage.failed(error);
-        }
-      }
-      const shareMs = (performance.now() - began) / open.length;
-      for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
-      if (!tooMuch) return;
-      // One account's usage may be more than a statement may read: the others are judged without it.
-      const half = Math.ceil(open.length / 2);
-      await judge({ ...question, open: open.slice(0, half) });
-      await judge({ ...question, open: open.slice(half) });
-    };
-    // In another order each time: what an account had no time left for comes first in a later turn.
-    for (const question of shuffled([...questions.values()])) {
+    const turn: Turn = { now, usedMs: new Map(), hasFailed: false };
+    // In another order each time: what had no time left comes first in a later turn.
+    const inTurn = shuffled([...questions.values()]);
+    for (const question of inTurn.filter((each) => !this.#isLarge(each))) {
       for (let start = 0; start < question.open.length; start += ACCOUNTS_AT_ONCE) {
-        await judge({ ...question, open: question.open.slice(start, start + ACCOUNTS_AT_ONCE) });
+        await this.#judgeInTurn({ ...question, open: question.open.slice(start, start + ACCOUNTS_AT_ONCE) }, turn);
       }
     }
-    if (!hasFailed) this.#outage.recovered();
+    const largeUntil = performance.now() + LARGE_TURN_MS;
+    for (const question of inTurn.filter((each) => this.#isLarge(each))) {
+      if (performance.now() < largeUntil) await this.#judgeInTurn(question, turn);
+    }
+    if (!turn.hasFailed) this.#outage.recovered();
     end();
+  }
+
+  #isLarge({ alert }: Question): boolean {
+    return this.#large.has(alert.id);
+  }
+
+  /** Leaves out whose share of the turn is used up. Alerts that are too much for one statement are halved, until it is found which. */
+  async #judgeInTurn(question: Question, turn: Turn): Promise<void> {
+    const { usedMs } = turn;
+    const open = question.open.filter(({ alert }) => (usedMs.get(alert.account) ?? 0) < ACCOUNT_TURN_MS);
+    const [first] = open;
+    if (!first) return;
+    const began = performance.now();
+    const error = await this.#judge({ ...question, open }, turn.now).catch((cause: unknown) => cause);
+    const shareMs = (performance.now() - began) / open.length;
+    for (const { alert } of open) usedMs.set(alert.account, (usedMs.get(alert.account) ?? 0) + shareMs);
+    if (isStatementLimit(error) && open.length > 1) {
+      const half = Math.ceil(open.length / 2);
+      await this.#judgeInTurn({ ...question, open: open.slice(0, half) }, turn);
+      await this.#judgeInTurn({ ...question, open: open.slice(half) }, turn);
+    } else if (error !== undefined) {
+      if (isStatementLimit(error)) this.#large.add(first.alert.id);
+      turn.hasFailed = true;
+      this.#options.metrics.failures.inc(open.length);
+      this.#outage.failed(error);
+    } else if (open.length === 1) {
+      this.#large.delete(first.alert.id);
+    }
   }
 
   /** The current period and the one before it: an event of its last minute may come after it. */
@@ -110,7 +130,8 @@ export class Evaluator {
         .filter(({ percent, since }) => !known.has(percent) && Date.parse(since) < window.endTime)
         .map(({ percent }) => percent);
       if (thresholds.length === 0) continue;
-      const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters]);
+      const alone = this.#large.has(alert.id) ? alert.id : '';
+      const key = JSON.stringify([alert.measure, window.startTime, window.endTime, alert.filters, alone]);
       const question = questions.get(key) ?? { window, alert, open: [] };
       question.open.push({ alert, thresholds });
       questions.set(key, question);

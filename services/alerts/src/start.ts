@@ -14,7 +14,7 @@ import { prepareClickHouse } from '@meterline/service/clickhouse';
 import { createRegistry, outageGauge, statementMetrics } from '@meterline/service/metrics';
 import { openQueueConnection, Scheduler } from '@meterline/service/queue';
 import { eachObserver, statementSpans, type Tracing } from '@meterline/service/tracing';
-import { createWarehouse, rollupStateReader } from '@meterline/warehouse';
+import { createWarehouse, LOW_PRIORITY, rollupStateReader } from '@meterline/warehouse';
 import type { Logger } from 'pino';
 import { Deliverer } from './deliverer.js';
 import type { Env } from './env.js';
@@ -24,8 +24,6 @@ import { createAlertMetrics } from './metrics.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A turn that takes longer is given up, and is the next one's. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** As the query service's for an account that keeps the engine busy: nobody waits for an alert, and somebody does for an answer. */
-const BACKGROUND_SETTINGS = { max_threads: 1, os_thread_priority: '10' } as const;
 
 /** @throws StartError */
 export async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
@@ -36,7 +34,8 @@ export async function startService(env: Env, log: Logger, tracing: Tracing): Pro
   await checkRedis(env.REDIS_URL);
   await prepareClickHouse(storage, log);
   const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
-  const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: BACKGROUND_SETTINGS });
+  // Nobody waits for an alert, and somebody does for a response.
+  const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: LOW_PRIORITY });
 
   const connection = openQueueConnection(env.REDIS_URL);
   const alerts = new AlertStore(connection, REDIS_PREFIX);

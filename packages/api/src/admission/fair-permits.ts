@@ -2,7 +2,7 @@
  * Permits of a process for work that its requests do, and who gets the next one: statements of the query service, bodies that the collector
  * checks. Requests that wait are served in turn: the account with the fewest permits comes first, then the one that was served
  * longest ago, and within an account it is the same among its callers. So a queue of any length in front of one account delays another
- * by one place. The last quarter of the permits is not for accounts that have kept the process busy: whoever asks now and then
+ * by one place. The last quarter of the permits is not for accounts that have kept the process busy: who asks now and then
  * finds one that is free.
  */
 import { callerKey, type Principal } from './rate-limits.js';

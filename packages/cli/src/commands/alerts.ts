@@ -81,7 +81,7 @@ export function addAlerts(program: Command, context: CommandContext): void {
   const update = addOfOne(
     'update',
     'change an alert, or give it a new secret',
-    'Changes what is named. What is watched anew fires, once, for what is crossed already.',
+    'Changes what is named. A change of what is watched fires, once, for what is crossed already.',
   );
   withDefinition(update, false)
     .option('--rotate-secret', 'a new secret, shown once; the old one signs too for 24 hours')

@@ -53,7 +53,7 @@ function stopRequest(): AbortSignal {
   return request.signal;
 }
 
-// Whoever reads this may go before the stack does: `npm start | head`. Its own log files have what the parts say.
+// Its reader may go before the stack does: `npm start | head`. Its own log files have what the parts say.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
 try {

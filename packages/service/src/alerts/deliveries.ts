@@ -1,6 +1,6 @@
 /**
  * Webhooks to be delivered, in Redis: the outbox, and what became of each. A webhook is written once, together with the mark that its
- * threshold has fired; whoever delivers takes from the pending ones those that are due, so none is missed whatever is killed. Kept for 30
+ * threshold has fired; a process that delivers takes from the pending ones those that are due, so none is missed whatever is killed. Kept for 30
  * days, of an account the newest 1,000.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -11,7 +11,7 @@ import type { Alert } from './alert.js';
 
 const KEPT_MS = 30 * MS_PER_DAY;
 const MAX_DELIVERIES = 1_000;
-/** Thresholds that an alert may have fired in two periods: who defines it anew again and again gets no more of them. */
+/** Thresholds that an alert may have fired in two periods: who defines it again and again gets no more of them. */
 const MAX_MARKS = 1_000;
 /** When a delivery is due that is new, or that somebody wants to be sent again: now, whatever was planned. */
 const AT_ONCE = 0;
@@ -88,7 +88,7 @@ export class DeliveryStore {
     this.#prefix = prefix;
   }
 
-  /** The id is that of the crossing, so it is the same whoever finds it. @returns whether it is a new one */
+  /** The id is that of the crossing, so it is the same for every process that finds it. @returns whether it is a new one */
   async addCrossing(alert: Alert, at: Date, payload: string, crossing: CrossingMark): Promise<boolean> {
     const id = `dlv_${createHash('sha256').update(`${alert.id} ${crossing.field}`).digest('hex').slice(0, 32)}`;
     const { keys, args } = this.#addition(id, alert, at, payload);
@@ -99,7 +99,7 @@ export class DeliveryStore {
     return isAdded === 1;
   }
 
-  /** A webhook that tells of no crossing. */
+  /** A webhook about no crossing. */
   async addTest(alert: Alert, at: Date, payload: string): Promise<Delivery> {
     const id = `dlv_${randomBytes(16).toString('hex')}`;
     const { keys, args } = this.#addition(id, alert, at, payload);

@@ -50,6 +50,12 @@ export interface Scope {
   readonly settings?: ClickHouseSettings;
 }
 
+/**
+ * For statements that others should not wait for. The niceness needs CAP_SYS_NICE in the server; without it the server ignores it, and
+ * one thread must do.
+ */
+export const LOW_PRIORITY = { max_threads: 1, os_thread_priority: '10' } as const satisfies ClickHouseSettings;
+
 /** A connection to Meterline's database; every function of this package takes one as its first argument. */
 export interface Warehouse {
   /**

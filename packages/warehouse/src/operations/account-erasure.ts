@@ -79,7 +79,7 @@ export async function eraseAccountPartition(partition: AccountPartition, account
   await partition.shard.run({ ...erasePartitionStatement(partition, accountId), settings: ON_EVERY_REPLICA });
 }
 
-/** Statements that compute rollup rows, of whoever runs them. Their text begins so: see recompute.ts. */
+/** Statements that compute rollup rows, by any process. Their text begins so: see recompute.ts. */
 const RECOMPUTATIONS: Statement = {
   name: 'read_recomputations',
   query: `

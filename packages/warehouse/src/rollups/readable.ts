@@ -1,5 +1,5 @@
 /**
- * What a query may read: which rollup rows, and which events are still there. Read anew for each query: the watermarks first,
+ * What a query may read: which rollup rows, and which events are still there. Read again for each query: the watermarks first,
  * *then* the dirty hours, then its statement; dirty-hours.ts says why no response lacks an acknowledged event then.
  */
 import type { EpochMs, Window } from '@meterline/catalog';

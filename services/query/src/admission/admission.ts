@@ -14,7 +14,7 @@ import {
   type RefusalObserver,
   type Release,
 } from '@meterline/api';
-import type { Scope, Warehouse } from '@meterline/warehouse';
+import { LOW_PRIORITY, type Warehouse } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
 import { Gauge, type Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
@@ -68,7 +68,7 @@ export class Admission {
       acquire: async () => {
         held ??= { release: await this.#acquire(principal, gone), sinceMs: performance.now() };
         gone.throwIfAborted();
-        const settings = this.#busy.isBusy(principal.account, performance.now()) ? BUSY_SETTINGS : {};
+        const settings = this.#busy.isBusy(principal.account, performance.now()) ? LOW_PRIORITY : {};
         return this.#options.warehouse.within({ signal: gone, settings });
       },
       release: () => {
@@ -109,9 +109,6 @@ export class Admission {
     return isItsOwn ? tooManyStatements(limits.account, limits.caller) : overloaded();
   }
 }
-
-/** The niceness needs CAP_SYS_NICE in the server; without it the server ignores it, and one thread must do. */
-const BUSY_SETTINGS = { max_threads: 1, os_thread_priority: '10' } as const satisfies Scope['settings'];
 
 /** Statement time of the last moments, in which an older second counts for less. */
 interface StatementTime {

@@ -110,7 +110,7 @@ export function alertDeletionRoute(dependencies: RouteDependencies): RequestHand
   };
 }
 
-/** Sends a webhook that tells of no crossing, to see whether it arrives. */
+/** Sends a webhook about no crossing, to see whether it arrives. */
 export function alertTestRoute(dependencies: RouteDependencies): RequestHandler<OfAlert> {
   const { alerts, clock } = dependencies;
   return async (request, response) => {

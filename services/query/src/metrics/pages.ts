@@ -119,7 +119,7 @@ export class MetricsPages {
 }
 
 /**
- * The same query with the same result is stored once, whoever asks for its pages: a UUID of version 8 (RFC 9562, section 5.8).
+ * The same query with the same result is stored once, for everybody who asks for its pages: a UUID of version 8 (RFC 9562, section 5.8).
  */
 function resultIdOf(query: string, digest: string): string {
   const bytes = createHash('sha256')
