@@ -1,8 +1,8 @@
 /**
- * `npm test [-- jest options]`: what must pass, in order, up to the first failure: lint, types, tests, and some of them on two shards.
+ * `npm test [-- jest options]`: what must pass, in order, up to the first failure: lint, types and tests.
  *
- * `npm run test:full` runs what that leaves out: the long tests, a round of every fault, five minutes of steady traffic and the
- * containers. test/README.md tells which test is which.
+ * `npm run test:full` runs what that leaves out: the long tests, some of all tests on two shards, a round of every fault, five minutes
+ * of steady traffic and the containers. test/README.md tells which test is which.
  */
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -18,28 +18,24 @@ const jest = (name, args, env = {}) => ({
   args: [...NODE_OPTIONS, join(MODULES, 'jest', 'bin', 'jest.js'), ...args],
   env,
 });
-/** On two ClickHouse servers as one cluster, which test/setup/global-setup.mjs explains. */
-const onShards = (cases, ...files) =>
-  jest('tests on two shards', files, { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: `${cases}` });
+/** `METERLINE_TEST_SHARDS` is explained in test/setup/global-setup.mjs. */
+const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '60' };
+const ON_TWO_SHARDS = [
+  'oracle/oracle.it',
+  'contract/(paging|metrics|accounts)',
+  'metrics/read-accounts',
+  'e2e/ingest',
+  'cli/(operators|rejected)',
+];
 
 const checks = [
   { name: 'lint', args: [join(MODULES, '@biomejs', 'biome', 'bin', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'nothing unused or undeclared', args: [join(MODULES, 'knip', 'bin', 'knip.js'), '--no-progress'] },
   { name: 'types', args: [join(MODULES, 'typescript', 'bin', 'tsc'), '-b'] },
 ];
-const short = [
-  jest('tests', ['--selectProjects', 'unit', 'it']),
-  onShards(5, 'oracle/oracle.it', 'contract/(paging|all-accounts)', 'metrics/read-accounts'),
-];
 const long = [
   jest('the long tests', ['--selectProjects', 'long'], { LONG: '1' }),
-  onShards(
-    60,
-    'oracle/oracle.it',
-    'contract/(paging|group-by)',
-    'e2e/(corrections|sealing)',
-    'cli/(erase|rejected|reprice)',
-  ),
+  jest('tests on two shards', ON_TWO_SHARDS, TWO_SHARDS),
   // Both wait more than they work.
   [
     { name: 'faults, each once', args: ['dist/faults/main.js', '--rounds', '1', '--lanes', '4'] },
@@ -86,4 +82,4 @@ function secondsSince(started) {
 
 const named = process.argv.slice(2);
 if (named[0] === '--full') await runSteps(long);
-else await runSteps([...checks, ...(named.length > 0 ? [jest('tests', named)] : short)]);
+else await runSteps([checks, jest('tests', named.length > 0 ? named : ['--selectProjects', 'unit', 'it'])]);

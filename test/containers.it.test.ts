@@ -33,7 +33,7 @@ describe('the Dockerfile', () => {
     expect(dockerfile).toMatch(/^RUN .*npx vite build --logLevel warn packages\/dashboard$/m);
     const page = 'packages/dashboard/dist/page';
     expect(dockerfile).toContain(`COPY --from=build /app/${page} ${page}\n`);
-    expect(await readFile(`${ROOT}services/query/src/start.ts`, 'utf8')).toContain(`'../../../${page}'`);
+    expect(await readFile(`${ROOT}services/query/src/main.ts`, 'utf8')).toContain(`'../../../${page}'`);
   });
 
   it.each(['ingest', 'collector'] as const)('runs the %s service as npm start does', async (name) => {

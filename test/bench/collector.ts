@@ -4,10 +4,9 @@
  * `await queue.add()`, without a key, a limit or a check.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { QUEUE_NAME } from '@meterline/catalog';
 import { findFreePort } from '@meterline/local-stack';
-import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes, percentile } from './figure.js';
+import type { Queue } from 'bullmq';
+import { atLeast, type Figure, figure, measureInTurn, median, ProcessorTimes, percentile } from './figure.js';
 import type { Bench } from './fixture.js';
 import { postAll } from './http.js';
 import { jobOf, liveEvents } from './usage-queue.js';
@@ -44,36 +43,34 @@ export const collector: Bench = {
   async run({ fixture }) {
     const product = await fixture.product(DATABASE);
     const key = await product.key(ACCOUNT, 'emitter');
-    const url = product.env.REDIS_URL ?? '';
-    const other = new Queue(QUEUE_NAME, { connection: { url, maxRetriesPerRequest: null }, prefix: 'plain' });
-    other.on('error', () => undefined);
     const figures: Figure[] = [];
-    await fixture.withCollector(product, async (service) => {
-      const compare = async (item: Case, peer: string, peerRate: () => Promise<number>, wanted: number) => {
-        const spent = new ProcessorTimes({ 'the collector': service.pid });
-        const own: Target = { url: service.url, key, queue: product.queue, latencies: [], spent };
-        const [rates, peerRates] = await measureInTurn(() => requestRate(item, own), peerRate);
-        const value = median(peerRates);
-        const beside = [
-          { what: peer, value, unit: 'events/s' },
-          { what: 'p99 of a request', value: percentile(own.latencies, 0.99), unit: 'ms' },
-        ] as const;
-        const figure = medianOf(`requests of ${item.eventsPerRequest}`, 'events/s', rates);
-        figures.push({ ...figure, beside, reach: atLeast(median(rates) / value, wanted) });
-        figures.push(...spent.figures(`a request of ${item.eventsPerRequest}`));
-      };
-      const port = await findFreePort();
-      await fixture.withPeer(['plain', 'express', port], async (pid) => {
-        const at = `http://127.0.0.1:${port}`;
-        while (!(await fetch(at).catch(() => undefined))) await delay(REST_MS);
-        const spent = new ProcessorTimes({ 'Express and queue.add()': pid });
-        const express: Target = { url: at, key, queue: other, latencies: [], spent };
-        await compare(ONE, 'Express and queue.add() for each', () => requestRate(ONE, express), 0.8);
-        figures.push(...spent.figures('a request of 1'));
-      });
-      for (const item of MANY) await compare(item, 'the same with addBulk', () => addRate(item, other), 0.5);
-    });
-    await other.close();
+    await fixture.withQueue('plain', (other) =>
+      fixture.withCollector(product, async ({ url, pid }) => {
+        const compare = async (item: Case, peer: string, peerRate: () => Promise<number>, wanted: number) => {
+          const spent = new ProcessorTimes({ 'the collector': pid });
+          const own: Target = { url, key, queue: product.queue, latencies: [], spent };
+          const [rates, peerRates] = await measureInTurn(() => requestRate(item, own), peerRate);
+          const value = median(peerRates);
+          const beside = [
+            { what: peer, value, unit: 'events/s' },
+            { what: 'p99 of a request', value: percentile(own.latencies, 0.99), unit: 'ms' },
+          ] as const;
+          const what = `requests of ${item.eventsPerRequest}`;
+          figures.push(figure(what, 'events/s', rates, { beside, goal: atLeast(wanted, value) }));
+          figures.push(...spent.figures(`a request of ${item.eventsPerRequest}`));
+        };
+        const port = await findFreePort();
+        await fixture.withPeer(['plain', 'express', port], async (peer) => {
+          const at = `http://127.0.0.1:${port}`;
+          while (!(await fetch(at).catch(() => undefined))) await delay(REST_MS);
+          const spent = new ProcessorTimes({ 'Express and queue.add()': peer });
+          const express: Target = { url: at, key, queue: other, latencies: [], spent };
+          await compare(ONE, 'Express and queue.add() for each', () => requestRate(ONE, express), 0.8);
+          figures.push(...spent.figures('a request of 1'));
+        });
+        for (const item of MANY) await compare(item, 'the same with addBulk', () => addRate(item, other), 0.5);
+      }),
+    );
     await fixture.drop(DATABASE);
     return figures;
   },

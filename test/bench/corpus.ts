@@ -1,7 +1,7 @@
 /**
- * Ninety days of usage of a hundred accounts, made inside ClickHouse and sealed as the product seals. Every hour has the
- * same number of events. The groups do not depend on that number, from a million events on, so that data sets of different size
- * differ in nothing else.
+ * Events that ClickHouse makes itself, faster than a client could send them; and of such the large data set: ninety days of usage of a hundred
+ * accounts, sealed as the product seals. Every hour has the same number of events. The groups do not depend on that number, from a million
+ * events on, so that data sets of different size differ in nothing else.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -9,12 +9,13 @@ import {
   costOf,
   DEFAULT_PRICE_BOOK,
   DIMENSIONS,
+  type EpochMs,
   MS_PER_DAY,
   MS_PER_HOUR,
 } from '@meterline/catalog';
-import { sealNext, type Warehouse } from '@meterline/warehouse';
-import { select } from '../harness/stack.js';
-import { fillUsage } from './fill.js';
+import { raiseWatermarks, sealNext, type Warehouse } from '@meterline/warehouse';
+import { execute, select } from '../harness/stack.js';
+import { count } from './figure.js';
 import type { BenchContext } from './fixture.js';
 
 const DAYS = 90;
@@ -47,7 +48,7 @@ export interface Corpus {
 
 /** Loads the events into a new database, hour after hour, and seals the hours as they end, as in a service that has run for 90 days. */
 export async function loadCorpus({ fixture, signal }: BenchContext, database: string, events: number): Promise<Corpus> {
-  fixture.say(`loading ${events.toLocaleString('en')} events`);
+  fixture.say(`loading ${count(events)} events`);
   const { warehouse } = await fixture.product(database);
   const perHour = Math.ceil(events / HOURS);
   const hoursAtOnce = Math.max(1, Math.min(Math.floor(CHUNK_ROWS / perHour), HOURS / MIN_STEPS));
@@ -57,17 +58,12 @@ export async function loadCorpus({ fixture, signal }: BenchContext, database: st
     const hours = Math.min(hoursAtOnce, HOURS - hour);
     const rows = perHour * hours;
     const started = performance.now();
-    await fillUsage(warehouse, COLUMNS, DEFINITIONS, {
-      start: CORPUS_START,
-      first_hour: hour,
-      per_hour: perHour,
-      rows,
-    });
+    await fillUsage(warehouse, USAGE, { start: CORPUS_START, first_hour: hour, per_hour: perHour, rows });
     const stored = performance.now();
     while (await sealNext([warehouse], CORPUS_START + (hour + hours - UNSEALED_HOURS) * MS_PER_HOUR));
     storing.push({ rows, ms: stored - started });
     sealing.push({ rows, ms: performance.now() - stored });
-    if (storing.length % 20 === 0) fixture.say(`  ${((hour + hours) * perHour).toLocaleString('en')} events`);
+    if (storing.length % 20 === 0) fixture.say(`  ${count((hour + hours) * perHour)} events`);
   }
   await settle(warehouse);
   return { warehouse, storing: paceOf(storing), sealing: paceOf(sealing) };
@@ -114,27 +110,81 @@ const unitPrices = BILLING_DIMENSIONS.map((dimension) => {
  * renamed after 45 days. Every other account uses 12 resources, which change from hour to hour. A uuid lives for 3 to 96
  * hours.
  */
-const DEFINITIONS = [
-  '{first_hour: UInt32} + intDiv(number, {per_hour: UInt32}) AS hour',
-  'number % {per_hour: UInt32} AS in_hour',
-  'in_hour % 5 < 2 AS is_large',
-  'intDiv(in_hour, 5) * 3 + in_hour % 5 - 2 AS of_others',
-  'if(is_large, 0, 1 + of_others % 99) AS account',
-  'if(is_large, intDiv(in_hour, 5) * 2 + in_hour % 5, intDiv(of_others, 99)) AS of_account',
-  'if(is_large, of_account % 150, (of_account % 12 + hour) % 24 + account) AS resource',
-  'sipHash64(hour, in_hour) AS lot',
-  '1 + intDiv(resource, 5) % 12 AS dimension',
-  '[3, 12, 24, 96][1 + resource % 4] AS lifetime',
-  `toDecimal64(if([${counted}][dimension] = 1, 1 + lot % 1000, (lot % 3600000) / 1000), 4) AS amount`,
-];
-const COLUMNS = {
-  account: "concat('account-', leftPad(toString(account), 2, '0'))",
+const USAGE: UsageSql = {
+  definitions: [
+    '{first_hour: UInt32} + intDiv(number, {per_hour: UInt32}) AS hour',
+    'number % {per_hour: UInt32} AS in_hour',
+    'in_hour % 5 < 2 AS is_large',
+    'intDiv(in_hour, 5) * 3 + in_hour % 5 - 2 AS of_others',
+    'if(is_large, 0, 1 + of_others % 99) AS account',
+    'if(is_large, intDiv(in_hour, 5) * 2 + in_hour % 5, intDiv(of_others, 99)) AS of_account',
+    'if(is_large, of_account % 150, (of_account % 12 + hour) % 24 + account) AS resource',
+    'sipHash64(hour, in_hour) AS lot',
+    '1 + intDiv(resource, 5) % 12 AS dimension',
+    '[3, 12, 24, 96][1 + resource % 4] AS lifetime',
+    `toDecimal64(if([${counted}][dimension] = 1, 1 + lot % 1000, (lot % 3600000) / 1000), 4) AS amount`,
+  ],
   at: '{start: Int64} + hour * 3600000 + intDiv(in_hour * 3600000, {per_hour: UInt32})',
-  workspace: "['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5]",
-  resourceType: `[${types}][dimension]`,
-  resourceName: `concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080)))`,
-  resourceUuid: 'toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime))))',
-  billingDimension: `[${dimensions}][dimension]`,
-  usage: 'amount',
-  cost: `toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12)`,
+  columns: {
+    account_id: "concat('account-', leftPad(toString(account), 2, '0'))",
+    workspace: "['production', 'staging', 'research', 'sandbox', 'internal'][1 + resource % 5]",
+    resource_type: `[${types}][dimension]`,
+    resource_name: `concat([${types}][dimension], '-', toString(resource + 200 * intDiv(hour, 1080)))`,
+    resource_uuid: 'toString(reinterpretAsUUID(sipHash128(account, resource, intDiv(hour, lifetime))))',
+    billing_dimension: `[${dimensions}][dimension]`,
+    usage: 'amount',
+    cost: `toDecimal128(round(toFloat64(amount) * [${unitPrices}][dimension], 12), 12)`,
+  },
 };
+
+/** Columns that most benches have in common: accounts with one dimension. */
+export const SANDBOX = {
+  ...{ workspace: "'production'", resource_type: "'sandbox'", resource_name: "'builder'", resource_uuid: "''" },
+  billing_dimension: "'sandbox_compute_runtime_gbs'",
+  ...{ usage: 'number % 977', cost: 'number % 977 * 0.0000115' },
+};
+
+/** Expressions of SQL, of a row's `number` and of parameters. */
+export interface UsageSql {
+  /** What the others use, as in WITH. */
+  readonly definitions?: readonly string[];
+  /** Epoch milliseconds. */
+  readonly at: string;
+  /** By the name of the column. */
+  readonly columns: Readonly<Record<'account_id' | keyof typeof SANDBOX, string>>;
+}
+
+/**
+ * Ids are of version 7, and random but for the time of the event, as producers make them; ClickHouse's own have a counter. The first
+ * half of a UUID's text is the lower one of its number.
+ * @param parameters `rows` of the numbers from `first`, and what the expressions name
+ */
+export async function fillUsage(
+  warehouse: Warehouse,
+  { definitions = [], at, columns }: UsageSql,
+  { first = 0, ...parameters }: Readonly<Record<string, string | number>> & { readonly rows: number },
+): Promise<void> {
+  const noise = [`toInt64(${at}) AS at_ms`, 'sipHash64(number, at_ms) AS noise', 'sipHash64(noise) AS more_noise'];
+  const query = `
+INSERT INTO usage_events
+  (event_id, timestamp, revision, voided, price_revision, price_book, ${Object.keys(columns).join(', ')})
+WITH
+  ${[...definitions, ...noise].join(',\n  ')}
+SELECT
+  reinterpret(
+    bitOr(bitShiftLeft(toUInt128(bitOr(bitAnd(more_noise, 0x3fffffffffffffff), 0x8000000000000000)), 64),
+          toUInt128(bitOr(bitShiftLeft(toUInt64(at_ms), 16), 0x7000 + noise % 4096))), 'UUID'),
+  fromUnixTimestamp64Milli(at_ms, 'UTC'), 0, false, 0, 0,
+  ${Object.values(columns).join(',\n  ')}
+FROM numbers({first: UInt64}, {rows: UInt64})
+SETTINGS max_insert_threads = 2, min_insert_block_size_rows = 1000000, max_memory_usage = 0`;
+  await execute(warehouse, query, { first, ...parameters });
+}
+
+/** Seals the hours and days between, as if none before had been there. */
+export async function sealFrom(warehouse: Warehouse, start: EpochMs, end: EpochMs, signal: AbortSignal): Promise<void> {
+  for (const grain of ['hourly', 'daily'] as const) {
+    await raiseWatermarks([warehouse], grain, { sealingUntil: start, sealedUntil: start });
+  }
+  while (await sealNext([warehouse], end)) signal.throwIfAborted();
+}

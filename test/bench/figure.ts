@@ -1,7 +1,6 @@
 /** What a bench reports: one figure, the peers it is compared with, and its goal; and how it is measured. */
 import { cpus, loadavg, totalmem } from 'node:os';
-import { processorMs } from '../harness/processes.js';
-import { markdownTable } from '../harness/table.js';
+import { markdownTable, processorMs } from '../harness/programs.js';
 
 export type Unit = 'events/s' | 'rows/s' | 'requests/s' | 'ms' | 'µs' | 'MB' | 'bytes' | 'errors';
 
@@ -12,16 +11,47 @@ interface Peer {
   readonly unit: Unit;
 }
 
-export interface Figure extends Peer {
-  /** Every measured run, without the warm-up; the value is their median. */
-  readonly runs?: readonly number[];
-  readonly beside?: readonly Peer[];
-  readonly reach?: { readonly text: string; readonly met: boolean };
+interface Reach {
+  readonly text: string;
+  readonly met: boolean;
 }
 
-/** The median of some runs. */
-export function medianOf(what: string, unit: Unit, runs: readonly number[]): Figure & { runs: readonly number[] } {
-  return { what, value: median(runs), unit, runs };
+export interface Figure extends Peer {
+  /** Every measured run, without the warm-up; the value is their median. */
+  readonly runs: readonly number[];
+  readonly beside?: readonly Peer[];
+  readonly reach?: Reach;
+}
+
+/** The median of some runs. @param goal tells of it whether it is reached */
+export function figure(
+  what: string,
+  unit: Unit,
+  runs: readonly number[],
+  { beside, goal }: { readonly beside?: readonly Peer[]; readonly goal?: (value: number) => Reach } = {},
+): Figure {
+  const value = median(runs);
+  return { what, value, unit, runs, ...(beside && { beside }), ...(goal && { reach: goal(value) }) };
+}
+
+export const atLeast = (wanted: number, of: number) => (value: number) => ({
+  text: `${(value / of).toFixed(2)}× of ≥ ${wanted}×`,
+  met: value / of >= wanted,
+});
+
+export const atMost = (allowed: number, of: number) => (value: number) => ({
+  text: `${(value / of).toFixed(2)}× of ≤ ${allowed}×`,
+  met: value / of <= allowed,
+});
+
+export const below = (limit: number, unit: Unit) => (value: number) => ({
+  text: `< ${count(limit)} ${unit}`,
+  met: value < limit,
+});
+
+/** `1,000` */
+export function count(value: number): string {
+  return value.toLocaleString('en');
 }
 
 export function median(values: readonly number[]): number {
@@ -34,18 +64,6 @@ export function percentile(values: readonly number[], share: number): number {
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   if (value === undefined) throw new RangeError('no values to take a percentile of');
   return value;
-}
-
-export function atLeast(ratio: number, wanted: number) {
-  return { text: `${ratio.toFixed(2)}× of ≥ ${wanted}×`, met: ratio >= wanted };
-}
-
-export function atMost(ratio: number, allowed: number) {
-  return { text: `${ratio.toFixed(2)}× of ≤ ${allowed}×`, met: ratio <= allowed };
-}
-
-export function below(value: number, limit: number, unit: Unit) {
-  return { text: `< ${limit.toLocaleString('en')} ${unit}`, met: value < limit };
 }
 
 const RUNS = 5;
@@ -105,22 +123,12 @@ export class ProcessorTimes {
 
   /** A figure for each process. The first run is the warm-up. */
   figures(of: string): Figure[] {
-    return [...this.#runs].map(([name, [, ...runs]]) => medianOf(`processor time of ${name}, ${of}`, 'µs', runs));
+    return [...this.#runs].map(([name, [, ...runs]]) => figure(`processor time of ${name}, ${of}`, 'µs', runs));
   }
 }
 
-/** On which the figures were measured. */
-interface Machine {
-  readonly cores: number;
-  readonly processor: string;
-  readonly memoryGiB: number;
-  readonly platform: string;
-  readonly node: string;
-  /** The load average of the last minute before the run, which shows other work on the machine. */
-  readonly loadAtStart: number;
-}
-
-export function describeMachine(): Machine {
+/** On which the figures were measured. The load average of the last minute before the run shows other work on it. */
+export function describeMachine() {
   return {
     cores: cpus().length,
     processor: cpus()[0]?.model ?? 'unknown',
@@ -132,7 +140,7 @@ export function describeMachine(): Machine {
 }
 
 export interface Report {
-  readonly machine: Machine;
+  readonly machine: ReturnType<typeof describeMachine>;
   readonly events: number;
   readonly startedAt: string;
   readonly seconds: number;
@@ -142,17 +150,13 @@ export interface Report {
 
 export function formatReport({ machine, events, seconds, figures }: Report): string {
   const { cores, processor, memoryGiB, platform, node, loadAtStart } = machine;
-  const rows = figures.map((figure) => [
-    figure.bench,
-    figure.what,
-    amount(figure),
-    (figure.beside ?? []).map((peer) => `${peer.what} ${amount(peer)}`).join('; '),
-    figure.reach?.text ?? '–',
-    figure.reach ? (figure.reach.met ? 'reached' : 'MISSED') : '',
+  const rows = figures.map(({ bench, reach, beside = [], ...own }) => [
+    ...[bench, own.what, amount(own), beside.map((peer) => `${peer.what} ${amount(peer)}`).join('; ')],
+    ...(reach ? [reach.text, reach.met ? 'reached' : 'MISSED'] : ['–', '']),
   ]);
   return (
     `${cores} cores (${processor}), ${memoryGiB} GiB, ${platform}, Node ${node}; load average ${loadAtStart} before the run; ` +
-    `${events.toLocaleString('en')} events; ${Math.round(seconds)} s in all. Medians.\n\n` +
+    `${count(events)} events; ${Math.round(seconds)} s in all. Medians.\n\n` +
     markdownTable(['bench', 'measured', 'figure', 'beside', 'reach', ''], rows)
   );
 }

@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { QUEUE_NAME } from '@meterline/catalog';
 import { type Servers, startServers } from '@meterline/local-stack';
 import { migrate } from '@meterline/warehouse';
-import { residentMiB } from '../harness/processes.js';
+import { Queue } from 'bullmq';
 import { type Product, startProduct } from '../harness/product.js';
-import { testProgram } from '../harness/program.js';
+import { residentMiB, testProgram } from '../harness/programs.js';
 import { type HttpProcess, NO_LIMITS, type ServiceEnvironment, type ServiceProcess } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
 import type { Figure } from './figure.js';
@@ -125,6 +126,14 @@ export class Fixture {
       await exited;
       this.#peers.delete(peer);
     }
+  }
+
+  /** A queue that no worker of the product takes from, for what a peer does. */
+  async withQueue<T>(prefix: string, work: (queue: Queue) => Promise<T>): Promise<T> {
+    const connection = { url: this.#servers.redis.url, maxRetriesPerRequest: null };
+    const queue = new Queue(QUEUE_NAME, { connection, prefix });
+    queue.on('error', () => undefined);
+    return work(queue).finally(() => queue.close());
   }
 
   /** Ends every process and removes every file. */

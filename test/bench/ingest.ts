@@ -1,13 +1,25 @@
 /**
  * From the queue until durable: jobs of 500 events, beside ClickHouse alone inserting the same rows, and of one event, beside a BullMQ
- * worker that does nothing.
+ * worker that does nothing. And until a response includes an event, while 500 others arrive every second.
  */
-import { costOf, DEFAULT_PRICE_BOOK, parseUsageEvent, QUEUE_NAME } from '@meterline/catalog';
+import { setTimeout as delay } from 'node:timers/promises';
+import { costOf, DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_HOUR, parseUsageEvent } from '@meterline/catalog';
 import { EventRows, Names, type PreparedInsert, type PricedEvent, prepareUsageEvents } from '@meterline/warehouse';
-import { Queue } from 'bullmq';
-import { atLeast, type Figure, measureInTurn, median, medianOf, ProcessorTimes } from './figure.js';
+import type { Product } from '../harness/product.js';
+import {
+  atLeast,
+  below,
+  type Figure,
+  figure,
+  measure,
+  measureInTurn,
+  median,
+  ProcessorTimes,
+  percentile,
+} from './figure.js';
 import type { Bench, Fixture } from './fixture.js';
-import { drainRate, liveEvent } from './usage-queue.js';
+import { HttpClient } from './http.js';
+import { drainRate, jobOf, liveEvent } from './usage-queue.js';
 
 /**
  * Enough that the beginning and end of a run, when the worker waits, matter little, and that both are charged their merges: a bare
@@ -42,17 +54,12 @@ export const ingestBatches: Bench = {
 export const ingestSingles: Bench = {
   name: 'ingest-1',
   async run({ fixture }) {
-    const { url, prefix } = { url: (await fixture.product(SINGLES.database)).env.REDIS_URL ?? '', prefix: 'idle' };
-    const idle = new Queue(QUEUE_NAME, { connection: { url, maxRetriesPerRequest: null }, prefix });
-    idle.on('error', () => undefined);
-    const idleRate = () => drainRate(idle, SINGLES.jobs, 1);
-    try {
-      return await fixture.withPeer([prefix, 'idle', CONCURRENCY], () =>
-        queueToDurable(fixture, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6),
-      );
-    } finally {
-      await idle.close();
-    }
+    return fixture.withQueue('idle', (idle) =>
+      fixture.withPeer(['idle', 'idle', CONCURRENCY], () => {
+        const idleRate = () => drainRate(idle, SINGLES.jobs, 1);
+        return queueToDurable(fixture, SINGLES, 'BullMQ worker that does nothing', idleRate, 0.6);
+      }),
+    );
   },
 };
 
@@ -73,11 +80,10 @@ async function queueToDurable(
   });
   await fixture.drop(database);
   const value = median(peerRates);
+  const beside = [{ what: peer, value, unit: 'events/s' }] as const;
+  const goal = atLeast(wanted, value);
   return [
-    {
-      ...medianOf(`jobs of ${eventsPerJob} events, queue to durable`, 'events/s', rates),
-      ...{ beside: [{ what: peer, value, unit: 'events/s' }], reach: atLeast(median(rates) / value, wanted) },
-    },
+    figure(`jobs of ${eventsPerJob} events, queue to durable`, 'events/s', rates, { beside, goal }),
     ...spent.figures('an event'),
   ];
 }
@@ -96,4 +102,64 @@ function pricedEvent(): PricedEvent {
   const price = DEFAULT_PRICE_BOOK.priceAt(accountId, billingDimension, timestamp);
   if (!price) throw new Error(`the example book has no price for ${billingDimension}`);
   return { ...event.value, cost: costOf(usage, price), priceRevision: 0, priceBook: 0 };
+}
+
+const FRESHNESS = 'freshness';
+const EVENTS_PER_SECOND = 500;
+const TICK_MS = 20;
+const ROUND_MS = 8_000;
+/** How often a probe is sent: an event whose time until it is visible is measured. */
+const PROBE_MS = 200;
+const GIVE_UP_MS = 30_000;
+
+export const freshness: Bench = {
+  name: 'freshness',
+  async run({ fixture, signal }) {
+    const product = await fixture.product(FRESHNESS);
+    const key = await product.key(FRESHNESS);
+    const p50s: number[] = [];
+    const p99s = await fixture.withQuery(product, ({ url }) =>
+      fixture.withIngest(product, () =>
+        measure(async () => {
+          signal.throwIfAborted();
+          const waits = await probeRound(product, url, key);
+          p50s.push(median(waits));
+          return percentile(waits, 0.99);
+        }),
+      ),
+    );
+    await fixture.drop(FRESHNESS);
+    const what = (share: string) => `enqueued to visible in /metrics, ${share}, at ${EVENTS_PER_SECOND} events/s`;
+    return [figure(what('p50'), 'ms', p50s.slice(1)), figure(what('p99'), 'ms', p99s, { goal: below(1_000, 'ms') })];
+  },
+};
+
+/** @returns how long each probe waited, in milliseconds */
+async function probeRound({ queue }: Product, url: string, key: string): Promise<number[]> {
+  const http = new HttpClient(64);
+  const probe = async () => {
+    const name = crypto.randomUUID();
+    const now = Date.now();
+    const window = { startTime: formatTimestamp(now - MS_PER_HOUR), endTime: formatTimestamp(now + MS_PER_HOUR) };
+    const query = new URLSearchParams({ ...window, groupBy: 'resource_name', resourceName: name });
+    const started = performance.now();
+    await queue.add('usage', { ...liveEvent(), accountId: FRESHNESS, resourceName: name });
+    while (performance.now() - started < GIVE_UP_MS) {
+      const { body } = await http.ok(`${url}/v0/accounts/${FRESHNESS}/metrics?${query}`, key);
+      if (body.includes(`"${name}"`)) return performance.now() - started;
+      await delay(TICK_MS);
+    }
+    throw new Error(`an event was not visible ${GIVE_UP_MS / 1000} s after it was enqueued`);
+  };
+  const probes: Promise<number>[] = [];
+  const started = performance.now();
+  let sent = 0;
+  for (let elapsed = 0; elapsed < ROUND_MS; elapsed = performance.now() - started) {
+    const due = Math.floor((elapsed / 1000) * EVENTS_PER_SECOND);
+    if (due > sent) await queue.addBulk(Array.from({ length: due - sent }, () => jobOf(1)));
+    sent = due;
+    if (probes.length * PROBE_MS <= elapsed) probes.push(probe());
+    await delay(TICK_MS);
+  }
+  return Promise.all(probes).finally(() => http.close());
 }

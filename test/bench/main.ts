@@ -8,21 +8,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { abortable } from '@meterline/service';
 import { z } from 'zod';
-import { allAccounts } from './accounts.js';
 import { alerts } from './alerts.js';
+import { load, neighbours } from './clients.js';
 import { collector } from './collector.js';
-import { dashboard } from './dashboard.js';
-import { below, describeMachine, type Figure, formatReport, medianOf } from './figure.js';
+import { allAccounts, dashboard, openHour } from './dashboard.js';
+import { below, describeMachine, type Figure, figure, formatReport } from './figure.js';
 import { type Bench, Fixture } from './fixture.js';
-import { freshness } from './freshness.js';
 import { growth } from './growth.js';
-import { ingestBatches, ingestSingles } from './ingest.js';
-import { late } from './late.js';
-import { load } from './load.js';
-import { neighbours } from './neighbours.js';
-import { openHour } from './open-hour.js';
-import { sealing } from './sealing.js';
+import { freshness, ingestBatches, ingestSingles } from './ingest.js';
+import { late, sealing } from './rollups.js';
 
 /** The load comes late: it adds unsealed events to the large data set. */
 const BENCHES: readonly Bench[] = [
@@ -51,14 +47,15 @@ const figures: (Figure & { readonly bench: string })[] = [];
 try {
   for (const bench of BENCHES.filter(({ name }) => only === undefined || only === name)) {
     say(bench.name);
-    const measured = await unlessStopped(bench.run({ fixture, events, signal: stop.signal }));
-    figures.push(...measured.map((figure) => ({ bench: bench.name, ...figure })));
+    // At once when interrupted: pending calls wait for servers that are about to stop.
+    const measured = await abortable(bench.run({ fixture, events, signal: stop.signal }), stop.signal);
+    figures.push(...measured.map((each) => ({ bench: bench.name, ...each })));
   }
   for (const service of ['ingest', 'query']) {
     const peak = fixture.peaks.get(service);
+    if (peak === undefined) continue;
     const what = `resident memory of ${service} at its peak in this run`;
-    const reach = peak && below(peak, MAX_RESIDENT_MB, 'MB');
-    if (reach) figures.push({ bench: 'memory', ...medianOf(what, 'MB', [peak]), reach });
+    figures.push({ bench: 'memory', ...figure(what, 'MB', [peak], { goal: below(MAX_RESIDENT_MB, 'MB') }) });
   }
 } catch (error) {
   if (!stop.signal.aborted) throw error;
@@ -91,15 +88,4 @@ function readOptions() {
     console.error(usage);
     process.exit(2);
   }
-}
-
-/** Rejects at once when interrupted, without waiting for pending calls: their servers are about to stop. */
-function unlessStopped<T>(work: Promise<T>): Promise<T> {
-  const { signal } = stop;
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(signal.reason);
-    if (signal.aborted) giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
-  });
 }

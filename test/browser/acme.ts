@@ -19,59 +19,22 @@ const boxes = Array.from({ length: BOXES }, (_, index) =>
   }),
 );
 
-const other = { resourceUuid: '', at: '2025-11-14T09:00:00Z' } as const;
+const at = '2025-11-14T09:00:00Z';
+/** In the thirty days before. */
+const before = '2025-10-10T09:00:00Z';
+
+const others = (
+  [
+    ['agent', 'support', 'agent_compute_runtime_gbs', '40', '1000', at],
+    ['agent', 'support', 'agent_async_requests_count', '0.000002', '7', at],
+    ['job', 'nightly', 'job_compute_runtime_gbs', '20.000000000001', '500.25', at],
+    ['volume', FORMULA, 'volume_storage_gbs', '5', '3', at],
+    ['custom_domain', 'app.example.com', 'custom_domain_active_time_hours', '1.5', '720', at],
+    ['agent', 'support', 'agent_compute_runtime_gbs', '32', '800', before],
+  ] as const
+).map(([resourceType, resourceName, billingDimension, cost, usage, time]) =>
+  event({ resourceType, resourceName, resourceUuid: '', billingDimension, cost, usage, at: time }),
+);
 
 /** 75.015002000001 USD in the thirty days up to NOW. */
-export const ACME = [
-  ...boxes,
-  event({
-    ...other,
-    resourceType: 'agent',
-    resourceName: 'support',
-    billingDimension: 'agent_compute_runtime_gbs',
-    cost: '40',
-    usage: '1000',
-  }),
-  event({
-    ...other,
-    resourceType: 'agent',
-    resourceName: 'support',
-    billingDimension: 'agent_async_requests_count',
-    cost: '0.000002',
-    usage: '7',
-  }),
-  event({
-    ...other,
-    resourceType: 'job',
-    resourceName: 'nightly',
-    billingDimension: 'job_compute_runtime_gbs',
-    cost: '20.000000000001',
-    usage: '500.25',
-  }),
-  event({
-    ...other,
-    resourceType: 'volume',
-    resourceName: FORMULA,
-    billingDimension: 'volume_storage_gbs',
-    cost: '5',
-    usage: '3',
-  }),
-  event({
-    ...other,
-    resourceType: 'custom_domain',
-    resourceName: 'app.example.com',
-    billingDimension: 'custom_domain_active_time_hours',
-    cost: '1.5',
-    usage: '720',
-  }),
-  // In the thirty days before.
-  event({
-    ...other,
-    resourceType: 'agent',
-    resourceName: 'support',
-    billingDimension: 'agent_compute_runtime_gbs',
-    cost: '32',
-    usage: '800',
-    at: '2025-10-10T09:00:00Z',
-  }),
-];
+export const ACME = [...boxes, ...others];

@@ -1,32 +1,87 @@
 /** Chromium with the web page of a real query service, used as a person would use it. */
-import { access } from 'node:fs/promises';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { access, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
 import { NOW, startApi, type TestApi } from '../harness/api.js';
 import { ensureChromium } from '../setup/chromium-binary.mjs';
+import { ACME } from './acme.js';
 import { PAGE_FOLDER } from './page-folder.js';
 
 /** For one thing to appear; generous, because the machine may be busy with other tests. */
 const PATIENCE_MS = 15_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
-export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: await ensureChromium(), args: ARGUMENTS });
+export interface Explorer {
+  readonly api: TestApi;
+  /** Of an admin of the account acme. */
+  readonly key: string;
+  /** Signed in with the key, and used by all tests that only need a view: of acme, unless it names another account. */
+  open(view?: string): Promise<Page>;
+  /** A page of its own, which is closed after the test. */
+  visit(options?: Visit): Promise<VisitedPage>;
 }
 
-/** The API with the page, in this process. */
-export async function startPage(replace: Parameters<typeof startApi>[0] = {}): Promise<TestApi> {
-  await access(PAGE_FOLDER).catch((cause) => {
-    throw new Error('the web page is not built: run npm test, or npm run build', { cause });
+/**
+ * The API with the page in this process, a browser, and the events of acme, for the tests of the file that calls it.
+ * @returns how to reach them once they have started
+ */
+export function useExplorer(
+  replace: () => Parameters<typeof startApi>[0] | Promise<Parameters<typeof startApi>[0]> = () => ({}),
+): () => Explorer {
+  let explorer: Explorer;
+  let page: Page;
+  let browser: Browser;
+  let guests: BrowserContext[] = [];
+  beforeAll(async () => {
+    await access(PAGE_FOLDER).catch((cause) => {
+      throw new Error('the web page is not built: run npm test, or npm run build', { cause });
+    });
+    const launch = async () => chromium.launch({ executablePath: await ensureChromium(), args: ARGUMENTS });
+    let api: TestApi;
+    [api, browser] = await Promise.all([startApi({ pageFolder: PAGE_FOLDER, ...(await replace()) }), launch()]);
+    await api.seed(ACME);
+    const key = await api.key('acme');
+    const context = await newContext(browser);
+    const open = async (view = '') => {
+      await showView(page, [...(view.includes('account') ? [] : ['account=acme']), view].filter(Boolean).join('&'));
+      return page;
+    };
+    const visit = async ({ guest, ...options }: Visit = {}) => {
+      if (!guest) return visitIn(context, api.url, options);
+      guests.push(await newContext(browser, guest));
+      return visitIn(guests.at(-1) ?? context, api.url, options);
+    };
+    explorer = { api, key, open, visit };
+    ({ page } = await visit({ key, view: 'account=acme' }));
   });
-  return startApi({ pageFolder: PAGE_FOLDER, ...replace });
+  afterEach(async () => {
+    const [_empty, ...visited] = page.context().pages();
+    const ended = [...visited.filter((each) => each !== page), ...guests];
+    guests = [];
+    await Promise.all(ended.map((each) => each.close()));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await explorer?.api.stop();
+  });
+  return () => explorer;
 }
 
 /**
  * A profile of its own, in a time zone far from UTC, which must not show. Without animations, because a browser without a
- * graphics card draws each frame with the processor. Its first page stays empty and open (see {@link closePages}): a new
+ * graphics card draws each frame with the processor. Its first page stays empty and open: a new
  * window of Chromium costs a second of processor time, and further pages are tabs of the same window.
  */
-export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
     timezoneId: 'America/New_York',
@@ -38,21 +93,19 @@ export async function newContext(browser: Browser, options: BrowserContextOption
   return context;
 }
 
-/** Closes all pages but the empty one, and those given. */
-export async function closePages(context: BrowserContext, ...kept: readonly Page[]): Promise<void> {
-  const [_empty, ...visited] = context.pages();
-  await Promise.all(visited.filter((page) => !kept.includes(page)).map((page) => page.close()));
-}
-
 export interface Visit {
   /** In the tab's storage, as after a sign-in; undefined: signed out. */
   readonly key?: string;
   /** Another page than the explorer, without a slash at its beginning. */
   readonly path?: string;
+  /** A page of somebody else. */
+  readonly url?: string;
   /** The query string of the view. */
   readonly view?: string;
   /** The page's present; `real`: the machine's clock. */
   readonly now?: Date | 'real';
+  /** In a profile of its own, where nobody is signed in yet. */
+  readonly guest?: BrowserContextOptions;
   /** Runs before the page is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>;
 }
@@ -65,10 +118,11 @@ export interface VisitedPage {
 }
 
 /** Opens the page in a new tab. */
-export async function visit(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
+export async function visitIn(context: BrowserContext, url: string, options: Visit = {}): Promise<VisitedPage> {
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultNavigationTimeout(4 * PATIENCE_MS);
   // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);
@@ -79,7 +133,7 @@ export async function visit(context: BrowserContext, url: string, options: Visit
   });
   if (key !== undefined) await keepKey(page, key);
   await options.prepare?.(page);
-  await page.goto(`${url}/${path}${view === '' ? '' : `?${view}`}`);
+  await page.goto(options.url ?? `${url}/${path}${view === '' ? '' : `?${view}`}`);
   return { page, offences };
 }
 
@@ -185,4 +239,43 @@ export async function choose(page: Page, list: string | RegExp, option: string):
 /** The view in the address bar. */
 export function viewOf(page: Page): Record<string, string> {
   return Object.fromEntries(new URL(page.url()).searchParams);
+}
+
+export const NOV_14 = { from: '2025-11-14T00:00:00Z', to: '2025-11-15T00:00:00Z' };
+
+/** The value of a figure above the chart. */
+export const figure = (page: Page, title: string) =>
+  page.locator('.figure', { hasText: title }).locator('.figure-value');
+
+/** The middle of a bar's column, that much above the axis. */
+export async function barAt(page: Page, bucket: number, buckets: number, above: number) {
+  const chart = page.getByTestId('chart');
+  const box = await chart.boundingBox();
+  if (!box) throw new Error('there is no chart');
+  const plot = { left: Number(await chart.getAttribute('data-left')), right: 8, bottom: 28 };
+  const x = plot.left + ((bucket + 0.5) * (box.width - plot.left - plot.right)) / buckets;
+  return [box.x + x, box.y + box.height - plot.bottom - above] as const;
+}
+
+/** What people notice. Source: axe-core, "impact" of a finding. */
+const GRAVE: readonly (string | null | undefined)[] = ['serious', 'critical'];
+
+const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds on a page. */
+export async function graveFindings(page: Page): Promise<string[]> {
+  // Through the driver: the page's policy forbids scripts from elsewhere.
+  await page.evaluate(await axe);
+  const { violations }: AxeResults = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
+  return violations
+    .filter(({ impact }) => GRAVE.includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join('; ')}`);
+}
+
+export const PHONE = { width: 390, height: 844 };
+
+/** Where it ends, in pixels from the left edge of the window. */
+export async function rightOf(element: Locator): Promise<number> {
+  const box = await element.boundingBox();
+  return box ? box.x + box.width : Number.NaN;
 }

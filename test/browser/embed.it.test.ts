@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { Browser, BrowserContext, Frame } from 'playwright-core';
-import { NOW, type TestApi } from '../harness/api.js';
-import { ACME } from './acme.js';
-import { closePages, DARK, LIGHT, launchBrowser, newContext, startPage, visit } from './browser.js';
+import type { Frame, Page } from 'playwright-core';
+import { NOW } from '../harness/api.js';
+import { DARK, LIGHT, useExplorer } from './browser.js';
 
 /** A page that embeds ours, and gives it nothing but what stands in its address. */
 const HOST = `<!doctype html><title>A platform</title><iframe style="width: 1200px; height: 900px"></iframe>
@@ -20,7 +19,7 @@ const costsKey: (account: string) => Promise<string> = new Function(
 )(
   class extends Date {
     static override now() {
-      return api.clock.now.getTime();
+      return explorer().api.clock.now.getTime();
     }
   },
 );
@@ -29,63 +28,56 @@ const costsKey: (account: string) => Promise<string> = new Function(
 const platform = createServer(async (request, response) => {
   response.setHeader('Content-Type', 'text/html');
   if (request.url === '/costs-key') response.end(await costsKey('acme'));
-  else response.end(request.url === '/guide' ? codeOf('html').replace('https://billing.example.com', api.url) : HOST);
+  else
+    response.end(
+      request.url === '/guide' ? codeOf('html').replace('https://billing.example.com', explorer().api.url) : HOST,
+    );
 });
 const EXACT = encodeURIComponent('group=resource_type&exact=1');
 const HASTY =
   'const { setTimeout: later } = window; window.setTimeout = (run, ms) => later(run, ms === 10_000 ? 0 : ms);';
 
-let api: TestApi;
-let browser: Browser;
-let context: BrowserContext;
 /** Of the platform, by the name that may embed and by one that may not. */
 let allowed: string;
 let stranger: string;
-
-beforeAll(async () => {
+const explorer = useExplorer(async () => {
   await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
   const { port } = platform.address() as AddressInfo;
   [allowed, stranger] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-  [api, browser] = await Promise.all([startPage({ frameAncestors: [allowed] }), launchBrowser()]);
-  await api.seed(ACME);
-  Object.assign(process.env, { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key('acme') });
-  context = await newContext(browser);
+  return { frameAncestors: [allowed] };
 });
-afterEach(async () => {
-  api.clock.now = NOW;
-  await closePages(context);
+beforeAll(() => {
+  const { api, key } = explorer();
+  Object.assign(process.env, { METERLINE_API_URL: api.url, METERLINE_API_KEY: key });
 });
-afterAll(async () => {
-  await browser?.close();
-  await api?.stop();
-  platform.close();
+afterEach(() => {
+  explorer().api.clock.now = NOW;
 });
+afterAll(() => void platform.close());
 
 /** As the backend of a platform does. */
 async function expiringKey(minutes: number): Promise<string> {
-  const expiresAt = new Date(api.clock.now.getTime() + minutes * 60_000);
-  return (await api.keys.create({ account: 'acme', role: 'member', clientId: 'embedded', expiresAt }, api.clock.now))
-    .key;
+  const { clock, keys } = explorer().api;
+  const expiresAt = new Date(clock.now.getTime() + minutes * 60_000);
+  return (await keys.create({ account: 'acme', role: 'member', clientId: 'embedded', expiresAt }, clock.now)).key;
 }
 
 /** A page of the platform with ours in it. @param fragment of our address */
 function embed(fragment: string, { origin = allowed, isHasty = false } = {}) {
-  return open(`${origin}/?${new URLSearchParams({ page: `${api.url}/embed#${fragment}` })}`, isHasty);
+  return open(`${origin}/?${new URLSearchParams({ page: `${explorer().api.url}/embed#${fragment}` })}`, isHasty);
 }
 
 async function open(url: string, isHasty = false) {
-  const page = await context.newPage();
-  await page.addInitScript((time) => (Date.now = () => time), NOW.getTime());
   // The page waits ten seconds for a key.
-  if (isHasty) await page.addInitScript(HASTY);
-  await page.goto(url);
+  const prepare = async (page: Page) => isHasty && page.addInitScript(HASTY);
+  const { page } = await explorer().visit({ url, prepare });
   const element = await page.waitForSelector('iframe');
   const frame = await element.contentFrame();
   if (!frame) throw new Error('there is no frame');
   return { page, frame };
 }
 
-const keysUsed = async () => (await api.keys.listOf('acme', 'portal')).length;
+const keysUsed = async () => (await explorer().api.keys.listOf('acme', 'portal')).length;
 const total = (frame: Frame) => frame.locator('tfoot').getByText('$75.015002000001').waitFor();
 const expired = (frame: Frame) => frame.getByText('This view has expired').waitFor();
 
@@ -96,7 +88,7 @@ it('the page shows an account inside a page of an origin that may embed it, with
   expect(await frame.getByRole('banner').count()).toBe(0);
   expect(await frame.getByRole('button', { name: /Sign|theme|Refresh/ }).count()).toBe(0);
   expect(await frame.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(DARK);
-  expect(frame.url()).toBe(`${api.url}/embed?account=acme&exact=1#theme=dark`);
+  expect(frame.url()).toBe(`${explorer().api.url}/embed?account=acme&exact=1#theme=dark`);
   const stored = await frame.evaluate(async () => ({
     stores: [localStorage.length, sessionStorage.length, document.cookie, (await indexedDB.databases()).length],
     address: JSON.stringify(history.state) + location.href,
@@ -115,7 +107,7 @@ it('the code of the guide embeds the page, and gives it another key when its own
   const { frame } = await open(`${allowed}/guide`);
   await frame.locator('tfoot').getByText('$75.02').waitFor();
   const used = await keysUsed();
-  api.clock.now = new Date(NOW.getTime() + 16 * 60_000);
+  explorer().api.clock.now = new Date(NOW.getTime() + 16 * 60_000);
   await frame
     .getByRole('row', { name: /^support/ })
     .getByRole('link')
@@ -142,13 +134,13 @@ it('the page without a key gets one from the page around it, and from nobody els
 });
 
 it('the page says that it has expired where no page is around it, until its address has another key', async () => {
-  const { page } = await visit(context, api.url, { path: `embed#key=mlk_unknown` });
+  const { page } = await explorer().visit({ path: `embed#key=mlk_unknown` });
   await page.getByText('This view has expired').waitFor();
-  expect(page.url()).toBe(`${api.url}/embed`);
+  expect(page.url()).toBe(`${explorer().api.url}/embed`);
   // Only the fragment changes, for which a browser loads nothing.
-  await page.goto(`${api.url}/embed#key=${await expiringKey(10)}`);
+  await page.goto(`${explorer().api.url}/embed#key=${await expiringKey(10)}`);
   await page.locator('tfoot').getByText('$75.02').waitFor();
-  expect(page.url()).toBe(`${api.url}/embed?account=acme`);
+  expect(page.url()).toBe(`${explorer().api.url}/embed?account=acme`);
 });
 
 it('the page writes numbers and dates as the locale of its address does, and the theme is the system’s by default', async () => {

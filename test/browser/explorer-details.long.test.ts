@@ -1,56 +1,64 @@
-/** The cost explorer's breakdown, table, months, usage, periods and downloads in a browser. */
+/** The cost explorer's breakdown, table, usage, periods and downloads in a browser. */
 import { readFile } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { BOXES, FORMULA } from './acme.js';
-import { choose, chooseOption, setFilter, showView, tableRows, tableTotal, viewOf } from './browser.js';
-import { barAt, figure, NOV_14, useExplorer } from './explorer-page.js';
+import {
+  barAt,
+  choose,
+  chooseOption,
+  figure,
+  NOV_14,
+  setFilter,
+  showView,
+  tableRows,
+  tableTotal,
+  useExplorer,
+  viewOf,
+} from './browser.js';
 
 const explorer = useExplorer();
+const header = (page: Page, name: string) => page.getByRole('columnheader', { name, exact: true }).waitFor();
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
 
 it('the breakdown is by any dimension or pair, and goes back with the browser', async () => {
   const page = await explorer().open();
   await choose(page, 'Group by', 'Workspace');
   await choose(page, 'and by', 'Billing dimension');
-  await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
+  await header(page, 'Billing dimension');
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'workspace,billing_dimension' });
   expect((await tableRows(page))[0]?.slice(0, 2)).toEqual(['mainAgent computeAgent', 'Agent compute']);
   await page.goBack();
   await page.goBack();
-  await page.getByRole('columnheader', { name: 'Resource type' }).waitFor();
+  await header(page, 'Resource type');
   expect(viewOf(page)).toEqual({ account: 'acme' });
   await page.goForward();
-  await page.getByRole('columnheader', { name: 'Workspace' }).waitFor();
+  await header(page, 'Workspace');
 });
 
-it('the breakdown of a row goes one step finer', async () => {
+it('the breakdown of a row goes one step finer, and back by its trail', async () => {
   const page = await explorer().open();
   await page.getByRole('link', { name: 'Agent', exact: true }).click();
   await page.getByRole('link', { name: 'support' }).click();
-  await page.getByRole('columnheader', { name: 'Billing dimension' }).waitFor();
+  await header(page, 'Billing dimension');
   expect(viewOf(page)).toMatchObject({ group: 'billing_dimension', type: 'agent', name: 'support' });
   const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('listitem');
   expect(await crumbs.allTextContents()).toEqual(['All usage', 'Agent', 'support']);
   await page.getByRole('link', { name: 'All usage' }).click();
-  await page.getByRole('columnheader', { name: 'Resource type' }).waitFor();
+  await header(page, 'Resource type');
   expect(viewOf(page)).toEqual({ account: 'acme' });
 });
 
-it('the breakdown of a bar goes one step finer, and stays in its day', async () => {
-  const page = await explorer().open();
-  await tableRows(page);
-  // 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
-  await page.mouse.click(...(await barAt(page, 28, 30, 20)));
-  await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
-  expect(viewOf(page)).toMatchObject({ group: 'resource_name', type: 'agent', ...NOV_14 });
-});
-
-it('the breakdown without groups leads from a bar into its day', async () => {
-  const page = await explorer().open('group=none');
+// 14 November is the 29th of thirty days, and the agent the lowest part of its bar.
+it.each([
+  ['of a bar goes one step finer, and stays in its day', '', { group: 'resource_name', type: 'agent', ...NOV_14 }],
+  ['without groups leads from a bar into its day', 'group=none', { group: 'none', ...NOV_14 }],
+])('the breakdown %s', async (_what, view, expected) => {
+  const page = await explorer().open(view);
   await tableRows(page);
   await page.mouse.click(...(await barAt(page, 28, 30, 20)));
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
-  expect(viewOf(page)).toMatchObject(NOV_14);
+  expect(viewOf(page)).toEqual({ account: 'acme', ...expected });
 });
 
 it('the breakdown of a range of bars is chosen by dragging over them', async () => {
@@ -84,7 +92,7 @@ it('the breakdown can be walked by keyboard, and is announced', async () => {
   for (const key of ['End', 'ArrowLeft', 'ArrowDown']) await page.keyboard.press(key);
   expect(await chart.getAttribute('aria-valuetext')).toBe('Fri, 14 Nov 2025: Agent $40.00 of $66.50');
   await page.keyboard.press('Enter');
-  await page.getByRole('columnheader', { name: 'Resource', exact: true }).waitFor();
+  await header(page, 'Resource');
   expect(viewOf(page)).toMatchObject({ type: 'agent', ...NOV_14 });
 });
 
@@ -96,7 +104,7 @@ it('the table has pages, over all pages of the API', async () => {
   ]);
   await page.getByText('Page 1 · 1–25 of more than 100 groups').waitFor();
   for (const next of ['26–50', '51–75', '76–100', '101–125', 'Page 6 of 6 · 126–134 of 134 groups']) {
-    await page.getByRole('button', { name: 'Next' }).click();
+    await press(page, 'Next');
     await page.getByText(next).waitFor();
   }
   const last = await tableRows(page);
@@ -110,36 +118,26 @@ it('the table has pages, over all pages of the API', async () => {
   await page.getByText('126–134 of 134 groups').waitFor();
 });
 
-it('the table sorts all of them, whatever page they came on', async () => {
+it('the table sorts and searches all groups, whatever page they came on, and has as many rows as wanted', async () => {
   const page = await explorer().open('group=resource_name');
   await tableRows(page);
-  await page.getByRole('button', { name: 'Cost (USD)' }).click();
+  await press(page, 'Cost (USD)');
   await page.getByRole('columnheader', { name: 'Cost (USD)' }).and(page.locator('[aria-sort=ascending]')).waitFor();
   await page.getByText('1–25 of 134 groups').waitFor();
   expect((await tableRows(page))[0]?.[0]).toBe('box-001main · Sandbox');
-  expect(viewOf(page)).toMatchObject({ sort: 'cost' });
-});
-
-it('the table is searched in all of them, and has as many rows as wanted', async () => {
-  const page = await explorer().open('group=resource_name');
   await choose(page, 'Rows on a page', '50 rows');
   await page.getByText(/1–50 of /).waitFor();
   await page.getByLabel('Search in the table').fill('box-00');
   await page.getByText('1–9 of 9 groups').waitFor();
-  expect(viewOf(page)).toMatchObject({ rows: '50', search: 'box-00' });
+  expect(viewOf(page)).toMatchObject({ sort: 'cost', rows: '50', search: 'box-00' });
   await page.getByRole('row', { name: '9 groups found $0.04' }).waitFor();
   await page.getByLabel('Search in the table').fill('zzz');
   await page.getByText('No group’s name contains “zzz”.').waitFor();
 });
 
-it('the month has a forecast with its rule', async () => {
-  const page = await explorer().open('period=month');
-  await page.getByText('so far + same weekdays, last 4 weeks', { exact: true }).waitFor();
-});
-
 it('usage is shown in its unit where there is one, and explained where not', async () => {
   const page = await explorer().open();
-  await page.getByRole('button', { name: /^Options/ }).click();
+  await press(page, /^Options/);
   await page.getByText('Usage adds up only in one unit').waitFor();
   await page.keyboard.press('Escape');
   await setFilter(page, 'Billing dimension', { values: ['Job compute'] });
@@ -149,36 +147,37 @@ it('usage is shown in its unit where there is one, and explained where not', asy
   expect((await tableRows(page))[0]).toContain('0.14 GB-h');
   expect(await page.getByTitle('500.25 GB-s').count()).toBeGreaterThan(1);
   expect(viewOf(page)).toMatchObject({ measure: 'usage', dimension: 'job_compute_runtime_gbs' });
+  await showView(page, 'account=acme&dimension=job_compute_runtime_gbs&measure=usage&exact=1');
+  expect((await tableRows(page))[0]).toContain('500.25 GB-s');
 });
 
-it('the period is a preset or a custom range, and explains which resolutions it is too long for', async () => {
+it('the period is a preset, a month or a custom range, and explains which resolutions it is too long for', async () => {
   const page = await explorer().open('exact=1');
-  await page.getByRole('button', { name: /^Period/ }).click();
-  await page.getByRole('button', { name: /^Last 12 months/ }).click();
-  await page.getByRole('button', { name: /^Options/ }).click();
+  await press(page, /^Period/);
+  await press(page, /^Last 12 months/);
+  await press(page, /^Options/);
   await page.getByText('Hourly: For up to 7 days; choose a shorter period.').waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: /^Period/ }).click();
+  await press(page, /^Period/);
   await choose(page, 'A month', 'October 2025');
-  await page.getByRole('button', { name: 'Period October 2025' }).waitFor();
-  await page.getByRole('button', { name: /^Period/ }).click();
+  await press(page, 'Period October 2025');
   await page.getByLabel('First day').fill('14 Nov 2025');
   await page.getByLabel('Last day, inclusive').fill('2025-11-14');
-  await page.getByRole('button', { name: 'Apply' }).click();
+  await press(page, 'Apply');
   await page.getByRole('button', { name: 'Period 14 Nov 2025' }).waitFor();
   expect(viewOf(page)).toMatchObject(NOV_14);
   await page.getByRole('row', { name: 'Total of all groups $66.500002000001' }).waitFor();
 });
 
 async function exported(page: Page, what: string): Promise<{ name: string; lines: string[] }> {
-  await page.getByRole('button', { name: 'Export CSV' }).click();
+  await press(page, 'Export CSV');
   const button = page.getByRole('dialog').getByRole('button', { name: what });
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
   const text = await readFile(await download.path(), 'utf8');
   return { name: download.suggestedFilename(), lines: text.trimEnd().split('\r\n') };
 }
 
-it('the CSV has all groups of all pages, exact, and runs no formula', async () => {
+it('the CSV has all groups of all pages, exact, and runs no formula; that of the series has a line for each bar', async () => {
   const page = await explorer().open('group=resource_name');
   await tableRows(page);
   const { name, lines } = await exported(page, 'The table');
@@ -189,21 +188,17 @@ it('the CSV has all groups of all pages, exact, and runs no formula', async () =
   expect(lines).toContain(`main,job,nightly,${times},20.000000000001,26.661334`);
   expect(lines).toContain(`main,volume,"'${FORMULA.replaceAll('"', '""')}",${times},5,6.665333`);
   expect(lines.at(-1)).toMatch(/^main,sandbox,box-001,.*,0\.001,/);
-});
-
-it('the CSV of the series has what the table shows, by bar', async () => {
-  const page = await explorer().open('group=resource_name&search=nightly');
+  await page.getByLabel('Search in the table').fill('nightly');
   await page.getByText('1–1 of 1 group').waitFor();
-  const { lines } = await exported(page, 'The series');
-  expect(lines[0]).toBe('\uFEFFworkspace,resourceType,resourceName,timestamp,resolution,costUsd');
-  expect(lines).toHaveLength(1 + 30);
-  expect(lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
+  const series = await exported(page, 'The series');
+  expect(series.lines).toHaveLength(1 + 30);
+  expect(series.lines).toContain('main,job,nightly,2025-11-14T00:00:00Z,daily,20.000000000001');
 });
 
-it('the query of a view can be asked elsewhere', async () => {
+it('the query of a view can be sent from elsewhere', async () => {
   const page = await explorer().open('group=resource_name&type=job');
   await tableRows(page);
-  await page.getByRole('button', { name: 'Copy as' }).click();
+  await press(page, 'Copy as');
   const panel = await page.getByRole('dialog', { name: 'Copy as' }).boundingBox();
   expect((panel?.y ?? 0) + (panel?.height ?? Number.NaN)).toBeLessThanOrEqual(900);
   const text = await page.locator('.copy pre').textContent();

@@ -1,64 +1,58 @@
-/** The cost explorer in a browser: signing in, figures, filters, the comparison. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { BrowserContext, Page, Request } from 'playwright-core';
+/** The cost explorer in a browser: signing in, figures, filters, the comparison, all accounts together. */
+import { readFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import { RESOURCE_TYPES } from '@meterline/catalog';
+import type { Page, Request } from 'playwright-core';
 import { event } from '../harness/events.js';
 import {
+  choose,
   chooseOption,
-  closePages,
-  newContext,
+  figure,
   setFilter,
   showView,
   tableRows,
   tableTotal,
   unfoldFilters,
+  useExplorer,
   viewOf,
-  visit,
+  visitIn,
 } from './browser.js';
-import { figure, useExplorer } from './explorer-page.js';
 
 const explorer = useExplorer();
 
-describe('signing in', () => {
-  /** A browser in which nobody is signed in yet. */
-  let guest: BrowserContext;
-  beforeAll(async () => {
-    guest = await newContext(explorer().browser);
-  });
-  afterEach(() => closePages(guest));
-  afterAll(() => guest.close());
+it('signing in shows the account, keeps the key for the tab, and never in the URL', async () => {
+  const { api, key } = explorer();
+  const { page } = await explorer().visit({ guest: {} });
+  await page.locator('input:focus').waitFor();
+  await page.getByLabel('API key or access token').fill(`Bearer ${key}`);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+  expect(page.url()).toBe(`${api.url}/?account=acme`);
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(key);
+  await page.reload();
+  await expect(tableRows(page)).resolves.toHaveLength(5);
+});
 
-  it('signing in shows the account, keeps the key for the tab, and never in the URL', async () => {
-    const { page } = await visit(guest, explorer().api.url);
-    await page.locator('input:focus').waitFor();
-    await page.getByLabel('API key or access token').fill(`Bearer ${explorer().key}`);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await expect(tableRows(page)).resolves.toHaveLength(5);
-    expect(page.url()).toBe(`${explorer().api.url}/?account=acme`);
-    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(explorer().key);
-    await page.reload();
-    await expect(tableRows(page)).resolves.toHaveLength(5);
-  });
-
-  it('signing in is not needed in a tab that is opened from a link; signing out ends it in all of them', async () => {
-    const { page } = await visit(guest, explorer().api.url, { key: explorer().key, view: 'account=acme' });
-    await tableRows(page);
-    const { page: linked } = await visit(guest, explorer().api.url, { view: 'account=acme&group=resource_name' });
-    expect((await tableRows(linked))[0]?.[0]).toBe('supportmain · Agent');
-    // A link to what the first tab does not show gets no key from it.
-    const { page: foreign } = await visit(guest, explorer().api.url, { view: 'account=initech' });
-    await foreign.getByLabel('API key or access token').waitFor();
-    await linked.getByRole('button', { name: 'Sign out' }).click();
-    for (const tab of [linked, page]) await tab.getByLabel('API key or access token').waitFor();
-    await page.reload();
-    await page.getByLabel('API key or access token').waitFor();
-    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('mlk_');
-  });
+it('signing in is not needed in a tab that is opened from a link; signing out ends it in all of them', async () => {
+  const { api, key } = explorer();
+  const { page } = await explorer().visit({ guest: {}, key, view: 'account=acme' });
+  await tableRows(page);
+  const another = async (view: string) => (await visitIn(page.context(), api.url, { view })).page;
+  const linked = await another('account=acme&group=resource_name');
+  expect((await tableRows(linked))[0]?.[0]).toBe('supportmain · Agent');
+  // A link to what the first tab does not show gets no key from it.
+  const foreign = await another('account=initech');
+  await foreign.getByLabel('API key or access token').waitFor();
+  await linked.getByRole('button', { name: 'Sign out' }).click();
+  for (const tab of [linked, page]) await tab.getByLabel('API key or access token').waitFor();
+  await page.reload();
+  await page.getByLabel('API key or access token').waitFor();
+  expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('mlk_');
 });
 
 it('the figures round the same way everywhere, and have every digit on hover', async () => {
   const page = await explorer().open();
   expect((await tableTotal(page))[1]).toBe('$75.02');
-  expect(await figure(page, 'Cost').textContent()).toBe('$75.02');
   expect(await figure(page, 'Month to date').textContent()).toBe('$75.02');
   expect(await figure(page, 'Cost').locator('span').getAttribute('title')).toBe('$75.015002000001');
   const agent = page
@@ -68,7 +62,23 @@ it('the figures round the same way everywhere, and have every digit on hover', a
   expect([await agent.textContent(), await agent.getAttribute('title')]).toEqual(['$40.00', '$40.000002']);
 });
 
-it('the figures are of one moment: no question of a screen goes beyond it', async () => {
+it('the figures are exact by one switch, with shares, and a total of all groups', async () => {
+  const page = await explorer().open('exact=1');
+  expect(await tableRows(page)).toEqual([
+    ['Agent', '$40.000002', '53.3%'],
+    ['Job', '$20.000000000001', '26.7%'],
+    ['Sandbox', '$8.515', '11.4%'],
+    ['Volume', '$5.00', '6.7%'],
+    ['Custom domain', '$1.50', '2.0%'],
+  ]);
+  expect(await tableTotal(page)).toEqual(['Total of all groups', '$75.015002000001', '']);
+  expect(await figure(page, 'Cost').textContent()).toBe('$75.015002000001');
+  expect(await figure(page, 'Highest day').textContent()).toBe('$66.500002000001');
+  // An estimate has no exact digits.
+  expect(await figure(page, 'Forecast').textContent()).toMatch(/^\$\d+\.\d\d$/);
+});
+
+it('the figures are of one moment: no request of a screen goes beyond it', async () => {
   const page = await explorer().open();
   const ends: string[] = [];
   const record = (request: Request) => ends.push(new URL(request.url()).searchParams.get('endTime') ?? '');
@@ -81,8 +91,8 @@ it('the figures are of one moment: no question of a screen goes beyond it', asyn
 });
 
 it('the figures are read again each minute, but not where that would store all groups each time', async () => {
-  const { api, context, key } = explorer();
-  const { page } = await visit(context, api.url, { key, view: 'account=acme&live=1&sort=name&group=resource_name' });
+  const view = 'account=acme&live=1&sort=name&group=resource_name';
+  const { page } = await explorer().visit({ key: explorer().key, view });
   await page.getByText('1–25 of 134 groups').waitFor();
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
@@ -99,24 +109,8 @@ it('the figures are read again each minute, but not where that would store all g
   await page.getByText('as of 12:02:00 UTC').waitFor();
   const again = page.waitForRequest(/\/metrics\?/);
   await page.getByRole('button', { name: /^Refresh/ }).click();
-  expect([first.headers()['cache-control'], (await again).headers()['cache-control']]).toEqual([
-    'max-age=15',
-    'max-age=0',
-  ]);
-});
-
-it('the figures are exact by one switch, with shares, and a total of all groups', async () => {
-  const page = await explorer().open('exact=1');
-  expect(await tableRows(page)).toEqual([
-    ['Agent', '$40.000002', '53.3%'],
-    ['Job', '$20.000000000001', '26.7%'],
-    ['Sandbox', '$8.515', '11.4%'],
-    ['Volume', '$5.00', '6.7%'],
-    ['Custom domain', '$1.50', '2.0%'],
-  ]);
-  expect(await tableTotal(page)).toEqual(['Total of all groups', '$75.015002000001', '']);
-  expect(await figure(page, 'Cost').textContent()).toBe('$75.015002000001');
-  expect(await figure(page, 'Highest day').textContent()).toBe('$66.500002000001');
+  const ages = [first, await again].map((request) => request.headers()['cache-control']);
+  expect(ages).toEqual(['max-age=15', 'max-age=0']);
 });
 
 it('the figures of the chart are there as a table, where the other groups are the rest to the last digit', async () => {
@@ -132,15 +126,16 @@ it('the figures of the chart are there as a table, where the other groups are th
   expect(await texts('tbody tr:last-child th')).toEqual(['Sat, 15 Nov 2025 so far']);
 });
 
-it('the figures that are tiny are not rounded to nothing', async () => {
+it('the figures that are tiny are not rounded to nothing, and have their usage and price', async () => {
   const page = await explorer().open('group=billing_dimension&type=agent');
-  expect(await tableRows(page)).toEqual(
-    [
-      ['Agent compute', '$40.00', expect.anything(), '0.28 GB-h', '$144.00 per GB-h'],
-      ['Agent async requests', '$0.000002', '<0.1%', '7 events', '$0.2857 per 1,000,000 events'],
-    ].map(([label, ...cells]) => [`${label}Agent`, ...cells]),
-  );
+  expect(await tableRows(page)).toEqual([
+    ['Agent computeAgent', '$40.00', expect.anything(), '0.28 GB-h', '$144.00 per GB-h'],
+    ['Agent async requestsAgent', '$0.000002', '<0.1%', '7 events', '$0.2857 per 1,000,000 events'],
+  ]);
 });
+
+const totalBecomes = (page: Page, amount: string) =>
+  page.getByRole('row', { name: `Total of all groups ${amount}` }).waitFor();
 
 it('a filter finds names by a part of them among all, and takes several', async () => {
   const page = await explorer().open('group=resource_name&exact=1');
@@ -151,25 +146,25 @@ it('a filter finds names by a part of them among all, and takes several', async 
   await page.keyboard.type('BOX-01');
   await page.getByRole('button', { name: 'Choose these 10' }).click();
   await page.getByRole('button', { name: 'Apply (10)' }).click();
-  await page.getByRole('row', { name: 'Total of all groups $0.145' }).waitFor();
+  await totalBecomes(page, '$0.145');
   expect(new URL(page.url()).searchParams.getAll('name')).toHaveLength(10);
   await page.getByRole('button', { name: 'Remove Resource: 10 values' }).click();
-  await page.getByRole('row', { name: 'Total of all groups $75.015002000001' }).waitFor();
+  await totalBecomes(page, '$75.015002000001');
 });
 
 it('a filter leaves out what is chosen, also one of more names than a filter may have values', async () => {
   const page = await explorer().open('group=none&exact=1');
   await setFilter(page, 'Workspace', { values: ['staging'], mode: 'All but' });
-  await page.getByRole('row', { name: 'Total of all groups $70.725002000001' }).waitFor();
+  await totalBecomes(page, '$70.725002000001');
   expect(viewOf(page)).toMatchObject({ 'not-workspace': 'staging' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await setFilter(page, 'Resource', { values: ['support'], mode: 'All but' });
-  await page.getByRole('row', { name: 'Total of all groups $35.015' }).waitFor();
+  await totalBecomes(page, '$35.015');
   await page.getByRole('button', { name: 'Copy as' }).click();
   expect(await page.locator('.copy pre').textContent()).toContain('excludeResourceName=support');
   await page.keyboard.press('Escape');
   await setFilter(page, 'Instance', { values: ['no instance id'], mode: 'All but' });
-  await page.getByRole('row', { name: 'Total of all groups $8.515' }).waitFor();
+  await totalBecomes(page, '$8.515');
 });
 
 it.each([
@@ -178,11 +173,7 @@ it.each([
     Array.from({ length: 101 }, (_, index) => `not-name=n${index}`),
     'The service refused the request',
   ],
-  [
-    'leaves nothing',
-    ['sandbox', 'agent', 'job', 'mcp_server', 'volume', 'custom_domain'].map((type) => `not-type=${type}`),
-    'Nothing matches these filters',
-  ],
+  ['leaves nothing', RESOURCE_TYPES.map((type) => `not-type=${type}`), 'Nothing matches these filters'],
 ])('a filter in a link that %s is named', async (_what, filters, title) => {
   const page = await explorer().open(['group=none', ...filters].join('&'));
   // A link is opened in a new tab, which asks before the page renders.
@@ -190,19 +181,26 @@ it.each([
   await page.getByRole('heading', { name: title }).waitFor();
 });
 
-it('a filter is applied by a click outside its list and by Enter, and not by Escape', async () => {
-  const page = await explorer().open('group=none');
-  const tick = async () => {
-    await page.getByRole('combobox', { name: 'Type', exact: true }).click();
-    await page.getByRole('option', { name: 'Job' }).click();
-  };
+it('a filter is applied by a click outside its list and by Enter, not by Escape, and only when it is another', async () => {
+  const page = await explorer().open('group=resource_name&page=2');
+  await tableRows(page);
+  const opened = () => page.getByRole('combobox', { name: 'Type', exact: true }).click();
+  const closed = () => page.locator('.panel:visible').waitFor({ state: 'detached' });
+  const job = page.getByRole('option', { name: 'Job' });
+  const outside = () => page.getByRole('heading', { name: 'Groups' }).click();
   await unfoldFilters(page);
-  await tick();
+  await opened();
+  await job.waitFor();
+  await outside();
+  await closed();
+  await opened();
+  await job.click();
   await page.keyboard.press('Escape');
-  await page.locator('.panel:visible').waitFor({ state: 'detached' });
-  expect(viewOf(page)).toEqual({ account: 'acme', group: 'none' });
-  await tick();
-  await page.getByRole('heading', { name: 'Groups' }).click();
+  await closed();
+  expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name', page: '2' });
+  await opened();
+  await job.click();
+  await outside();
   await page.getByText('Type: Job').waitFor();
   expect(viewOf(page)).toMatchObject({ type: 'job' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
@@ -213,54 +211,95 @@ it('a filter is applied by a click outside its list and by Enter, and not by Esc
   await page.getByText('Resource: support').waitFor();
 });
 
-it('a filter changes nothing when its list is opened and closed', async () => {
-  const page = await explorer().open('group=resource_name&page=2');
-  await tableRows(page);
-  await unfoldFilters(page);
-  await page.getByRole('combobox', { name: 'Type', exact: true }).click();
-  await page.getByRole('option', { name: 'Job' }).waitFor();
-  await page.getByRole('heading', { name: 'Groups' }).click();
-  await page.locator('.panel:visible').waitFor({ state: 'detached' });
-  expect(viewOf(page)).toMatchObject({ page: '2' });
-});
-
-it('a filter by workspace, type and dimension leaves what fits', async () => {
-  const page = await explorer().open('group=none');
-  await setFilter(page, 'Workspace', { values: ['staging'] });
-  await setFilter(page, 'Type', { values: ['Sandbox', 'Job'] });
-  await page.getByRole('row', { name: 'Total of all groups $4.29' }).waitFor();
-});
-
 it('the comparison with the period before goes back whole weeks, in money and in percent, in sum and for each row', async () => {
   const page = await explorer().open();
   await chooseOption(page, 'Compare with', 'The period before');
   await page.getByRole('columnheader', { name: '5 weeks earlier' }).waitFor();
   // The rows of the period before and its sum come with answers of their own, in any order.
   for (const name of ['+$8.00 +25.0%', '+$43.02 +134.4%']) await page.getByRole('cell', { name }).waitFor();
-  await expect(tableRows(page)).resolves.toContainEqual(['Agent', '$40.00', '53.3%', '$32.00', '+$8.00 +25.0%']);
-  await expect(tableRows(page)).resolves.toContainEqual(['Volume', '$5.00', '6.7%', '$0.00', '+$5.00 new']);
+  const rows = await tableRows(page);
+  expect(rows).toContainEqual(['Agent', '$40.00', '53.3%', '$32.00', '+$8.00 +25.0%']);
+  expect(rows).toContainEqual(['Volume', '$5.00', '6.7%', '$0.00', '+$5.00 new']);
   expect((await tableTotal(page)).slice(3)).toEqual(['$32.00', '+$43.02 +134.4%']);
   expect(await figure(page, 'Change').textContent()).toBe('+$43.02 +134.4%');
   await page.getByText('5 weeks earlier: $32.00 in 12 Sept – 11 Oct 12:00').waitFor();
+  // Some captions wrap; the amounts stand on one height.
+  const tops = await page
+    .locator('.figure-value')
+    .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+  expect(new Set(tops).size).toBe(1);
   expect(viewOf(page)).toEqual({ account: 'acme', compare: 'period' });
 });
 
-it('the comparison with the period before finds a group among thousands that cost more then, and reads no other', async () => {
-  const { api, context } = explorer();
-  const names = Array.from({ length: 5_001 }, (_, index) => `box-${index}`);
-  const then = { accountId: 'many', at: '2025-11-07T09:00:00Z' };
-  await api.seed([
-    ...names.map((name) =>
-      event({ ...then, resourceName: name, resourceUuid: name, cost: name === 'box-0' ? '1' : '2' }),
-    ),
-    event({ accountId: 'many', resourceName: 'box-0', cost: '3', at: '2025-11-14T09:00:00Z' }),
-    event({ accountId: 'many', resourceName: 'fresh', cost: '2', at: '2025-11-14T09:00:00Z' }),
+it('all accounts are one choice, by account; a row leads into the account, and they are compared and exported together', async () => {
+  const { api } = explorer();
+  await api.key('globex');
+  const desk = { resourceType: 'agent', resourceName: 'desk', billingDimension: 'agent_compute_runtime_gbs' } as const;
+  await api.seed([event({ ...desk, accountId: 'globex', cost: '100', at: '2025-11-14T09:00:00Z' })]);
+  const { page } = await explorer().visit({
+    key: await api.key('platform', 'operator'),
+    view: 'account=acme&period=month',
+  });
+  await tableRows(page);
+  await choose(page, 'Account', 'All accounts');
+  await page.getByRole('heading', { name: 'Cost by account' }).waitFor();
+  expect(viewOf(page)).toEqual({ accounts: 'all', period: 'month', group: 'account' });
+  expect(await tableRows(page)).toEqual([
+    ['globex', '$100.00', '57.1%'],
+    ['acme', '$75.02', '42.9%'],
   ]);
+  await setFilter(page, 'Type', { values: ['Agent'] });
+  await choose(page, 'and by', 'Billing dimension');
+  await page.getByRole('columnheader', { name: 'Account' }).waitFor();
+  expect((await tableRows(page)).map((cells) => cells.slice(0, 3))).toEqual([
+    ['globexAgent computeAgent', 'Agent compute', '$100.00'],
+    ['acmeAgent computeAgent', 'Agent compute', '$40.00'],
+    ['acmeAgent async requestsAgent', 'Agent async requests', '$0.000002'],
+  ]);
+  await page.getByRole('link', { name: 'acme' }).first().click();
+  await page.getByRole('heading', { name: 'Cost by instance' }).waitFor();
+  const inside = { type: 'agent', dimension: 'agent_compute_runtime_gbs', group: 'resource_uuid' };
+  expect(viewOf(page)).toEqual({ account: 'acme', period: 'month', ...inside });
+
+  await showView(page, 'accounts=all&group=account&compare=period');
+  await page.getByRole('cell', { name: '+$43.02 +134.4%' }).waitFor();
+  expect((await tableRows(page)).map((cells) => cells.slice(0, 4))).toEqual([
+    ['globex', '$100.00', '57.1%', '$0.00'],
+    ['acme', '$75.02', '42.9%', '$32.00'],
+  ]);
+  expect((await tableTotal(page))[1]).toBe('$175.02');
+  expect(await page.getByRole('button', { name: /events behind|alert/i }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Copy as' }).click();
+  expect(await page.locator('.copy pre').textContent()).toContain(`${api.url}/v0/metrics?`);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  expect(await page.getByText('FOCUS').count()).toBe(0);
+  const button = page.getByRole('button', { name: 'The table' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  expect(download.suggestedFilename()).toBe('meterline-all-accounts-2025-10-17-to-2025-11-15-account.csv');
+  const lines = (await readFile(await download.path(), 'utf8')).split('\r\n');
+  expect(lines[0]).toMatch(/^\uFEFFaccount,startTime,endTime,costUsd,/);
+  expect(lines[1]).toMatch(/^globex,.*,100,/);
+});
+
+// Last, because its account is one of all accounts.
+it('the comparison with the period before finds a group among thousands that cost more then, and reads no other; the foot counts them', async () => {
+  const { api } = explorer();
+  const then = { accountId: 'many', at: '2025-11-07T09:00:00Z' };
+  const now = { accountId: 'many', at: '2025-11-14T09:00:00Z' };
+  const boxes = Array.from({ length: 5_001 }, (_, index) =>
+    event({ ...then, resourceName: `box-${index}`, cost: index === 0 ? '1' : '2' }),
+  );
+  const after = [
+    event({ ...now, resourceName: 'box-0', cost: '3' }),
+    event({ ...now, resourceName: 'fresh', cost: '2' }),
+  ];
+  await api.seed([...boxes, ...after]);
   const cursors: string[] = [];
   const prepare = async (shown: Page) =>
     shown.on('request', (request) => cursors.push(new URL(request.url()).searchParams.get('cursor') ?? ''));
   const view = 'account=many&period=7d&group=resource_name&compare=period';
-  const { page } = await visit(context, api.url, { key: await api.key('many'), view, prepare });
+  const { page } = await explorer().visit({ key: await api.key('many'), view, prepare });
   await page.getByRole('cell', { name: '+$2.00 +200.0%' }).waitFor();
   expect((await tableRows(page)).map((cells) => [cells[1], ...cells.slice(-2)])).toEqual([
     ['$3.00', '$1.00', '+$2.00 +200.0%'],
@@ -268,4 +307,7 @@ it('the comparison with the period before finds a group among thousands that cos
   ]);
   // The service stores a result when a page after its first is asked for.
   expect(cursors.filter((cursor) => cursor !== '')).toEqual([]);
+
+  await showView(page, 'account=many&group=resource_name&sort=name&page=41');
+  await page.getByText('Page 41 of 201 · 1,001–1,025 of 5,002 groups').waitFor();
 });

@@ -2,79 +2,43 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, expect, it } from '@jest/globals';
 import { createTokenVerifier } from '@meterline/api';
-import { insertUsageEvents } from '@meterline/warehouse';
 import { pino } from 'pino';
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
-import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/token-issuer.js';
-import { NOW, type TestApi } from '../harness/api.js';
+import type { Page, Route } from 'playwright-core';
+import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
+import { NOW } from '../harness/api.js';
 import { type Product, startProduct } from '../harness/product.js';
 import type { HttpProcess, ServiceProcess } from '../harness/services.js';
-import { ACME } from './acme.js';
-import {
-  chooseOption,
-  closePages,
-  launchBrowser,
-  newContext,
-  showView,
-  startPage,
-  tableRows,
-  viewOf,
-  visit,
-} from './browser.js';
+import { choose, chooseOption, tableRows, useExplorer, viewOf } from './browser.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const METRICS = /\/v0\/accounts\/[^/]+\/metrics\?/;
 
 let product: Product;
-let api: TestApi;
 let issuer: TokenIssuer;
 /** Needed by the last test alone, and slow to start: it starts while the others run. */
 let ingest: Promise<ServiceProcess>;
 let collector: HttpProcess;
-let browser: Browser;
-let context: BrowserContext;
-let key: string;
-/** Signed in with the key. */
-let explorer: Page;
-
-beforeAll(async () => {
-  [product, browser, issuer] = await Promise.all([startProduct(), launchBrowser(), startTokenIssuer()]);
+const explorer = useExplorer(async () => {
+  [product, issuer] = await Promise.all([startProduct(), startTokenIssuer()]);
   ingest = product.startIngest();
   // Its test fails with the reason; until then nobody waits for it.
   ingest.catch(() => undefined);
   collector = await product.startCollector();
-  api = await startPage({
-    collectorUrl: collector.url,
-    warehouse: product.warehouse,
-    tokens: createTokenVerifier({
-      ...{ jwksUrl: issuer.jwksUrl, issuer: ISSUER, audience: AUDIENCE },
-      clock: () => NOW,
-      log: pino({ level: 'silent' }),
-    }),
-  });
-  await insertUsageEvents(product.warehouse, ACME);
-  key = await api.key('acme');
-  context = await newContext(browser);
-  explorer = (await visit(context, api.url, { key, view: 'account=acme' })).page;
-});
-afterEach(async () => {
-  await context.setOffline(false);
-  await closePages(context, explorer);
+  const { jwksUrl } = issuer;
+  const log = pino({ level: 'silent' });
+  const tokens = createTokenVerifier({ jwksUrl, issuer: ISSUER, audience: AUDIENCE, clock: () => NOW, log });
+  return { collectorUrl: collector.url, warehouse: product.warehouse, tokens };
 });
 afterAll(async () => {
-  await browser?.close();
-  await api?.stop();
   await product?.close();
   await issuer?.close();
 });
 
 /** A view in the shared page; with another key, or for answers that must not be cached, in a page of its own. */
-async function open(view = 'account=acme', as?: string): Promise<Page> {
-  if (as !== undefined) return (await visit(context, api.url, { key: as, view })).page;
-  await showView(explorer, view);
-  return explorer;
+async function open(view = 'account=acme', key?: string): Promise<Page> {
+  return key === undefined ? explorer().open(view) : (await explorer().visit({ key, view })).page;
 }
 const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
 
@@ -106,9 +70,7 @@ function refuse(status: number, error: string, headers: Record<string, string> =
 }
 
 it('credentials that are wrong are refused where they were entered', async () => {
-  // Where nobody is signed in: a tab that is would hand over its key.
-  const guest = await newContext(browser);
-  const { page } = await visit(guest, api.url);
+  const { page } = await explorer().visit({ guest: {} });
   const field = page.getByLabel('API key or access token');
   for (const wrong of ['mlk_0123456789abcdef01234567_wrong', 'kein Schlüssel']) {
     await field.fill(wrong);
@@ -119,10 +81,10 @@ it('credentials that are wrong are refused where they were entered', async () =>
   }
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Paste an API key or a token.').waitFor();
-  await guest.close();
 });
 
 it('credentials that are revoked lead back to the sign-in, and the view is kept', async () => {
+  const { api, key } = explorer();
   const doomed = await api.key('acme', 'admin', 'doomed');
   const page = await open('account=acme&group=resource_name', doomed);
   await tableRows(page);
@@ -135,20 +97,13 @@ it('credentials that are revoked lead back to the sign-in, and the view is kept'
   expect(viewOf(page)).toEqual({ account: 'acme', group: 'resource_name' });
 });
 
-it('credentials of several accounts can be changed between them', async () => {
+it('credentials of several accounts change between them, or see them together, without workspaces as a member in one', async () => {
   const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
   await tableRows(page);
-  await page.getByRole('combobox', { name: 'Account' }).click();
-  await page.getByRole('option', { name: 'globex' }).click();
+  await choose(page, 'Account', 'globex');
   await heading(page, 'Send the first event');
   expect(viewOf(page)).toEqual({ account: 'globex' });
-});
-
-it('credentials of several accounts see them together, without workspaces if they are of a member in one', async () => {
-  const page = await open('account=acme', await token({ acme: 'admin', globex: 'member' }));
-  await tableRows(page);
-  await page.getByRole('combobox', { name: 'Account' }).click();
-  await page.getByRole('option', { name: 'All accounts' }).click();
+  await choose(page, 'Account', 'All accounts');
   await expect(tableRows(page)).resolves.toEqual([['acme', '$75.02', '100.0%']]);
   await page.getByRole('combobox', { name: 'Group by' }).click();
   const workspace = page.getByRole('option', { name: 'Workspace' });
@@ -163,7 +118,7 @@ it('credentials of no account, or without the scope, get a message that says so'
 });
 
 it('what is not allowed is explained to a member, before and after, with a way on', async () => {
-  const page = await open('account=acme&group=workspace', await api.key('acme', 'member'));
+  const page = await open('account=acme&group=workspace', await explorer().api.key('acme', 'member'));
   await heading(page, 'Workspaces are for admins');
   await page.getByRole('button', { name: /^Filters/ }).click();
   await page.getByRole('button', { name: 'Workspace All' }).click();
@@ -189,7 +144,7 @@ it('a failure of too many requests is waited for, and then the page continues', 
     await page.route(METRICS, refuse(429, 'too_many_requests', { 'retry-after': '2' }), { times: 1 });
     await recordBanners(page);
   };
-  const { page } = await visit(context, api.url, { key, view: 'account=acme', prepare });
+  const { page } = await explorer().visit({ key: explorer().key, view: 'account=acme', prepare });
   await expect(tableRows(page)).resolves.toHaveLength(5);
   expect(await recordedBanners(page)).toContain('Too many requests: the service asks to wait. Trying again in 2 s.');
 });
@@ -198,7 +153,7 @@ it.each([
   ['of the network', (route: Route) => route.abort(), 'The service cannot be reached.'],
   ['of the service', refuse(500, 'internal_error'), 'The service has a problem (500, request request-7).'],
 ])('%s keeps the last figures with their time, and is waited for without an end', async (_what, fail, problem) => {
-  const page = await open('account=acme&group=resource_type', key);
+  const page = await open('account=acme&group=resource_type', explorer().key);
   await tableRows(page);
   await page.route(METRICS, fail);
   await page.getByRole('button', { name: /^Refresh/ }).click();
@@ -231,12 +186,12 @@ it('a failure of the comparison alone leaves the rest as it is', async () => {
 it('a failure of the network keeps what is shown, and ends by itself', async () => {
   const page = await open('account=acme');
   await tableRows(page);
-  await context.setOffline(true);
+  await page.context().setOffline(true);
   await page.getByText('You are offline.').waitFor();
   await page.getByRole('link', { name: 'Job' }).click();
   await page.getByText('Type: Job').waitFor();
   await expect(page.getByRole('row', { name: /^Agent/ }).isVisible()).resolves.toBe(true);
-  await context.setOffline(false);
+  await page.context().setOffline(false);
   await page.getByRole('link', { name: 'nightly' }).waitFor();
   await expect(page.getByText('You are offline.').count()).resolves.toBe(0);
 });
@@ -253,8 +208,7 @@ it('a view in which filters leave nothing, and a period without usage, lead to w
 
 it('a new account shows commands that make a key and send the first event, and work', async () => {
   await ingest;
-  const fresh = await api.key("o'hara & söhne");
-  const { page } = await visit(context, api.url, { key: fresh, now: 'real' });
+  const { page } = await explorer().visit({ key: await explorer().api.key("o'hara & söhne"), now: 'real' });
   await heading(page, 'Send the first event');
   await page.getByText('A runtime in Node').waitFor();
   const [keyCommand = '', sendCommand = '', code] = await page.locator('pre').allTextContents();

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const run = (line: readonly string[], as = env) => runCommand(['alerts', ...line], { env: as });
+const run = (line: readonly string[], as = env, stdin = '') => runCommand(['alerts', ...line], { env: as, stdin });
 const CREATE = ['create', '--name', 'Monthly spend', '--period', 'month', '--amount', '100'];
 const URL = ['--url', 'https://example.com/hooks'];
 
@@ -25,16 +25,8 @@ async function create(...flags: string[]): Promise<{ id: string; secret: string 
 }
 
 it('an alert is created with its secret, shown without it, and changed', async () => {
-  const created = await run([
-    ...CREATE,
-    ...URL,
-    '--workspace',
-    'production',
-    '--threshold',
-    '100',
-    '--threshold',
-    '50',
-  ]);
+  const thresholds = ['--threshold', '100', '--threshold', '50'];
+  const created = await run([...CREATE, ...URL, '--workspace', 'production', ...thresholds]);
   const [, id = ''] = /^id +(alr_[0-9a-f]{24})$/m.exec(created.stdout) ?? [];
   expect(created).toMatchObject({ code: 0, stderr: '' });
   expect(created.stdout).toMatch(/^secret +whsec_\S+\n\nKeep the secret now: it is not shown again\.$/m);
@@ -74,23 +66,17 @@ it('a test is sent, listed, and sent again', async () => {
 
 it('an alert is deleted after a typed "yes" alone', async () => {
   const { id } = await create();
-  const remove = (stdin: string) => runCommand(['alerts', 'delete', id], { env, stdin });
-  expect(await remove('no\n')).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing was changed') });
-  expect(await remove('yes\n')).toEqual({
-    code: 0,
-    stdout: `Deleted ${id}.\n`,
-    stderr: 'Delete the alert Monthly spend for good? Type yes: ',
-  });
+  const refused = { code: 1, stderr: expect.stringContaining('nothing was changed') };
+  expect(await run(['delete', id], env, 'no\n')).toMatchObject(refused);
+  const stderr = 'Delete the alert Monthly spend for good? Type yes: ';
+  expect(await run(['delete', id], env, 'yes\n')).toEqual({ code: 0, stdout: `Deleted ${id}.\n`, stderr });
   expect(await run(['show', id])).toMatchObject({ code: 1, stderr: expect.stringContaining('(404 ') });
 });
 
-it('what the API refuses is said, with its exit code', async () => {
-  const [http, outside, forbidden] = await Promise.all([
-    run([...CREATE, '--url', 'https://127.0.0.1/']),
-    run([...CREATE, ...URL, '--filter', 'workspace!=main']),
-    run([...CREATE, ...URL], member),
-  ]);
-  expect(http).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('meterline: url ') });
-  expect(outside).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('filters must be') });
-  expect(forbidden).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('(403 forbidden') });
+it.each([
+  ['an address that is not outside', () => run([...CREATE, '--url', 'https://127.0.0.1/']), 2, 'meterline: url '],
+  ['a filter that excludes', () => run([...CREATE, ...URL, '--filter', 'workspace!=main']), 2, 'filters must be'],
+  ['a member', () => run([...CREATE, ...URL], member), 3, '(403 forbidden'],
+])('%s is refused by the API, and the command says why', async (_what, refused, code, reason) => {
+  expect(await refused()).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
 });

@@ -38,19 +38,18 @@ async function status() {
   return { ...counts, oldestWaiting: hours(oldestWaitingSeconds), oldestActive: hours(oldestActiveSeconds) };
 }
 
-it('a queue that was never used is empty', async () => {
-  expect(await status()).toEqual({ ...EMPTY, oldestWaiting: null, oldestActive: null, workers: 0 });
-});
-
 it('jobs that wait are counted, paused or not, with the age of the oldest; people read it with its unit', async () => {
+  expect(await status()).toEqual({ ...EMPTY, oldestWaiting: null, oldestActive: null, workers: 0 });
+  await queue.add('usage', {}, { priority: 5, timestamp: hoursAgo(3) });
+  expect(await status()).toMatchObject({ waiting: 1, oldestWaiting: 3 });
   for (const hours of [9, 5, 2]) await queue.add('usage', {}, { timestamp: hoursAgo(hours) });
   await queue.add('usage', {}, { delay: 1_000_000 });
-  expect(await status()).toMatchObject({ waiting: 3, delayed: 1, paused: false, oldestWaiting: 9 });
+  expect(await status()).toMatchObject({ waiting: 4, delayed: 1, paused: false, oldestWaiting: 9 });
   await queue.pause();
   await queue.add('usage', {}, { timestamp: hoursAgo(1) });
-  expect(await status()).toMatchObject({ waiting: 4, paused: true, oldestWaiting: 9 });
+  expect(await status()).toMatchObject({ waiting: 5, paused: true, oldestWaiting: 9 });
   expect(await text()).toMatch(
-    /^waiting {9}4\noldest waiting {2}34,2\d\d s\nactive {10}0\noldest active {3}-\ndelayed {9}1\nfailed {10}0\nflow parents {4}0\ncompleted kept {2}0\npaused {10}yes\nworkers {9}0\n$/,
+    /^waiting {9}5\noldest waiting {2}34,2\d\d s\nactive {10}0\noldest active {3}-\ndelayed {9}1\nfailed {10}0\nflow parents {4}0\ncompleted kept {2}0\npaused {10}yes\nworkers {9}0\n$/,
   );
 });
 
@@ -61,11 +60,6 @@ it('the parents of a flow that wait for their children, which no worker takes, a
   await flows.close();
   expect(await status()).toMatchObject({ waiting: 0, flowParents: 1 });
   await new Queue(`${QUEUE_NAME}-children`, { connection: redis, prefix }).obliterate({ force: true });
-});
-
-it('jobs with a priority wait too', async () => {
-  await queue.add('usage', {}, { priority: 5, timestamp: hoursAgo(3) });
-  expect(await status()).toMatchObject({ waiting: 1, oldestWaiting: 3 });
 });
 
 it.each([

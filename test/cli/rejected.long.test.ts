@@ -1,14 +1,14 @@
 /** meterline rejected: from a rejection to an event that counts, or to none. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { MAX_JOB_BYTES } from '@meterline/catalog';
-import { formatRejectionId } from '@meterline/cli/operations/rejection-selection';
+import { formatRejectionId } from '@meterline/cli/operations/rejections';
 import { readOpenRejections } from '@meterline/warehouse';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueData, enqueueRaw, rejectedRows, stored } from '../harness/queue.js';
 import { uniquePrefix } from '../harness/stack.js';
+import type { MeterlineOptions } from './run-command.js';
 import { runCommand } from './run-command.js';
-import type { MeterlineOptions } from './run-meterline.js';
 
 const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
 
@@ -41,257 +41,207 @@ async function listed(...args: string[]): Promise<{ id: string; jobId: string; r
   return JSON.parse(stdout);
 }
 
-async function refuse(...events: readonly object[]): Promise<string> {
-  const job = await product.send(...events);
-  return job;
-}
-
 /** From a producer whose clock is an hour ahead. */
 async function refuseAhead(...events: readonly object[]): Promise<void> {
   await enqueueData(product.queue, { events }, { timestamp: Date.now() + 3_600_000 });
   await drained(product.queue);
 }
 
-describe('meterline rejected list and show', () => {
-  it('list rejections as a table, the newest first, with nothing in it that a terminal would obey', async () => {
-    await refuse(event(1, { usage: -1 }), event(2, { 'a\u001b[2J\u009b': 1 }));
-    const { stdout } = await rejected(['list', '--account', accountId]);
-    const [heading, ...rows] = stdout.trimEnd().split('\n');
-    expect(heading).toMatch(/^RECEIVED +ID +ACCOUNT +REASON +MESSAGE$/);
-    const [second, first] = await ids();
-    expect(rows).toEqual([
-      expect.stringMatching(new RegExp(`^\\S+Z  ${second} +${accountId} +unknown_field +unknown field "a`)),
-      expect.stringMatching(new RegExp(`^\\S+Z  ${first} +${accountId} +invalid_usage +usage must be`)),
-    ]);
-    expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
-  });
-
-  it('list those that fit a filter, and say when there are more', async () => {
-    await refuse(event(1, { usage: -1 }), event(2, { void: 'no' }), event(3, { usage: 'x' }));
-    const all = ['--account', accountId];
-    expect(await listed(...all, '--reason', 'invalid_void')).toMatchObject([{ position: 1, reason: 'invalid_void' }]);
-    for (const span of ['5m', '12w']) expect(await listed(...all, '--since', span)).toHaveLength(3);
-    expect(await listed(...all, '--from', '2100-01-01T00:00:00Z')).toEqual([]);
-    expect(await listed(...all, '--to', '2000-01-01T00:00:00Z')).toEqual([]);
-    const limited = await rejected(['list', '--account', accountId, '--limit', '2', '--json']);
-    expect(JSON.parse(limited.stdout)).toHaveLength(2);
-    expect(limited.stderr).toContain('There are more; raise --limit (2)');
-    expect(await rejected(['list', '--account', 'nobody'])).toMatchObject({ code: 0, stdout: 'No rejections.\n' });
-  });
-
-  it('show the message and the payload, or the payload alone as it is', async () => {
-    const bad = event(1, { usage: -1 });
-    const job = await refuse(bad);
-    const [id = ''] = await ids();
-    const { stdout } = await rejected(['show', id]);
-    expect(stdout).toContain(`job       ${job}, position 0\naccount   ${accountId}\nreason    invalid_usage\n`);
-    expect(stdout).toContain(JSON.stringify(bad, null, 2));
-    expect(await rejected(['show', id, '--payload'])).toMatchObject({ stdout: `${JSON.stringify(bad)}\n` });
-  });
-
-  it('show all data of a job that is larger than any may be, which replay leaves and discard deletes', async () => {
-    const data = `{"events":["€${'x'.repeat(MAX_JOB_BYTES)}"]}`;
-    const jobId = await enqueueRaw(product, { data });
-    await drained(product.queue);
-    const open = () => readOpenRejections(product.warehouse, { jobId }, { limit: 2 });
-    const [id = '', ...others] = (await open()).map(formatRejectionId);
-    expect(others).toEqual([]);
-    const { stdout } = await rejected(['show', id, '--payload']);
-    expect(stdout === `${data}\n`).toBe(true);
-    expect(await rejected(['replay', id])).toMatchObject({ code: 1, stderr: expect.stringContaining('too large') });
-    expect(await rejected(['discard', id, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
-    expect(await open()).toEqual([]);
-    expect(await rejectedRows(product.warehouse, jobId)).toEqual([]);
-  });
-
-  it.each([
-    [['show', 'mwq-1'], 'there is no rejection mwq-1, or it is settled'],
-    [['replay', 'a-1', 'a-1', '--edit', 'eventId=x'], 'there is no rejection a-1'],
-  ])('%j ends with what is not there', async (args, reason) => {
-    expect(await rejected(args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) });
-  });
+it('list shows rejections as a table, the newest first, with nothing in it that a terminal would obey', async () => {
+  await product.send(event(1, { usage: -1 }), event(2, { 'a\u001b[2J\u009b': 1 }));
+  const { stdout } = await rejected(['list', '--account', accountId]);
+  const [heading, ...rows] = stdout.trimEnd().split('\n');
+  expect(heading).toMatch(/^RECEIVED +ID +ACCOUNT +REASON +MESSAGE$/);
+  const [second, first] = await ids();
+  expect(rows).toEqual([
+    expect.stringMatching(new RegExp(`^\\S+Z  ${second} +${accountId} +unknown_field +unknown field "a`)),
+    expect.stringMatching(new RegExp(`^\\S+Z  ${first} +${accountId} +invalid_usage +usage must be`)),
+  ]);
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
 });
 
-describe('meterline rejected replay', () => {
-  it('sends an event with its field fixed, which then counts, and is no rejection any more', async () => {
-    const job = await refuse(event(1), event(2, { usage: '1 GB-s', extra: 1 }));
-    const [id = ''] = await ids();
-    const replayed = await rejected(['replay', id, '--edit', 'usage="2.5"', '--unset', 'extra', '--json']);
-    expect(JSON.parse(replayed.stdout)).toEqual({ replayed: 1, jobIds: [expect.any(String)], kept: [] });
-    await drained(product.queue);
-    expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 3.5 });
-    expect(await ids()).toEqual([]);
-    expect(await rejectedRows(product.warehouse, job)).toEqual([]);
-  });
+it('list has those that fit a filter, and says when there are more', async () => {
+  await product.send(event(1, { usage: -1 }), event(2, { void: 'no' }), event(3, { usage: 'x' }));
+  const all = ['--account', accountId];
+  expect(await listed(...all, '--reason', 'invalid_void')).toMatchObject([{ position: 1, reason: 'invalid_void' }]);
+  for (const span of ['5m', '12w']) expect(await listed(...all, '--since', span)).toHaveLength(3);
+  expect(await listed(...all, '--from', '2100-01-01T00:00:00Z')).toEqual([]);
+  expect(await listed(...all, '--to', '2000-01-01T00:00:00Z')).toEqual([]);
+  const limited = await rejected(['list', '--account', accountId, '--limit', '2', '--json']);
+  expect(JSON.parse(limited.stdout)).toHaveLength(2);
+  expect(limited.stderr).toContain('There are more; raise --limit (2)');
+  expect(await rejected(['list', '--account', 'nobody'])).toMatchObject({ code: 0, stdout: 'No rejections.\n' });
+});
 
-  it('brings back what is rejected again, as a new rejection', async () => {
-    await refuse(event(1, { usage: -1 }));
-    const [id = ''] = await ids();
-    expect(await rejected(['replay', id])).toMatchObject({ code: 0 });
-    await drained(product.queue);
-    const [again, ...others] = await ids();
-    expect(others).toEqual([]);
-    expect(again).not.toBe(id);
-    expect(await rejected(['replay', id])).toMatchObject({ code: 1 });
-  });
+it('show has the message and the payload, or the payload alone as it is', async () => {
+  const bad = event(1, { usage: -1 });
+  const job = await product.send(bad);
+  const [id = ''] = await ids();
+  const { stdout } = await rejected(['show', id]);
+  expect(stdout).toContain(`job       ${job}, position 0\naccount   ${accountId}\nreason    invalid_usage\n`);
+  expect(stdout).toContain(JSON.stringify(bad, null, 2));
+  expect(await rejected(['show', id, '--payload'])).toMatchObject({ stdout: `${JSON.stringify(bad)}\n` });
+});
 
-  it('says with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
-    await refuse(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
-    const dryRun = ['--edit', 'usage=1', '--dry-run'];
-    const rehearsal = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
-    expect(JSON.parse(rehearsal.stdout)).toMatchObject([
-      { verdict: 'still invalid_void: void must be true or false' },
-      { verdict: 'valid' },
-    ]);
-    const [, id = ''] = await ids();
-    const one = await rejected(['replay', id, ...dryRun]);
-    expect(one.stdout).toContain(JSON.stringify(event(1, { usage: 1 })));
-    expect(await ids()).toHaveLength(2);
-    expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });
-  });
+it('show has all data of a job that is larger than any may be, which replay leaves and discard deletes', async () => {
+  const data = `{"events":["€${'x'.repeat(MAX_JOB_BYTES)}"]}`;
+  const jobId = await enqueueRaw(product, { data });
+  await drained(product.queue);
+  const open = () => readOpenRejections(product.warehouse, { jobId }, { limit: 2 });
+  const [id = '', ...others] = (await open()).map(formatRejectionId);
+  expect(others).toEqual([]);
+  const { stdout } = await rejected(['show', id, '--payload']);
+  expect(stdout === `${data}\n`).toBe(true);
+  const stays = {
+    code: 1,
+    stdout: 'Nothing was sent.\n',
+    stderr: expect.stringContaining(`${id} stays: it is too large`),
+  };
+  expect(await rejected(['replay', id])).toMatchObject(stays);
+  expect(await rejected(['discard', id, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+  expect(await open()).toEqual([]);
+  expect(await rejectedRows(product.warehouse, jobId)).toEqual([]);
+});
 
-  it('sends all that a filter selects, many in a job, and leaves the others', async () => {
-    const bad = Array.from({ length: 1_200 }, (_, n) => event(n, { region: 'eu' }));
-    await refuse(...bad, event(1_200, { usage: -1 }));
-    const args = ['--all', '--account', accountId, '--reason', 'unknown_field', '--unset', 'region', '--json'];
-    const { stdout } = await rejected(['replay', ...args]);
-    const result = JSON.parse(stdout);
-    expect(result).toMatchObject({ replayed: 1_200, kept: [] });
-    expect(result.jobIds).toHaveLength(3);
-    await drained(product.queue);
-    expect(await stored(product.warehouse, accountId)).toEqual({ events: 1_200, usage: 1_200 });
-    expect(await listed('--account', accountId)).toMatchObject([{ reason: 'invalid_usage' }]);
-  });
+it.each([
+  [['show', 'mwq-1'], 'there is no rejection mwq-1, or it is settled'],
+  [['replay', 'a-1', 'a-1', '--edit', 'eventId=x'], 'there is no rejection a-1'],
+])('%j ends with what is not there', async (args, reason) => {
+  expect(await rejected(args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) });
+});
 
-  it('sends what a producer whose clock is ahead has sent, as list shows it', async () => {
-    await refuse(event(1, { usage: -1 }));
-    await refuseAhead(event(2, { usage: -1 }));
-    const args = ['--all', '--account', accountId, '--edit', 'usage=1', '--json'];
-    expect(JSON.parse((await rejected(['replay', ...args])).stdout)).toMatchObject({ replayed: 2 });
-    await drained(product.queue);
-    expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 2 });
-    expect(await ids()).toEqual([]);
-  });
+it('replay sends an event with its field fixed, which then counts, and is no rejection any more', async () => {
+  const job = await product.send(event(1), event(2, { usage: '1 GB-s', extra: 1 }));
+  const [id = ''] = await ids();
+  const replayed = await rejected(['replay', id, '--edit', 'usage="2.5"', '--unset', 'extra', '--json']);
+  expect(JSON.parse(replayed.stdout)).toEqual({ replayed: 1, jobIds: [expect.any(String)], kept: [] });
+  await drained(product.queue);
+  expect(await stored(product.warehouse, accountId)).toEqual({ events: 2, usage: 3.5 });
+  expect(await ids()).toEqual([]);
+  expect(await rejectedRows(product.warehouse, job)).toEqual([]);
+});
 
-  it('ends although everything is rejected again', async () => {
-    await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
-    const { stdout } = await rejected(['replay', '--all', '--account', accountId, '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ replayed: 2 });
-    await drained(product.queue);
-    expect(await ids()).toHaveLength(2);
-  });
+it('replay says with --dry-run what would be sent and what the worker would say, and sends nothing', async () => {
+  await product.send(event(1, { usage: -1 }), event(2, { usage: -1, void: 1 }));
+  const dryRun = ['--edit', 'usage=1', '--dry-run'];
+  const rehearsal = await rejected(['replay', '--all', '--account', accountId, ...dryRun, '--json']);
+  expect(JSON.parse(rehearsal.stdout)).toMatchObject([
+    { verdict: 'still invalid_void: void must be true or false' },
+    { verdict: 'valid' },
+  ]);
+  const [, id = ''] = await ids();
+  const one = await rejected(['replay', id, ...dryRun]);
+  expect(one.stdout).toContain(JSON.stringify(event(1, { usage: 1 })));
+  expect(await ids()).toHaveLength(2);
+  expect(await stored(product.warehouse, accountId)).toMatchObject({ events: 0 });
+});
 
-  it('sends a job whole that was rejected whole', async () => {
-    const job = await enqueueData(product.queue, { events: [event(1), event(2)], source: 'x' });
-    const large = await enqueueData(product.queue, { events: Array.from({ length: 5_001 }, (_, n) => event(10 + n)) });
-    await drained(product.queue);
-    const rows = await listed('--since', '1h');
-    const idOf = (jobId: string) => rows.find((row) => row.jobId === jobId)?.id ?? '';
-    expect(await rejected(['replay', idOf(job), '--unset', 'source'])).toMatchObject({ code: 0 });
-    expect(await rejected(['replay', idOf(large), '--json'])).toMatchObject({ code: 0 });
-    await drained(product.queue);
-    expect(await stored(product.warehouse, accountId)).toEqual({ events: 5_003, usage: 5_003 });
-  });
+it('replay sends all that a filter selects, many in a job, and leaves the others', async () => {
+  const bad = Array.from({ length: 1_200 }, (_, n) => event(n, { region: 'eu' }));
+  await product.send(...bad, event(1_200, { usage: -1 }));
+  const args = ['--all', '--account', accountId, '--reason', 'unknown_field', '--unset', 'region', '--json'];
+  const { stdout } = await rejected(['replay', ...args]);
+  const result = JSON.parse(stdout);
+  expect(result).toMatchObject({ replayed: 1_200, kept: [] });
+  expect(result.jobIds).toHaveLength(3);
+  await drained(product.queue);
+  expect(await stored(product.warehouse, accountId)).toEqual({ events: 1_200, usage: 1_200 });
+  expect(await listed('--account', accountId)).toMatchObject([{ reason: 'invalid_usage' }]);
+});
 
-  it.each([
-    ['job_not_an_object', '{"eventId": oops', 'its payload is not JSON'],
-    [
-      'job_oversized',
-      `{"events":[${'0,'.repeat(250_001)}0]}`,
-      'it is too large for one job; "meterline rejected show ID',
-    ],
-  ])('leaves %s, which cannot be sent, where it is, and says why', async (reason, data, why) => {
-    const job = await enqueueRaw(product, { data });
-    await drained(product.queue);
-    const [{ id } = { id: '' }] = await listed('--reason', reason);
-    expect(await rejected(['replay', id])).toMatchObject({
+it('replay ends although everything is rejected again, as new rejections', async () => {
+  await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
+  const [before = ''] = await ids();
+  const { stdout } = await rejected(['replay', '--all', '--account', accountId, '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ replayed: 2 });
+  await drained(product.queue);
+  expect(await ids()).toHaveLength(2);
+  expect(await ids()).not.toContain(before);
+  const again = await rejected(['replay', before]);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('or it is settled') });
+});
+
+it('replay sends a job whole that was rejected whole', async () => {
+  const job = await enqueueData(product.queue, { events: [event(1), event(2)], source: 'x' });
+  const large = await enqueueData(product.queue, { events: Array.from({ length: 5_001 }, (_, n) => event(10 + n)) });
+  await drained(product.queue);
+  const rows = await listed('--since', '1h');
+  const idOf = (jobId: string) => rows.find((row) => row.jobId === jobId)?.id ?? '';
+  expect(await rejected(['replay', idOf(job), '--unset', 'source'])).toMatchObject({ code: 0 });
+  expect(await rejected(['replay', idOf(large), '--json'])).toMatchObject({ code: 0 });
+  await drained(product.queue);
+  expect(await stored(product.warehouse, accountId)).toEqual({ events: 5_003, usage: 5_003 });
+});
+
+it('replay finds an event that is nested too deeply in the job that was kept for it, and keeps that while it is needed', async () => {
+  const deep = (n: number) => `${JSON.stringify(event(n)).slice(0, -1)},"extra":${DEEP}}`;
+  await enqueueRaw(product, { data: `{"events":[${deep(1)},${JSON.stringify(event(2))},${deep(3)}]}` });
+  await drained(product.queue);
+  const [reference = '', holder = ''] = await ids();
+  const shown = await rejected(['show', reference, '--json']);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ position: 2, heldBy: holder });
+  for (const command of [
+    ['replay', '--unset', 'extra'],
+    ['discard', '--yes'],
+  ]) {
+    expect(await rejected([...command, holder])).toMatchObject({
       code: 1,
-      stdout: 'Nothing was sent.\n',
-      stderr: expect.stringContaining(`${id} stays: ${why}`),
+      stderr: expect.stringContaining(`${holder} stays: other rejected events of its job refer to its payload`),
     });
-    expect(await rejectedRows(product.warehouse, job)).toHaveLength(1);
-  });
-
-  it('finds an event that is nested too deeply in the job that was kept for it, and keeps that while it is needed', async () => {
-    const deep = (n: number) => `${JSON.stringify(event(n)).slice(0, -1)},"extra":${DEEP}}`;
-    await enqueueRaw(product, { data: `{"events":[${deep(1)},${JSON.stringify(event(2))},${deep(3)}]}` });
-    await drained(product.queue);
-    const [reference = '', holder = ''] = await ids();
-    const shown = await rejected(['show', reference, '--json']);
-    expect(JSON.parse(shown.stdout)).toMatchObject({ position: 2, heldBy: holder });
-    for (const command of [
-      ['replay', '--unset', 'extra'],
-      ['discard', '--yes'],
-    ]) {
-      expect(await rejected([...command, holder])).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining(`${holder} stays: other rejected events of its job refer to its payload`),
-      });
-    }
-    // Together they can go, in whatever order they are named.
-    expect(await rejected(['replay', holder, reference, '--unset', 'extra'])).toMatchObject({ code: 0 });
-    await drained(product.queue);
-    expect(await stored(product.warehouse, accountId)).toEqual({ events: 3, usage: 3 });
-    expect(await ids()).toEqual([]);
-  });
-
-  it('leaves the rejection when the queue cannot be reached', async () => {
-    await refuse(event(1, { usage: -1 }));
-    const [id = ''] = await ids();
-    const run = await rejected(['replay', id], { env: { REDIS_URL: 'redis://127.0.0.1:1' } });
-    expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot reach Redis') });
-    expect(await ids()).toEqual([id]);
-  });
+  }
+  // Together they can go, in whatever order they are named.
+  expect(await rejected(['replay', holder, reference, '--unset', 'extra'])).toMatchObject({ code: 0 });
+  await drained(product.queue);
+  expect(await stored(product.warehouse, accountId)).toEqual({ events: 3, usage: 3 });
+  expect(await ids()).toEqual([]);
 });
 
-describe('meterline rejected discard', () => {
-  it('asks, and deletes only after a typed yes', async () => {
-    const job = await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
-    const args = ['discard', '--all', '--account', accountId];
-    for (const stdin of ['', 'no\n', 'y\n']) {
-      expect(await rejected(args, { stdin })).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('not confirmed'),
-      });
-    }
-    expect(await ids()).toHaveLength(2);
-    expect(await rejected(args, { stdin: 'yes\n' })).toMatchObject({
-      code: 0,
-      stdout: 'Discarded 2.\n',
-      stderr: 'Discard 2 rejections for good? Type yes: Discarding 2 rejections …\n',
+it('discard asks, and deletes only after a typed yes', async () => {
+  const job = await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
+  const args = ['discard', '--all', '--account', accountId];
+  for (const stdin of ['', 'no\n', 'y\n']) {
+    expect(await rejected(args, { stdin })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('not confirmed'),
     });
-    expect(await ids()).toEqual([]);
-    expect(await rejectedRows(product.warehouse, job)).toEqual([]);
+  }
+  expect(await ids()).toHaveLength(2);
+  expect(await rejected(args, { stdin: 'yes\n' })).toMatchObject({
+    code: 0,
+    stdout: 'Discarded 2.\n',
+    stderr: 'Discard 2 rejections for good? Type yes: Discarding 2 rejections …\n',
   });
+  expect(await ids()).toEqual([]);
+  expect(await rejectedRows(product.warehouse, job)).toEqual([]);
+});
 
-  it('deletes what a producer whose clock is ahead has sent, but not what --to leaves out', async () => {
-    await refuseAhead(event(1, { usage: -1 }));
-    const args = ['discard', '--all', '--account', accountId, '--yes'];
-    const now = new Date().toISOString();
-    expect(await rejected([...args, '--to', now])).toMatchObject({ code: 0, stdout: 'Discarded 0.\n' });
-    expect(await rejected(args)).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
-    expect(await ids()).toEqual([]);
-  });
+it('discard deletes what a producer whose clock is ahead has sent, but not what --to leaves out', async () => {
+  await refuseAhead(event(1, { usage: -1 }));
+  const args = ['discard', '--all', '--account', accountId, '--yes'];
+  const now = new Date().toISOString();
+  expect(await rejected([...args, '--to', now])).toMatchObject({ code: 0, stdout: 'Discarded 0.\n' });
+  expect(await rejected(args)).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+  expect(await ids()).toEqual([]);
+});
 
-  it('deletes those that are named, and with --dry-run none', async () => {
-    await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
-    const [second = '', first = ''] = await ids();
-    expect(await rejected(['discard', first, '--dry-run'])).toMatchObject({
-      code: 0,
-      stdout: '1 rejection would be discarded. Nothing was deleted.\n',
-    });
-    expect(await rejected(['discard', first, first, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
-    expect(await ids()).toEqual([second]);
+it('discard deletes those that are named, and with --dry-run none', async () => {
+  await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
+  const [second = '', first = ''] = await ids();
+  expect(await rejected(['discard', first, '--dry-run'])).toMatchObject({
+    code: 0,
+    stdout: '1 rejection would be discarded. Nothing was deleted.\n',
   });
+  expect(await rejected(['discard', first, first, '--yes'])).toMatchObject({ code: 0, stdout: 'Discarded 1.\n' });
+  expect(await ids()).toEqual([second]);
+});
 
-  it('holds when the job is delivered again, and a worker refuses the event once more', async () => {
-    const job = await refuse(event(1, { usage: -1 }), event(2, { usage: -1 }));
-    const [second, first = ''] = await ids();
-    await rejected(['discard', first, '--yes']);
-    await (await product.queue.getJob(job))?.retry('completed');
-    await drained(product.queue);
-    expect(await rejectedRows(product.warehouse, job)).toMatchObject([{ position: 0 }, { position: 1 }]);
-    expect(await ids()).toEqual([second]);
-    expect(await rejected(['show', first])).toMatchObject({ code: 1 });
-  });
+it('discard holds when the job is delivered again, and a worker refuses the event once more', async () => {
+  const job = await product.send(event(1, { usage: -1 }), event(2, { usage: -1 }));
+  const [second, first = ''] = await ids();
+  await rejected(['discard', first, '--yes']);
+  await (await product.queue.getJob(job))?.retry('completed');
+  await drained(product.queue);
+  expect(await rejectedRows(product.warehouse, job)).toMatchObject([{ position: 0 }, { position: 1 }]);
+  expect(await ids()).toEqual([second]);
+  expect(await rejected(['show', first])).toMatchObject({ code: 1 });
 });

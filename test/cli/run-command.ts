@@ -1,25 +1,81 @@
-import { PassThrough } from 'node:stream';
-import { createContext } from '../../packages/cli/src/process-context.js';
+import { spawn } from 'node:child_process';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { createContext } from '../../packages/cli/src/command.js';
 import { runProgram } from '../../packages/cli/src/program.js';
-import { asRedisUser } from '../harness/redis-users.js';
-import { holds, type MeterlineOptions, type MeterlineRun, runMeterline } from './run-meterline.js';
+import { asRedisUser } from '../harness/services.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const BIN = fileURLToPath(new URL('../../packages/cli/bin/meterline.js', import.meta.url));
+
+export interface MeterlineRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface MeterlineOptions {
+  /** On top of PATH, HOME and TZ only, so that a developer's own variables change nothing. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is typed: at once, or in answer to what appears on stderr. */
+  readonly stdin?: string | { readonly at: string; readonly answer: () => Promise<string> };
+  /** Ends the command as soon as this appears on stderr. */
+  readonly interruptAt?: string | RegExp;
+  /** Ends the command when this resolves. */
+  readonly interruptOn?: Promise<unknown>;
+  /** Kills it: the command is a process of its own then. Default: SIGINT. */
+  readonly interruptWith?: 'SIGKILL';
+}
 
 /**
  * Runs the command line inside this process, which takes a fraction of a process of its own: for tests that are about
- * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal; only a command that is
- * killed, or runs in another directory, is a process of its own.
+ * what a command does, and not about how it starts and ends. Ctrl-C is the abort of its signal.
  */
 export async function runCommand(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
-  const { env = {}, stdin = '', interruptAt, interruptOn, interruptWith = 'SIGINT', cwd } = options;
-  if (interruptWith === 'SIGKILL' || cwd !== undefined) return runMeterline(args, options);
-  const environment = {
-    METERLINE_DATA_DIR: 'none',
-    XDG_CONFIG_HOME: 'none',
-    ...asRedisUser(env, 'operator'),
-  };
-  const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  if (options.interruptWith !== undefined) return runMeterline(args, options);
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
-  void interruptOn?.then(() => interruption.abort());
+  const printed = follow({ stdin, stdout, stderr, interrupt: () => interruption.abort() }, options);
+  const { context, close } = createContext({ stdin, stdout, stderr }, variables(options));
+  // The process' own signals are the test run's.
+  const own = { ...context, interruption: () => interruption.signal };
+  const code = await runProgram(args, { stdout, stderr }, () => own);
+  await close();
+  await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
+  return { code, ...printed };
+}
+
+/** Runs the real command as a process of its own. */
+export async function runMeterline(args: readonly string[], options: MeterlineOptions = {}): Promise<MeterlineRun> {
+  const { PATH, HOME, TZ } = process.env;
+  const env = { PATH, HOME, TZ, ...variables(options) };
+  const child = spawn(process.execPath, [BIN, ...args], { cwd: ROOT, env });
+  const { stdin, stdout, stderr } = child;
+  const printed = follow(
+    { stdin, stdout, stderr, interrupt: () => child.kill(options.interruptWith ?? 'SIGINT') },
+    options,
+  );
+  return new Promise((resolve, reject) => {
+    child.stdin.once('error', reject);
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, ...printed }));
+  });
+}
+
+function variables({ env = {} }: MeterlineOptions) {
+  return { METERLINE_DATA_DIR: 'none', XDG_CONFIG_HOME: 'none', ...asRedisUser(env, 'operator') };
+}
+
+interface Followed {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly interrupt: () => void;
+}
+
+/** Types and interrupts as the options say. @returns what is printed, as it comes */
+function follow({ stdin, stdout, stderr, interrupt }: Followed, options: MeterlineOptions) {
+  const { stdin: typed = '', interruptAt, interruptOn } = options;
   const printed = { stdout: '', stderr: '' };
   stdout.setEncoding('utf8').on('data', (chunk: string) => {
     printed.stdout += chunk;
@@ -28,20 +84,19 @@ export async function runCommand(args: readonly string[], options: MeterlineOpti
     const before = printed.stderr;
     printed.stderr += chunk;
     const appears = (text: string | RegExp) => holds(printed.stderr, text) && !holds(before, text);
-    if (interruptAt !== undefined && appears(interruptAt)) interruption.abort();
-    if (typeof stdin === 'object' && appears(stdin.at)) {
-      stdin.answer().then(
-        (text) => input.end(text),
-        (error: Error) => input.destroy(error),
-      );
-    }
+    // Once: a second one would end the process at once.
+    if (interruptAt !== undefined && appears(interruptAt)) interrupt();
+    if (typeof typed === 'string' || !appears(typed.at)) return;
+    typed.answer().then(
+      (text) => stdin.end(text),
+      (error: Error) => stdin.destroy(error),
+    );
   });
-  if (typeof stdin === 'string') input.end(stdin);
-  const { context, close } = createContext({ stdin: input, stdout, stderr }, environment);
-  // The process' own signals are the test run's.
-  const own = { ...context, interruption: () => interruption.signal };
-  const code = await runProgram(args, { stdout, stderr }, () => own);
-  await close();
-  await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.end(resolve))));
-  return { code, ...printed };
+  void interruptOn?.then(interrupt);
+  if (typeof typed === 'string') stdin.end(typed);
+  return printed;
+}
+
+function holds(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
 }

@@ -5,16 +5,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { type CallerKind, callersOf, TURNED_AWAY } from '../contract/kinds-of-callers.js';
-import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from '../contract/token-issuer.js';
-import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { type CallerKind, callersOf, startTokenIssuer, type TokenIssuer } from '../contract/callers.js';
+import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
 
 const DENIED = '403 forbidden';
 const UNSCOPED = '403 insufficient_scope';
 const ACCEPTED = '202';
 
+let issuer: TokenIssuer;
+let site: CollectorFixture;
+const account = `acme-${randomUUID()}`;
+const callers = callersOf(() => ({ keys: site.keys, issuer, now: new Date(), account }));
+
 const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
-  ...TURNED_AWAY,
+  ...callers.turnedAway,
   ['an admin key', DENIED],
   ['an admin key in X-Svc-Authorization', DENIED],
   ['an admin key in both headers', DENIED],
@@ -45,15 +49,9 @@ const OUTCOMES: readonly (readonly [kind: CallerKind, outcome: string])[] = [
   ['a member token with the scope apiKey:list', UNSCOPED],
 ];
 
-let issuer: TokenIssuer;
-let site: CollectorSite;
-let callers: ReturnType<typeof callersOf>;
-const account = `acme-${randomUUID()}`;
 beforeAll(async () => {
   issuer = await startTokenIssuer();
-  const env = { AUTH_JWKS_URL: issuer.jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE };
-  site = await startCollectorSite(env);
-  callers = callersOf({ keys: site.keys, issuer, now: new Date(), account });
+  site = await startCollectorFixture(issuer.env);
 });
 afterAll(async () => {
   await site.close();
@@ -65,12 +63,19 @@ const errorAnswer = z.object({ error: z.string() });
 describe('events of an account', () => {
   it.each(OUTCOMES)('events of an account that are sent by %s get %s', async (kind, outcome) => {
     const sent = event();
-    const { status, body } = await site.sendAs(await callers[kind](), account, JSON.stringify([sent]));
+    const { status, body } = await site.sendAs(await callers.all[kind](), account, JSON.stringify([sent]));
     expect(status === 202 ? ACCEPTED : `${status} ${errorAnswer.parse(body).error}`).toBe(outcome);
     expect(await site.takeJobs()).toEqual(outcome === ACCEPTED ? [[{ ...sent, accountId: account }]] : []);
   });
 
+  it('events of an account that are sent by a key that may only read are answered with what to use', async () => {
+    for (const kind of ['an admin key', 'a member key'] as const) {
+      const { body } = await site.sendAs(await callers.all[kind](), account, '[]');
+      expect(body).toMatchObject({ message: expect.stringContaining('--role emitter') });
+    }
+  });
+
   it('events of an account are sent by every kind of caller above', () => {
-    expect(OUTCOMES.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
+    expect(OUTCOMES.map(([kind]) => kind).sort()).toEqual(Object.keys(callers.all).sort());
   });
 });

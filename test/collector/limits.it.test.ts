@@ -4,19 +4,19 @@ import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
 import { until } from '../harness/queue.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
 const PATIENCE_MS = 30_000;
 const MiB = 1024 * 1024;
 
-let site: CollectorSite;
+let site: CollectorFixture;
 let sockets: Socket[] = [];
 const CALLER_BURST = 60;
 const ACCOUNT_BURST = 2 * CALLER_BURST;
 beforeAll(async () => {
-  site = await startCollectorSite({
+  site = await startCollectorFixture({
     ADMIN_PORT: '0',
     ACCOUNT_RATE: '1',
     METERLINE_CONSTANTS: JSON.stringify({ burstSeconds: ACCOUNT_BURST, maxBytes: 24 * MiB }),

@@ -8,10 +8,11 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { type RunningRedis, startRedis } from '@meterline/local-stack';
 import { z } from 'zod';
-import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
-import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
-import { fillRedis, freeze } from '../harness/faults.js';
+import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/callers.js';
+import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
+import { freeze } from '../harness/programs.js';
 import { until } from '../harness/queue.js';
+import { fillRedis } from '../harness/redis-servers.js';
 import { launchService } from '../harness/services.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
@@ -20,13 +21,13 @@ const MiB = 1024 * 1024;
 
 let dataDir: string;
 let server: RunningRedis;
-let site: CollectorSite;
+let site: CollectorFixture;
 let account: string;
 let key: string;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'meterline-collector-'));
   server = await startRedis({ dataDir });
-  site = await startCollectorSite({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
+  site = await startCollectorFixture({ METERLINE_CONSTANTS: JSON.stringify({ writeMs: 500 }) }, server.url);
   ({ account, key } = await site.account());
 });
 afterEach(() => site.takeJobs());

@@ -4,14 +4,14 @@ import { METADATA_PATH } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/collector';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { examplesOf } from '../contract/document-examples.js';
-import { type CollectorSite, event, startCollectorSite } from '../harness/collector.js';
+import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
 import { adminUrl, scrape } from '../observability/scrape.js';
 
 const document = createOpenApiDocument();
 
-let site: CollectorSite;
+let site: CollectorFixture;
 beforeAll(async () => {
-  site = await startCollectorSite({
+  site = await startCollectorFixture({
     ADMIN_PORT: '0',
     // Nobody sends a token here.
     AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks.json',

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type CollectorSite, event, eventsAnswer, startCollectorSite } from '../harness/collector.js';
+import { type CollectorFixture, event, eventsAnswer, startCollectorFixture } from '../harness/collector.js';
 
 const CLIENTS = 20;
 const EVENTS = 5;
 /** Before the signal. */
 const WARM_UP = 100;
 
-let site: CollectorSite;
+let site: CollectorFixture;
 beforeAll(async () => {
   // Most requests wait to be written together with others when the signal comes.
-  site = await startCollectorSite({ METERLINE_CONSTANTS: JSON.stringify({ holdMs: 200 }) });
+  site = await startCollectorFixture({ METERLINE_CONSTANTS: JSON.stringify({ holdMs: 200 }) });
 });
 afterAll(() => site.close());
 

@@ -173,7 +173,7 @@ stops_in_time() {
 
 backup_redis() {
   redis config set auto-aof-rewrite-percentage 0 && redis info persistence | grep aof_rewrite_in_progress:0 \
-    && docker compose exec -T redis tar -C /data -cf - appendonlydir >"$WORK/redis-aof.tar" && redis config set auto-aof-rewrite-percentage 100
+    && { docker compose exec -T redis tar -C /data -cf - appendonlydir >"$WORK/redis-aof.tar" || [ $? = 1 ]; } && redis config set auto-aof-rewrite-percentage 100
 }
 
 restore_redis() {

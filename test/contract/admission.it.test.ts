@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createRedis, RateLimiter, type RateLimits, type TokenVerifier } from '@meterline/api';
 import { Admission, type AdmissionLimits } from '@meterline/query';
 import { createWarehouse, type Warehouse } from '@meterline/warehouse';
@@ -14,10 +14,15 @@ import { createTestDatabase, select, type TestDatabase, testRedisUrl, uniquePref
 const ONCE_A_DAY = { requests: 2, seconds: 200_000 };
 
 let database: TestDatabase;
+/** Of the test that runs. */
+const running: TestApi[] = [];
 const redis = createRedis(testRedisUrl());
 beforeAll(async () => {
   database = await createTestDatabase();
   await redis.connect();
+});
+afterEach(async () => {
+  for (const api of running.splice(0).reverse()) await api.stop();
 });
 afterAll(async () => {
   redis.disconnect();
@@ -46,39 +51,37 @@ function gated(warehouse: Warehouse) {
   };
 }
 
-/** APIs with these limits, as processes that share a Redis. */
-async function startApis(
-  count: number,
+/** An API with these limits, or with `beside` another process of the same service. */
+async function start(
   limits: Partial<AdmissionLimits & RateLimits>,
-  warehouse: Warehouse = database.warehouse,
-) {
-  const prefix = uniquePrefix();
+  {
+    warehouse = database.warehouse,
+    prefix = uniquePrefix(),
+    beside,
+  }: { warehouse?: Warehouse; prefix?: string; beside?: TestApi } = {},
+): Promise<TestApi> {
   const all = { ...NO_LIMITS, ...limits };
-  const apis: TestApi[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const rates = new RateLimiter({ redis, prefix, limits: all });
-    const admission = new Admission({ limits: all, rates, warehouse });
-    const [first] = apis;
-    const { keys, accounts } = first?.dependencies ?? {};
-    apis.push(await startApi({ warehouse, admission, ...(keys && accounts && { keys, accounts }) }));
-  }
-  const [one, other = one] = apis;
-  if (!one || !other) throw new Error('there is none');
-  return { one, other, stop: () => Promise.all([...apis].reverse().map((api) => api.stop())) };
+  const admission = new Admission({ limits: all, rates: new RateLimiter({ redis, prefix, limits: all }), warehouse });
+  const { keys, accounts } = beside?.dependencies ?? {};
+  const api = await startApi({ warehouse, admission, ...(keys && accounts && { keys, accounts }) });
+  running.push(api);
+  return api;
 }
 
 const ask = (api: TestApi, key: string, account = 'acme'): Promise<Answer> =>
   api.request(metricsPath(account, DAY), bearer(key));
 
-function refusalOf(answer: Answer) {
-  return [answer.status, errorOf(answer).error];
+/** The status, and the code of an error. */
+function outcomeOf(answer: Answer): string {
+  return answer.status === 200 ? '200' : `${answer.status} ${errorOf(answer).error}`;
 }
+const TOO_MANY = '429 too_many_requests';
 
 it('requests of a caller are limited over all processes, with the fields of the draft', async () => {
-  const { one, other, stop } = await startApis(2, {
-    callerRate: ONCE_A_DAY,
-    accountRate: { requests: 9, seconds: 1e6 },
-  });
+  const limits = { callerRate: ONCE_A_DAY, accountRate: { requests: 9, seconds: 1e6 } };
+  const prefix = uniquePrefix();
+  const one = await start(limits, { prefix });
+  const other = await start(limits, { prefix, beside: one });
   const [ann, alex] = [await one.key('acme', 'admin', 'ann'), await one.key('acme', 'admin', 'alex')];
   const namesake = await one.key('zeta', 'admin', 'ann');
   const first = await ask(one, ann);
@@ -86,158 +89,88 @@ it('requests of a caller are limited over all processes, with the fields of the 
   expect(first.headers.get('ratelimit')).toBe('"account";r=8;t=1000000, "caller";r=1;t=200000');
   expect((await other.request('/v0/accounts', bearer(ann))).status).toBe(200);
   const refused = await ask(one, ann);
-  expect(refusalOf(refused)).toEqual([429, 'too_many_requests']);
+  expect(outcomeOf(refused)).toBe(TOO_MANY);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(199_000);
   expect(refused.headers.get('ratelimit')).toMatch(/^"caller";r=0;t=\d+$/);
   expect(errorOf(refused).message).toBe('You may send 2 requests in 200000 seconds; wait as long as Retry-After says.');
-  for (const api of [one, other]) expect(refusalOf(await ask(api, ann))).toEqual([429, 'too_many_requests']);
+  for (const api of [one, other]) expect(outcomeOf(await ask(api, ann))).toBe(TOO_MANY);
   // What a caller is refused does not count for its account.
   expect((await ask(other, alex)).headers.get('ratelimit')).toMatch(/^"account";r=6;t=\d+, "caller";r=1;t=\d+$/);
   expect((await ask(one, namesake, 'zeta')).headers.get('ratelimit')).toMatch(/"caller";r=1;/);
-  await stop();
 });
 
-it('requests of an account are limited for all its callers, and for nobody else', async () => {
-  const { one, stop } = await startApis(1, { accountRate: ONCE_A_DAY });
-  const [ann, alex] = [await one.key('acme', 'admin', 'ann'), await one.key('acme', 'admin', 'alex')];
-  const ben = await one.key('zeta', 'admin', 'ann');
-  expect([(await ask(one, ann)).status, (await ask(one, alex)).status]).toEqual([200, 200]);
-  expect(refusalOf(await ask(one, ann))).toEqual([429, 'too_many_requests']);
-  expect((await ask(one, ben, 'zeta')).status).toBe(200);
-  await stop();
-});
-
-it('requests are not spent by callers of other accounts', async () => {
-  const { one, stop } = await startApis(1, { accountRate: ONCE_A_DAY });
-  const [ann, ben] = [await one.key('acme'), await one.key('zeta')];
-  for (let index = 0; index < 4; index += 1) expect((await ask(one, ben, 'acme')).status).toBe(403);
-  expect((await ask(one, ann)).status).toBe(200);
-  await stop();
+it('requests of an account are limited for all its callers, and are not spent by those of other accounts', async () => {
+  const api = await start({ accountRate: ONCE_A_DAY });
+  const [ann, alex] = [await api.key('acme', 'admin', 'ann'), await api.key('acme', 'admin', 'alex')];
+  const ben = await api.key('zeta', 'admin', 'ann');
+  for (let index = 0; index < 4; index += 1) expect((await ask(api, ben, 'acme')).status).toBe(403);
+  expect([outcomeOf(await ask(api, ann)), outcomeOf(await ask(api, alex))]).toEqual(['200', '200']);
+  expect([outcomeOf(await ask(api, ann)), outcomeOf(await ask(api, ben, 'zeta'))]).toEqual([TOO_MANY, '200']);
 });
 
 it('requests of an operator about an account count for itself alone', async () => {
-  const { one, stop } = await startApis(1, { accountRate: ONCE_A_DAY });
-  const [ann, operator] = [await one.key('acme'), await one.key('platform', 'operator')];
-  expect((await ask(one, operator)).status).toBe(200);
-  expect((await one.request(`/v0/metrics?${new URLSearchParams(DAY)}`, bearer(operator))).status).toBe(200);
-  expect(refusalOf(await ask(one, operator))).toEqual([429, 'too_many_requests']);
-  expect([(await ask(one, ann)).status, (await ask(one, ann)).status]).toEqual([200, 200]);
-  await stop();
+  const api = await start({ accountRate: ONCE_A_DAY });
+  const [ann, operator] = [await api.key('acme'), await api.key('platform', 'operator')];
+  expect((await ask(api, operator)).status).toBe(200);
+  expect((await api.request(`/v0/metrics?${new URLSearchParams(DAY)}`, bearer(operator))).status).toBe(200);
+  expect(outcomeOf(await ask(api, operator))).toBe(TOO_MANY);
+  expect([(await ask(api, ann)).status, (await ask(api, ann)).status]).toEqual([200, 200]);
 });
 
-it('requests are refused before any statement', async () => {
+it('requests are refused before any statement, and do not stand in the way of revoking a key', async () => {
   const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { callerRate: { ...ONCE_A_DAY, requests: 1 } }, gate.warehouse);
-  const key = await one.key('acme');
-  const first = ask(one, key);
+  const api = await start({ callerRate: { ...ONCE_A_DAY, requests: 1 } }, { warehouse: gate.warehouse });
+  const { key, keyId, clientId } = await api.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
+  const first = ask(api, key);
   await gate.begun(1);
-  expect(refusalOf(await ask(one, key))).toEqual([429, 'too_many_requests']);
+  expect(outcomeOf(await ask(api, key))).toBe(TOO_MANY);
   expect(gate.count()).toBe(1);
   gate.letGo();
   expect((await first).status).toBe(200);
-  await stop();
-});
-
-it('requests do not stand in the way of revoking a key', async () => {
-  const { one, stop } = await startApis(1, { accountRate: { ...ONCE_A_DAY, requests: 1 } });
-  const { key, keyId, clientId } = await one.keys.create({ account: 'acme', role: 'admin', clientId: 'c' }, new Date());
-  expect((await ask(one, key)).status).toBe(200);
-  expect((await ask(one, key)).status).toBe(429);
   const path = `/v0/service_accounts/${clientId}/api_keys/${keyId}`;
-  expect((await one.request(path, { method: 'DELETE', ...bearer(key) })).status).toBe(200);
-  await stop();
+  expect((await api.request(path, { method: 'DELETE', ...bearer(key) })).status).toBe(200);
 });
 
-it('statements of an account run in as many as it may have; the others wait, and another account does not', async () => {
-  const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { account: 2 }, gate.warehouse);
-  const [ann, ben] = [await one.key('acme'), await one.key('zeta')];
-  const asked = Array.from({ length: 6 }, () => ask(one, ann));
-  await gate.begun(2);
-  const polite = ask(one, ben, 'zeta');
-  await gate.begun(3);
-  expect(gate.count()).toBe(3);
-  gate.letGo();
-  expect((await polite).status).toBe(200);
-  let answered = false;
-  const all = Promise.all(asked).then((answers) => {
-    answered = true;
-    return answers;
-  });
-  while (!answered) {
-    expect(gate.count()).toBeLessThanOrEqual(2);
+it.each<[string, Partial<AdmissionLimits>, string, string]>([
+  ['too many for one caller', { caller: 1, maxWaitMs: 200 }, 'acme', '429 too_many_statements'],
+  ['held back by those of others', { process: 1, maxWaitMs: 200 }, 'zeta', '503 overloaded'],
+])(
+  'statements that are %s are refused after the longest wait, and say when to try again',
+  async (_what, limits, account, outcome) => {
+    const gate = gated(database.warehouse);
+    const api = await start(limits, { warehouse: gate.warehouse });
+    const first = ask(api, await api.key('acme'));
+    await gate.begun(1);
+    const refused = await ask(api, await api.key(account), account);
+    expect([outcomeOf(refused), refused.headers.get('retry-after')]).toEqual([outcome, '5']);
+    expect((await api.request('/readyz')).status).toBe(200);
     gate.letGo();
-    await delay(10);
-  }
-  expect((await all).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
-  await stop();
-});
+    expect((await first).status).toBe(200);
+  },
+);
 
-it('statements that are too many for one caller are 429 after the longest wait, and name the limit', async () => {
+it.each<[string, Partial<AdmissionLimits>, string[], string]>([
+  ['of its account', { caller: 1, maxWaitingOfAccount: 1 }, ['a', 'a'], '429 too_many_statements'],
+  // An account that has none waiting may always wait.
+  ['of the process', { process: 1, maxWaiting: 2 }, ['a', 'a', 'b', 'c'], '503 overloaded'],
+])('statements are refused at once where too many wait %s', async (_whose, limits, accounts, outcome) => {
   const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { caller: 1, maxWaitMs: 200 }, gate.warehouse);
-  const key = await one.key('acme');
-  const first = ask(one, key);
-  await gate.begun(1);
-  const refused = await ask(one, key);
-  expect(refusalOf(refused)).toEqual([429, 'too_many_statements']);
-  expect(refused.headers.get('retry-after')).toBe('5');
-  gate.letGo();
-  expect((await first).status).toBe(200);
-  await stop();
-});
-
-it('statements are 429 at once where too many wait already', async () => {
-  const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { caller: 1, maxWaitingOfAccount: 1 }, gate.warehouse);
-  const key = await one.key('acme');
-  const [first, second] = [ask(one, key), ask(one, key)];
-  await gate.begun(1);
-  while (one.dependencies.admission.permits.waiting < 1) await delay(5);
-  expect(refusalOf(await ask(one, key))).toEqual([429, 'too_many_statements']);
-  gate.letGo();
-  await gate.begun(1);
-  gate.letGo();
-  expect([(await first).status, (await second).status]).toEqual([200, 200]);
-  await stop();
-});
-
-it('statements of an account that has none waiting may always wait, however many others do', async () => {
-  const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { process: 1, maxWaiting: 2 }, gate.warehouse);
-  const { permits } = one.dependencies.admission;
-  const keys = new Map<string, string>();
-  for (const account of ['a', 'b', 'c']) keys.set(account, await one.key(account));
+  const api = await start(limits, { warehouse: gate.warehouse });
+  const { permits } = api.dependencies.admission;
   const asked: Promise<Answer>[] = [];
-  for (const account of ['a', 'a', 'b', 'c']) {
-    asked.push(ask(one, keys.get(account) ?? '', account));
+  for (const account of accounts) {
+    asked.push(ask(api, await api.key(account), account));
     while (permits.inUse + permits.waiting < asked.length) await delay(5);
   }
-  expect(refusalOf(await ask(one, keys.get('a') ?? '', 'a'))).toEqual([503, 'overloaded']);
-  for (let answered = 0; answered < asked.length; answered += 1) {
+  expect(outcomeOf(await ask(api, await api.key('a'), 'a'))).toBe(outcome);
+  for (const _ of asked) {
     await gate.begun(1);
     gate.letGo();
   }
-  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  await stop();
+  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-it('statements of others that hold all permits are 503 overloaded after the longest wait', async () => {
-  const gate = gated(database.warehouse);
-  const { one, stop } = await startApis(1, { process: 1, maxWaitMs: 200 }, gate.warehouse);
-  const [ann, ben] = [await one.key('acme'), await one.key('zeta')];
-  const first = ask(one, ann);
-  await gate.begun(1);
-  const refused = await ask(one, ben, 'zeta');
-  expect(refusalOf(refused)).toEqual([503, 'overloaded']);
-  expect(refused.headers.get('retry-after')).toBe('5');
-  expect((await one.request('/readyz')).status).toBe(200);
-  gate.letGo();
-  expect((await first).status).toBe(200);
-  await stop();
-});
-
-it('a process counts alone', async () => {
+it('a process counts requests alone while Redis is away', async () => {
   const away = createRedis('redis://127.0.0.1:1');
   away.on('error', () => undefined);
   const limits = { ...NO_LIMITS, callerRate: ONCE_A_DAY };
@@ -247,48 +180,39 @@ it('a process counts alone', async () => {
     verify: async (id) => ({ id, scopes: new Set(['admin']), roles: new Map([['acme', 'admin']]) }),
   };
   const api = await startApi({ warehouse: database.warehouse, admission, tokens });
-  expect([(await ask(api, 'ann')).status, (await ask(api, 'ann')).status]).toEqual([200, 200]);
-  expect(refusalOf(await ask(api, 'ann'))).toEqual([429, 'too_many_requests']);
-  expect((await ask(api, 'alex')).status).toBe(200);
+  running.push(api);
+  const outcomes: string[] = [];
+  for (const caller of ['ann', 'ann', 'ann', 'alex']) outcomes.push(outcomeOf(await ask(api, caller)));
+  expect(outcomes).toEqual(['200', '200', TOO_MANY, '200']);
   away.disconnect();
-  await api.stop();
 });
 
-describe('a client that goes', () => {
-  /** Statements of the API that ClickHouse is working on. */
-  const running = async () =>
-    Number(
-      (
-        await select<{ n: string }>(
-          database.warehouse,
-          "SELECT count() AS n FROM system.processes WHERE current_database = currentDatabase() AND startsWith(http_user_agent, 'slow-api')",
-        )
-      )[0]?.n,
-    );
-
-  it('a client that goes takes its statement with it, and gives its permit back', async () => {
-    const own = createWarehouse({ ...database.options, application: 'slow-api' });
-    /** As slow as a very large account: it never ends by itself. */
-    const slow = { function_sleep_max_microseconds_per_block: '1000000000', max_block_size: '1' };
-    const never = 'SELECT sum(sleepEachRow(1)) FROM numbers(1000)';
-    const slowly = (warehouse: Warehouse): Warehouse => ({
-      read: (statement, row) => warehouse.read({ ...statement, query: never, query_params: {}, settings: slow }, row),
-      run: (statement, rows) => warehouse.run(statement, rows),
-      within: (scope) => slowly(warehouse.within(scope)),
-      ping: () => warehouse.ping(),
-      close: () => warehouse.close(),
-    });
-    const { one, stop } = await startApis(1, { caller: 1 }, slowly(own));
-    const key = await one.key('acme');
-    const path = metricsPath('acme', DAY);
-    const socket = connect(Number(new URL(one.url).port), '127.0.0.1');
-    await once(socket, 'connect');
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
-    while ((await running()) < 1) await delay(20);
-    socket.destroy();
-    while ((await running()) > 0) await delay(20);
-    while (one.dependencies.admission.permits.inUse > 0) await delay(20);
-    await stop();
-    await own.close();
+it('a client that goes takes its statement with it, and gives its permit back', async () => {
+  const own = createWarehouse({ ...database.options, application: 'slow-api' });
+  /** As slow as a very large account: it never ends by itself. */
+  const slow = { function_sleep_max_microseconds_per_block: '1000000000', max_block_size: '1' };
+  const never = 'SELECT sum(sleepEachRow(1)) FROM numbers(1000)';
+  const slowly = (warehouse: Warehouse): Warehouse => ({
+    ...{ run: warehouse.run.bind(warehouse), ping: () => warehouse.ping(), close: () => warehouse.close() },
+    read: (statement, row) => warehouse.read({ ...statement, query: never, query_params: {}, settings: slow }, row),
+    within: (scope) => slowly(warehouse.within(scope)),
   });
+  /** Statements of the API that ClickHouse is working on. */
+  const working = async () => {
+    const [row] = await select<{ n: string }>(
+      database.warehouse,
+      "SELECT count() AS n FROM system.processes WHERE current_database = currentDatabase() AND startsWith(http_user_agent, 'slow-api')",
+    );
+    return Number(row?.n);
+  };
+  const api = await start({ caller: 1 }, { warehouse: slowly(own) });
+  const key = await api.key('acme');
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(`GET ${metricsPath('acme', DAY)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  while ((await working()) < 1) await delay(20);
+  socket.destroy();
+  while ((await working()) > 0) await delay(20);
+  while (api.dependencies.admission.permits.inUse > 0) await delay(20);
+  await own.close();
 });

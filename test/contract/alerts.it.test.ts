@@ -67,8 +67,8 @@ it('an alert of another account is not there', async () => {
   const { id } = await create();
   account = 'another';
   admin = await api.key(account);
-  for (const method of ['GET', 'PATCH', 'DELETE']) {
-    expect((await ask(method, `/${id}`, method === 'PATCH' ? {} : undefined)).status).toBe(404);
+  for (const [method, body] of [['GET'], ['PATCH', {}], ['DELETE']] as const) {
+    expect((await ask(method, `/${id}`, body)).status).toBe(404);
   }
 });
 
@@ -93,9 +93,8 @@ it('a secret that was rotated signs beside the new one for 24 hours', async () =
 
 it('an account has at most 100 alerts, however many are created at once', async () => {
   const answers = await Promise.all(Array.from({ length: 110 }, () => ask('POST', '', ALERT_SETTINGS)));
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(100);
   const refused = answers.filter(({ status }) => status !== 201).map(errorOf);
-  expect(new Set(refused.map(({ error }) => error))).toEqual(new Set(['too_many_alerts']));
+  expect(refused.map(({ error }) => error)).toEqual(Array(10).fill('too_many_alerts'));
 });
 
 it('an operator lists a private host, and webhooks may go there without TLS', async () => {

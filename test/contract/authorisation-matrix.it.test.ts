@@ -4,37 +4,24 @@
  * with none. Source: the API specification, section "Authentication", and DESIGN section 7.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTokenVerifier } from '@meterline/api';
 import { createOpenApiDocument } from '@meterline/query';
 import { type Alert, type Delivery, periodAt, webhookPayload } from '@meterline/service/alerts';
-import { pino } from 'pino';
 import { ALERT_SETTINGS } from '../harness/alerts.js';
-import { DAY, errorOf, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
+import { DAY, errorOf, NOW, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { type CallerKind, callersOf, TURNED_AWAY } from './kinds-of-callers.js';
-import { AUDIENCE, ISSUER, startTokenIssuer, type TokenIssuer } from './token-issuer.js';
+import { type CallerKind, callersOf, ISSUER, startTokenIssuer, type TokenIssuer } from './callers.js';
 
 let api: TestApi;
 let issuer: TokenIssuer;
-let callers: ReturnType<typeof callersOf>;
 let alert: Alert;
 let ofWorkspace: Alert;
 let delivery: Delivery;
 
+const callers = callersOf(() => ({ keys: api.keys, issuer, now: NOW }));
+
 beforeAll(async () => {
-  issuer = await startTokenIssuer();
-  const { jwksUrl } = issuer;
-  api = await startApi({
-    protectedResource: { issuer: ISSUER, publicUrl: undefined },
-    tokens: createTokenVerifier({
-      jwksUrl,
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      clock: () => NOW,
-      log: pino({ level: 'silent' }),
-    }),
-  });
-  callers = callersOf({ keys: api.keys, issuer, now: NOW });
+  issuer = await startTokenIssuer(NOW);
+  api = await startApi({ protectedResource: { issuer: ISSUER, publicUrl: undefined }, tokens: issuer.verifier });
   await api.key('acme', 'member', 'automaton');
   const { alerts } = api.dependencies;
   alert = await alerts.create('acme', ALERT_SETTINGS, NOW);
@@ -50,87 +37,76 @@ afterAll(async () => {
 
 interface Operation {
   readonly name: string;
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: string;
   /** As in the OpenAPI document. */
   readonly path: string;
-  /** Where it is sent; by default, the path. */
-  readonly target?: () => string | Promise<string>;
+  /** Where it is sent. */
+  readonly target: () => string | Promise<string>;
   readonly body?: string;
 }
 
 const METRICS = '/v0/accounts/{accountId}/metrics';
 const KEYS = '/v0/service_accounts/{clientId}/api_keys';
-const KEY = `${KEYS}/{apiKeyId}`;
-const keyPath = (clientId: string, key: string) => `/v0/service_accounts/${clientId}/api_keys/${key.split('_')[1]}`;
-
-const get = (path: string, target: string) => ({ method: 'GET', path, target: () => target }) as const;
-const ofMetrics = (query = {}) => get(METRICS, metricsPath('acme', { ...DAY, ...query }));
-const enumOf = (name: string, query: Record<string, string> = {}) => {
-  const search = String(new URLSearchParams(query));
-  return get(`${METRICS}/enums/${name}`, `/v0/accounts/acme/metrics/enums/${name}${search && `?${search}`}`);
-};
 const ALERTS = '/v0/accounts/{accountId}/alerts';
-/** @param id of an alert that there is by then */
-const ofAlert = (method: Operation['method'], id: () => string | Promise<string>, below = '', body?: string) => ({
-  method,
-  path: `${ALERTS}/{alertId}${below}`,
-  target: async () => `/v0/accounts/acme/alerts/${await id()}${below.replace('{deliveryId}', delivery.id)}`,
-  ...(body !== undefined && { body }),
-});
+const DELIVERIES = `${ALERTS}/{alertId}/deliveries`;
+const day = String(new URLSearchParams(DAY));
+const NEW_ALERT = JSON.stringify(ALERT_SETTINGS);
+const keyPath = (clientId: string, key: string) => `${KEYS}/${key.split('_')[1]}`.replace('{clientId}', clientId);
+
+/**
+ * @param operation its method and its path in the document
+ * @param target what it is sent with; a query of its path, or an id that there is by then
+ */
+function op(
+  name: string,
+  operation: string,
+  target: string | (() => string | Promise<string>) = '',
+  body?: string,
+): Operation {
+  const [method = '', path = ''] = operation.split(' ');
+  const filled = (id: string) =>
+    path.replace('{accountId}', 'acme').replace('{alertId}', id).replace('{deliveryId}', delivery.id);
+  const to = async () => {
+    if (typeof target === 'string') return `${filled(alert.id)}${target}`;
+    const made = await target();
+    return made.startsWith('/') ? made : filled(made);
+  };
+  return { name, method, path, target: to, ...(body !== undefined && { body }) };
+}
+
 /** What is asked for: always of the account acme. */
 const OPERATIONS: readonly Operation[] = [
-  { name: 'metrics', ...ofMetrics() },
-  { name: 'by workspace', ...ofMetrics({ groupBy: 'workspace' }) },
-  { name: 'of a workspace', ...ofMetrics({ workspace: 'main' }) },
-  { name: 'dimensions', ...enumOf('group-by') },
-  { name: 'resource types', ...enumOf('resource-types', DAY) },
-  { name: 'resource types of a workspace', ...enumOf('resource-types', { ...DAY, workspace: 'main' }) },
-  { name: 'billing dimensions', ...enumOf('billing-dimensions') },
-  { name: 'accounts', method: 'GET', path: '/v0/accounts' },
-  {
-    name: "another's key",
-    method: 'DELETE',
-    path: KEY,
-    target: async () => keyPath('robot', await api.key('acme', 'member', 'robot')),
-  },
-  { name: 'no key', method: 'DELETE', path: KEY, target: () => keyPath('robot', `mlk_${'0'.repeat(24)}_`) },
-  { name: 'keys', ...get(KEYS, KEYS.replace('{clientId}', 'automaton')) },
-  {
-    name: 'a new key',
-    method: 'POST',
-    path: KEYS,
-    target: () => KEYS.replace('{clientId}', 'new'),
-    body: '{"role":"member","account":"acme"}',
-  },
-  {
-    name: 'events',
-    ...get('/v0/accounts/{accountId}/events', `/v0/accounts/acme/events?${new URLSearchParams(DAY)}`),
-  },
-  { name: 'metrics of all accounts', ...get('/v0/metrics', `/v0/metrics?${new URLSearchParams(DAY)}`) },
-  {
-    name: 'metrics of one of all accounts',
-    ...get('/v0/metrics', `/v0/metrics?${new URLSearchParams({ ...DAY, account: 'acme' })}`),
-  },
-  { name: 'alerts', ...get(ALERTS, '/v0/accounts/acme/alerts') },
-  {
-    name: 'a new alert',
-    ...get(ALERTS, '/v0/accounts/acme/alerts'),
-    method: 'POST',
-    body: JSON.stringify(ALERT_SETTINGS),
-  },
-  { name: 'an alert', ...ofAlert('GET', () => alert.id) },
-  { name: 'an alert of a workspace', ...ofAlert('GET', () => ofWorkspace.id) },
-  { name: 'a changed alert', ...ofAlert('PATCH', () => alert.id, '', '{"name":"Spend"}') },
-  {
-    name: 'a deleted alert',
-    ...ofAlert('DELETE', async () => (await api.dependencies.alerts.create('acme', ALERT_SETTINGS, NOW)).id),
-  },
-  { name: 'a test of an alert', ...ofAlert('POST', () => alert.id, '/test') },
-  { name: 'deliveries', ...ofAlert('GET', () => alert.id, '/deliveries') },
-  { name: 'a delivery again', ...ofAlert('POST', () => alert.id, '/deliveries/{deliveryId}/redeliver') },
-  { name: 'where tokens come from', method: 'GET', path: '/.well-known/oauth-protected-resource' },
-  { name: 'health', method: 'GET', path: '/healthz' },
-  { name: 'readiness', method: 'GET', path: '/readyz' },
+  op('metrics', `GET ${METRICS}`, `?${day}`),
+  op('by workspace', `GET ${METRICS}`, `?${day}&groupBy=workspace`),
+  op('of a workspace', `GET ${METRICS}`, `?${day}&workspace=main`),
+  op('dimensions', `GET ${METRICS}/enums/group-by`),
+  op('resource types', `GET ${METRICS}/enums/resource-types`, `?${day}`),
+  op('resource types of a workspace', `GET ${METRICS}/enums/resource-types`, `?${day}&workspace=main`),
+  op('billing dimensions', `GET ${METRICS}/enums/billing-dimensions`),
+  op('accounts', 'GET /v0/accounts'),
+  op("another's key", `DELETE ${KEYS}/{apiKeyId}`, async () =>
+    keyPath('robot', await api.key('acme', 'member', 'robot')),
+  ),
+  op('no key', `DELETE ${KEYS}/{apiKeyId}`, () => keyPath('robot', `mlk_${'0'.repeat(24)}_`)),
+  op('keys', `GET ${KEYS}`, () => KEYS.replace('{clientId}', 'automaton')),
+  op('a new key', `POST ${KEYS}`, () => KEYS.replace('{clientId}', 'new'), '{"role":"member","account":"acme"}'),
+  op('events', 'GET /v0/accounts/{accountId}/events', `?${day}`),
+  op('metrics of all accounts', 'GET /v0/metrics', `?${day}`),
+  op('metrics of one of all accounts', 'GET /v0/metrics', `?${day}&account=acme`),
+  op('alerts', `GET ${ALERTS}`),
+  op('a new alert', `POST ${ALERTS}`, '', NEW_ALERT),
+  op('an alert', `GET ${ALERTS}/{alertId}`),
+  op('an alert of a workspace', `GET ${ALERTS}/{alertId}`, () => ofWorkspace.id),
+  op('a changed alert', `PATCH ${ALERTS}/{alertId}`, '', '{"name":"Spend"}'),
+  op('a deleted alert', `DELETE ${ALERTS}/{alertId}`, async () => {
+    return (await api.dependencies.alerts.create('acme', ALERT_SETTINGS, NOW)).id;
+  }),
+  op('a test of an alert', `POST ${ALERTS}/{alertId}/test`),
+  op('deliveries', `GET ${DELIVERIES}`),
+  op('a delivery again', `POST ${DELIVERIES}/{deliveryId}/redeliver`),
+  op('where tokens come from', 'GET /.well-known/oauth-protected-resource'),
+  op('health', 'GET /healthz'),
+  op('readiness', 'GET /readyz'),
 ];
 
 /** The outcome of each operation, in the order above. The last three ask for no credentials and read none. */
@@ -184,7 +160,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** What each kind of caller gets. */
 const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
-  ...TURNED_AWAY.map(([kind, outcome]) => [kind, all(outcome)] as const),
+  ...callers.turnedAway.map(([kind, outcome]) => [kind, all(outcome)] as const),
   ['an admin key', ADMIN],
   ['an admin key in X-Svc-Authorization', ADMIN],
   ['an admin key in both headers', ADMIN],
@@ -218,8 +194,8 @@ const CALLERS: readonly (readonly [kind: CallerKind, outcomes: Outcomes])[] = [
 const CHALLENGE =
   /^Bearer realm="meterline"(, error="invalid_token")?, resource_metadata="http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-protected-resource"$/;
 
-async function outcome({ method, path, target, body }: Operation, headers: Headers): Promise<string> {
-  const answer = await api.request(target ? await target() : path, { method, headers, ...(body && { body }) });
+async function outcome({ method, target, body }: Operation, headers: Headers): Promise<string> {
+  const answer = await api.request(await target(), { method, headers, ...(body && { body }) });
   if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(CHALLENGE);
   return answer.status < 300 ? String(answer.status) : `${answer.status} ${errorOf(answer).error}`;
 }
@@ -232,13 +208,13 @@ it('the matrix has every operation of the OpenAPI document', () => {
 });
 
 it('the matrix has 56 kinds of callers and 27 operations, 1,512 cells', () => {
-  expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers).sort());
+  expect(CALLERS.map(([kind]) => kind).sort()).toEqual(Object.keys(callers.all).sort());
   expect([CALLERS.length, OPERATIONS.length]).toEqual([56, 27]);
   for (const [, outcomes] of CALLERS) expect(outcomes).toHaveLength(OPERATIONS.length);
 });
 
 it.each(CALLERS)('each operation answers as the matrix says to %s', async (kind, outcomes) => {
-  const sent = await callers[kind]();
+  const sent = await callers.all[kind]();
   const found = await Promise.all(OPERATIONS.map((operation) => outcome(operation, sent)));
   const named = (list: Outcomes) => Object.fromEntries(OPERATIONS.map(({ name }, index) => [name, list[index]]));
   expect(named(found)).toEqual(named(outcomes));
@@ -256,9 +232,9 @@ describe('a method that an operation does not have', () => {
   it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
     'a method that it does not have is 405 for %s, for an admin and for nobody, and names those that it has',
     async (_name, operation) => {
-      const target = operation.target ? await operation.target() : operation.path;
+      const target = await operation.target();
       for (const method of others.filter((other) => !served(operation).includes(other))) {
-        for (const headers of [{}, await callers['an admin key']()]) {
+        for (const headers of [{}, await callers.all['an admin key']()]) {
           const answer = await api.request(target, { method, headers });
           expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allowedOf(operation)]);
         }

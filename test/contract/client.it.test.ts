@@ -1,7 +1,7 @@
 /** The client against the real service. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addDecimals, sumDecimals } from '@meterline/catalog';
+import { sumDecimals } from '@meterline/catalog';
 import { MeterlineClient, type MetricsAnswer } from '@meterline/client';
 import { bearer, DAY, metricsPath, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
@@ -41,34 +41,28 @@ afterAll(() => api.stop());
 it('the client keeps digits that a double would lose', async () => {
   const account = 'big';
   const big = new MeterlineClient({ baseUrl: api.url, credential: await api.key(account) });
-  await api.seed([event({ accountId: account, cost: '123456789012.123456789012', usage: '99999999999.123456789' })]);
-  const answer = await big.metrics(account, { ...DAY, groupBy: ['billing_dimension'] });
-  expect(answer.summary).toEqual({ totalCost: '123456789012.123456789012', totalUsage: '99999999999.123456789' });
-  expect(answer.data[0]).toMatchObject({
-    resourceType: 'sandbox',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    summary: { cost: '123456789012.123456789012', usage: '99999999999.123456789' },
-  });
+  const [cost, usage] = ['123456789012.123456789012', '99999999999.123456789'];
+  await api.seed([event({ accountId: account, cost, usage })]);
+  const { summary, data } = await big.metrics(account, { ...DAY, groupBy: ['billing_dimension'] });
+  expect([summary, data[0]?.summary]).toEqual([
+    { totalCost: cost, totalUsage: usage },
+    { cost, usage },
+  ]);
 });
 
-it('the client iterates over every page, and the pages add up to the total', async () => {
+it('the client iterates over every page and every group, gives all of them at once, and they add up to the total', async () => {
+  const query = { ...DAY, groupBy: ['resource_name'], limit: 60 } as const;
   const pages: MetricsAnswer[] = [];
-  for await (const page of client.metricsPages(ACCOUNT, { ...DAY, groupBy: ['resource_name'] })) pages.push(page);
-  expect(pages.map(({ data }) => data.length)).toEqual([100, 100, 50]);
+  for await (const page of client.metricsPages(ACCOUNT, query)) pages.push(page);
+  expect(pages.map(({ data }) => data.length)).toEqual([60, 60, 60, 60, 10]);
   const entries = pages.flatMap(({ data }) => data);
   expect(new Set(entries.map(({ resourceName }) => resourceName)).size).toBe(250);
-  expect(sumDecimals(entries.map(({ summary }) => summary.cost))).toBe(pages[0]?.summary.totalCost);
-  expect(pages[0]?.summary.totalCost).toBe('31125.00000000025');
-});
-
-it('the client iterates over every group, and gives all of them at once', async () => {
-  const query = { ...DAY, groupBy: ['resource_name'], limit: 60 } as const;
-  const names: string[] = [];
-  for await (const { resourceName } of client.metricsEntries(ACCOUNT, query)) names.push(resourceName);
-  expect([names.length, names[0], names[249]]).toEqual([250, 'box-249', 'box-0']);
+  const iterated: unknown[] = [];
+  for await (const entry of client.metricsEntries(ACCOUNT, query)) iterated.push(entry);
   const { data, meta, summary } = await client.allMetrics(ACCOUNT, query);
-  expect(data.map(({ resourceName }) => resourceName)).toEqual(names);
-  expect([meta, summary.totalCost]).toEqual([{ hasMore: false, nextCursor: '' }, '31125.00000000025']);
+  expect([iterated, data, meta]).toEqual([entries, entries, { hasMore: false, nextCursor: '' }]);
+  expect(sumDecimals(entries.map((entry) => entry.summary.cost))).toBe(summary.totalCost);
+  expect(summary.totalCost).toBe('31125.00000000025');
 });
 
 it('the client sends every parameter', async () => {
@@ -105,11 +99,6 @@ it('the client sends every parameter', async () => {
 it('the client gives the text as the API sent it', async () => {
   const { text } = await api.request(metricsPath(ACCOUNT, DAY), bearer(key));
   expect((await client.metricsTexts(ACCOUNT, DAY).next()).value).toBe(text);
-});
-
-it('the client sums up what it reads', async () => {
-  const { data, summary } = await client.metrics(ACCOUNT, { ...DAY, groupBy: ['workspace'] });
-  expect(data.map((entry) => entry.summary.cost).reduce(addDecimals)).toBe(summary.totalCost);
 });
 
 describe('packed and installed alone', () => {
@@ -163,7 +152,9 @@ it('the client lists enums', async () => {
   expect(await client.resourceTypes(ACCOUNT, DAY)).toEqual(['sandbox']);
   expect(await client.resourceTypes(ACCOUNT, { ...DAY, resourceType: ['agent', 'job'] })).toEqual([]);
   expect(await client.groupByDimensions(ACCOUNT)).toContain('workspace');
-  expect((await client.billingDimensions(ACCOUNT))[0]).toEqual({
+  const dimensions = await client.billingDimensions(ACCOUNT);
+  expect(dimensions).toHaveLength(12);
+  expect(dimensions[0]).toEqual({
     billingDimension: 'sandbox_compute_runtime_gbs',
     resourceType: 'sandbox',
     unit: 'gbs',
@@ -234,8 +225,7 @@ it.each(['2026-04-16', '2026-04-28'] as const)(
 );
 
 it('refusals carry status, code, message, details and request id', async () => {
-  const query = { ...DAY, startTime: 'yesterday' };
-  await expect(client.metrics(ACCOUNT, query)).rejects.toMatchObject({
+  await expect(client.metrics(ACCOUNT, { ...DAY, startTime: 'yesterday' })).rejects.toMatchObject({
     name: 'MeterlineError',
     status: 400,
     code: 'invalid_parameter',
@@ -244,13 +234,4 @@ it('refusals carry status, code, message, details and request id', async () => {
     requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
     retryAfter: undefined,
   });
-});
-
-it('a key that is revoked is refused from then on', async () => {
-  const doomed = await api.keys.create({ account: ACCOUNT, role: 'member', clientId: 'a/b c' }, new Date());
-  const reader = new MeterlineClient({ baseUrl: api.url, credential: doomed.key });
-  expect(await reader.metrics(ACCOUNT, DAY)).toMatchObject({ resolution: 'hourly' });
-  await client.revokeApiKey('a/b c', doomed.keyId);
-  await client.revokeApiKey('a/b c', doomed.keyId);
-  await expect(reader.metrics(ACCOUNT, DAY)).rejects.toMatchObject({ status: 401, code: 'unauthorized' });
 });

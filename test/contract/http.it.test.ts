@@ -1,190 +1,160 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+/** What the API makes of HTTP itself: methods, limits, broken requests, the headers of a request and of its answer, and the request log. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startServer, type TrustProxy } from '@meterline/api';
 import { createApp } from '@meterline/query';
 import { bearer, DAY, errorBody, errorOf, metricsPath, startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
 import { resetAfter, sendBytes } from './raw-http.js';
 
-const LONG = 20_000;
+const APP = 'https://app.example.com';
+const FOREIGN = 'https://evil.example.com';
 
 let api: TestApi;
 let key: string;
 
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({ corsOrigins: [APP] });
   key = await api.key('acme');
+  await api.seed([event({ workspace: 'main', cost: '1' }), event({ workspace: 'other', cost: '2' })]);
 });
 afterAll(() => api.stop());
 
+const METRICS = metricsPath('acme', DAY);
+const withHeaders = (headers: Record<string, string>) => api.request(METRICS, { headers });
+const asAdmin = (headers: Record<string, string>) => withHeaders({ ...bearer(key).headers, ...headers });
+/** Until the server closes, with the socket open or half of it closed. */
 const sendRaw = (text: string) => sendBytes(api.url, text);
+const sendOpen = (line: string, headers = '', url = api.url) =>
+  sendBytes(url, `${line} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`, { keepsOpen: true });
+
+it.each(['/healthz', '/readyz', '/openapi.json', '/docs', '/v0/accounts', METRICS])(
+  'HEAD of %s answers as GET does, without the body',
+  async (path) => {
+    const [get, head] = [
+      await api.request(path, bearer(key)),
+      await api.request(path, { method: 'HEAD', ...bearer(key) }),
+    ];
+    expect([get.status, head.status, head.text]).toEqual([200, 200, '']);
+    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+  },
+);
+
+const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/accounts?'.length)}`;
+
+it('a URL of 24 KiB is read, a longer one is 414', async () => {
+  expect((await api.request(ofLength(24_576))).status).toBe(401);
+  const answer = await api.request(ofLength(24_577));
+  expect([answer.status, errorOf(answer).error]).toEqual([414, 'url_too_long']);
+});
+
+it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer one is 413 (%s)', async (framing) => {
+  const post = (size: number) => {
+    const bytes = new Uint8Array(size);
+    const body = framing === 'chunked' ? new Blob([bytes]).stream() : bytes;
+    return api.request('/v0/accounts', { method: 'POST', body, ...(framing === 'chunked' && { duplex: 'half' }) });
+  };
+  expect((await post(16_384)).status).toBe(405);
+  const answer = await post(16_385);
+  expect([answer.status, errorOf(answer).error]).toEqual([413, 'body_too_large']);
+});
+
+it.each<[string, RequestInit, string]>([
+  ['headers over 48 KiB', { headers: { 'x-large': 'a'.repeat(50_000) } }, '431 headers_too_large'],
+  ['a body in an encoding', { method: 'POST', headers: { 'content-encoding': 'gzip' }, body: 'x' }, '415 invalid_body'],
+])('%s is refused', async (_what, init, outcome) => {
+  const answer = await api.request('/v0/accounts', init);
+  expect(`${answer.status} ${errorOf(answer).error}`).toBe(outcome);
+});
+
+it('a request that does not arrive in time is 408', async () => {
+  const { dependencies, log } = api;
+  const server = await startServer(createApp(dependencies), { port: 0, log: dependencies.log, requestTimeoutMs: 50 });
+  try {
+    const url = `http://127.0.0.1:${server.port}`;
+    const { status, body } = await sendBytes(url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n', { keepsOpen: true });
+    const { error, requestId } = errorBody.parse(body);
+    expect([status, error]).toEqual([408, 'request_timeout']);
+    expect(log).toContainEqual(expect.objectContaining({ requestId, status: 408, code: 'request_timeout' }));
+  } finally {
+    await server.close(0);
+  }
+});
+
+it('an expectation other than 100-continue is 417', async () => {
+  const post = (expectation: string) =>
+    sendRaw(`POST /v0/accounts HTTP/1.1\r\nHost: x\r\nExpect: ${expectation}\r\nConnection: close\r\n\r\n`);
+  const { status, body } = await post('foo');
+  const { error, requestId } = errorBody.parse(body);
+  expect([status, error]).toEqual([417, 'expectation_failed']);
+  expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 417 }));
+  expect((await post('100-Continue')).status).toBe(100);
+});
 
 it.each([
-  '/healthz',
-  '/readyz',
-  '/openapi.json',
-  '/docs',
-  '/v0/accounts',
-  metricsPath('acme', DAY),
-  '/v0/accounts/acme/metrics/enums/group-by',
-  '/v0/accounts/acme/metrics/enums/billing-dimensions',
-  `/v0/accounts/acme/metrics/enums/resource-types?${new URLSearchParams(DAY)}`,
-])('HEAD of %s answers as GET does, without the body', async (path) => {
-  const [get, head] = [
-    await api.request(path, bearer(key)),
-    await api.request(path, { method: 'HEAD', ...bearer(key) }),
-  ];
-  expect([get.status, head.status, head.text]).toEqual([200, 200, '']);
-  expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+  ['unknown parameters', (index: number) => `${String.fromCharCode(97 + (index % 26))}${index}`],
+  ['characters that JSON escapes', (index: number) => `%00${index}=%01`],
+  ['repeated parameters', (index: number) => `limit=${index}`],
+])('a request gets no answer many times its size, however many %s it has', async (_what, fault) => {
+  for (const count of [1, 10, 100, 1_500]) {
+    const query = Array.from({ length: count }, (_, index) => fault(index)).join('&');
+    const { status, text } = await api.request(metricsPath('acme', query), bearer(key));
+    expect(status).toBe(400);
+    // What the shortest request needs besides: the path, Host and the credentials.
+    expect(text.length).toBeLessThan(Math.min(20 * (query.length + 200), 8_000));
+  }
 });
 
-describe('limits of HTTP', () => {
-  const ofLength = (length: number) => `/v0/accounts?${'a'.repeat(length - '/v0/accounts?'.length)}`;
-
-  it('a URL of 24 KiB is read, a longer one is 414', async () => {
-    expect((await api.request(ofLength(24_576))).status).toBe(401);
-    const answer = await api.request(ofLength(24_577));
-    expect([answer.status, errorOf(answer).error]).toEqual([414, 'url_too_long']);
-  });
-
-  it('headers over 48 KiB are 431', async () => {
-    const answer = await api.request('/v0/accounts', { headers: { 'x-large': 'a'.repeat(50_000) } });
-    expect([answer.status, errorOf(answer).error]).toEqual([431, 'headers_too_large']);
-  });
-
-  it.each(['content-length', 'chunked'])('a body of 16 KiB is ignored, a longer one is 413 (%s)', async (framing) => {
-    const post = (size: number) => {
-      const bytes = new Uint8Array(size);
-      const body = framing === 'chunked' ? new Blob([bytes]).stream() : bytes;
-      return api.request('/v0/accounts', { method: 'POST', body, ...(framing === 'chunked' && { duplex: 'half' }) });
-    };
-    expect((await post(16_384)).status).toBe(405);
-    const answer = await post(16_385);
-    expect([answer.status, errorOf(answer).error]).toEqual([413, 'body_too_large']);
-  });
-
-  it('a body in an encoding is 415', async () => {
-    const headers = { 'content-encoding': 'gzip' };
-    const answer = await api.request('/v0/accounts', { method: 'POST', headers, body: 'x' });
-    expect([answer.status, errorOf(answer).error]).toEqual([415, 'invalid_body']);
-  });
-
-  it('a request that does not arrive in time is 408', async () => {
-    const { dependencies, log } = api;
-    const impatient = { port: 0, log: dependencies.log, requestTimeoutMs: 50 };
-    const server = await startServer(createApp(dependencies), impatient);
-    try {
-      const url = `http://127.0.0.1:${server.port}`;
-      const { status, body } = await sendBytes(url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n', { keepsOpen: true });
-      const { error, requestId } = errorBody.parse(body);
-      expect([status, error]).toEqual([408, 'request_timeout']);
-      expect(log).toContainEqual(expect.objectContaining({ requestId, status: 408, code: 'request_timeout' }));
-    } finally {
-      await server.close(0);
-    }
-  });
-
-  it('an expectation other than 100-continue is 417', async () => {
-    const post = (expectation: string) =>
-      sendRaw(`POST /v0/accounts HTTP/1.1\r\nHost: x\r\nExpect: ${expectation}\r\nConnection: close\r\n\r\n`);
-    const { status, body } = await post('foo');
-    const { code, error, requestId } = errorBody.parse(body);
-    expect([status, code, error]).toEqual([417, 417, 'expectation_failed']);
-    expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 417 }));
-    expect((await post('100-Continue')).status).toBe(100);
-  });
-
-  it.each(['CONNECT / HTTP/1.1', 'CONNECT * HTTP/1.1'])('%s is rejected as any other method', async (line) => {
-    const { status } = await sendRaw(`${line}\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(status).toBeGreaterThanOrEqual(400);
-    expect(status).toBeLessThan(500);
-  });
-
-  it.each([
-    ...['/./', '/..', '//', '/%00', '/docs/%2e%2e', '/docs/..%2f..%2fpackage.json', '/docs/%5c', '/docs/a%00b'],
-    ...[`/${'a'.repeat(LONG)}`, `/v0/accounts/${'b'.repeat(LONG)}/metrics`, `/v0/accounts?${'d=&'.repeat(LONG / 3)}`],
-  ])('the target %.30s is rejected shortly whatever the conditions, ranges and ids beside it', async (target) => {
-    const conditions = [
-      '',
-      'If-Match: "x"\r\n',
-      'If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n',
-      'Range: bytes=999999999-\r\n',
-      'Range: bytes=5-1,x\r\n',
-      `X-Request-Id: ${'f'.repeat(LONG)}\r\n`,
-    ];
-    for (const condition of conditions) {
-      const { status, body } = await sendRaw(
-        `GET ${target} HTTP/1.1\r\nHost: x\r\n${condition}Connection: close\r\n\r\n`,
-      );
-      expect([400, 401, 404]).toContain(status);
-      expect(errorBody.parse(body).error).not.toBe('invalid_body');
-      expect(JSON.stringify(body).length).toBeLessThan(2_048 + target.length);
-    }
-  });
-
-  it('CONNECT is 405, and a client that hangs up in the middle of it does no harm', async () => {
-    const connect = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n';
-    const { status, body } = await sendRaw(connect);
-    const { error, message, requestId } = errorBody.parse(body);
-    expect([status, error]).toEqual([405, 'method_not_allowed']);
-    expect(message).toContain('GET, HEAD, POST, DELETE');
-    expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 405 }));
-    for (let times = 0; times < 20; times += 1) await resetAfter(api.url, connect);
-    expect((await api.request('/healthz')).status).toBe(200);
-  });
-
-  it('a method that HTTP does not have is 501', async () => {
-    const { status, body } = await sendRaw('FOO /v0/accounts HTTP/1.1\r\nHost: x\r\n\r\n');
-    const { code, error } = errorBody.parse(body);
-    expect([status, code, error]).toEqual([501, 501, 'method_unknown']);
-  });
-
-  it.each(['/v0/accounts/%zz/metrics', '/v0/accounts/%ff/metrics', '/%', '/v0/accounts?%'])(
-    'a request with %s is 400',
-    async (target) => {
-      const { status, body } = await sendRaw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-      expect([status, errorBody.parse(body).error]).toEqual([400, 'malformed_url']);
-    },
-  );
-
-  it.each([
-    ['no HTTP at all', 'hello\r\n\r\n'],
-    ['no Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n'],
-    ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n'],
-    ['the same Host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\nConnection: close\r\n\r\n'],
-    ['an unknown method without a version', 'FOO /healthz\r\n\r\n'],
-    ['a broken header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n'],
-    ['two lengths', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
-    ['a broken chunk', 'POST /v0/accounts HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
-  ])('%s is 400', async (_name, text) => {
-    const { status, body } = await sendRaw(text);
-    const { code, error } = errorBody.parse(body);
-    expect([status, code, error]).toEqual([400, 400, 'malformed_request']);
-  });
-
-  it('bytes that are not ASCII in the target are 400', async () => {
-    const { status, body } = await sendRaw('GET /caf\xe9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-    expect([status, errorBody.parse(body).code]).toEqual([400, 400]);
-  });
+it('CONNECT is 405, and a client that hangs up in the middle of it does no harm', async () => {
+  const connect = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n';
+  const { status, body } = await sendRaw(connect);
+  const { error, message, requestId } = errorBody.parse(body);
+  expect([status, error]).toEqual([405, 'method_not_allowed']);
+  expect(message).toContain('GET, HEAD, POST, DELETE');
+  expect(api.log).toContainEqual(expect.objectContaining({ requestId, status: 405 }));
+  for (let times = 0; times < 20; times += 1) await resetAfter(api.url, connect);
+  expect((await api.request('/healthz')).status).toBe(200);
 });
 
-describe('X-Request-Id', () => {
-  const idFor = async (sent?: string) => {
-    const answer = await api.request('/v0/nope', sent === undefined ? {} : { headers: { 'x-request-id': sent } });
-    expect(errorOf(answer).requestId).toBe(answer.headers.get('x-request-id'));
-    return answer.headers.get('x-request-id');
-  };
+const get = (target: string, headers = 'Host: x') =>
+  `GET ${target} HTTP/1.1\r\n${headers}\r\nConnection: close\r\n\r\n`;
 
-  it.each(['abc-123', '!', '~'.repeat(128)])('the X-Request-Id %j is taken', async (sent) => {
-    expect(await idFor(sent)).toBe(sent);
-  });
+it.each([
+  ['a target with %zz', get('/v0/accounts/%zz/metrics'), '400 malformed_url'],
+  ['a target with %ff', get('/v0/accounts/%ff/metrics'), '400 malformed_url'],
+  ['a target that ends with %', get('/v0/accounts?%'), '400 malformed_url'],
+  ['a target that is not ASCII', get('/caf\xe9'), '400 malformed_request'],
+  ['no HTTP at all', 'hello\r\n\r\n', '400 malformed_request'],
+  ['no Host', get('/healthz', 'X: y'), '400 malformed_request'],
+  ['two Hosts', get('/healthz', 'Host: x\r\nHost: y'), '400 malformed_request'],
+  ['the same Host twice', get('/healthz', 'Host: x\r\nHost: x'), '400 malformed_request'],
+  ['a broken header', get('/healthz', 'Host: x\r\nbad header'), '400 malformed_request'],
+  ['two lengths', get('/healthz', 'Host: x\r\nContent-Length: 1\r\nContent-Length: 2'), '400 malformed_request'],
+  ['an unknown method without a version', 'FOO /healthz\r\n\r\n', '400 malformed_request'],
+  [
+    'a broken chunk',
+    'POST /v0/accounts HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    '400 malformed_request',
+  ],
+  ['CONNECT without a host', 'CONNECT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', '405 method_not_allowed'],
+  ['a method that HTTP does not have', 'FOO /v0/accounts HTTP/1.1\r\nHost: x\r\n\r\n', '501 method_unknown'],
+])('%s is refused', async (_name, text, outcome) => {
+  const { status, body } = await sendRaw(text);
+  const { code, error } = errorBody.parse(body);
+  expect([`${status} ${error}`, code]).toEqual([outcome, status]);
+});
 
-  it.each([undefined, '', 'two words', 'é', 'a'.repeat(129)])('the X-Request-Id %j is replaced', async (sent) => {
-    expect(await idFor(sent)).toMatch(/^[0-9a-f-]{36}$/);
-  });
-
-  it('X-Request-Id is on answers that are not errors', async () => {
-    const headers = { authorization: `Bearer ${key}`, 'x-request-id': 'mine' };
-    expect((await api.request('/v0/accounts', { headers })).headers.get('x-request-id')).toBe('mine');
-  });
+it.each([
+  ...['abc-123', '!', '~'.repeat(128)].map((id) => [id, 'taken'] as const),
+  ...[undefined, '', 'two words', 'é', 'a'.repeat(129)].map((id) => [id, 'replaced'] as const),
+])('the X-Request-Id %j is %s, of an error and of any other answer', async (sent, what) => {
+  const headers = sent === undefined ? {} : { 'x-request-id': sent };
+  const [error, other] = [await api.request('/v0/nope', { headers }), await asAdmin(headers)];
+  for (const { headers } of [error, other]) {
+    const id = headers.get('x-request-id');
+    if (what === 'taken') expect(id).toBe(sent);
+    else expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  }
+  expect(errorOf(error).requestId).toBe(error.headers.get('x-request-id'));
 });
 
 it('headers of an answer keep account data out of caches and do not name the software', async () => {
@@ -193,12 +163,6 @@ it('headers of an answer keep account data out of caches and do not name the sof
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(headers.get('x-content-type-options')).toBe('nosniff');
   expect([headers.get('etag'), headers.get('x-powered-by'), headers.get('server')]).toEqual([null, null, null]);
-});
-
-it('headers of metrics let only the client keep them, and ask each time whether they are the same', async () => {
-  const { headers } = await api.request(metricsPath('acme', DAY), bearer(key));
-  expect(headers.get('cache-control')).toBe('private, no-cache');
-  expect(headers.get('etag')).not.toBeNull();
 });
 
 it('a large answer is compressed', async () => {
@@ -271,4 +235,107 @@ it('the request log has health checks at debug only', async () => {
   expect(api.log).toEqual(
     ['/healthz', '/readyz'].map((path) => expect.objectContaining({ level: 20, path, status: 200 })),
   );
+});
+
+it('a credential may stand in either header or in both, and the case of its scheme does not matter', async () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const [one, other] = [{ authorization: `${scheme} ${key}` }, { 'x-svc-authorization': `Bearer ${key}` }];
+    for (const headers of [one, other, { ...one, ...other }]) expect((await withHeaders(headers)).status).toBe(200);
+  }
+});
+
+it.each([
+  ['Bearer other', 400],
+  ['Bearer', 400],
+  ['bearer two words', 400],
+  // For something else, such as a proxy.
+  ['Basic YTpi', 200],
+  ['Digest username="x"', 200],
+  ['x', 200],
+  ['', 200],
+])('the header %j beside one with a bearer token gets %d', async (other, status) => {
+  for (const headers of [
+    { authorization: `Bearer ${key}`, 'x-svc-authorization': other },
+    { authorization: other, 'x-svc-authorization': `Bearer ${key}` },
+  ]) {
+    const answer = await withHeaders(headers);
+    expect(answer.status).toBe(status);
+    if (status === 400) expect(errorOf(answer).error).toBe('conflicting_credentials');
+  }
+});
+
+it.each(['Authorization', 'X-Svc-Authorization'])('two different %s have a message of their own', async (name) => {
+  const send = (other: string) =>
+    sendOpen('GET /v0/accounts', [`Bearer ${key}`, other].map((value) => `${name}: ${value}\r\n`).join(''));
+  for (const other of ['Bearer other', 'Basic YTpi']) {
+    const { status, body } = await send(other);
+    const { error, message } = errorBody.parse(body);
+    expect([status, error]).toEqual([400, 'conflicting_credentials']);
+    expect(message).toContain(`2 ${name} headers`);
+  }
+  expect((await send(`Bearer ${key}`)).status).toBe(200);
+});
+
+it('X-Svc-Workspace does not filter billing: a member sees the account-wide aggregate', async () => {
+  const member = await api.key('acme', 'member');
+  const answer = await withHeaders({ ...bearer(member).headers, 'x-svc-workspace': 'main' });
+  expect(answer.text).toContain('"totalCost":3');
+});
+
+it('Svc-Version is echoed, the earliest stable one when it is left out, and changes no response of the Billing API', async () => {
+  const earliest = await asAdmin({});
+  expect([earliest.status, earliest.headers.get('svc-version')]).toEqual([200, '2026-04-16']);
+  for (const version of ['2026-04-16', '2026-04-28']) {
+    const { headers, text } = await asAdmin({ 'svc-version': version });
+    expect([headers.get('svc-version'), text]).toEqual([version, earliest.text]);
+  }
+});
+
+it('a web page of a listed origin may read a response, and the headers that it needs', async () => {
+  const { headers } = await asAdmin({ origin: APP });
+  expect(headers.get('access-control-allow-origin')).toBe(APP);
+  expect(headers.get('access-control-expose-headers')?.split(',')).toEqual([
+    'Svc-Version',
+    'ETag',
+    'Location',
+    'Age',
+    'X-Request-Id',
+    'Retry-After',
+    'RateLimit',
+    'RateLimit-Policy',
+    'WWW-Authenticate',
+  ]);
+});
+
+it('a web page of a listed origin may read an error, and one of another origin nothing', async () => {
+  const [own, foreign] = [await withHeaders({ origin: APP }), await withHeaders({ origin: FOREIGN })];
+  expect([own.status, own.headers.get('access-control-allow-origin')]).toEqual([401, APP]);
+  expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+const preflight = (origin: string) => {
+  const asked = { 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'authorization' };
+  return api.request(METRICS, { method: 'OPTIONS', headers: { origin, ...asked } });
+};
+
+it('a preflight allows every method with credentials in a header, and nothing to another origin', async () => {
+  const { status, headers } = await preflight(APP);
+  expect([status, headers.get('access-control-allow-origin')]).toEqual([204, APP]);
+  expect(headers.get('access-control-allow-methods')?.split(',')).toEqual(['GET', 'POST', 'PATCH', 'DELETE']);
+  expect(headers.get('access-control-allow-headers')).toBe('authorization');
+  expect(headers.get('access-control-max-age')).toBe('600');
+  expect((await preflight(FOREIGN)).headers.get('access-control-allow-origin')).toBeNull();
+});
+
+it('a preflight is a method like any other where no origin is listed', async () => {
+  const closed = await startApi({ warehouse: api.dependencies.warehouse });
+  try {
+    const headers = { origin: APP, 'access-control-request-method': 'GET' };
+    const answer = await closed.request('/v0/accounts', { method: 'OPTIONS', headers });
+    expect([answer.status, errorOf(answer).error]).toEqual([405, 'method_not_allowed']);
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+  } finally {
+    await closed.stop();
+  }
 });

@@ -53,12 +53,14 @@ it('the page is at /, asked for again each time, under a strict policy', async (
   ]);
 });
 
+const ancestors = (headers: Headers) => headers.get('content-security-policy')?.split('; ').at(-1);
+
 it('the page at /embed is the same one, which only the pages of the origins that are listed may embed', async () => {
-  const [page, embedded] = [await get('/'), await get('/embed')];
+  const [page, embedded, docs] = [await get('/'), await get('/embed'), await get('/docs')];
   expect([embedded.status, await embedded.text()]).toEqual([200, await page.text()]);
-  const ancestors = ({ headers }: Response) => headers.get('content-security-policy')?.split('; ').at(-1);
-  expect([page, embedded].map(ancestors)).toEqual(["frame-ancestors 'none'", `frame-ancestors ${EMBEDDING.join(' ')}`]);
-  const frameOptions = [page, embedded, await get('/docs')].map(({ headers }) => headers.get('x-frame-options'));
+  expect(ancestors(page.headers)).toBe("frame-ancestors 'none'");
+  expect(ancestors(embedded.headers)).toBe(`frame-ancestors ${EMBEDDING.join(' ')}`);
+  const frameOptions = [page, embedded, docs].map(({ headers }) => headers.get('x-frame-options'));
   expect(frameOptions).toEqual(['SAMEORIGIN', null, 'SAMEORIGIN']);
 });
 
@@ -66,8 +68,7 @@ it('the page at /embed may be embedded by no other page while no origin is liste
   const { url, stop } = await startApi({ pageFolder: PAGE_FOLDER, warehouse: api.dependencies.warehouse });
   const { headers } = await fetch(`${url}/embed`);
   await stop();
-  expect(headers.get('content-security-policy')).toMatch(/; frame-ancestors 'none'$/);
-  expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
+  expect([ancestors(headers), headers.get('x-frame-options')]).toEqual(["frame-ancestors 'none'", 'SAMEORIGIN']);
 });
 
 it('a page that has not changed is not sent again', async () => {
@@ -97,23 +98,15 @@ it('the page has less than 250 kB of JavaScript, with what loads on demand', asy
   expect(total).toBeLessThan(MOST_JAVASCRIPT);
 });
 
-it.each(['/assets/nothing.js', '/assets/', '/assets', '/assets/..%2Findex.html', '/index.html', '/page', '/assets/.x'])(
-  'the path %s is no part of the page, and 404 like any unknown path',
-  async (path) => {
-    const answer = await api.request(path);
-    expect([answer.status, errorOf(answer).error]).toEqual([404, 'not_found']);
-  },
-);
-
 // Not through fetch, which would resolve the dots.
-it.each(['/assets/.', '/assets/..', '/assets/%2e', '/assets/%2e%2e', '/assets/%00', '/assets/x%00.js', '/assets/%2F'])(
-  'the path %s is no file, and 404 too',
-  async (path) => {
-    const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
-    const { status, body } = await sendBytes(api.url, request, { keepsOpen: true });
-    expect([status, errorBody.parse(body).error]).toEqual([404, 'not_found']);
-  },
-);
+it.each([
+  ...['/assets/nothing.js', '/assets/', '/assets', '/assets/..%2Findex.html', '/index.html', '/page', '/assets/.x'],
+  ...['/assets/.', '/assets/..', '/assets/%2e', '/assets/%2e%2e', '/assets/%00', '/assets/x%00.js', '/assets/%2F'],
+])('the path %s is no part of the page, and 404 like any unknown path', async (path) => {
+  const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+  const { status, body } = await sendBytes(api.url, request, { keepsOpen: true });
+  expect([status, errorBody.parse(body).error]).toEqual([404, 'not_found']);
+});
 
 it('the page is sent whole when a part is asked for', async () => {
   const [name] = ofKind('.js');
@@ -145,10 +138,7 @@ it.each(['/', '/embed', '/assets/nothing.js', '/docs', '/openapi.json'])(
   'the page at %s is only for reading',
   async (path) => {
     const answer = await api.request(path, { method: 'POST' });
-    expect([answer.status, errorOf(answer).error, answer.headers.get('allow')]).toEqual([
-      405,
-      'method_not_allowed',
-      'GET, HEAD',
-    ]);
+    expect([answer.status, errorOf(answer).error]).toEqual([405, 'method_not_allowed']);
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
   },
 );

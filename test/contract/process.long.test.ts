@@ -50,37 +50,39 @@ async function startListening(variables: Record<string, string> = {}) {
   throw new Error(`it ended instead: ${JSON.stringify(await ended)}`);
 }
 
-it.each(['SIGTERM', 'SIGINT'] as const)('a query process stops with code 0 after %s', async (signal) => {
-  const { child, ended, url } = await startListening();
-  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+const kill = (signal: NodeJS.Signals) => async (child: ChildProcess) => {
   const rest = child.stdout ? text(child.stdout) : '';
   child.kill(signal);
-  expect(await ended).toEqual({ code: 0, stderr: '' });
   expect(await rest).toMatch(/"event":"stopped".*\n$/);
-});
+};
 
-it('a query process stops with code 0 when the reader of its log is gone', async () => {
-  const { child, ended } = await startListening();
-  child.stdout?.destroy();
-  child.kill('SIGTERM');
-  expect(await ended).toEqual({ code: 0, stderr: '' });
-});
-
-it('a query process stops with code 0 when the reader of its log has stalled', async () => {
+it.each<[string, (child: ChildProcess, url: string) => unknown]>([
+  ['after SIGTERM', kill('SIGTERM')],
+  ['after SIGINT', kill('SIGINT')],
+  ['when its parent goes away', (child) => child.disconnect()],
+  [
+    'when the reader of its log is gone',
+    (child) => {
+      child.stdout?.destroy();
+      child.kill('SIGTERM');
+    },
+  ],
+  [
+    'when the reader of its log has stalled',
+    async (child, url) => {
+      child.stdout?.pause();
+      const long = `${url}/${'x'.repeat(4_000)}`;
+      const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await fetch(long)).status));
+      expect(new Set(statuses)).toEqual(new Set([404]));
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      child.stdout?.resume();
+    },
+  ],
+])('a query process stops with code 0 %s', async (_when, end) => {
   const { child, ended, url } = await startListening();
-  child.stdout?.pause();
-  const long = `${url}/${'x'.repeat(4_000)}`;
-  const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await fetch(long)).status));
-  expect(new Set(statuses)).toEqual(new Set([404]));
-  child.kill('SIGTERM');
-  await once(child, 'exit');
-  child.stdout?.resume();
-  expect(await ended).toEqual({ code: 0, stderr: '' });
-});
-
-it('a query process stops with code 0 when its parent goes away', async () => {
-  const { child, ended } = await startListening();
-  child.disconnect();
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  await end(child, url);
   expect(await ended).toEqual({ code: 0, stderr: '' });
 });
 

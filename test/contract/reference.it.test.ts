@@ -1,28 +1,48 @@
 /** The OpenAPI document, its examples, and the page that shows it. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { OpenApiDocument } from '@meterline/api';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
 import { createApp, createOpenApiDocument } from '@meterline/query';
 import type { Alert } from '@meterline/service/alerts';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { bearer, NOW, startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
 import { examplesOf, operationsOf } from './document-examples.js';
-import { PROTECTED_RESOURCE, seedExamples } from './example-usage.js';
+
+const document = createOpenApiDocument();
+const operations = operationsOf(document);
+const examples = examplesOf(document);
 
 let api: TestApi;
 let key: string;
-let document: OpenApiDocument;
 let alert: Alert;
 
+/** What the examples show: a key, events, an alert, and where tokens come from. */
 beforeAll(async () => {
-  api = await startApi({ protectedResource: PROTECTED_RESOURCE });
+  const protectedResource = { issuer: 'https://auth.example.com/', publicUrl: 'https://billing.example.com' };
+  api = await startApi({ protectedResource });
   key = await api.key('acme');
-  document = createOpenApiDocument();
-  alert = await seedExamples(api);
+  const { warehouse, alerts } = api.dependencies;
+  await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
+  const expiresAt = new Date('2026-11-15T00:00:00Z');
+  const clientId = 'client_1f9a3c0b5d7e24680a';
+  const { keyId } = await api.keys.create({ account: 'acme', role: 'member', clientId, expiresAt }, NOW);
+  await api.keys.noteUse(keyId, new Date('2025-11-15T11:00:00Z'));
+  const agent = { resourceType: 'agent', resourceName: 'support', at: '2025-10-02T09:00:00Z' } as const;
+  const compute = { ...agent, billingDimension: 'agent_compute_runtime_gbs' } as const;
+  await api.seed([
+    event({ ...compute, at: '2025-10-01T10:30:00Z', workspace: 'production', usage: '1000000', cost: '11.5' }),
+    event({ ...compute, workspace: 'staging', usage: '200000', cost: '2.3' }),
+    event({
+      ...{ ...agent, billingDimension: 'agent_async_requests_count', workspace: 'staging', resourceName: 'crawler' },
+      ...{ eventId: '01999f3c-2a00-7c31-9d5e-0b6f1e2d3c4b', resourceUuid: '', usage: '250000', cost: '0.05' },
+    }),
+  ]);
+  alert = await alerts.create('acme', { ...ALERT_SETTINGS, filters: { workspace: ['production'] } }, NOW);
 });
 afterAll(() => api.stop());
-
-const operations = operationsOf(createOpenApiDocument());
 
 it('the document is served as it is built, without credentials', async () => {
   const { status, body, headers } = await api.request('/openapi.json');
@@ -90,8 +110,6 @@ it('the document describes every route of the API, and no other', () => {
 });
 
 describe('the examples', () => {
-  const examples = examplesOf(createOpenApiDocument());
-
   /** The digits of keys and of their ids are random. */
   const withoutDigits = (value: unknown) =>
     JSON.stringify(value)?.replace(/[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{24}|(?<=whsec_)[\w+/=]{44}/g, '…');

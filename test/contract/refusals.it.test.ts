@@ -3,6 +3,7 @@
  * the authorisation matrix, and what no HTTP client would send in http.it.test.ts.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ALERT_SETTINGS } from '../harness/alerts.js';
 import { DAY, errorOf, startApi, type TestApi } from '../harness/api.js';
 
 type Caller = 'admin' | 'member' | 'emitter' | 'operator' | 'stranger' | 'nobody' | 'somebody unknown';
@@ -24,28 +25,30 @@ const METRICS_PARAMETERS =
   'startTime, endTime, resolution, groupBy, workspace, resourceType, resourceName, resourceUuid, billingDimension, withoutResourceUuid, ' +
   'excludeWorkspace, excludeResourceType, excludeResourceName, excludeResourceUuid, excludeBillingDimension, excludeWithoutResourceUuid, limit, cursor.';
 const TYPES_PARAMETERS = METRICS_PARAMETERS.replace('resolution, groupBy, ', '').replace(', limit, cursor', '');
-const FUTURE = '2099-01-01T00:00:00Z';
+const INJECTED = "x' OR 1=1 --";
 
+/** With `invalid_parameter`. */
+const bad = (request: string, at: string, text = at): Refusal => [request, PARAMETER, at, text];
 /** Many of the metrics, which differ in a parameter: it is added to the day. */
 const metrics = (at: string, text: string, ...queries: string[]) =>
-  queries.map((query): Refusal => [`${METRICS}&${query}`, PARAMETER, at, text]);
+  queries.map((query) => bad(`${METRICS}&${query}`, at, text));
 const encoded = (name: string, ...values: string[]) => values.map((value) => `${name}=${encodeURIComponent(value)}`);
+/** Many that are refused because of the parameter that their query begins with. */
+const byFirst = (request: (query: string) => string, ...queries: string[]) =>
+  queries.map((query) => bad(request(query), query.split('=')[0] ?? ''));
 const names = (count: number) => Array.from({ length: count }, (_, n) => `resourceName=box-${n}`).join('&');
 const window = (startTime: string, endTime: string, more = '') =>
   `GET ${ACME}/metrics?${new URLSearchParams({ startTime, endTime })}${more}`;
-const create = (body: unknown, at: string, text: string): Refusal => [
-  `POST ${KEYS}`,
-  BODY,
-  at,
-  text,
-  'admin',
-  typeof body === 'string' ? body : JSON.stringify(body),
-];
+/** By an admin, with `invalid_body`. */
+const badBody = (request: string, body: unknown, at: string, text: string): Refusal => {
+  return [request, BODY, at, text, 'admin', typeof body === 'string' ? body : JSON.stringify(body)];
+};
+const create = (body: unknown, at: string, text: string) => badBody(`POST ${KEYS}`, body, at, text);
 
 const EMPTY: readonly Refusal[] = [
-  ...['startTime', 'endTime'].map((name): Refusal => {
+  ...['startTime', 'endTime'].map((name) => {
     const query = new URLSearchParams({ ...DAY, [name]: '' });
-    return [`GET ${ACME}/metrics?${query}`, PARAMETER, name, `${name} is empty; it is required, give it a value.`];
+    return bad(`GET ${ACME}/metrics?${query}`, name, `${name} is empty; it is required, give it a value.`);
   }),
   ...['resolution', 'groupBy', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'withoutResourceUuid']
     .concat('billingDimension', 'limit')
@@ -64,49 +67,22 @@ const UNKNOWN: readonly Refusal[] = [
     metrics(name, 'is not a parameter', `${encodeURIComponent(name)}=1`),
   ),
   ...['label', 'unit'].flatMap((name) => metrics(name, `${name} is not supported;`, `${name}=x`)),
-  [
-    `${ENUMS}/group-by?startTime=x`,
-    PARAMETER,
-    'startTime',
-    '"startTime" is not a parameter; this operation takes none.',
-  ],
-  [`${ENUMS}/billing-dimensions?unit=gbs`, PARAMETER, 'unit', 'this operation takes none.'],
-  [`${TYPES}&limit=5`, PARAMETER, 'limit', `"limit" is not a parameter; the parameters are ${TYPES_PARAMETERS}`],
-  ...['limit', 'cursor', 'sort', 'x'].map((name): Refusal => [`GET /v0/accounts?${name}=1`, PARAMETER, name, name]),
-  [
-    'GET /v0/accounts?limit=5',
-    PARAMETER,
-    'limit',
-    'Svc-Version: 2026-04-28, the first version with pages and an order.',
-  ],
-  [`GET ${KEYS}?limit=2`, PARAMETER, 'limit', 'Svc-Version: 2026-04-28'],
-  [`DELETE ${KEYS}/${'0'.repeat(24)}?force=1`, PARAMETER, 'force', 'force'],
+  bad(`${ENUMS}/group-by?startTime=x`, 'startTime', '"startTime" is not a parameter; this operation takes none.'),
+  bad(`${ENUMS}/billing-dimensions?unit=gbs`, 'unit', 'this operation takes none.'),
+  bad(`${TYPES}&limit=5`, 'limit', `"limit" is not a parameter; the parameters are ${TYPES_PARAMETERS}`),
+  ...byFirst((query) => `GET /v0/accounts?${query}`, 'limit=1', 'cursor=1', 'sort=1', 'x=1'),
+  bad('GET /v0/accounts?limit=5', 'limit', 'Svc-Version: 2026-04-28, the first version with pages and an order.'),
+  bad(`GET ${KEYS}?limit=2`, 'limit', 'Svc-Version: 2026-04-28'),
+  bad(`DELETE ${KEYS}/${'0'.repeat(24)}?force=1`, 'force'),
   [`POST ${KEYS}?force=1`, PARAMETER, 'force', 'force', 'admin', '{"role":"member"}'],
 ];
 
-const OF_ALL = ['groupBy=account,workspace,resource_type,resource_name', 'groupBy=x', 'account=', 'accountId=acme'].map(
-  (query): Refusal => [
-    `GET /v0/metrics?${new URLSearchParams(DAY)}&${query}`,
-    PARAMETER,
-    query.split('=')[0] ?? '',
-    'account',
-  ],
-);
-
 const VALUES: readonly Refusal[] = [
   ...metrics('resolution', 'resolution must be', ...encoded('resolution', 'Hourly', 'yearly')),
-  ...metrics(
-    'resourceType',
-    'resourceType must be',
-    ...encoded('resourceType', 'sandboxes', 'Sandbox', "x' OR 1=1 --"),
-  ),
-  ...metrics('excludeResourceType', 'excludeResourceType must be', ...encoded('excludeResourceType', "x' OR 1=1 --")),
+  ...metrics('resourceType', 'resourceType must be', ...encoded('resourceType', 'sandboxes', 'Sandbox', INJECTED)),
+  ...metrics('excludeResourceType', 'excludeResourceType must be', ...encoded('excludeResourceType', INJECTED)),
   ...metrics('billingDimension', 'billingDimension must be', ...encoded('billingDimension', 'compute', 'toString')),
-  ...metrics(
-    'limit',
-    'limit must be',
-    ...encoded('limit', '0', '00', '-1', '1.5', '1e1', ' 1', '0x10', '١', "x' OR 1=1 --"),
-  ),
+  ...metrics('limit', 'limit must be', ...encoded('limit', '0', '00', '-1', '1.5', '1e1', ' 1', '0x10', '١', INJECTED)),
   ...metrics('workspace', 'workspace must be', ...encoded('workspace', 'a\nb', 'w'.repeat(257))),
   ...metrics('resourceName', 'resourceName must be', ...encoded('resourceName', '\u0000')),
   ...metrics('resourceUuid', 'resourceUuid must be', ...encoded('resourceUuid', 'u'.repeat(257))),
@@ -116,40 +92,39 @@ const VALUES: readonly Refusal[] = [
   ),
   ...metrics('startTime', 'give it once', `startTime=${DAY.startTime}`),
   ...['%', '%zz', '%ff', '%ed%a0%80', '%c0%af'].map(
-    (bad): Refusal => [`${METRICS}&workspace=${bad}`, '400 malformed_url', '', ''],
+    (wrong): Refusal => [`${METRICS}&workspace=${wrong}`, '400 malformed_url', '', ''],
   ),
-  ...[
-    'resourceUuid=',
-    'resourceType=vm',
-    'withoutResourceUuid=yes',
-    'excludeResourceType=vm',
-    'excludeResourceName=',
-  ].map((filter): Refusal => [`${TYPES}&${filter}`, PARAMETER, filter.split('=')[0] ?? '', filter.split('=')[0] ?? '']),
+  ...byFirst((query) => `${TYPES}&${query}`, 'resourceUuid=', 'resourceType=vm', 'withoutResourceUuid=yes'),
+  ...byFirst((query) => `${TYPES}&${query}`, 'excludeResourceType=vm', 'excludeResourceName='),
   ...[names(101), names(101).replaceAll('resourceName', 'excludeResourceName')]
     .concat(
       ['workspace=main', 'withoutResourceUuid=true', 'excludeResourceName=box', 'excludeWithoutResourceUuid=true'].map(
         (one) => `${one}&${names(100)}`,
       ),
     )
-    .map((query): Refusal => [`${METRICS}&${query}`, PARAMETER, '', 'at most 100 values']),
-  [
+    .map((query) => bad(`${METRICS}&${query}`, '', 'at most 100 values')),
+  bad(
     `GET ${ACME}/metrics?startTime=x&resolution=yearly&limit=0&unit=gbs`,
-    PARAMETER,
     'endTime,limit,resolution,startTime,unit',
     'endTime is missing; it is required.',
-  ],
-  [`GET ${ACME}/metrics/enums/resource-types`, PARAMETER, 'endTime,startTime', 'startTime is missing; it is required.'],
-  [
+  ),
+  bad(`GET ${ACME}/metrics/enums/resource-types`, 'endTime,startTime', 'startTime is missing; it is required.'),
+  bad(
     `GET ${ACME}/events?${day}&groupBy=workspace&includeVoided=yes&limit=0`,
-    PARAMETER,
     'groupBy,includeVoided,limit',
     'includeVoided',
-  ],
-  ...['limit=0', 'limit=x', 'sort=createdAt', 'sort=', 'page=2', 'limit=1&limit=1'].map(
-    (query): Refusal => [`GET /v0/accounts?${query}${RECENT}`, PARAMETER, query.split('=')[0] ?? '', ''],
   ),
-  ...['limit=0', 'sort=name:asc', 'sort=', 'page=2', 'limit=1&limit=1'].map(
-    (query): Refusal => [`GET ${KEYS}?${query}${RECENT}`, PARAMETER, query.split('=')[0] ?? '', ''],
+  ...byFirst(
+    (query) => `GET /v0/metrics?${day}&${query}`,
+    ...['groupBy=account,workspace,resource_type,resource_name', 'groupBy=x', 'account=', 'accountId=acme'],
+  ),
+  ...byFirst(
+    (query) => `GET /v0/accounts?${query}${RECENT}`,
+    ...['limit=0', 'limit=x', 'sort=createdAt', 'sort=', 'page=2', 'limit=1&limit=1'],
+  ),
+  ...byFirst(
+    (query) => `GET ${KEYS}?${query}${RECENT}`,
+    ...['limit=0', 'sort=name:asc', 'sort=', 'page=2', 'limit=1&limit=1'],
   ),
   [`GET /v0/accounts?cursor=nonsense${RECENT}`, '400 invalid_cursor', '', ''],
 ];
@@ -158,18 +133,24 @@ const GROUP_BY: readonly Refusal[] = [
   ...metrics(
     'groupBy',
     'must list dimensions out of workspace, resource_type, resource_name, resource_uuid, billing_dimension',
-    ...encoded('groupBy', 'colour', 'resourceType', 'workspace, resource_type', 'workspace,', ',', 'toString'),
+    ...encoded(
+      'groupBy',
+      'colour',
+      'resourceType',
+      'workspace, resource_type',
+      'workspace,',
+      ',',
+      'toString',
+      'account',
+    ),
   ),
-  ...metrics('groupBy', 'must list dimensions out of workspace', 'groupBy=account'),
   ...metrics('account', '"account" is not a parameter', 'account=acme'),
-  ...metrics('groupBy', 'must name each dimension once', 'groupBy=workspace,workspace'),
-  ...metrics('groupBy', 'must name each dimension once', 'groupBy=resource_type,workspace,resource_type'),
-  ...metrics('groupBy', 'at most 3 dimensions', 'groupBy=workspace,resource_type,resource_name,resource_uuid'),
   ...metrics(
     'groupBy',
-    'at most 3 dimensions',
-    'groupBy=workspace,resource_type,resource_name,resource_uuid,billing_dimension',
+    'must name each dimension once',
+    ...encoded('groupBy', 'workspace,workspace', 'resource_type,workspace,resource_type'),
   ),
+  ...metrics('groupBy', 'at most 3 dimensions', 'groupBy=workspace,resource_type,resource_name,resource_uuid'),
 ];
 
 const WINDOWS: readonly Refusal[] = [
@@ -177,38 +158,30 @@ const WINDOWS: readonly Refusal[] = [
     [
       ['hourly', '2025-10-01T12:00:00Z', '2025-10-08T12:00:00.001Z', '7 days'],
       ['daily', '2025-01-01T00:00:00Z', '2025-04-01T00:00:00.001Z', '90 days'],
-      ['weekly', '2025-01-01T00:00:00Z', '2026-01-01T00:00:00.001Z', '1 year'],
       ['weekly', '2024-01-01T00:00:00Z', '2025-01-01T00:00:00.001Z', '1 year'],
       ['weekly', '2024-02-29T00:00:00Z', '2025-02-28T00:00:00.001Z', '1 year'],
     ] as const
-  ).map(([resolution, startTime, above, cap]): Refusal => {
-    return [window(startTime, above, `&resolution=${resolution}`), PARAMETER, 'resolution', `at most ${cap}`];
-  }),
-  [
+  ).map(([resolution, startTime, above, cap]) =>
+    bad(window(startTime, above, `&resolution=${resolution}`), 'resolution', `at most ${cap}`),
+  ),
+  bad(
     window('0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'),
-    PARAMETER,
     '',
     'The window has 119988 monthly buckets, and an answer at most 20000; shorten the window.',
-  ],
+  ),
   ...[
-    '2025-10-01',
-    '2025-10-01T00:00:00',
-    '2025-10-01T02:00:00+02:00',
-    '2025-10-01T00:00:00-00:00',
-    '2025-10-01T00:00Z',
-  ]
-    .concat('2025-02-29T00:00:00Z', '2025-10-01T24:00:00Z', '2025-10-01T00:00:60Z', '2025-10-01T00:00:00.Z')
-    .concat('2025-10-01T00:00:00.0123456789Z', '0000-12-31T23:59:59.999Z', '10000-01-01T00:00:00Z')
-    .concat('-0001-01-01T00:00:00Z', '1759276800', 'now')
-    .map((time): Refusal => [window(time, time), PARAMETER, 'endTime,startTime', 'startTime must be RFC 3339 in UTC']),
-  [
+    ...['2025-10-01', '2025-10-01T00:00:00', '2025-10-01T02:00:00+02:00', '2025-10-01T00:00:00-00:00'],
+    ...['2025-10-01T00:00Z', '2025-02-29T00:00:00Z', '2025-10-01T24:00:00Z', '2025-10-01T00:00:60Z', '1759276800'],
+    ...['2025-10-01T00:00:00.Z', '2025-10-01T00:00:00.0123456789Z', '0000-12-31T23:59:59.999Z', 'now'],
+    ...['10000-01-01T00:00:00Z', '-0001-01-01T00:00:00Z'],
+  ].map((time) => bad(window(time, time), 'endTime,startTime', 'startTime must be RFC 3339 in UTC')),
+  bad(
     `GET ${ACME}/metrics?startTime=2025-10-01T00:00:00+00:00&endTime=2025-10-02T00:00:00Z`,
-    PARAMETER,
     'startTime',
     'encode the plus as %2B',
-  ],
-  ...['2025-09-30T00:00:00Z', '2025-10-01T00:00:00Z', '2025-10-01T00:00:00.0009Z'].map(
-    (end): Refusal => [window('2025-10-01T00:00:00.0001Z', end), PARAMETER, '', 'endTime must be after startTime'],
+  ),
+  ...['2025-09-30T00:00:00Z', '2025-10-01T00:00:00Z', '2025-10-01T00:00:00.0009Z'].map((end) =>
+    bad(window('2025-10-01T00:00:00.0001Z', end), '', 'endTime must be after startTime'),
   ),
 ];
 
@@ -218,11 +191,7 @@ const BODIES: readonly Refusal[] = [
   create({}, 'role', 'role is missing; it is required.'),
   create({ role: 'owner' }, 'role', 'role must be one of admin, member, emitter (got "owner").'),
   create({ role: 'operator' }, 'role', "emitter; an operator's key is made by the command line alone (got"),
-  create(
-    { role: 'member', expires: FUTURE },
-    'expires',
-    '"expires" is not a member; the members are role, account, expiresAt.',
-  ),
+  create({ role: 'member', ttl: 1 }, 'ttl', '"ttl" is not a member; the members are role, account, expiresAt.'),
   create({ role: 'member', expiresAt: '2026-01-01' }, 'expiresAt', 'expiresAt must be RFC 3339 in UTC'),
   create({ role: 'member', expiresAt: null }, 'expiresAt', 'expiresAt '),
   create({ role: 'member', expiresAt: '2025-11-15T12:00:00Z' }, 'expiresAt', 'expiresAt must lie in the future.'),
@@ -236,50 +205,34 @@ const BODIES: readonly Refusal[] = [
   ['POST /v0/accounts/acme/events', '405 method_not_allowed', '', 'sent to the collector', 'nobody', '{}'],
 ];
 
-const NEW_ALERT = { name: 'Spend', period: 'month', measure: 'cost', amount: '100', url: 'https://example.com/hooks' };
-const alert = (change: object, at: string, text: string): Refusal => [
-  `POST ${ACME}/alerts`,
-  BODY,
-  at,
-  text,
-  'admin',
-  JSON.stringify({ ...NEW_ALERT, ...change }),
-];
+const alert = (change: object, at: string, text: string) =>
+  badBody(`POST ${ACME}/alerts`, { ...ALERT_SETTINGS, ...change }, at, text);
+const alertOf = (filters: object, at: string, text: string) => alert({ filters }, `filters${at}`, text);
 const NO_ALERT = `${ACME}/alerts/alr_${'0'.repeat(24)}`;
+const THRESHOLDS = 'must be 1 to 10 whole numbers from 1 to 1000, ascending';
 
 const ALERTS: readonly Refusal[] = [
-  [`POST ${ACME}/alerts`, BODY, 'amount,measure,name,period,url', 'amount is missing', 'admin', '{}'],
+  badBody(`POST ${ACME}/alerts`, {}, 'amount,measure,name,period,url', 'amount is missing'),
   alert({ colour: 'red' }, 'colour', '"colour" is not a member; the members are name, period'),
   alert({ period: 'week', measure: 'money' }, 'measure,period', 'period must be one of day, month (got "week").'),
   ...['0', '0.000', '-1', '1e3', '', 'x', ' 1', '1'.repeat(16), `0.${'1'.repeat(13)}`, 100, null].map((amount) =>
     alert({ amount }, 'amount', 'amount must be a decimal above 0 in a string'),
   ),
   ...[[], [50, 50], [80, 50], Array.from({ length: 11 }, (_, n) => n + 1), 50].map((thresholds) =>
-    alert({ thresholds }, 'thresholds', 'must be 1 to 10 whole numbers from 1 to 1000, ascending'),
+    alert({ thresholds }, 'thresholds', THRESHOLDS),
   ),
-  ...[0, 1001, 1.5, '50'].map((percent) =>
-    alert({ thresholds: [percent] }, 'thresholds.0', 'must be 1 to 10 whole numbers from 1 to 1000, ascending'),
-  ),
-  alert({ filters: { colour: ['red'] } }, 'filters', 'no members but workspace, resourceType'),
-  alert(
-    { filters: { resourceType: ['vm'] } },
-    'filters.resourceType.0',
-    'filters.resourceType.0 must be one of sandbox',
-  ),
-  alert({ filters: { workspace: 'main' } }, 'filters.workspace', 'must be an array'),
-  alert({ filters: { workspace: [] } }, 'filters.workspace', 'must have a value or be left out'),
-  alert({ filters: { workspace: ['a\u0000'] } }, 'filters.workspace.0', 'without control characters'),
+  ...[0, 1001, 1.5, '50'].map((percent) => alert({ thresholds: [percent] }, 'thresholds.0', THRESHOLDS)),
+  alertOf({ colour: ['red'] }, '', 'no members but workspace, resourceType'),
+  alertOf({ resourceType: ['vm'] }, '.resourceType.0', 'filters.resourceType.0 must be one of sandbox'),
+  alertOf({ workspace: 'main' }, '.workspace', 'must be an array'),
+  alertOf({ workspace: [] }, '.workspace', 'must have a value or be left out'),
+  alertOf({ workspace: ['a\u0000'] }, '.workspace.0', 'without control characters'),
   ...[{}, { billingDimension: ['volume_storage_gbs', 'agent_async_requests_count'] }].map((filters) =>
     alert({ measure: 'usage', filters }, 'filters.billingDimension', 'exactly one value where measure is usage'),
   ),
-  ...[
-    'ftp://example.com',
-    'https://a:b@example.com',
-    'example.com',
-    `https://example.com/${'a'.repeat(2_048)}`,
-    'https://example.com/\r\nhooks',
-    '',
-  ].map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
+  ...['ftp://example.com', 'https://a:b@example.com', 'example.com', 'https://example.com/\r\nhooks', '']
+    .concat(`https://example.com/${'a'.repeat(2_048)}`)
+    .map((url) => alert({ url }, 'url', 'url must be an https URL of at most 2048 characters')),
   alert({ url: 'http://example.com/' }, 'url', 'url must begin with https://'),
   ...['localhost', '127.0.0.1', '[::1]', '10.0.0.1', '169.254.169.254', '2130706433', '0x7f.1'].map((host) =>
     alert({ url: `https://${host}/` }, 'url', 'url must not be an address of this machine or of a private network'),
@@ -288,7 +241,7 @@ const ALERTS: readonly Refusal[] = [
     (method): Refusal => [`${method} ${NO_ALERT}`, '404 not_found', '', 'no such alert', 'admin', '{}'],
   ),
   [`GET ${NO_ALERT}?x=1`, '404 not_found', '', 'no such alert'],
-  [`GET ${ACME}/alerts?limit=5`, PARAMETER, 'limit', 'Svc-Version: 2026-04-28'],
+  bad(`GET ${ACME}/alerts?limit=5`, 'limit', 'Svc-Version: 2026-04-28'),
   [`POST ${ACME}/alerts?x=1`, PARAMETER, 'x', 'takes none', 'admin', '{}'],
   [`POST ${ACME}/alerts?x=1`, FORBIDDEN, '', 'Only an admin', 'member', '{}'],
 ];
@@ -307,45 +260,35 @@ const NOT_THERE: readonly Refusal[] = [
   [`GET ${KEYS}`, '404 not_found', '', 'no account that you are an admin of has a key of it.'],
 ];
 
+const forbidden = (caller: Caller, text: string, ...requests: string[]) =>
+  requests.map((request): Refusal => [request, FORBIDDEN, '', text, caller]);
+const OTHERS = ['acme', 'does-not-exist', 'GLOBEX', 'globex%20', 'a%2Fb', '__proto__', 'constructor'];
+const NO_ACCOUNT = 'Access denied There is no such account, or your key or token is not one of it.';
+const ofAll = (...queries: string[]) => queries.map((query) => `GET /v0/metrics?${day}&${query}`);
+
 const ACCESS: readonly Refusal[] = [
   // What does not exist looks as what is somebody else's.
   ...['metrics', 'metrics/enums/group-by', 'metrics/enums/resource-types', 'metrics/enums/billing-dimensions', 'events']
-    .flatMap((path) =>
-      ['acme', 'does-not-exist', 'GLOBEX', 'globex%20', 'a%2Fb', '__proto__', 'constructor'].map(
-        (account) => `GET /v0/accounts/${account}/${path}?${day}`,
-      ),
-    )
-    .map((request): Refusal => {
-      const text = 'Access denied There is no such account, or your key or token is not one of it.';
-      return [request, FORBIDDEN, '', text, 'stranger'];
-    }),
-  ...[
-    'workspace=main',
-    'workspace=unknown',
-    'excludeWorkspace=main',
-    'groupBy=workspace',
-    'groupBy=resource_type,workspace',
-  ]
-    .concat('groupBy=billing_dimension,resource_name,workspace')
-    .map((query) => `${METRICS}&${query}`)
-    .concat(`${TYPES}&workspace=main`, `${TYPES}&excludeWorkspace=main`, `GET ${ACME}/events?${day}`)
-    .map((request): Refusal => {
-      return [request, FORBIDDEN, '', 'Access denied Only an admin of the account may do this', 'member'];
-    }),
+    .flatMap((path) => OTHERS.map((account) => `GET /v0/accounts/${account}/${path}?${day}`))
+    .flatMap((request) => forbidden('stranger', NO_ACCOUNT, request)),
+  ...forbidden(
+    'member',
+    'Access denied Only an admin of the account may do this',
+    ...['workspace=main', 'workspace=unknown', 'excludeWorkspace=main', 'groupBy=workspace']
+      .concat('groupBy=resource_type,workspace', 'groupBy=billing_dimension,resource_name,workspace')
+      .map((query) => `${METRICS}&${query}`),
+    ...[`${TYPES}&workspace=main`, `${TYPES}&excludeWorkspace=main`, `GET ${ACME}/events?${day}`],
+    ...ofAll('groupBy=workspace', 'groupBy=account,workspace', 'workspace=main', 'account=acme&excludeWorkspace=main'),
+  ),
   // It may send events, and is told so.
-  ...['GET /v0/accounts', METRICS, `${ENUMS}/group-by`, `GET ${KEYS}`, `GET ${ACME}/events?${day}`].map(
-    (request): Refusal => [request, FORBIDDEN, '', 'role emitter', 'emitter'],
-  ),
+  ...forbidden('emitter', 'role emitter', 'GET /v0/accounts', METRICS, `${ENUMS}/group-by`, `GET ${KEYS}`),
   // It reads every account and changes nothing, and is told so.
-  ...[`GET ${KEYS}`, `POST ${KEYS}`, `DELETE ${KEYS}/${'0'.repeat(24)}`].map(
-    (request): Refusal => [request, FORBIDDEN, '', 'role operator', 'operator'],
-  ),
+  ...forbidden('operator', 'role operator', `GET ${KEYS}`, `POST ${KEYS}`, `DELETE ${KEYS}/${'0'.repeat(24)}`),
   // Accounts that are not the caller's, there or not.
-  ...['account=globex', 'account=nobody', 'excludeAccount=globex', 'account=acme&account=globex'].map(
-    (query): Refusal => [`GET /v0/metrics?${day}&${query}`, FORBIDDEN, '', 'Access denied There is no such account'],
-  ),
-  ...['groupBy=workspace', 'groupBy=account,workspace', 'workspace=main', 'account=acme&excludeWorkspace=main'].map(
-    (query): Refusal => [`GET /v0/metrics?${day}&${query}`, FORBIDDEN, '', 'Only an admin of the account', 'member'],
+  ...forbidden(
+    'admin',
+    'Access denied There is no such account',
+    ...ofAll('account=globex', 'account=nobody', 'excludeAccount=globex', 'account=acme&account=globex'),
   ),
   // In this order: credentials, version, account, parameters, the role of an admin.
   [`GET ${ACME}/metrics?startTime=x @1999-01-01`, '401 unauthorized', '', '', 'somebody unknown'],
@@ -378,18 +321,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const ALL = [
-  ...EMPTY,
-  ...UNKNOWN,
-  ...OF_ALL,
-  ...VALUES,
-  ...GROUP_BY,
-  ...WINDOWS,
-  ...BODIES,
-  ...ALERTS,
-  ...NOT_THERE,
-  ...ACCESS,
-];
+const ALL = [...EMPTY, ...UNKNOWN, ...VALUES, ...GROUP_BY, ...WINDOWS, ...BODIES, ...ALERTS, ...NOT_THERE, ...ACCESS];
 
 it.each(ALL.map((row) => [row[4] ?? 'admin', row[0].slice(0, 150), row] as const))(
   'the %s is refused %s',

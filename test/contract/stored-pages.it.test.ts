@@ -1,11 +1,22 @@
 /** A large answer, page by page, while the events behind it go on changing. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createRedis } from '@meterline/api';
 import { StoredGroups } from '@meterline/query';
 import { createWarehouse, type PricedEvent } from '@meterline/warehouse';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { bearer, DAY, errorOf, metricsPath, type Query, readMetrics, startApi, type TestApi } from '../harness/api.js';
+import {
+  bearer,
+  DAY,
+  errorOf,
+  type MetricsBody,
+  metricsBody,
+  metricsPath,
+  type Query,
+  readMetrics,
+  startApi,
+  type TestApi,
+} from '../harness/api.js';
 import { event } from '../harness/events.js';
 import { LONG } from '../harness/long.js';
 import { createTestDatabase, execute, testRedisUrl, uniquePrefix } from '../harness/stack.js';
@@ -25,14 +36,12 @@ function uuid(index: number): string {
   return `box-${String(index).padStart(5, '0')}`;
 }
 
-/** A more expensive group appears, and one that was shown grows. */
-function additions(page: number): PricedEvent[] {
-  return [event({ resourceUuid: `new-${page}`, cost: '1000000' }), event({ resourceUuid: uuid(page), cost: '500' })];
-}
-
-/** A group that was not yet shown disappears. */
-function disappearance(page: number): PricedEvent[] {
-  const last = BOXES[GROUPS - page];
+/** A more expensive group appears, and one that was shown grows; or, after a second page, a group disappears that was not yet shown. */
+function changesAfter(page: number): PricedEvent[] {
+  if (page % 10 === 1) {
+    return [event({ resourceUuid: `new-${page}`, cost: '1000000' }), event({ resourceUuid: uuid(page), cost: '500' })];
+  }
+  const last = page % 10 === 2 ? BOXES[GROUPS - page] : undefined;
   return last ? [{ ...last, revision: 1, voided: true }] : [];
 }
 
@@ -59,7 +68,7 @@ const stored = async (account_id: string) => {
 const ask = (account: string, token: string, query: Record<string, string>) =>
   api.request(metricsPath(account, query), bearer(token));
 
-it('groups of a large result, while events keep arriving, are counted on the first page, and nothing of it is stored, however often it is asked for', async () => {
+it('nothing of a large result is stored for its first page, however often that is requested', async () => {
   for (let time = 0; time < 5; time += 1) {
     const page = await readMetrics(api, 'acme', key, BY_UUID);
     expect([page.summary, page.data.length]).toEqual([{ totalCost: TOTAL }, 100]);
@@ -67,7 +76,7 @@ it('groups of a large result, while events keep arriving, are counted on the fir
   expect(await stored('acme')).toBe(0);
 });
 
-it('groups of a large result, while events keep arriving, come every one once, as they were for the first page, and add up to the total of every page', async () => {
+it('each group of a large result comes once while events keep arriving, as it was for the first page, and all add up to the total', async () => {
   const shown: string[] = [];
   let cost = 0;
   let cursor = '';
@@ -79,19 +88,16 @@ it('groups of a large result, while events keep arriving, come every one once, a
     cost += page.data.reduce((sum, { summary }) => sum + summary.cost, 0);
     cursor = page.meta.nextCursor;
     pages += 1;
-    if (pages % 10 === 1) await api.seed(additions(pages));
-    if (pages % 10 === 2) await api.seed(disappearance(pages));
+    await api.seed(changesAfter(pages));
   } while (cursor !== '');
   expect(shown).toEqual(BOXES.map(({ resourceUuid }) => resourceUuid));
   expect([pages, cost, await stored('acme')]).toEqual([GROUPS / 100, TOTAL, GROUPS]);
+  // Another first page begins another result.
+  const { data } = await readMetrics(api, 'acme', key, BY_UUID);
+  expect(data[0]).toMatchObject({ resourceUuid: 'new-1', summary: { cost: 1_000_000 } });
 }, 180_000);
 
-it('groups of a large result, while events keep arriving, are another answer when the first page is asked for again', async () => {
-  const page = await readMetrics(api, 'acme', key, BY_UUID);
-  expect(page.data[0]).toMatchObject({ resourceUuid: 'new-1', summary: { cost: 1_000_000 } });
-});
-
-it('groups of a large result, while events keep arriving, are refused when a caller would store more than it may: a second page, never a first one, and no other caller', async () => {
+it('a second page is 429 to a caller that would store more than it may, and to no other caller; a first page never is', async () => {
   const first = await readMetrics(api, 'acme', key, BY_UUID);
   const answer = await ask('acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
   expect(answer.status).toBe(429);
@@ -107,112 +113,107 @@ it('groups of a large result, while events keep arriving, are refused when a cal
   await readMetrics(api, 'acme', key, { ...BY_UUID, cursor: first.meta.nextCursor });
 });
 
-describe('a walk', () => {
-  const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };
-  let accounts = 0;
-  /** An account of its own with five groups, and what its first page says. */
-  async function begin() {
-    accounts += 1;
-    const accountId = `walker-${accounts}`;
-    const events = [9, 7, 5, 3, 1].map((cost, index) =>
-      event({ accountId, resourceUuid: uuid(index), cost: String(cost) }),
-    );
-    const token = await api.key(accountId);
-    await api.seed(events);
-    return { accountId, token, events };
-  }
-  const next = (accountId: string, token: string, cursor: string) => ask(accountId, token, { ...BY_TWO, cursor });
-  /** Nothing that surely counts follows the last void, so the void may be newer than all that the answer was read from. */
-  const endsWithVoid = (changes: readonly { kind: string }[]) =>
-    changes.findLast(({ kind }) => kind === 'new' || kind === 'revised' || kind === 'voided')?.kind === 'voided';
-  const merge = () => execute(api.dependencies.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+const BY_TWO = { ...DAY, groupBy: 'resource_uuid', limit: '2' };
+let accounts = 0;
 
-  it('paginating says that it has expired when a revision has replaced what its first page showed', async () => {
-    const { accountId, token, events } = await begin();
-    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
-    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, cost: 4n })));
-    await merge();
-    const answer = await next(accountId, token, meta.nextCursor);
-    expect([answer.status, errorOf(answer).error]).toEqual([400, 'cursor_expired']);
-    expect(await stored(accountId)).toBe(0);
-  });
+/** A new account with five groups, and how it reads them. */
+async function begin() {
+  accounts += 1;
+  const accountId = `account-${accounts}`;
+  const token = await api.key(accountId);
+  const events = [9, 7, 5, 3, 1].map((cost, index) =>
+    event({ accountId, resourceUuid: uuid(index), cost: String(cost) }),
+  );
+  await api.seed(events);
+  return {
+    accountId,
+    events,
+    page: (cursor = '', limit = '2') => readMetrics(api, accountId, token, { ...BY_TWO, limit, cursor }),
+    next: (cursor: string) => ask(accountId, token, { ...BY_TWO, cursor }),
+  };
+}
+const costsOf = (...pages: readonly MetricsBody[]) =>
+  pages.flatMap(({ data }) => data.map(({ summary }) => summary.cost));
+const merge = () => execute(api.dependencies.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
 
-  it('paginating goes on when the last thing that its first page had seen was a void', async () => {
-    const { accountId, token, events } = await begin();
-    await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, voided: true })));
-    const first = await readMetrics(api, accountId, token, BY_TWO);
-    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: first.meta.nextCursor });
-    expect([...first.data, ...second.data].map(({ summary }) => summary.cost)).toEqual([9, 7, 5, 3]);
-    expect(second.meta.hasMore).toBe(false);
-  });
+it('paginating says that it has expired when a revision has replaced what its first page showed', async () => {
+  const { accountId, events, page, next } = await begin();
+  const { meta } = await page();
+  await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, cost: 4n })));
+  await merge();
+  const answer = await next(meta.nextCursor);
+  expect([answer.status, errorOf(answer).error]).toEqual([400, 'cursor_expired']);
+  expect(await stored(accountId)).toBe(0);
+});
 
-  it('paginating shows the same groups when the second page is requested twice at once', async () => {
-    const { accountId, token } = await begin();
-    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
-    const second = () => readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
-    const [one, other] = await Promise.all([second(), second()]);
-    expect(one.data.map(({ summary }) => summary.cost)).toEqual([5, 3]);
-    expect(other.data).toEqual(one.data);
-    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: other.meta.nextCursor });
-    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
-  });
+it('paginating goes on when the last thing that its first page had seen was a void', async () => {
+  const { events, page } = await begin();
+  await api.seed(events.slice(4).map((last) => ({ ...last, revision: 1, voided: true })));
+  const first = await page();
+  const second = await page(first.meta.nextCursor);
+  expect([costsOf(first, second), second.meta.hasMore]).toEqual([[9, 7, 5, 3], false]);
+});
 
-  it('paginating goes on after what was stored is lost, as long as nothing has changed', async () => {
-    const { accountId, token } = await begin();
-    const { meta } = await readMetrics(api, accountId, token, BY_TWO);
-    const second = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: meta.nextCursor });
-    await execute(api.dependencies.warehouse, `ALTER TABLE result_pages DELETE WHERE account_id = '${accountId}'`);
-    const last = await readMetrics(api, accountId, token, { ...BY_TWO, cursor: second.meta.nextCursor });
-    expect(last.data.map(({ summary }) => summary.cost)).toEqual([1]);
-  });
+it('paginating shows the same groups when the second page is requested twice at once', async () => {
+  const { page } = await begin();
+  const { meta } = await page();
+  const [one, other] = await Promise.all([page(meta.nextCursor), page(meta.nextCursor)]);
+  expect(other.data).toEqual(one.data);
+  expect(costsOf(one, await page(other.meta.nextCursor))).toEqual([5, 3, 1]);
+});
 
-  it('paginating agrees with its first page or says that it has expired, whatever happens in between', async () => {
-    const change = fc.record({
-      kind: fc.constantFrom('new', 'again', 'revised', 'voided', 'merged'),
-      group: fc.nat({ max: 4 }),
-      cost: fc.integer({ min: 1, max: 9 }),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(change, { maxLength: 4 }),
-        fc.array(change, { maxLength: 4 }),
-        async (before, after) => {
-          const { accountId, token, events } = await begin();
-          let revision = 0;
-          const apply = async ({ kind, group, cost }: { kind: string; group: number; cost: number }) => {
-            revision += 1;
-            const old = events[group];
-            if (kind === 'merged') return merge();
-            if (kind === 'new' || !old)
-              return api.seed([event({ accountId, resourceUuid: uuid(group), cost: String(cost) })]);
-            if (kind === 'again') return api.seed([old]);
-            return api.seed([{ ...old, revision, voided: kind === 'voided', cost: BigInt(cost) * 10n ** 12n }]);
-          };
-          for (const one of before) await apply(one);
-          const whole = await readMetrics(api, accountId, token, { ...BY_TWO, limit: '100' });
-          const first = await readMetrics(api, accountId, token, BY_TWO);
-          for (const one of after) await apply(one);
-          const shown = [...first.data];
-          let cursor = first.meta.nextCursor;
-          while (cursor !== '') {
-            const answer = await next(accountId, token, cursor);
-            if (answer.status === 400) {
-              expect(errorOf(answer).error).toBe('cursor_expired');
-              const isReplaced = after.some(({ kind }) => kind !== 'new');
-              expect(isReplaced || endsWithVoid(before)).toBe(true);
-              return;
-            }
-            const page = await readMetrics(api, accountId, token, { ...BY_TWO, cursor });
-            expect(page.summary).toEqual(whole.summary);
-            shown.push(...page.data);
-            cursor = page.meta.nextCursor;
-          }
-          expect(shown).toEqual(whole.data);
-        },
-      ),
-      { numRuns: RUNS },
-    );
+it('paginating goes on after what was stored is lost, as long as nothing has changed', async () => {
+  const { accountId, page } = await begin();
+  const second = await page((await page()).meta.nextCursor);
+  await execute(api.dependencies.warehouse, `ALTER TABLE result_pages DELETE WHERE account_id = '${accountId}'`);
+  expect(costsOf(await page(second.meta.nextCursor))).toEqual([1]);
+});
+
+const change = fc.record({
+  kind: fc.constantFrom('new', 'again', 'revised', 'voided', 'merged'),
+  group: fc.nat({ max: 4 }),
+  cost: fc.integer({ min: 1, max: 9 }),
+});
+const changes = fc.array(change, { maxLength: 4 });
+/** Nothing that surely counts follows the last void, so the void may be newer than all that the answer was read from. */
+const endsWithVoid = (made: readonly { kind: string }[]) =>
+  made.findLast(({ kind }) => kind === 'new' || kind === 'revised' || kind === 'voided')?.kind === 'voided';
+
+it('paginating agrees with its first page or says that it has expired, whatever happens in between', async () => {
+  const property = fc.asyncProperty(changes, changes, async (before, after) => {
+    const { accountId, events, page, next } = await begin();
+    let revision = 0;
+    const apply = async ({ kind, group, cost }: { kind: string; group: number; cost: number }) => {
+      revision += 1;
+      const old = events[group];
+      if (kind === 'merged') return merge();
+      if (kind === 'new' || !old) {
+        return api.seed([event({ accountId, resourceUuid: uuid(group), cost: String(cost) })]);
+      }
+      if (kind === 'again') return api.seed([old]);
+      return api.seed([{ ...old, revision, voided: kind === 'voided', cost: BigInt(cost) * 10n ** 12n }]);
+    };
+    for (const one of before) await apply(one);
+    const whole = await page('', '100');
+    const first = await page();
+    for (const one of after) await apply(one);
+    const shown = [...first.data];
+    for (let cursor = first.meta.nextCursor; cursor !== ''; ) {
+      const answer = await next(cursor);
+      if (answer.status === 400) {
+        expect(errorOf(answer).error).toBe('cursor_expired');
+        const isReplaced = after.some(({ kind }) => kind !== 'new');
+        expect(isReplaced || endsWithVoid(before)).toBe(true);
+        return;
+      }
+      const { summary, data, meta } = metricsBody.parse(answer.body);
+      expect(summary).toEqual(whole.summary);
+      shown.push(...data);
+      cursor = meta.nextCursor;
+    }
+    expect(shown).toEqual(whole.data);
   });
+  await fc.assert(property, { numRuns: RUNS });
 });
 
 it('an answer that may not be stored is refused without being computed', async () => {

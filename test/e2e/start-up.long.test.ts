@@ -48,7 +48,6 @@ const servers = {
 const hostOf = (server: Server) => `127.0.0.1:${(server.address() as AddressInfo).port}`;
 const portOf = (server: Server) => `${(server.address() as AddressInfo).port}`;
 const redisHost = () => new URL(testRedisUrl()).host;
-const book = (name: string) => ({ PRICE_BOOK: join(directory, `${name}.json`) });
 const poor = uniquePrefix();
 
 let product: Product;
@@ -73,43 +72,37 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-const BOTH: readonly Start[] = (['ingest', 'query'] as const).flatMap((service) => {
+const redis = (address: string) => () => ({ REDIS_URL: `redis://${address}` });
+const clickhouse = (address: string) => () => ({ CLICKHOUSE_URL: `http://${address}` });
+const user = (variables: ServiceEnvironment) => () => ({ CLICKHOUSE_PASSWORD: PASSWORD, ...variables });
+const atServer = (server: Server, variables: (host: string) => () => ServiceEnvironment) => () =>
+  variables(hostOf(server))();
+const book = (name: string) => () => ({ PRICE_BOOK: join(directory, `${name}.json`) });
+
+const BOTH = (['ingest', 'query'] as const).flatMap((service): Start[] => {
   const port = service === 'ingest' ? 'ADMIN_PORT' : 'PORT';
+  const taken = () => ({ [port]: portOf(servers.silent), LISTEN_HOST: '127.0.0.1' });
+  // RFC 5737: for documentation, so nobody has it.
+  const foreign = () => ({ [port]: '0', LISTEN_HOST: '192.0.2.1' });
   return [
     [
       service,
       'no Redis',
-      () => ({ REDIS_URL: `redis://:${PASSWORD}@${NOWHERE}` }),
+      redis(`:${PASSWORD}@${NOWHERE}`),
       `Redis at ${NOWHERE} does not answer (connect ECONNREFUSED`,
     ],
-    [
-      service,
-      'no ClickHouse',
-      () => ({ CLICKHOUSE_URL: `http://${NOWHERE}` }),
-      `ClickHouse at ${NOWHERE} does not answer (connect ECONNREFUSED`,
-    ],
-    [
-      service,
-      'an unknown user of ClickHouse',
-      () => ({ CLICKHOUSE_USER: 'nobody', CLICKHOUSE_PASSWORD: PASSWORD }),
-      'Authentication failed',
-    ],
+    [service, 'no ClickHouse', clickhouse(NOWHERE), `ClickHouse at ${NOWHERE} does not answer (connect ECONNREFUSED`],
+    [service, 'an unknown user of ClickHouse', user({ CLICKHOUSE_USER: 'nobody' }), 'Authentication failed'],
     [service, 'the database of a later release', () => ({ CLICKHOUSE_DATABASE: later.options.database }), LATER],
-    [
-      service,
-      'a port that is taken',
-      () => ({ [port]: portOf(servers.silent), LISTEN_HOST: '127.0.0.1' }),
-      `free it or set ${port} to another`,
-    ],
-    // RFC 5737: for documentation, so nobody has it.
-    [
-      service,
-      'an address of another machine',
-      () => ({ [port]: '0', LISTEN_HOST: '192.0.2.1' }),
-      'or LISTEN_HOST to an address of this machine',
-    ],
+    [service, 'a port that is taken', taken, `free it or set ${port} to another`],
+    [service, 'an address of another machine', foreign, 'or LISTEN_HOST to an address of this machine'],
   ];
 });
+const [ok, refuses] = [
+  'does not answer as ClickHouse does (SELECT 1 did not return 1)',
+  'refuses (ERR DB index is out of range)',
+];
+const needsInfo = 'Redis does not tell its version; its user needs the command INFO (NOPERM';
 const REFUSED: readonly Start[] = [
   ...BOTH,
   ['query', 'a port that is none', () => ({ PORT: 'eighty' }), 'PORT must be a whole number'],
@@ -117,54 +110,24 @@ const REFUSED: readonly Start[] = [
   [
     'ingest',
     'a Redis that never answers',
-    () => ({ REDIS_URL: `redis://:${PASSWORD}@${hostOf(servers.silent)}` }),
+    atServer(servers.silent, (host) => redis(`:${PASSWORD}@${host}`)),
     'does not answer',
   ],
-  ['ingest', 'a server that is not Redis', () => ({ REDIS_URL: `redis://${hostOf(servers.talking)}` }), 'is not Redis'],
-  [
-    'ingest',
-    'an unknown user of Redis',
-    () => ({ REDIS_URL: `redis://nobody:${PASSWORD}@${redisHost()}` }),
-    'refuses (WRONGPASS',
-  ],
-  [
-    'ingest',
-    'a database of Redis that does not exist',
-    () => ({ REDIS_URL: `${testRedisUrl()}/99` }),
-    'refuses (ERR DB index is out of range)',
-  ],
+  ['ingest', 'a server that is not Redis', atServer(servers.talking, redis), 'is not Redis'],
+  ['ingest', 'an unknown user of Redis', () => redis(`nobody:${PASSWORD}@${redisHost()}`)(), 'refuses (WRONGPASS'],
+  ['ingest', 'a database of Redis that does not exist', () => ({ REDIS_URL: `${testRedisUrl()}/99` }), refuses],
   [
     'ingest',
     'a user of Redis who may not see its version',
-    () => ({ REDIS_URL: `redis://${poor}:${PASSWORD}@${redisHost()}` }),
-    'Redis does not tell its version; its user needs the command INFO (NOPERM',
+    () => redis(`${poor}:${PASSWORD}@${redisHost()}`)(),
+    needsInfo,
   ],
-  [
-    'ingest',
-    'a server that knows no page',
-    () => ({ CLICKHOUSE_URL: `http://${hostOf(servers.http)}` }),
-    'does not answer as ClickHouse does',
-  ],
-  [
-    'ingest',
-    'a server that says OK to everything',
-    () => ({ CLICKHOUSE_URL: `http://${hostOf(servers.ok)}` }),
-    'does not answer as ClickHouse does (SELECT 1 did not return 1)',
-  ],
-  ['ingest', 'a price book that does not exist', () => book('absent'), 'absent.json cannot be used: ENOENT'],
-  ['ingest', 'a price book that is not JSON', () => book('text'), 'text.json cannot be used: Unexpected token'],
-  [
-    'ingest',
-    'a price book that leaves a dimension without a price',
-    () => book('gap'),
-    'no price for volume_storage_gbs',
-  ],
-  [
-    'ingest',
-    'other prices under a version that is in use',
-    () => book('conflict'),
-    'price book version 0 is already in use',
-  ],
+  ['ingest', 'a server that knows no page', atServer(servers.http, clickhouse), 'does not answer as ClickHouse does'],
+  ['ingest', 'a server that says OK to everything', atServer(servers.ok, clickhouse), ok],
+  ['ingest', 'a price book that does not exist', book('absent'), 'absent.json cannot be used: ENOENT'],
+  ['ingest', 'a price book that is not JSON', book('text'), 'text.json cannot be used: Unexpected token'],
+  ['ingest', 'a price book that leaves a dimension without a price', book('gap'), 'no price for volume_storage_gbs'],
+  ['ingest', 'other prices under a version that is in use', book('conflict'), 'price book version 0 is already in use'],
 ];
 
 it.each(REFUSED)(
@@ -204,7 +167,7 @@ it('an idle worker answers the health check and ends at once with code 0', async
 });
 
 it('a worker prices with the book that it is given', async () => {
-  const worker = await product.startIngest(book('dated'));
+  const worker = await product.startIngest(book('dated')());
   const early = usageEvent(1, { timestamp: '2025-12-31T23:59:59.999Z' });
   await product.send(early, usageEvent(2));
   expect(await stored(product.warehouse)).toMatchObject({ events: 1 });

@@ -3,23 +3,17 @@
  * other. Then each crossing must have been delivered at least once, under one id and as one text.
  */
 import { randomUUID } from 'node:crypto';
-import { type AlertFilters, QUEUE_NAME } from '@meterline/catalog';
-import { createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
+import type { AlertFilters } from '@meterline/catalog';
 import { AlertStore } from '@meterline/service/alerts';
-import { Queue } from 'bullmq';
-import { ALERT_SETTINGS } from '../harness/alerts.js';
+import type { Queue } from 'bullmq';
+import { ALERT_SETTINGS, type Receiver, startReceiver } from '../harness/alerts.js';
 import { usageEvent } from '../harness/events.js';
-import { type ServiceProcess, startAlerts, startIngest } from '../harness/services.js';
-import { type Receiver, startReceiver } from '../harness/webhooks.js';
-import type { Fixture } from './fixture.js';
-import { SeededRandom } from './seeded-random.js';
-import type { FinishedRun, RunOptions } from './stream-run.js';
-import { holdsWithin, pause } from './waiting.js';
+import { holdsWithin, pause } from '../harness/queue.js';
+import { type ServiceProcess, withConstants } from '../harness/services.js';
+import { LOCK_MS } from './stream-run.js';
+import type { Found, Run } from './suite.js';
 
-interface AlertRun {
-  readonly fixture: Fixture;
-  readonly random: SeededRandom;
-  readonly signal: AbortSignal;
+interface AlertRun extends Run {
   readonly receiver: Receiver;
   /** Kills the service and starts it again. */
   readonly restart: (afterMs: number) => Promise<void>;
@@ -27,17 +21,11 @@ interface AlertRun {
 export type AlertInjection = (run: AlertRun) => Promise<void>;
 
 /** While it judges, between a mark and its job, or while it delivers: whatever it does then. */
-export const killed: AlertInjection = async ({ random, restart, signal }) => {
-  for (let times = random.integer(2, 4); times > 0; times -= 1) {
+export const killed: AlertInjection = async ({ random, restart, brief, signal }) => {
+  for (let times = brief ? 1 : random.integer(2, 4); times > 0; times -= 1) {
     await restart(random.integer(0, 300));
     await pause(random.integer(0, 800), signal);
   }
-};
-
-export const redisKilled: AlertInjection = async ({ fixture, random, signal }) => {
-  await fixture.redis.kill();
-  await pause(random.integer(0, 2_000), signal);
-  await fixture.redis.start();
 };
 
 export const receiverFails: AlertInjection = async ({ random, receiver, restart, signal }) => {
@@ -59,49 +47,31 @@ const THRESHOLDS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 /** Of each account: together the amount of its alert. */
 const EVENTS = 20;
 
-export async function playAlerts(
-  fixture: Fixture,
-  { fault, seed }: RunOptions,
-  signal: AbortSignal,
-  inject: AlertInjection,
-): Promise<FinishedRun> {
-  const random = new SeededRandom(seed);
+export async function playAlerts(run: Run, inject: AlertInjection): Promise<Found> {
+  const { fixture, name, random, signal, complain } = run;
+  const { product } = fixture;
   const receiver = await startReceiver();
-  const redis = createRedisClient(fixture.redisUrl, { maxRetriesPerRequest: null });
-  redis.on('error', () => undefined);
-  const alerts = new AlertStore(redis, REDIS_PREFIX);
-  const prefix = `${fault}-${seed}`;
-  const queue = new Queue(QUEUE_NAME, { connection: { url: fixture.redisUrl, maxRetriesPerRequest: null }, prefix });
-  queue.on('error', () => undefined);
-  const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `${prefix}-${index}`);
-  const env = { ...fixture.environment('nothing').worker, QUEUE_PREFIX: prefix };
+  const alerts = new AlertStore(product.redis);
+  const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `${name}-${index}`);
+  const startAlerts = () => product.startAlerts(withConstants({}, { lockMs: LOCK_MS }));
   const services: ServiceProcess[] = [];
-  const start = async (run: Promise<ServiceProcess>) => void services.push(await run);
-  const complaints: string[] = [];
 
   try {
-    const made = accounts.map((account) =>
-      alerts.create(
-        account,
-        { ...ALERT_SETTINGS, measure: 'usage', thresholds: THRESHOLDS, filters: FILTERS, url: receiver.url },
-        new Date(),
-      ),
-    );
-    const ids = (await Promise.all(made)).map(({ id }) => id);
-    await start(startIngest(env));
-    await start(startAlerts(env));
+    const settings = { ...ALERT_SETTINGS, measure: 'usage', thresholds: THRESHOLDS, filters: FILTERS } as const;
+    const made = accounts.map((account) => alerts.create(account, { ...settings, url: receiver.url }, new Date()));
+    const wanted = (await Promise.all(made)).flatMap(({ id }) => THRESHOLDS.map((threshold) => `${id} ${threshold}`));
+    services.push(await product.startIngest(), await startAlerts());
     const restart = async (afterMs: number) => {
       await services.pop()?.kill();
       await pause(afterMs, signal);
-      await start(startAlerts(env));
+      services.push(await startAlerts());
     };
-    const sending = send(queue, accounts, signal);
+    const sending = send(product.queue, accounts, signal);
     await holdsWithin(SETTLED_WITHIN_MS, signal, () => receiver.received.length >= random.integer(1, 20));
-    await inject({ fixture, random, signal, receiver, restart });
+    await inject({ ...run, receiver, restart });
     await sending;
     const overAt = Date.now();
 
-    const wanted = ids.flatMap((id) => THRESHOLDS.map((threshold) => `${id} ${threshold}`));
     await holdsWithin(SETTLED_WITHIN_MS, signal, async () => {
       const found = new Set(receiver.received.map(crossingOf));
       return wanted.every((crossing) => found.has(crossing)) && (await alerts.deliveries.countPending()) === 0;
@@ -110,28 +80,22 @@ export async function playAlerts(
     const stuck = await alerts.deliveries.countPending();
     for (const service of services) {
       const code = await service.stop();
-      if (code !== 0) complaints.push(`a service ended with ${code}`);
+      if (code !== 0) complain(`a service ended with ${code}`);
     }
     const seen = new Map<string, Set<string>>();
     for (const one of receiver.received) {
       const texts = seen.get(crossingOf(one)) ?? new Set();
       seen.set(crossingOf(one), texts.add(`${one.id} ${one.text}`));
     }
-    const compared = {
-      lost: wanted.filter((crossing) => !seen.has(crossing)),
-      doubled: [...seen].flatMap(([crossing, texts]) =>
-        texts.size > 1 || !wanted.includes(crossing) ? [crossing] : [],
-      ),
-      complaints,
-    };
-    const result = { fault, seed, events: wanted.length, stuck, recoveryMs, ...compared };
-    return { result, recheck: async () => compared };
+    const differences = [...new Set([...wanted, ...seen.keys()])].flatMap((crossing) => {
+      const [texts, due] = [seen.get(crossing)?.size ?? 0, wanted.includes(crossing) ? 1 : 0];
+      return texts === due ? [] : [`${crossing}: ${texts} webhooks instead of ${due}`];
+    });
+    return { events: wanted.length, stuck, recoveryMs, differences, compare: async () => [] };
   } finally {
     await Promise.all(services.map((service) => service.kill()));
     for (const account of accounts) await alerts.eraseOf(account);
     await receiver.close();
-    await queue.close();
-    redis.disconnect();
   }
 }
 

@@ -1,9 +1,11 @@
-/** Everything that a run needs except workers: its own servers, proxies to them that can fail, the query API. */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** What a run needs besides its producers and workers: a product on servers of its own, proxies to them that can fail, the query API. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmdirSync } from 'node:fs';
+import { mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeyRole } from '@meterline/catalog';
+import { types } from 'node:util';
 import {
   LocalStackError,
   type RunningClickHouse,
@@ -14,18 +16,13 @@ import {
   startRedis,
   startServers,
 } from '@meterline/local-stack';
-import { AccountDirectory, ApiKeyStore, createRedisClient, REDIS_PREFIX } from '@meterline/service/access';
-import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
-import { type HttpProcess, type ServiceEnvironment, startQuery } from '../harness/services.js';
-import { databaseVariables } from '../harness/stack.js';
-import { mountSmallDisk, unmountSmallDisk } from './small-disk.js';
+import { type Product, startProduct } from '../harness/product.js';
+import type { HttpProcess, ServiceEnvironment } from '../harness/services.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const FIRST_YEAR = 2018;
-const DATABASE = 'meterline';
 const PROBE_TIMEOUT_MS = 10_000;
-const CURSOR_SECRET = 'a secret of the fault tests, 32 characters or more';
 
 /** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
@@ -33,49 +30,35 @@ export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 export class Fixture {
   readonly clickhouse: RestartableServer<RunningClickHouse>;
   readonly redis: RestartableServer<RunningRedis>;
-  readonly clickhouseLink: TcpProxy;
-  readonly redisLink: TcpProxy;
-  /** Past the proxy. */
-  readonly warehouse: Warehouse;
-  readonly #stack: Servers;
   #query: HttpProcess | undefined;
   #runs = 0;
 
-  private constructor(stack: Servers, links: { readonly clickhouse: TcpProxy; readonly redis: TcpProxy }) {
-    const { directory: dataDir } = stack;
-    this.#stack = stack;
-    this.clickhouse = new RestartableServer(stack.clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
-    this.redis = new RestartableServer(stack.redis, ({ port }) => startRedis({ dataDir, port }));
-    this.clickhouseLink = links.clickhouse;
-    this.redisLink = links.redis;
-    this.warehouse = createWarehouse(this.database);
+  private constructor(
+    readonly product: Product,
+    /** Where the servers' data lies. */
+    readonly directory: string,
+    { clickhouse, redis, directory: dataDir }: Servers,
+    readonly clickhouseLink: TcpProxy,
+    readonly redisLink: TcpProxy,
+  ) {
+    this.clickhouse = new RestartableServer(clickhouse, ({ httpPort }) => startClickHouse({ dataDir, httpPort }));
+    this.redis = new RestartableServer(redis, ({ port }) => startRedis({ dataDir, port }));
   }
 
   /** @param onSmallDisk its data lies on a small disk of its own @throws when it cannot be mounted */
-  static async open({ onSmallDisk }: { readonly onSmallDisk: boolean }): Promise<Fixture> {
-    const dataDir = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
+  static async open(onSmallDisk = false): Promise<Fixture> {
+    const directory = await mkdtemp(join(tmpdir(), 'meterline-faults-'));
     try {
-      if (onSmallDisk && !mountSmallDisk(dataDir)) throw new Error(`a file system cannot be mounted on ${dataDir}`);
-      const stack = await startServers({ dataDir });
-      const links = {
-        clickhouse: await TcpProxy.open(stack.clickhouse.httpPort),
-        redis: await TcpProxy.open(stack.redis.port),
-      };
-      return new Fixture(stack, links);
+      if (onSmallDisk && !mountSmallDisk(directory)) throw new Error(`a file system cannot be mounted on ${directory}`);
+      const stack = await startServers({ dataDir: directory });
+      const { clickhouse, redis } = stack;
+      const links = [await TcpProxy.open(clickhouse.httpPort), await TcpProxy.open(redis.port)] as const;
+      const product = await startProduct({ redisUrl: redis.url, clickhouse });
+      return new Fixture(product, directory, stack, ...links);
     } catch (error) {
-      unmountSmallDisk(dataDir);
-      await rm(dataDir, { recursive: true });
+      await removeDisk(directory);
       throw error;
     }
-  }
-
-  /** Where its data lies. */
-  get directory(): string {
-    return this.#stack.directory.path;
-  }
-
-  get redisUrl(): string {
-    return this.redis.running.url;
   }
 
   /** Each run gets a later month, because the hours that earlier runs sealed stay sealed. */
@@ -85,25 +68,19 @@ export class Fixture {
   }
 
   /** Where a producer and a worker find their servers. */
-  environment(proxied: Proxied): { readonly redisUrl: string; readonly worker: ServiceEnvironment } {
-    const isProxied = (server: Proxied) => proxied === server || proxied === 'both';
-    const redisUrl = isProxied('redis') ? withPort(this.redisUrl, this.redisLink.port) : this.redisUrl;
-    const url = isProxied('clickhouse') ? `http://127.0.0.1:${this.clickhouseLink.port}` : this.database.url;
+  environment(proxied: Proxied) {
+    const { env } = this.product;
+    const through = (server: Proxied, url: string, { port }: TcpProxy) =>
+      proxied === server || proxied === 'both' ? Object.assign(new URL(url), { port }).href.replace(/\/$/, '') : url;
     return {
-      redisUrl,
-      worker: { REDIS_URL: redisUrl, ...databaseVariables({ ...this.database, url }) },
+      REDIS_URL: through('redis', this.redis.running.url, this.redisLink),
+      CLICKHOUSE_URL: through('clickhouse', env.CLICKHOUSE_URL ?? '', this.clickhouseLink),
     };
-  }
-
-  get database() {
-    const { url, user, password } = this.clickhouse.running;
-    return { url, user, password, database: DATABASE, application: 'fault-tests' };
   }
 
   /** Starts the query service again, with the same secret, so that cursors stay valid. @param env added to its environment */
   async startQuery(env: ServiceEnvironment = {}): Promise<void> {
-    const { worker: servers } = this.environment('nothing');
-    this.#query = await startQuery({ ...servers, CURSOR_SECRET, ...env });
+    this.#query = await this.product.startQuery(env);
   }
 
   get query(): HttpProcess {
@@ -114,8 +91,7 @@ export class Fixture {
   /** Starts what has ended by itself. @returns whether both servers answer */
   async restartEndedServers(): Promise<boolean> {
     const answers = await Promise.all([this.#clickhouseAnswers(), this.#redisAnswers()]);
-    const servers = [this.clickhouse, this.redis];
-    for (const [index, server] of servers.entries()) {
+    for (const [index, server] of [this.clickhouse, this.redis].entries()) {
       if (answers[index]) continue;
       await server.kill();
       await server.start();
@@ -125,57 +101,29 @@ export class Fixture {
 
   async #clickhouseAnswers(): Promise<boolean> {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    return fetch(`${this.database.url}/ping`, { signal }).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    const answer = await fetch(`${this.clickhouse.running.url}/ping`, { signal }).catch(() => undefined);
+    return answer?.ok === true;
   }
 
   async #redisAnswers(): Promise<boolean> {
-    const redis = new Redis(this.redisUrl, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+    const redis = new Redis(this.redis.running.url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
     // The rejected command says the same.
     redis.on('error', () => undefined);
-    try {
-      await redis.set('fault-tests:probe', 'x', 'EX', 1);
-      return true;
-    } catch {
-      return false;
-    } finally {
-      redis.disconnect();
-    }
-  }
-
-  /** The text of a key for the account. */
-  async createKey(account: string, role: KeyRole = 'admin'): Promise<string> {
-    const redis = createRedisClient(this.redisUrl, {});
-    try {
-      const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
-      return (await keys.create({ account, role, clientId: 'fault-tests' }, new Date())).key;
-    } finally {
-      redis.disconnect();
-    }
+    const answer = await redis.set('fault-tests:probe', 'x', 'EX', 1).catch(() => undefined);
+    redis.disconnect();
+    return answer === 'OK';
   }
 
   /** Ends every process and removes every file. */
   async close(): Promise<void> {
-    await this.#query?.kill();
-    await this.warehouse.close();
+    await this.product.close();
     await Promise.all([this.clickhouseLink.close(), this.redisLink.close()]);
     await Promise.all([this.clickhouse.kill(), this.redis.kill()]);
-    unmountSmallDisk(this.directory);
-    await rm(this.#stack.directory.path, { recursive: true, maxRetries: 5 });
+    await removeDisk(this.directory);
   }
 }
 
-/** The same server through a proxy, with the same password. */
-function withPort(address: string, port: number): string {
-  const url = new URL(address);
-  url.port = String(port);
-  return url.href;
-}
-
 const PORT_PATIENCE_MS = 20_000;
-const POLL_MS = 100;
 
 /** A server that can be killed or stopped and started again with the same data, on the same ports. */
 export class RestartableServer<Server extends RunningServer = RunningServer> {
@@ -202,7 +150,7 @@ export class RestartableServer<Server extends RunningServer = RunningServer> {
       } catch (error) {
         const isTaken = error instanceof LocalStackError && error.code === 'port_in_use';
         if (!isTaken || Date.now() > patienceEnds) throw error;
-        await sleep(POLL_MS);
+        await sleep(100);
       }
     }
   }
@@ -216,4 +164,59 @@ export class RestartableServer<Server extends RunningServer = RunningServer> {
   stop(): Promise<void> {
     return this.#running.stop();
   }
+}
+
+const DISK_SIZE = '640m';
+const CHUNK_BYTES = 1024 * 1024;
+const FILLER = 'filler';
+
+/** A file system in memory, which can be filled, on an existing, empty directory. @returns whether the system allows that */
+function mountSmallDisk(directory: string): boolean {
+  const args = ['-t', 'tmpfs', '-o', `size=${DISK_SIZE},mode=0700`, 'meterline-faults', directory];
+  return spawnSync('mount', args, { stdio: 'ignore' }).status === 0;
+}
+
+/** Tries it. */
+export function canMountSmallDisk(): boolean {
+  const directory = mkdtempSync(join(tmpdir(), 'meterline-mount-'));
+  const canMount = mountSmallDisk(directory);
+  if (canMount) unmount(directory);
+  rmdirSync(directory);
+  return canMount;
+}
+
+function unmount(directory: string): void {
+  spawnSync('umount', ['--lazy', directory], { stdio: 'ignore' });
+}
+
+async function removeDisk(directory: string): Promise<void> {
+  unmount(directory);
+  await rm(directory, { recursive: true, maxRetries: 5 });
+}
+
+/**
+ * Writes until no more than so many bytes are free: 0 until nothing more fits. It may be called again, because a server that
+ * deletes files makes room.
+ */
+export async function fillDisk(directory: string, leftBytes = 0): Promise<void> {
+  const file = await open(join(directory, FILLER), 'a');
+  const { bavail, bsize } = await statfs(directory);
+  let chunks = (bavail * bsize - leftBytes) / CHUNK_BYTES;
+  try {
+    for (let bytes = CHUNK_BYTES; bytes >= 1 && (leftBytes === 0 || chunks > 0); chunks -= 1) {
+      try {
+        await file.appendFile(Buffer.alloc(bytes));
+      } catch (error) {
+        // Jest's `Error` is another class than that of Node's own errors.
+        if (!types.isNativeError(error) || !('code' in error) || error.code !== 'ENOSPC') throw error;
+        bytes = Math.floor(bytes / 2);
+      }
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+export async function freeDisk(directory: string): Promise<void> {
+  await rm(join(directory, FILLER), { force: true });
 }

@@ -3,66 +3,45 @@ import { fileURLToPath } from 'node:url';
 import { FREE_SPACE } from '@meterline/local-stack';
 import { sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
+import { holdsWithin, pause } from '../harness/queue.js';
 import type { ServiceEnvironment, ServiceProcess } from '../harness/services.js';
-import type { Asker } from './compare.js';
-import type { Fixture, RestartableServer } from './fixture.js';
-import type { SeededRandom } from './seeded-random.js';
-import { fillDisk, freeDisk } from './small-disk.js';
-import type { UsageStream } from './stream.js';
+import { eventByEvent, pageMeta } from './compare.js';
+import { type Fixture, fillDisk, freeDisk, type RestartableServer } from './fixture.js';
+import { type Injection, LOCK_MS, type StreamRun } from './stream-run.js';
+import type { Run } from './suite.js';
 import type { LinkTreatment } from './tcp-proxy.js';
-import type { WorkerPool } from './traffic.js';
-import { holdsWithin, pause } from './waiting.js';
 
-/** What an injection may break, while events are sent and workers process them. */
-export interface Run {
-  readonly fixture: Fixture;
-  readonly workers: WorkerPool;
-  readonly stream: UsageStream;
-  /** The query API as it is now, with a key of the stream's account. */
-  readonly asker: () => Asker;
-  readonly random: SeededRandom;
-  /** The short form: a fault lasts seconds, where the long form takes up to a minute. */
-  readonly brief: boolean;
-  readonly signal: AbortSignal;
-  /** Whether a worker has active jobs now. */
-  isBusy(): Promise<boolean>;
-  /** Reports a fault of the product other than a lost or doubled event. */
-  complain(what: string): void;
-}
-export type Injection = (run: Run) => Promise<void>;
-
+const LOCK_TAKEN_MS = 1.5 * LOCK_MS;
 const PASS: LinkTreatment = { kind: 'pass' };
 const BEGUN_WITHIN_MS = 60_000;
-/** A worker holds the lock of a job for 15 s without renewing it; another looks for such locks every 5 s. */
-const LOCK_MS = 15_500;
-const LOCK_TAKEN_MS = 21_000;
 
 /** Once or twice. */
-export function killed(server: (fixture: Fixture) => Pick<RestartableServer, 'kill' | 'start'>): Injection {
-  return async ({ fixture, random, signal }) => {
-    for (let times = random.integer(1, 2); times > 0; times -= 1) {
+export function killed(server: (fixture: Fixture) => Pick<RestartableServer, 'kill' | 'start'>) {
+  return async ({ fixture, random, brief, signal }: Run): Promise<void> => {
+    for (let times = random.integer(1, brief ? 1 : 2); times > 0; times -= 1) {
       await server(fixture).kill();
-      await pause(random.integer(0, 3_000), signal);
+      await pause(random.integer(0, brief ? 1_000 : 3_000), signal);
       await server(fixture).start();
       await pause(random.integer(0, 600), signal);
     }
   };
 }
 
-export const workersKilled: Injection = async ({ workers, random, signal }) => {
-  for (let times = random.integer(1, 3); times > 0; times -= 1) {
+export const workersKilled: Injection = async ({ workers, random, brief, signal }) => {
+  for (let times = random.integer(1, brief ? 1 : 3); times > 0; times -= 1) {
     const victims = random.chance(0.3) ? workers.running : [random.pick(workers.running)];
     await workers.kill(victims);
-    await pause(random.integer(50, 1_500), signal);
+    await pause(random.integer(50, brief ? 500 : 1_500), signal);
     await workers.start(victims.length);
     await pause(random.integer(0, 600), signal);
   }
 };
 
-export const workerFrozen: Injection = async ({ workers, random, brief, signal, isBusy, complain }) => {
+export const workerFrozen: Injection = async ({ fixture, workers, random, brief, signal, complain }) => {
   const victim = random.pick(workers.running);
+  const isBusy = async () => (await fixture.product.queue.getActiveCount()) > 0;
   if (!(await holdsWithin(BEGUN_WITHIN_MS, signal, isBusy))) complain('no job was in work when a worker was frozen');
-  await frozenWhile(victim, () => pause(brief ? LOCK_MS : random.integer(LOCK_MS, 24_000), signal));
+  await frozenWhile(victim, () => pause(brief ? LOCK_TAKEN_MS : random.integer(LOCK_MS, 3 * LOCK_MS), signal));
 };
 
 async function frozenWhile({ pid }: Pick<ServiceProcess, 'pid'>, work: () => Promise<void>): Promise<void> {
@@ -77,7 +56,7 @@ async function frozenWhile({ pid }: Pick<ServiceProcess, 'pid'>, work: () => Pro
 /** The only worker seals, and stops between its two watermarks, while others store into the same hours. */
 export const sealerFrozen: Injection = async (run) => {
   const { fixture, workers, stream } = run;
-  const direct = { CLICKHOUSE_URL: fixture.database.url };
+  const direct = { CLICKHOUSE_URL: fixture.clickhouse.running.url };
   // All of the stream is due, so that there is something to seal.
   const due = { sealDelayMs: Date.now() - Date.parse(stream.window.endTime) };
   // Until then jobs wait: they are stored while it stands still, and after it.
@@ -90,10 +69,10 @@ export const sealerFrozen: Injection = async (run) => {
 /** The only worker stops as it recomputes dirty hours: before it writes rows, or before it clears marks. For good or for a while. */
 export const maintainerStopped: Injection = async (run) => {
   const { fixture, workers, stream, random } = run;
-  const direct = { CLICKHOUSE_URL: fixture.database.url };
+  const direct = { CLICKHOUSE_URL: fixture.clickhouse.running.url };
   await workers.kill(workers.running);
   // The rest of the stream is late.
-  while (await sealNext([fixture.warehouse], Date.parse(stream.window.endTime)));
+  while (await sealNext([fixture.product.warehouse], Date.parse(stream.window.endTime)));
   const text = random.pick(['INSERT INTO usage_hourly (', '"sign":-1']);
   const tenYears = { sealDelayMs: 315_576_000_000 };
   await heldAt(run, { kind: 'hold', text }, tenYears, async (maintainer) => {
@@ -107,7 +86,7 @@ export const maintainerStopped: Injection = async (run) => {
 
 /** Starts a worker through the proxy, and does something to it when it has come to the statement. */
 async function heldAt(
-  { fixture, workers, signal, complain }: Run,
+  { fixture, workers, signal, complain }: StreamRun,
   held: LinkTreatment,
   constants: Readonly<Record<string, number>>,
   inject: (worker: ServiceProcess) => Promise<void>,
@@ -125,13 +104,13 @@ async function heldAt(
 
 /** In some runs for longer than the lock of the one that has stopped. */
 async function othersGoOn(
-  { fixture, workers, random, brief, signal }: Run,
+  { fixture, workers, random, signal }: StreamRun,
   env: ServiceEnvironment,
   constants: Readonly<Record<string, number>> = {},
 ): Promise<void> {
   fixture.clickhouseLink.treat(PASS);
   await workers.start(1, env, constants);
-  await pause(brief || random.chance(0.7) ? random.integer(500, 3_000) : LOCK_TAKEN_MS, signal);
+  await pause(random.chance(0.7) ? random.integer(500, 2_000) : LOCK_TAKEN_MS, signal);
 }
 
 export const clickhouseHangs: Injection = async ({ fixture, random, brief, signal }) => {
@@ -149,7 +128,7 @@ export const clickhouseCuts: Injection = (run) =>
 export const clickhouseSwallows: Injection = (run) => linksBroken(run, { kind: 'swallow' });
 
 /** Breaks connections until one to six of them have broken. */
-async function linksBroken({ fixture, random, signal, complain }: Run, treatment: LinkTreatment): Promise<void> {
+async function linksBroken({ fixture, random, signal, complain }: StreamRun, treatment: LinkTreatment): Promise<void> {
   const wanted = random.integer(1, 6);
   fixture.clickhouseLink.treat(treatment);
   const isDone = await holdsWithin(BEGUN_WITHIN_MS, signal, () => fixture.clickhouseLink.breaks >= wanted);
@@ -167,10 +146,11 @@ export const redisUnreachable: Injection = async ({ fixture, random, brief, sign
 
 /** Its limit is what it uses now. */
 export const redisFull: Injection = async ({ fixture, random, brief, signal, complain }) => {
-  const redis = new Redis(fixture.redisUrl);
+  const redis = new Redis(fixture.redis.running.url);
   const limit = (await redis.config('GET', 'maxmemory')) as string[];
   const [, used = ''] = /^used_memory:(\d+)/m.exec(await redis.info('memory')) ?? [];
-  await redis.config('SET', 'maxmemory', used);
+  // Less than it needs when the queue is empty: then it stays full.
+  await redis.config('SET', 'maxmemory', String(Math.floor(Number(used) / 2)));
   try {
     const write = () => redis.set('fault-tests:probe', 'x', 'EX', 1).catch(String);
     const isFull = await holdsWithin(20_000, signal, async () => String(await write()).includes('OOM'));
@@ -252,4 +232,84 @@ export function together(pairs: readonly (readonly [Injection, Injection])[]): I
     const ended = await Promise.allSettled(run.random.pick(pairs).map((inject) => inject(run)));
     for (const each of ended) if (each.status === 'rejected') throw each.reason;
   };
+}
+
+const ENOUGH_WITHIN_MS = 240_000;
+const GROUPS_A_PAGE = 25;
+const LEAST_PAGES = 4;
+const PAGE_RETRY_MS = 100;
+
+/** In the middle of paging. The pages go on with the next process, by the same cursor. */
+export const queryKilled: Injection = async (run) => {
+  const { fixture, random, signal, complain } = run;
+  const isLong = async () => metaOf(await readPage(run, '', GROUPS_A_PAGE * LEAST_PAGES)).hasMore;
+  if (!(await holdsWithin(ENOUGH_WITHIN_MS, signal, isLong))) complain('there were not enough groups for pages');
+  const killAfter = new Set(Array.from({ length: random.integer(1, 3) }, () => random.integer(1, LEAST_PAGES - 1)));
+  const pages: string[] = [];
+  for (let cursor = ''; ; ) {
+    const text = await readPage(run, cursor, GROUPS_A_PAGE, pages.length === 1);
+    pages.push(text);
+    if (text === EXPIRED) {
+      pages.length = 0;
+      cursor = '';
+      continue;
+    }
+    const { hasMore, nextCursor } = metaOf(text);
+    if (!hasMore) break;
+    cursor = nextCursor;
+    if (!killAfter.has(pages.length)) continue;
+    await fixture.query.kill();
+    await fixture.startQuery();
+  }
+  for (const fault of faultsOf(pages)) complain(fault);
+};
+
+function metaOf(text: string) {
+  return pageMeta.parse(JSON.parse(text)).meta;
+}
+
+/** In place of a page. */
+const EXPIRED = 'cursor_expired';
+
+/**
+ * Tries again while a server is away.
+ * @param mayExpire until the second page is there, a revision or a late event may end the pages, as any client can see
+ * @throws AbortError, or Error with an answer that is no outage
+ */
+async function readPage(run: StreamRun, cursor: string, limit: number, mayExpire = false): Promise<string> {
+  const { asker, stream, signal } = run;
+  const query = new URLSearchParams({ ...eventByEvent(stream.window), limit: String(limit), cursor });
+  for (;;) {
+    const { url, key } = asker();
+    const headers = { authorization: `Bearer ${key}` };
+    // Undefined when nobody listens.
+    const answer = await fetch(`${url}/v0/accounts/${stream.accountId}/metrics?${query}`, { headers, signal })
+      .then(async (response) => ({ status: response.status, text: await response.text() }))
+      .catch(() => signal.throwIfAborted());
+    if (answer?.status === 200) return answer.text;
+    if (mayExpire && answer?.status === 400 && answer.text.includes(`"error":"${EXPIRED}"`)) return EXPIRED;
+    if (answer && answer.status !== 503) throw new Error(`a page was ${answer.status}: ${answer.text}`);
+    await pause(PAGE_RETRY_MS, signal);
+  }
+}
+
+/** Every group once, the same total on every page, and all costs together are the total. */
+function faultsOf(pages: readonly string[]): string[] {
+  const totals = new Set(pages.map((page) => /"totalCost":([\d.]+)/.exec(page)?.[1] ?? 'none'));
+  if (totals.size !== 1) return [`the pages have ${totals.size} totals: ${[...totals].join(', ')}`];
+  const group = /"resourceUuid":"([^"]+)","billingDimension":"([a-z_]+)","summary":\{"cost":([\d.]+)/g;
+  const groups = pages.flatMap((page) => [...page.matchAll(group)]);
+  const twice = groups.length - new Set(groups.map(([, mark, dimension]) => `${mark} ${dimension}`)).size;
+  const sum = groups.reduce((total, [, , , cost = '']) => total + scaled(cost), 0n);
+  const [total = ''] = totals;
+  return [
+    ...(twice > 0 ? [`the pages showed ${twice} groups twice`] : []),
+    ...(sum === scaled(total) ? [] : [`the groups of all pages add up to ${sum}, and the total is ${total}`]),
+  ];
+}
+
+/** USD × 10^12 */
+function scaled(text: string): bigint {
+  const [whole = '', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(12, '0'));
 }

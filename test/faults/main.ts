@@ -1,18 +1,17 @@
 /**
  * Injects faults again and again: `npm run test:faults -- [--rounds 100] [--seed S] [--only fault,fault] [--lanes 4]`.
  *
- * Exits with 0 only if nothing was lost, doubled or stuck. Ctrl-C ends all processes of the run and removes its files.
+ * Exits with 0 only if nothing differs and no job is stuck. Ctrl-C ends all processes of the run and removes its files.
  * --brief is the short form that `npm test` uses; --list prints the table of all faults.
  */
 import { parseArgs } from 'node:util';
-import { markdownTable } from '../harness/table.js';
-import { canMountSmallDisk } from './small-disk.js';
-import type { RunResult } from './stream-run.js';
-import { hasPassed, playAll } from './suite.js';
+import { markdownTable } from '../harness/programs.js';
+import { canMountSmallDisk } from './fixture.js';
+import { hasPassed, playAll, type RunResult } from './suite.js';
 import { FAULTS, TABLE } from './table.js';
 
 const INTERRUPTED = 130;
-const SHOWN_MARKS = 5;
+const SHOWN_DIFFERENCES = 10;
 
 const { values: options } = parseArgs({
   options: {
@@ -25,10 +24,7 @@ const { values: options } = parseArgs({
   },
 });
 if (options.list) {
-  const rows = TABLE.map(({ name = '', inNpmTest, also = '', ...row }) => [
-    ...[row.victim, row.how, row.while],
-    ...[inNpmTest ? `${name} •` : name, also],
-  ]);
+  const rows = TABLE.map(([name, victim, how, doing, also = '']) => [victim, how, doing, name, also]);
   console.log(markdownTable(['victim', 'how', 'while', 'fault', 'also'], rows));
   process.exit();
 }
@@ -65,20 +61,15 @@ try {
   const { signal } = stop;
   const say = (result: RunResult) => console.log(formatResult(result));
   const results = await playAll(faults, { rounds, seed, lanes, brief: options.brief, signal, say });
-  const summaries = faults.map(({ name }) =>
-    summaryOf(
-      results.filter(({ fault }) => fault === name),
-      name,
-    ),
-  );
-  const all = summaryOf(results, 'all');
-  const titles = ['fault', 'rounds', 'events', 'lost', 'doubled', 'stuck', 'complaints', 'worst recovery'];
-  console.log(
-    `\n${markdownTable(
-      titles,
-      [...summaries, all].map((summary) => Object.values(summary)),
-    )}`,
-  );
+  const titles = ['fault', 'rounds', 'events', 'differences', 'stuck', 'worst recovery'];
+  const rows = [...faults.map(({ name }) => name), 'all'].map((name) => {
+    const own = results.filter(({ fault }) => name === 'all' || fault === name);
+    const sum = (figure: (run: RunResult) => number) => own.reduce((total, run) => total + figure(run), 0);
+    const recovery = seconds(Math.max(0, ...own.map(({ recoveryMs }) => recoveryMs)));
+    const wrong = [sum(({ differences }) => differences.length), sum(({ stuck }) => stuck)];
+    return [name, own.length, sum(({ events }) => events), ...wrong, recovery];
+  });
+  console.log(`\n${markdownTable(titles, rows)}`);
   // Printed again, because a run that was right at first and is wrong now appears only here.
   for (const failed of results.filter((result) => !hasPassed(result))) console.log(formatResult(failed));
   process.exitCode = results.every(hasPassed) ? 0 : 1;
@@ -89,30 +80,13 @@ try {
 // Everything is ended by now.
 process.exit();
 
-function summaryOf(results: readonly RunResult[], fault: string) {
-  const sum = (figure: (run: RunResult) => number) => results.reduce((total, run) => total + figure(run), 0);
-  return {
-    fault,
-    rounds: results.length,
-    events: sum(({ events }) => events),
-    lost: sum(({ lost }) => lost.length),
-    doubled: sum(({ doubled }) => doubled.length),
-    stuck: sum(({ stuck }) => stuck),
-    complaints: sum(({ complaints }) => complaints.length),
-    worstRecovery: seconds(Math.max(0, ...results.map(({ recoveryMs }) => recoveryMs))),
-  };
-}
-
 /** One line for a run, followed by what went wrong. */
 function formatResult(result: RunResult): string {
-  const { fault, seed: own, events, lost, doubled, stuck, recoveryMs, complaints } = result;
+  const { fault, seed: own, events, stuck, recoveryMs, differences } = result;
   if (hasPassed(result)) return `✓ ${fault}, seed ${own}: ${events} events, recovered in ${seconds(recoveryMs)}`;
-  const some = (marks: readonly string[]) => `${marks.slice(0, SHOWN_MARKS).join(', ')} of ${marks.length}`;
   return [
-    `✗ ${fault}, seed ${own}: ${events} events, ${lost.length} lost, ${doubled.length} doubled, ${stuck} stuck`,
-    ...(lost.length > 0 ? [`  lost: ${some(lost)}`] : []),
-    ...(doubled.length > 0 ? [`  doubled: ${some(doubled)}`] : []),
-    ...complaints.map((complaint) => `  ${complaint}`),
+    `✗ ${fault}, seed ${own}: ${events} events, ${differences.length} differences, ${stuck} stuck`,
+    ...differences.slice(0, SHOWN_DIFFERENCES).map((difference) => `  ${difference}`),
     `  to repeat: npm run test:faults -- --only ${fault} --rounds 1 --seed ${own}${options.brief ? ' --brief' : ''}`,
   ].join('\n');
 }

@@ -8,39 +8,30 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { testProgram } from '../harness/program.js';
-import { startCollector, startIngest } from '../harness/services.js';
+import { testProgram } from '../harness/programs.js';
+import { holdsWithin, openJobs, pause } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
-import { type Comparison, merge, read } from './compare.js';
+import { read } from './compare.js';
 import type { Fixture } from './fixture.js';
-import { SeededRandom } from './seeded-random.js';
-import type { FinishedRun, RunOptions } from './stream-run.js';
+import type { Found, Run } from './suite.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { QueueView } from './traffic.js';
-import { holdsWithin, pause } from './waiting.js';
 
 const STARTED_WITHIN_MS = 120_000;
 const DRAINED_WITHIN_MS = 120_000;
 const DAY_MS = 86_400_000;
 
-interface ProducerRun {
-  readonly fixture: Fixture;
+interface ProducerRun extends Run {
   /** Between the producers and the collector. */
   readonly link: TcpProxy;
-  readonly random: SeededRandom;
-  /** The short form: a fault lasts about a second, where the long form takes up to half a minute. */
-  readonly brief: boolean;
-  readonly signal: AbortSignal;
   readonly producers: readonly Producer[];
   /** Kills the collector and starts it again, with the same address. */
   readonly restartCollector: (afterMs: number) => Promise<void>;
-  complain(what: string): void;
 }
 export type ProducerInjection = (run: ProducerRun) => Promise<void>;
 
 /** One to three times. */
-export const killed: ProducerInjection = async ({ random, signal, producers }) => {
-  for (let times = random.integer(1, 3); times > 0; times -= 1) {
+export const killed: ProducerInjection = async ({ random, brief, signal, producers }) => {
+  for (let times = random.integer(1, brief ? 1 : 3); times > 0; times -= 1) {
     await Promise.all(producers.map((producer) => producer.end('SIGKILL')));
     await pause(random.integer(0, 200), signal);
     await Promise.all(producers.map((producer) => producer.start(signal)));
@@ -72,12 +63,6 @@ export const cutOff: ProducerInjection = async ({ link, random, brief, signal })
   link.treat(brief ? { kind: 'refuse' } : random.pick([{ kind: 'hang' }, { kind: 'refuse' }, breaks]));
   await pause(brief ? 600 : random.integer(1_000, 25_000), signal);
   link.treat({ kind: 'pass' });
-};
-
-export const redisKilled: ProducerInjection = async ({ fixture, random, signal }) => {
-  await fixture.redis.kill();
-  await pause(random.integer(0, 3_000), signal);
-  await fixture.redis.start();
 };
 
 export const collectorKilled: ProducerInjection = async ({ random, signal, brief, restartCollector }) => {
@@ -185,32 +170,24 @@ async function linesOf(journal: string): Promise<string[]> {
 }
 
 /** @throws AbortError */
-export async function playProducers(
-  fixture: Fixture,
-  { fault, seed, brief }: RunOptions,
-  signal: AbortSignal,
-  inject: ProducerInjection,
-): Promise<FinishedRun> {
-  const random = new SeededRandom(seed);
+export async function playProducers(run: Run, inject: ProducerInjection): Promise<Found> {
+  const { fixture, name, random, signal, complain } = run;
+  const { product } = fixture;
   const folder = await mkdtemp(join(tmpdir(), 'emitter-'));
-  const env = { ...fixture.environment('nothing').worker, QUEUE_PREFIX: `${fault}-${seed}` };
-  const [worker, first] = await Promise.all([startIngest(env), startCollector(env)]);
-  let collector = first;
-  const { port } = new URL(first.url);
+  const worker = await product.startIngest();
+  let collector = await product.startCollector();
+  const { port } = new URL(collector.url);
   const link = await TcpProxy.open(Number(port));
-  const queue = new QueueView(fixture.redisUrl, env.QUEUE_PREFIX);
-  const complaints: string[] = [];
-  const complain = (what: string) => void complaints.push(what);
   const restartCollector = async (afterMs: number) => {
     await collector.kill();
     await pause(afterMs, signal);
-    collector = await startCollector({ ...env, PORT: port });
+    collector = await product.startCollector({ PORT: port });
   };
   const producers: Producer[] = [];
   try {
     for (const hasSpool of [true, false]) {
-      const account = `${env.QUEUE_PREFIX}-${hasSpool ? 'spool' : 'memory'}`;
-      const key = await fixture.createKey(account, 'emitter');
+      const account = `${name}-${hasSpool ? 'spool' : 'memory'}`;
+      const key = await product.key(account, 'emitter');
       producers.push(new Producer({ url: `http://127.0.0.1:${link.port}`, key, account, hasSpool, folder }));
     }
     await Promise.all(producers.map((producer) => producer.start(signal)));
@@ -218,26 +195,24 @@ export async function playProducers(
     const haveSent = async () => (await Promise.all(producers.map((producer) => producer.hasSent()))).every(Boolean);
     await holdsWithin(STARTED_WITHIN_MS, signal, haveSent);
     await pause(random.integer(100, 600), signal);
-    await inject({ fixture, link, random, brief, signal, producers, restartCollector, complain });
+    await inject({ ...run, link, producers, restartCollector });
     const overAt = Date.now();
     await pause(random.integer(0, 300), signal);
     for (const end of await Promise.all(producers.map((producer) => producer.end('finish')))) {
       if (end !== 0) complain(`the last producer ended with ${end}`);
     }
-    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await queue.openJobs()) === 0);
-    const [stuck, recoveryMs] = [await queue.openJobs(), Date.now() - overAt];
+    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(product.queue)) === 0);
+    const [stuck, recoveryMs] = [await openJobs(product.queue), Date.now() - overAt];
     const told = await Promise.all(producers.map(async (producer) => ({ producer, ...(await producer.told()) })));
     for (const { problems, promised } of told) {
-      complaints.push(...problems);
+      problems.forEach(complain);
       if (promised.size === 0) complain('a producer was promised nothing');
     }
-    const recheck = async () => merge(...(await Promise.all(told.map((each) => compare(fixture, each)))));
-    const compared = merge(await recheck(), { lost: [], doubled: [], complaints });
+    const compare = async () => (await Promise.all(told.map((each) => differencesOf(fixture, each)))).flat();
     const events = told.reduce((sum, { promised }) => sum + promised.size, 0);
-    return { result: { fault, seed, events, stuck, recoveryMs, ...compared }, recheck };
+    return { events, stuck, recoveryMs, differences: await compare(), compare };
   } finally {
     for (const producer of producers) producer.kill();
-    queue.disconnect();
     await Promise.all([link.close(), worker.kill(), collector.kill()]);
     await rm(folder, { recursive: true, force: true });
   }
@@ -251,23 +226,27 @@ interface Told {
   readonly possible: ReadonlySet<string>;
 }
 
-async function compare(fixture: Fixture, { producer: { account }, promised, possible }: Told): Promise<Comparison> {
-  const query = `SELECT resource_uuid AS mark, toUInt32(count()) AS times
+async function differencesOf(
+  { product, query: { url } }: Fixture,
+  { producer: { account }, promised, possible }: Told,
+): Promise<string[]> {
+  const rowsOf = `SELECT resource_uuid AS mark, toUInt32(count()) AS times
     FROM usage_events FINAL WHERE account_id = {account: String} GROUP BY mark`;
-  const rows = await select<{ mark: string; times: number }>(fixture.warehouse, query, { account });
+  const rows = await select<{ mark: string; times: number }>(product.warehouse, rowsOf, { account });
   const counted = new Map(rows.map(({ mark, times }) => [mark, times]));
   const window = new URLSearchParams({
     startTime: new Date(Date.now() - DAY_MS).toISOString(),
     endTime: new Date(Date.now() + DAY_MS).toISOString(),
     groupBy: 'billing_dimension',
   });
-  const asker = { url: fixture.query.url, key: await fixture.createKey(account) };
+  const asker = { url, key: await product.key(account) };
   const text = await read(asker, `/v0/accounts/${account}/metrics?${window}`, new AbortController().signal);
   // Each event is a usage of 1.
   const { totalUsage } = answerSchema.parse(JSON.parse(text)).summary;
-  return {
-    lost: [...promised].filter((mark) => !counted.has(mark)),
-    doubled: [...counted].filter(([mark, times]) => times !== 1 || !possible.has(mark)).map(([mark]) => mark),
-    complaints: totalUsage === counted.size ? [] : [`the API answers ${totalUsage} for ${counted.size} events`],
-  };
+  const isWrong = ([mark, times]: [string, number]) => times !== 1 || !possible.has(mark);
+  return [
+    ...[...promised].filter((mark) => !counted.has(mark)).map((mark) => `${account}, ${mark}: lost`),
+    ...[...counted].filter(isWrong).map(([mark, times]) => `${account}, ${mark}: counts ${times} times`),
+    ...(totalUsage === counted.size ? [] : [`${account}: the API says ${totalUsage} for ${counted.size} events`]),
+  ];
 }

@@ -1,115 +1,94 @@
-/** One run: sends a known stream, injects a fault meanwhile, waits for recovery, compares. */
-import { END_OF_TIME, MS_PER_HOUR } from '@meterline/catalog';
+/** One run of a stream: sends it, injects a fault meanwhile, waits for recovery, compares. */
+import { END_OF_TIME, MS_PER_HOUR, QUEUE_NAME } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
-import { oneServer } from '@meterline/warehouse';
-import { recomputeAll } from '../harness/late-events.js';
-import { withConstants } from '../harness/services.js';
-import { type Comparison, compareAccepted, compareRefused, merge } from './compare.js';
-import type { Fixture, Proxied } from './fixture.js';
-import type { Injection } from './injections.js';
-import { SeededRandom } from './seeded-random.js';
-import { buildStream, firstHour, STREAM_HOURS } from './stream.js';
-import { Producer, QueueView, WorkerPool } from './traffic.js';
-import { holdsWithin, pause } from './waiting.js';
+import { createRedisClient, type RedisClient } from '@meterline/service/access';
+import { oneServer, type Warehouse } from '@meterline/warehouse';
+import { Queue } from 'bullmq';
+import { holdsWithin, openJobs, pause } from '../harness/queue.js';
+import { type ServiceEnvironment, type ServiceProcess, withConstants } from '../harness/services.js';
+import { recomputeAll } from '../harness/stack.js';
+import type { Asker } from './compare.js';
+import { compareAccepted, compareRejected } from './compare.js';
+import type { Proxied } from './fixture.js';
+import type { SeededRandom } from './stream.js';
+import { buildStream, firstHour, STREAM_HOURS, type UsageStream } from './stream.js';
+import type { Found, Run } from './suite.js';
 
-/** More than the 60 s that a worker waits for an insert plus the 20 s until the locks of a dead worker expire. */
+/** How long a process of a run keeps the locks of its jobs after its death; others look for such locks three times as often. */
+export const LOCK_MS = 5_000;
+/** More than the 60 s that a worker waits for an insert, and the time until the locks of a dead worker expire. */
 const DRAINED_WITHIN_MS = 300_000;
-const STARTED_WITHIN_MS = 60_000;
+const STARTED_WITHIN_MS = 120_000;
 const CHECKED_WITHIN_MS = 240_000;
 
-export interface RunOptions {
-  /** Its name. */
-  readonly fault: string;
-  readonly seed: number;
-  readonly brief: boolean;
+/** What an injection may break, while events are sent and workers process them. */
+export interface StreamRun extends Run {
+  readonly workers: WorkerPool;
+  readonly stream: UsageStream;
+  /** The query API as it is now, with a key of the stream's account. */
+  readonly asker: () => Asker;
 }
+export type Injection = (run: StreamRun) => Promise<void>;
 
 /** How a stream passes through the servers, and what befalls them meanwhile. */
 export interface StreamFault {
   readonly inject: Injection;
+  /** How many; one, or two in the long form, if it does not matter. */
   readonly workers?: number;
   /** The servers that are reached through proxies, which the injection breaks. */
   readonly proxied?: Proxied;
 }
 
-export interface RunResult extends Comparison {
-  readonly fault: string;
-  readonly seed: number;
-  /** Good and bad events, each counted once however often it was sent. */
-  readonly events: number;
-  /** Jobs left in the queue. */
-  readonly stuck: number;
-  /** From the end of the fault until the queue was empty. */
-  readonly recoveryMs: number;
-}
-
-/** A finished run, whose comparison can be repeated later. */
-export interface FinishedRun {
-  readonly result: RunResult;
-  recheck(): Promise<Comparison>;
-}
-
 /** @throws AbortError, or the error of a service or server that did not start again */
 export async function playStream(
-  fixture: Fixture,
-  { fault, seed, brief }: RunOptions,
-  signal: AbortSignal,
-  { inject, workers: wanted = 2, proxied = 'nothing' }: StreamFault,
-): Promise<FinishedRun> {
-  const random = new SeededRandom(seed);
-  const accountId = `${fault}-${seed}`;
+  run: Run,
+  { inject, workers: wanted = run.brief ? 1 : 2, proxied = 'nothing' }: StreamFault,
+): Promise<Found> {
+  const { fixture, name, random, brief, signal, complain } = run;
+  const { product, clickhouseLink, redisLink } = fixture;
   const newMonth = fixture.nextMonth();
-  const stream = buildStream(random, accountId, brief ? 600 : random.integer(800, 2_000), newMonth);
-  const environment = fixture.environment(proxied);
+  const stream = buildStream(random, name, brief ? 200 : random.integer(800, 2_000), newMonth);
+  const env = fixture.environment(proxied);
   const sizes = {
     batchRows: random.pick([50, 200, 1_000]),
     flushMs: random.pick([5, 50, 300]),
     concurrency: random.pick([10, 50, 500, 2_000]),
+    lockMs: LOCK_MS,
   };
-  const workers = new WorkerPool(() =>
-    withConstants({ ...environment.worker, QUEUE_PREFIX: accountId }, { ...sizes, ...sealing(random, newMonth) }),
+  const workers = new WorkerPool(product.startIngest, () =>
+    withConstants(env, { ...sizes, ...sealing(random, newMonth) }),
   );
-  const producer = new Producer(environment.redisUrl, accountId, stream.jobs);
-  const queue = new QueueView(fixture.redisUrl, accountId);
-  const complaints: string[] = [];
-  const complain = (what: string) => void complaints.push(what);
+  const producer = new Producer(env.REDIS_URL, product.env.QUEUE_PREFIX ?? '', stream.jobs);
 
   try {
-    const key = await fixture.createKey(accountId);
+    const key = await product.key(name);
     await workers.start(wanted);
-    const isBusy = () => queue.isBusy();
     const moment = { share: random.integer(5, 60) / 100, ms: random.integer(0, 200) };
     const injected = async (stopped: AbortSignal) => {
       await holdsWithin(STARTED_WITHIN_MS, stopped, () => producer.sentShare >= moment.share);
       await pause(moment.ms, stopped);
-      const asker = () => ({ url: fixture.query.url, key });
-      await inject({ fixture, workers, stream, asker, random, brief, signal: stopped, isBusy, complain });
+      await inject({ ...run, workers, stream, asker: () => ({ url: fixture.query.url, key }), signal: stopped });
       return Date.now();
     };
-    const spreadMs = random.integer(1_000, 4_000);
+    const spreadMs = random.integer(1_000, brief ? 2_000 : 4_000);
     const [, overAt] = await together(signal, [(stopped) => producer.send(spreadMs, stopped), injected]);
-    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await queue.openJobs()) === 0);
+    await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(product.queue)) === 0);
     const recoveryMs = Date.now() - overAt;
-    const stuck = await queue.openJobs();
+    const stuck = await openJobs(product.queue);
     for (const code of await workers.stop()) if (code !== 0) complain(`a worker ended with ${code}`);
 
-    const attempts = (job: number) => producer.attempts(job);
-    const recheck = async () =>
-      merge(
-        await compareAccepted({ url: fixture.query.url, key }, stream, AbortSignal.timeout(CHECKED_WITHIN_MS)),
-        await compareRefused(fixture.warehouse, stream, attempts),
-      );
-    const asLeft = await recheck();
-    complaints.push(...(await auditRepaired(fixture, accountId)));
-    const compared = merge(asLeft, { lost: [], doubled: [], complaints });
-    const events = stream.identities + stream.refused.length;
-    return { result: { fault, seed, events, stuck, recoveryMs, ...compared }, recheck };
+    const compare = async () => [
+      ...(await compareAccepted({ url: fixture.query.url, key }, stream, AbortSignal.timeout(CHECKED_WITHIN_MS))),
+      ...(await compareRejected(product.warehouse, stream, (job) => producer.attempts(job))),
+    ];
+    const differences = [...(await compare()), ...(await auditRepaired(product.warehouse, name))];
+    const events = stream.identities + stream.rejected.length;
+    return { events, stuck, recoveryMs, differences, compare };
   } finally {
-    fixture.clickhouseLink.treat({ kind: 'pass' });
-    fixture.redisLink.treat({ kind: 'pass' });
+    clickhouseLink.treat({ kind: 'pass' });
+    redisLink.treat({ kind: 'pass' });
     // A connection that stays open tries again for ever, and the process never ends.
     producer.disconnect();
-    queue.disconnect();
     await workers.kill(workers.running);
   }
 }
@@ -118,7 +97,7 @@ export async function playStream(
  * Recomputes what the workers have left, and compares all sealed rollup rows with their events.
  * @param accountId undefined: every account @returns what differs
  */
-export async function auditRepaired({ warehouse }: Fixture, accountId: string | undefined): Promise<string[]> {
+export async function auditRepaired(warehouse: Warehouse, accountId: string | undefined): Promise<string[]> {
   await recomputeAll(warehouse);
   const { differences } = await auditRollups({
     shards: oneServer(warehouse),
@@ -155,4 +134,162 @@ async function together<A, B>(
   const [first, second] = await Promise.allSettled([guarded(a), guarded(b)]);
   if (first.status === 'fulfilled' && second.status === 'fulfilled') return [first.value, second.value];
   throw either.reason;
+}
+
+const RETRY_MS = 150;
+const ANSWER_TIMEOUT_MS = 2_000;
+const JOBS_AT_ONCE = 4;
+
+/** Each attempt sends at most one command, so that the number of times a job may have been added is known. */
+export const CAREFUL = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  enableOfflineQueue: false,
+  commandTimeout: ANSWER_TIMEOUT_MS,
+  connectTimeout: ANSWER_TIMEOUT_MS,
+  retryStrategy: () => RETRY_MS,
+};
+
+/** A careful producer: a job whose `add` failed, or whose outcome is unknown, is sent again until one `add` succeeds. */
+class Producer {
+  readonly #prefix: string;
+  readonly #redis: RedisClient;
+  readonly #jobs: readonly unknown[];
+  readonly #attempts: number[];
+  #sent = 0;
+
+  constructor(redisUrl: string, prefix: string, jobs: readonly unknown[]) {
+    this.#jobs = jobs;
+    this.#attempts = jobs.map(() => 0);
+    this.#prefix = prefix;
+    this.#redis = createRedisClient(redisUrl, CAREFUL);
+    // The same errors reject the running `add`.
+    this.#redis.on('error', () => undefined);
+  }
+
+  /** The share of all jobs whose `add` has succeeded, from 0 to 1. */
+  get sentShare(): number {
+    return this.#sent / this.#jobs.length;
+  }
+
+  /** How often the job may have been added. */
+  attempts(job: number): number {
+    return this.#attempts[job] ?? 0;
+  }
+
+  /**
+   * Sends every job, spread over some time. While Redis is down, jobs wait; they are sent when it is back.
+   *
+   * @throws AbortError
+   */
+  async send(spreadMs: number, signal: AbortSignal): Promise<void> {
+    const queue = await this.#open(signal);
+    const begun = Date.now();
+    let next = 0;
+    const sender = async () => {
+      for (let job = next++; job < this.#jobs.length; job = next++) {
+        const due = begun + (job / this.#jobs.length) * spreadMs;
+        if (due > Date.now()) await pause(due - Date.now(), signal);
+        await this.#send(job, queue, signal);
+      }
+    };
+    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, sender));
+  }
+
+  /** BullMQ's queue asks Redis for its version first, and is of no use when that has failed. */
+  async #open(signal: AbortSignal): Promise<Queue> {
+    for (;;) {
+      const queue = new Queue(QUEUE_NAME, { connection: this.#redis, prefix: this.#prefix });
+      queue.on('error', () => undefined);
+      try {
+        await queue.waitUntilReady();
+        return queue;
+      } catch {
+        await pause(RETRY_MS, signal);
+      }
+    }
+  }
+
+  async #send(job: number, queue: Queue, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      this.#attempts[job] = this.attempts(job) + 1;
+      try {
+        await queue.add('usage', this.#jobs[job]);
+        this.#sent += 1;
+        return;
+      } catch {
+        await pause(RETRY_MS, signal);
+      }
+    }
+  }
+
+  /** Closes the connection at once, whether or not Redis answers. */
+  disconnect(): void {
+    this.#redis.disconnect();
+  }
+}
+
+const RESTART_MS = 500;
+
+/** The ingest workers of a run. A fault restarts them itself, as a supervisor would. */
+class WorkerPool {
+  readonly #start: (env: ServiceEnvironment) => Promise<ServiceProcess>;
+  readonly #env: () => ServiceEnvironment;
+  #workers: ServiceProcess[] = [];
+
+  /** @param env called for each worker that is started */
+  constructor(start: (env: ServiceEnvironment) => Promise<ServiceProcess>, env: () => ServiceEnvironment) {
+    this.#start = start;
+    this.#env = env;
+  }
+
+  get running(): readonly ServiceProcess[] {
+    return this.#workers;
+  }
+
+  /**
+   * Starts more workers, all at the same time.
+   * @param env added to that of the run, as `constants` are to its constants
+   * @returns those that it started
+   */
+  async start(
+    count: number,
+    env: ServiceEnvironment = {},
+    constants: Readonly<Record<string, number>> = {},
+  ): Promise<ServiceProcess[]> {
+    const start = () => this.#start(withConstants({ ...this.#env(), ...env }, constants));
+    const starting = Array.from({ length: count }, () => supervised(start));
+    const ended = await Promise.allSettled(starting);
+    const started = ended.flatMap((worker) => (worker.status === 'fulfilled' ? [worker.value] : []));
+    this.#workers.push(...started);
+    for (const worker of ended) if (worker.status === 'rejected') throw worker.reason;
+    return started;
+  }
+
+  /** Sends SIGKILL to all of them at the same moment. */
+  async kill(victims: readonly ServiceProcess[]): Promise<void> {
+    this.#workers = this.#workers.filter((worker) => !victims.includes(worker));
+    await Promise.all(victims.map((worker) => worker.kill()));
+  }
+
+  /** Sends SIGTERM to all. @returns their exit codes */
+  async stop(): Promise<(number | null)[]> {
+    const stopped = this.#workers;
+    const codes = await Promise.all(stopped.map((worker) => worker.stop()));
+    this.#workers = [];
+    return codes;
+  }
+}
+
+/** A worker ends at its start while a server is away, which another fault may see to; a supervisor starts it again. */
+async function supervised(start: () => Promise<ServiceProcess>): Promise<ServiceProcess> {
+  const patienceEnds = Date.now() + STARTED_WITHIN_MS;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (Date.now() > patienceEnds) throw error;
+      await pause(RESTART_MS);
+    }
+  }
 }

@@ -1,9 +1,9 @@
 /**
  * What a run sends: good events with duplicates, resends under higher revisions and voids, and bad ones whose reason
- * for refusal is known. Each identity has a unique name in resourceUuid, so that a lost or doubled event can be named.
+ * for rejection is known. Each identity has a unique name in resourceUuid, so that a lost or doubled event can be named.
  */
+import { crc32 } from 'node:zlib';
 import { BILLING_DIMENSIONS, DIMENSIONS, type RejectionReason, type UsageEventInput } from '@meterline/catalog';
-import type { SeededRandom } from './seeded-random.js';
 
 export interface UsageStream {
   readonly window: { readonly startTime: string; readonly endTime: string };
@@ -14,10 +14,10 @@ export interface UsageStream {
   readonly good: readonly UsageEventInput[];
   /** The number of good events; a revised or voided event counts once. */
   readonly identities: number;
-  readonly refused: readonly RefusedItem[];
+  readonly rejected: readonly RejectedItem[];
 }
 
-interface RefusedItem {
+interface RejectedItem {
   /** A text that only this payload contains. */
   readonly mark: string;
   readonly reason: RejectionReason;
@@ -51,7 +51,7 @@ interface BadItem {
 
 type Spoil = (good: UsageEventInput, mark: string) => unknown;
 
-/** Ways to be refused as a single event. */
+/** Ways to be rejected as a single event. */
 export const BAD_EVENTS: readonly (readonly [RejectionReason, Spoil])[] = [
   ['invalid_usage', (good) => ({ ...good, usage: -1 })],
   ['invalid_usage', (good) => ({ ...good, usage: '1e3' })],
@@ -67,7 +67,7 @@ export const BAD_EVENTS: readonly (readonly [RejectionReason, Spoil])[] = [
   ['event_not_an_object', (_, mark) => mark],
 ];
 
-/** Ways to be refused as a whole job. */
+/** Ways to be rejected as a whole job. */
 const BAD_JOBS: readonly (readonly [RejectionReason, Spoil])[] = [
   ['job_not_an_object', (_, mark) => mark],
   ['job_not_an_object', (good) => [good]],
@@ -92,14 +92,14 @@ export function buildStream(
     for (const payload of payloads) sends.push(...copies(random, payload));
   }
   const bad = Array.from({ length: Math.ceil(identities / 20) }, (_, n) =>
-    spoil(random, BAD_EVENTS, accountId, `refused-${n}-`, newMonth),
+    spoil(random, BAD_EVENTS, accountId, `rejected-${n}-`, newMonth),
   );
-  const badJobs = BAD_JOBS.map((_, n) => spoil(random, BAD_JOBS, accountId, `refused-job-${n}-`, newMonth));
+  const badJobs = BAD_JOBS.map((_, n) => spoil(random, BAD_JOBS, accountId, `rejected-job-${n}-`, newMonth));
 
   const marks = new Map(bad.map((item) => [item.payload, item]));
   const batches = intoJobs(random, random.shuffled([...sends, ...bad.map(({ payload }) => payload)]));
   const jobs = random.shuffled<Job>([...batches, ...badJobs]);
-  const refused = jobs.flatMap((job, index): RefusedItem[] => {
+  const rejected = jobs.flatMap((job, index): RejectedItem[] => {
     const items = 'events' in job ? job.events.flatMap((payload) => marks.get(payload) ?? []) : [job];
     return items.map(({ mark, reason }) => ({ mark, reason, job: index }));
   });
@@ -109,7 +109,7 @@ export function buildStream(
     jobs: jobs.map((job) => dataOf(random, job)),
     good,
     identities,
-    refused,
+    rejected,
   };
 }
 
@@ -177,7 +177,7 @@ function spoil(
   return { mark, reason, payload: spoiled(usageEvent(random, accountId, mark, newMonth), mark) };
 }
 
-/** The data of a job: good and bad events, or data that is refused as a whole. */
+/** The data of a job: good and bad events, or data that is rejected as a whole. */
 type Job = { readonly events: readonly unknown[] } | BadItem;
 
 function intoJobs(random: SeededRandom, sends: readonly unknown[]): Job[] {
@@ -196,4 +196,56 @@ function dataOf(random: SeededRandom, job: Job): unknown {
   const [only, ...others] = job.events;
   const mayBeBare = others.length === 0 && typeof only === 'object';
   return mayBeBare && random.chance(0.5) ? only : job;
+}
+
+/** Repeatable random numbers: the same seed gives the same stream of events and the same moments of failure. */
+export class SeededRandom {
+  #state: number;
+
+  constructor(seed: number | string) {
+    this.#state = crc32(String(seed));
+  }
+
+  /** A number in [0, 1), by the generator mulberry32, whose state is one 32-bit number. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** An integer between both ends, inclusive. */
+  integer(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(from: readonly [T, ...T[]] | readonly T[]): T {
+    const picked = from[this.integer(0, from.length - 1)];
+    if (picked === undefined) throw new RangeError('there is nothing to pick from');
+    return picked;
+  }
+
+  /** A new list in random order. */
+  shuffled<T>(list: readonly T[]): T[] {
+    return list
+      .map((item) => ({ item, key: this.next() }))
+      .sort((a, b) => a.key - b.key)
+      .map(({ item }) => item);
+  }
+
+  uuid(): string {
+    const hex = Array.from({ length: 4 }, () =>
+      Math.floor(this.next() * 2 ** 32)
+        .toString(16)
+        .padStart(8, '0'),
+    ).join('');
+    return [hex.slice(0, 8), hex.slice(8, 12), `7${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20)].join(
+      '-',
+    );
+  }
 }

@@ -1,12 +1,49 @@
 /** Plays faults of the table: several at a time, each lane on servers of its own. */
 import { inspect } from 'node:util';
-import { isClean } from './compare.js';
 import { Fixture } from './fixture.js';
-import { SeededRandom } from './seeded-random.js';
-import type { FinishedRun, RunOptions, RunResult } from './stream-run.js';
-import type { PlayedRow } from './table.js';
+import { SeededRandom } from './stream.js';
 
 const RUN_WITHIN_MS = 15 * 60_000;
+
+/** What every run has. */
+export interface Run {
+  readonly fixture: Fixture;
+  /** Of its accounts: no other run on its servers has it. */
+  readonly name: string;
+  readonly random: SeededRandom;
+  /** The short form: fewer events, and a fault lasts seconds, where the long form takes up to a minute. */
+  readonly brief: boolean;
+  readonly signal: AbortSignal;
+  /** Reports a defect of the product that the comparison does not find. */
+  complain(what: string): void;
+}
+
+/** What a run has found. Its comparison can be repeated later. */
+export interface Found {
+  /** Good and bad events, each counted once however often it was sent. */
+  readonly events: number;
+  /** Jobs left in the queue. */
+  readonly stuck: number;
+  /** From the end of the fault until the queue was empty. */
+  readonly recoveryMs: number;
+  /** What differs from what was sent. */
+  readonly differences: readonly string[];
+  compare(): Promise<readonly string[]>;
+}
+
+export interface Fault {
+  readonly name: string;
+  /** Victim, how and while, for people. */
+  readonly what: string;
+  /** Whether the servers' data must lie on a small disk of their own, which can be filled. */
+  readonly onSmallDisk: boolean;
+  readonly play: (run: Run) => Promise<Found>;
+}
+
+export interface RunResult extends Omit<Found, 'compare'> {
+  readonly fault: string;
+  readonly seed: number;
+}
 
 export interface SuiteOptions {
   /** Over all faults. */
@@ -19,13 +56,13 @@ export interface SuiteOptions {
   readonly say: (result: RunResult) => void;
 }
 
-type Plan = { readonly fault: PlayedRow; readonly seed: number }[];
+type Plan = { readonly fault: Fault; readonly seed: number }[];
 
 /**
  * Each fault equally often and at least once, several at a time. Run n of a fault has the seed `seed + n`, with which it can be repeated.
  * @throws the abort's reason, after every process has ended and every file is removed
  */
-export async function playAll(faults: readonly PlayedRow[], options: SuiteOptions): Promise<RunResult[]> {
+export async function playAll(faults: readonly Fault[], options: SuiteOptions): Promise<RunResult[]> {
   const { rounds, seed, lanes } = options;
   const each = Math.max(1, Math.round(rounds / faults.length));
   const plan = faults.flatMap((fault) => Array.from({ length: each }, (_, n) => ({ fault, seed: seed + n })));
@@ -44,12 +81,12 @@ export async function playAll(faults: readonly PlayedRow[], options: SuiteOption
   });
 }
 
-/** Plays runs from the plan until none is left. Servers are replaced when a run broke off. */
+/** Plays runs from the plan until none is left. Servers are replaced when a run has left something on them. */
 async function playLane(plan: Plan, onSmallDisk: boolean, options: SuiteOptions): Promise<RunResult[]> {
   const results: RunResult[] = [];
   while (plan.length > 0) {
     options.signal.throwIfAborted();
-    const fixture = await Fixture.open({ onSmallDisk });
+    const fixture = await Fixture.open(onSmallDisk);
     try {
       await fixture.startQuery();
       results.push(...(await playOnFixture(fixture, plan, options)));
@@ -60,46 +97,54 @@ async function playLane(plan: Plan, onSmallDisk: boolean, options: SuiteOptions)
   return results;
 }
 
-async function playOnFixture(
-  fixture: Fixture,
-  plan: Plan,
-  { brief, signal: stop, say }: SuiteOptions,
-): Promise<RunResult[]> {
-  const finished: FinishedRun[] = [];
-  let brokenOff: RunResult | undefined;
-  while (!brokenOff) {
-    const next = plan.shift();
-    if (!next) break;
-    const { play, name } = next.fault;
-    const run: RunOptions = { fault: name, seed: next.seed, brief };
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(RUN_WITHIN_MS)]);
-    try {
-      const played = await play(fixture, run, signal);
-      finished.push(played);
-      say(played.result);
-    } catch (error) {
-      stop.throwIfAborted();
-      const nothing = { events: 0, lost: [], doubled: [], stuck: 0, recoveryMs: 0 };
-      brokenOff = { fault: name, seed: next.seed, ...nothing, complaints: [`broke off: ${inspect(error)}`] };
-      say(brokenOff);
-    }
+type Finished = [result: RunResult, compare: Found['compare'] | undefined];
+
+async function playOnFixture(fixture: Fixture, plan: Plan, options: SuiteOptions): Promise<RunResult[]> {
+  const finished: Finished[] = [];
+  for (let next = plan.shift(); next; next = plan.shift()) {
+    const [result, compare] = await play(fixture, next, options);
+    options.say(result);
+    finished.push([result, compare]);
+    if (!compare || result.stuck > 0) break;
   }
   const results: RunResult[] = [];
-  for (const run of finished) results.push(await laterResult(run));
-  return brokenOff ? [...results, brokenOff] : results;
+  for (const [result, compare] of finished) {
+    const later = compare && hasPassed(result) && !options.brief ? await compareLater(compare) : [];
+    results.push({ ...result, differences: [...result.differences, ...later] });
+  }
+  return results;
 }
 
-/** Compares a clean run once more: later runs on the same servers must not have changed its events. */
-async function laterResult({ result, recheck }: FinishedRun): Promise<RunResult> {
-  if (!isClean(result)) return result;
+/** @returns nothing to compare later when the run broke off */
+async function play(
+  fixture: Fixture,
+  { fault, seed }: Plan[number],
+  { brief, signal: stop }: SuiteOptions,
+): Promise<Finished> {
+  const complaints: string[] = [];
+  const complain = (what: string) => void complaints.push(what);
+  const name = `${fault.name}-${seed}`;
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(RUN_WITHIN_MS)]);
   try {
-    const later = await recheck();
-    return isClean(later) ? result : { ...result, ...later, complaints: [...later.complaints, 'was right at first'] };
+    const run: Run = { fixture, name, random: new SeededRandom(name), brief, signal, complain };
+    const { compare, differences, ...found } = await fault.play(run);
+    return [{ fault: fault.name, seed, ...found, differences: [...differences, ...complaints] }, compare];
   } catch (error) {
-    return { ...result, complaints: [`could not be compared again: ${inspect(error)}`] };
+    stop.throwIfAborted();
+    const differences = [...complaints, `broke off: ${inspect(error)}`];
+    return [{ fault: fault.name, seed, events: 0, stuck: 0, recoveryMs: 0, differences }, undefined];
   }
 }
 
-export function hasPassed(result: RunResult): boolean {
-  return isClean(result) && result.stuck === 0;
+/** In the long form a run that was right is compared once more: later runs on the same servers must not have changed its events. */
+async function compareLater(compare: Found['compare']): Promise<string[]> {
+  try {
+    return (await compare()).map((difference) => `${difference} (and was right at first)`);
+  } catch (error) {
+    return [`could not be compared again: ${inspect(error)}`];
+  }
+}
+
+export function hasPassed({ differences, stuck }: RunResult): boolean {
+  return differences.length === 0 && stuck === 0;
 }

@@ -1,12 +1,17 @@
-/** `meterline export focus` against the real API: what it writes keeps the rules of FOCUS 1.2 and adds up to /metrics. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+/**
+ * `meterline export focus` against the real API: what it writes keeps the rules of FOCUS 1.2 and adds up to /metrics, and what happens on
+ * its way leaves nothing half written.
+ */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { MeterlineClient } from '@meterline/client';
+import { exportFocus } from '@meterline/client/focus';
 import { runCommand } from '../cli/run-command.js';
 import { startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
+import { withApiProxy } from '../harness/services.js';
 import { execute, select } from '../harness/stack.js';
 import { type DataSet, faultsOf, parseCsv, sumOf } from './check.js';
 import { SPECIFICATION } from './specification.js';
@@ -19,6 +24,8 @@ const MONTH = ['export', 'focus', '--account', 'acme', '--month', '2025-10'];
 let api: TestApi;
 let env: Record<string, string>;
 let folder: string;
+/** Of an account whose month has three pages. */
+let wideKey: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'meterline-focus-'));
@@ -54,7 +61,13 @@ beforeAll(async () => {
     event({ resourceType: 'volume', billingDimension: 'volume_storage_gbs', resourceName: '東京/1', cost: '0.00001' }),
     event({ resourceType: 'custom_domain', billingDimension: 'custom_domain_active_time_hours', cost: '20' }),
   ]);
+  const wide = Array.from({ length: 250 }, (_, n) => {
+    const at = `2025-10-${String((n % 31) + 1).padStart(2, '0')}T01:00:00Z`;
+    return event({ accountId: 'wide', resourceName: `box-${n}`, at, cost: '0.1' });
+  });
+  wideKey = await api.key('wide');
   await api.seed([
+    ...wide,
     event({ ...corrected, usage: '499.5', cost: '499.5', revision: 1 }),
     event({ ...voided, usage: '70', cost: '70', revision: 1, voided: true }),
   ]);
@@ -82,23 +95,26 @@ it('the rules of FOCUS are those of the 57 columns of FOCUS 1.2, of which 21 are
 
 it('the rules of FOCUS find what is wrong', async () => {
   const { columns, rows } = await exported(MONTH);
-  const faultsWith = (change: Record<string, string | null>) =>
-    faultsOf({ columns, rows: [{ ...rows[0], ...change }] }).join('; ');
+  const [first = {}] = rows;
   expect(faultsOf({ columns: columns.slice(1), rows })).toContain('BilledCost (Mandatory) is missing');
   expect(faultsOf({ columns: [...columns].reverse(), rows })).toContain('the columns are in another order');
   expect(faultsOf({ columns: [...columns, 'Extra'], rows })).toContain('Extra is no column of FOCUS');
-  expect(faultsWith({ BilledCost: null })).toMatch(/BilledCost is null/);
-  expect(faultsWith({ BilledCost: '1e3' })).toMatch(/BilledCost is no Decimal/);
-  expect(faultsWith({ ServiceName: '' })).toMatch(/ServiceName is no String/);
-  expect(faultsWith({ ChargeCategory: 'usage' })).toMatch(/not allowed: usage/);
-  expect(faultsWith({ ChargeClass: 'None' })).toMatch(/ChargeClass is no String/);
-  expect(faultsWith({ ServiceSubcategory: 'Block Storage' })).toMatch(/foreign ServiceSubcategory/);
-  expect(faultsWith({ ListCost: '1' })).toMatch(/ListCost that is neither/);
-  expect(faultsWith({ PricingQuantity: null })).toMatch(/usage without PricingQuantity/);
-  expect(faultsWith({ ChargePeriodEnd: '2025-11-02T00:00:00Z' })).toMatch(/after its BillingPeriod/);
-  expect(faultsWith({ ChargePeriodStart: '2025-10-01T00:00:00.000Z' })).toMatch(/is no Date/);
-  expect(faultsWith({ ConsumedUnit: 'gigabyte-seconds' })).toMatch(/Unit Format/);
-  expect(faultsOf({ columns, rows: [...rows, ...rows] })).toEqual(['a resource, SKU and period is there twice']);
+  expect(faultsOf({ columns, rows: [first, first] })).toEqual(['a resource, SKU and period is there twice']);
+  for (const [name, value, fault] of [
+    ['BilledCost', null, 'BilledCost is null'],
+    ['BilledCost', '1e3', 'BilledCost is no Decimal'],
+    ['ServiceName', '', 'ServiceName is no String'],
+    ['ChargeCategory', 'usage', 'not allowed: usage'],
+    ['ChargeClass', 'None', 'ChargeClass is no String'],
+    ['ServiceSubcategory', 'Block Storage', 'foreign ServiceSubcategory'],
+    ['ListCost', '1', 'ListCost that is neither'],
+    ['PricingQuantity', null, 'usage without PricingQuantity'],
+    ['ChargePeriodEnd', '2025-11-02T00:00:00Z', 'after its BillingPeriod'],
+    ['ChargePeriodStart', '2025-10-01T00:00:00.000Z', 'is no Date'],
+    ['ConsumedUnit', 'gigabyte-seconds', 'Unit Format'],
+  ] as const) {
+    expect(faultsOf({ columns, rows: [{ ...first, [name]: value }] }).join('; ')).toContain(fault);
+  }
 });
 
 it.each(['daily', 'hourly'])(
@@ -120,8 +136,10 @@ it.each(['daily', 'hourly'])(
   },
 );
 
-it('a month as CSV has a row for each resource, dimension and day with usage, also where that is free', async () => {
+it('a month as CSV has a row for each resource, dimension and day with usage, also where that is free, and every name as it is', async () => {
   const { rows } = await exported(MONTH);
+  const names = rows.map(({ ResourceName }) => ResourceName);
+  expect(names).toEqual(expect.arrayContaining([ODD, '東京/1']));
   const box = rows.filter(
     ({ ResourceName, SubAccountId, SkuId }) =>
       ResourceName === 'box' && SubAccountId === 'prod' && SkuId === 'sandbox_compute_runtime_gbs',
@@ -131,50 +149,18 @@ it('a month as CSV has a row for each resource, dimension and day with usage, al
     ['2025-10-03T00:00:00Z', '2025-10-04T00:00:00Z', '499.5', '499.5'],
     ['2025-10-05T00:00:00Z', '2025-10-06T00:00:00Z', '3', '0'],
   ]);
-  expect(rows.filter(({ SubAccountId }) => SubAccountId === 'dev, "too"')).toEqual([
+  // What is the same in every row is told by the unit test of the columns.
+  expect(rows.filter(({ SubAccountId }) => SubAccountId === 'dev, "too"')).toMatchObject([
     {
-      BilledCost: '0.1',
-      BillingAccountId: 'acme',
-      BillingAccountName: NAME,
-      BillingCurrency: 'USD',
-      BillingPeriodEnd: '2025-11-01T00:00:00Z',
-      BillingPeriodStart: '2025-10-01T00:00:00Z',
-      ChargeCategory: 'Usage',
-      ChargeClass: null,
+      ...{ BillingAccountName: NAME, BillingPeriodStart: OCTOBER.startTime, BillingPeriodEnd: OCTOBER.endTime },
+      ...{ ChargePeriodStart: '2025-10-31T00:00:00Z', ChargePeriodEnd: OCTOBER.endTime },
       ChargeDescription: 'Compute Runtime of sandbox box in dev, "too"',
-      ChargeFrequency: 'Usage-Based',
-      ChargePeriodEnd: '2025-11-01T00:00:00Z',
-      ChargePeriodStart: '2025-10-31T00:00:00Z',
-      ConsumedQuantity: '1',
-      ConsumedUnit: 'GB-Seconds',
-      ContractedCost: '0.1',
-      EffectiveCost: '0.1',
-      InvoiceId: null,
-      InvoiceIssuerName: 'Meterline',
-      ListCost: '0.1',
-      PricingQuantity: '1',
-      PricingUnit: 'GB-Seconds',
-      ProviderName: 'Meterline',
-      PublisherName: 'Meterline',
-      ResourceId: 'acme/dev%2C%20%22too%22/sandbox/box',
-      ResourceName: 'box',
-      ResourceType: 'Sandbox',
-      ServiceCategory: 'Compute',
-      ServiceName: 'Sandboxes',
-      ServiceSubcategory: 'Containers',
-      SkuId: 'sandbox_compute_runtime_gbs',
-      SkuMeter: 'Compute Runtime',
-      SkuPriceDetails: null,
-      SkuPriceId: 'sandbox_compute_runtime_gbs',
-      SubAccountId: 'dev, "too"',
-      SubAccountName: 'dev, "too"',
+      ...{ BilledCost: '0.1', ConsumedQuantity: '1', ConsumedUnit: 'GB-Seconds', ProviderName: 'Meterline' },
+      ...{ ResourceId: 'acme/dev%2C%20%22too%22/sandbox/box', ResourceName: 'box', ResourceType: 'Sandbox' },
+      ...{ ServiceCategory: 'Compute', ServiceName: 'Sandboxes', ServiceSubcategory: 'Containers' },
+      ...{ SkuId: 'sandbox_compute_runtime_gbs', SkuMeter: 'Compute Runtime' },
     },
   ]);
-});
-
-it('a month as CSV keeps names as they are', async () => {
-  const names = (await exported(MONTH)).rows.map(({ ResourceName }) => ResourceName);
-  expect(names).toEqual(expect.arrayContaining([ODD, '東京/1']));
 });
 
 it('a month as CSV of a member has no workspaces and the same sum', async () => {
@@ -230,4 +216,116 @@ it.each([
 ])('an export with %j fails and says how to fix it', async (flags, code, message) => {
   const run = await runCommand([...MONTH, ...flags], { env });
   expect(run).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) });
+});
+
+const WIDE = ['export', 'focus', '--account', 'wide', '--month', '2025-10'];
+
+/** Through a proxy that answers the first requests for a second page itself. */
+async function runWith(answers: readonly { status: number; body: unknown }[], args: readonly string[]) {
+  const left = [...answers];
+  const interfere = async (path: string) => (path.includes('cursor=') ? left.shift() : undefined);
+  return withApiProxy(api.url, interfere, (url) =>
+    runCommand(args, { env: { METERLINE_API_URL: url, METERLINE_API_KEY: wideKey } }),
+  );
+}
+const refusal = (code: number, error: string) => ({
+  status: code,
+  body: { code, error, message: 'Not this time.', requestId: 'r-1' },
+});
+it('an export that fails in the middle leaves the file as it was, nothing beside it, and standard output empty', async () => {
+  const file = join(folder, 'wide.csv');
+  await writeFile(file, 'of last time');
+  const before = await readdir(folder);
+  const answers = [refusal(400, 'invalid_cursor')];
+  const [toFile, toStdout] = [await runWith(answers, [...WIDE, '--output', file]), await runWith(answers, WIDE)];
+  expect([toFile.code, toStdout.code, toStdout.stdout]).toEqual([2, 2, '']);
+  expect(toFile.stderr).toContain('Not this time. (400 invalid_cursor');
+  expect(await readFile(file, 'utf8')).toBe('of last time');
+  expect(await readdir(folder)).toEqual(before);
+});
+
+it('an export that is ended by Ctrl-C leaves nothing, and says so', async () => {
+  const env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: wideKey };
+  const file = join(folder, 'stopped.csv');
+  const run = await runCommand([...WIDE, '--debug', '--output', file], { env, interruptAt: 'cursor=' });
+  expect(run).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('interrupted; nothing was written'),
+  });
+  expect((await readdir(folder)).filter((name) => name.startsWith('stopped'))).toEqual([]);
+});
+
+it('an export whose figures change while it reads begins again, and writes every row once', async () => {
+  const file = join(folder, 'wide.csv');
+  const { code } = await runWith([refusal(400, 'cursor_expired')], [...WIDE, '--output', file]);
+  const data = parseCsv(await readFile(file, 'utf8'));
+  expect([code, faultsOf(data), data.rows.length, sumOf(data.rows, 'BilledCost')]).toEqual([0, [], 250, '25']);
+  const often = await runWith(
+    Array.from({ length: 3 }, () => refusal(400, 'cursor_expired')),
+    WIDE,
+  );
+  expect(often).toMatchObject({ code: 1, stdout: '' });
+  expect(often.stderr).toContain('2025-10 kept changing while it was read; try again when fewer events arrive');
+});
+
+it('an export by the hour notices that a week changed after it was read', async () => {
+  let isLate = false;
+  const interfere = async (path: string) => {
+    if (path.includes('resolution=hourly') && path.includes('startTime=2025-10-08') && !isLate) {
+      isLate = true;
+      await api.seed([event({ accountId: 'late', at: '2025-10-02T00:00:00Z', cost: '5' })]);
+    }
+    return undefined;
+  };
+  await api.seed([event({ accountId: 'late', at: '2025-10-20T00:00:00Z', cost: '7' })]);
+  const key = await api.key('late');
+  const args = ['export', 'focus', '--month', '2025-10', '--resolution', 'hourly'];
+  const { code, stdout } = await withApiProxy(api.url, interfere, (url) =>
+    runCommand(args, { env: { METERLINE_API_URL: url, METERLINE_API_KEY: key } }),
+  );
+  const data = parseCsv(stdout);
+  expect([code, isLate, faultsOf(data), sumOf(data.rows, 'BilledCost')]).toEqual([0, true, [], '12']);
+});
+
+it('an export by the hour writes a month whose third week is under way, and gets an event with every request', async () => {
+  const now = jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2025, 9, 16, 12));
+  const busy: typeof fetch = async (input, init) => {
+    if (String(input).includes('/metrics')) {
+      await api.seed([event({ accountId: 'busy', at: '2025-10-16T11:00:00Z', cost: '1' })]);
+    }
+    return fetch(input, init);
+  };
+  try {
+    const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('busy'), fetch: busy });
+    const question = { account: 'busy', month: Date.UTC(2025, 9), resolution: 'hourly' } as const;
+    const { cost } = await exportFocus(client, question, () => ({ write: () => undefined }));
+    // One with the request for each of the month's five weeks.
+    expect(cost).toBe('5');
+  } finally {
+    now.mockRestore();
+  }
+});
+
+it('an export never has more than a page in memory', async () => {
+  let asked = 0;
+  const counting: typeof fetch = (input, init) => {
+    if (String(input).includes('/metrics')) asked += 1;
+    return fetch(input, init);
+  };
+  const client = new MeterlineClient({ baseUrl: api.url, credential: await api.key('wide'), fetch: counting });
+  const seen: [number, number][] = [];
+  const write = async (charges: readonly unknown[]) => {
+    await new Promise(setImmediate);
+    seen.push([asked, charges.length]);
+  };
+  const { rows } = await exportFocus(client, { account: 'wide', month: Date.UTC(2025, 9) }, () => ({ write }));
+  expect([rows, seen]).toEqual([
+    250,
+    [
+      [1, 100],
+      [2, 100],
+      [3, 50],
+    ],
+  ]);
 });

@@ -7,10 +7,12 @@ import * as fc from 'fast-check';
 import type { Product } from '../harness/product.js';
 import { drained } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
-import { printDecimal } from '../oracle/exact.js';
-import { COST_DECIMALS } from '../oracle/prices.js';
+import { hourOf } from '../oracle/calendar.js';
+import { eventsOfJob, parsed } from '../oracle/event-rules.js';
+import { decimalOf, printDecimal, roundHalfEven } from '../oracle/exact.js';
+import { Oracle } from '../oracle/model.js';
+import { COST_DECIMALS, USAGE_DECIMALS } from '../oracle/prices.js';
 import { type Event, eventData, goodEvent } from './arbitraries.js';
-import { identityOf, JobModel, type Refusal } from './job-model.js';
 import { holds, SEED, throwAll, watchMemory } from './run.js';
 
 const ACCOUNTS = ['jobs', 'jobs ünï', 'jobs 😀', "jobs'", 'jobs\\', 'jobs/%2F', 'jobs{x: String}'];
@@ -44,7 +46,6 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
   const connection = { url: env.REDIS_URL ?? '' };
   const queue5 = new Queue5(QUEUE_NAME, { prefix: env.QUEUE_PREFIX ?? '', connection });
   const query = await product.startQuery({ ACCOUNT_RATE: '100000' });
-  const comparison = new Comparison(product, query.url);
   const now = Date.now();
   const model = await addRaw(product);
   const workers = [
@@ -53,7 +54,7 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
     }),
     await product.startIngest(),
   ];
-  await comparison.compare(model, '');
+  await compare(product, query.url, model, '');
   const memories = workers.map(({ pid }) => watchMemory(pid, MEMORY_BOUND_MIB));
   const job: fc.Arbitrary<Job> = fc.record({
     name: fc.constantFrom('usage', '', 'ü', '{}', '__proto__'),
@@ -78,7 +79,7 @@ export async function fuzzJobs(product: Product, events: number): Promise<void> 
       if (!ids.has(id)) expected.add(id, JSON.stringify(sent[index]?.data), now);
       ids.add(id);
     }
-    await comparison.compare(expected, run);
+    await compare(product, query.url, expected, run);
   });
   for (const memory of memories) memory();
   const codes = await Promise.all(workers.map((worker) => worker.stop()));
@@ -131,97 +132,136 @@ function rawData(event: Event): readonly (string | Buffer)[] {
   ];
 }
 
+interface Refusal {
+  /** Its job, and its position there. */
+  readonly place: string;
+  /** What was sent; a text for a job that was refused whole. */
+  readonly sent: unknown;
+  readonly isWhole: boolean;
+}
+
+/** What must be stored for jobs as Redis holds them: DESIGN section 3, from the rules of a job and the oracle. */
+class JobModel {
+  readonly oracle = new Oracle();
+  readonly refusals: Refusal[] = [];
+  /** Their ids. */
+  readonly jobs: string[] = [];
+
+  /** @param data the job's data as Redis returns it @param now a time at which the worker may take it */
+  add(job: string, data: string | Buffer, now: number): void {
+    this.jobs.push(job);
+    const text = data.toString();
+    const events = eventsOfJob(parsed(text));
+    if (!events) this.refusals.push({ place: `${job} 0`, sent: text, isWhole: true });
+    for (const [position, sent] of events?.entries() ?? []) {
+      const isRefused = this.oracle.accept(sent, now) === 'refused';
+      if (isRefused) this.refusals.push({ place: `${job} ${position}`, sent, isWhole: false });
+    }
+  }
+}
+
+/**
+ * Waits until what was sent is stored or rejected, and compares that with the model.
+ * @param url of the API @param run what the names of its accounts end with @throws Error with all that is wrong
+ */
+async function compare(product: Product, url: string, model: JobModel, run: string): Promise<void> {
+  const accounts = ACCOUNTS.map((account) => `${account}${run}`);
+  await drained(product.queue);
+  const rows = await select<StoredRow>(
+    product.warehouse,
+    `SELECT account_id, toString(event_id) AS event_id, workspace, resource_type, resource_name, resource_uuid,
+            billing_dimension, toString(usage) AS usage, toString(cost) AS cost,
+            toString(toUnixTimestamp64Milli(timestamp)) AS timestamp, toString(revision) AS revision,
+            toString(voided) AS voided
+     FROM usage_events FINAL WHERE account_id IN {accounts: Array(String)}`,
+    { accounts },
+  );
+  throwAll([
+    ...wronglyStored(rows, model.oracle),
+    ...(await wronglyRejected(product, model)),
+    ...(await wronglyAnswered(product, url, accounts, rows)),
+  ]);
+}
+
 type StoredRow = Readonly<Record<string, string>> & { readonly account_id: string; readonly event_id: string };
+const identityOf = (account: string, eventId: string, hour: number) => JSON.stringify([account, eventId, hour]);
 
-/** Waits until what was sent is stored or rejected, and compares that with the model. */
-class Comparison {
-  #model = new JobModel();
-  readonly #product: Product;
-  readonly #url: string;
+/** Each accepted identity is stored, with the payload that wins, and nothing else is. */
+function wronglyStored(rows: readonly StoredRow[], oracle: Oracle): string[] {
+  const wanted = new Map(
+    oracle.stored().map(({ accountId, eventId, hour, revision, payloads }) => [
+      identityOf(accountId, eventId, hour),
+      payloads.map((payload) => ({
+        workspace: payload.workspace,
+        resource_type: payload.resourceType,
+        resource_name: payload.resourceName,
+        resource_uuid: payload.resourceUuid,
+        billing_dimension: payload.billingDimension,
+        usage: printDecimal(payload.usage, USAGE_DECIMALS),
+        cost: printDecimal(payload.cost, COST_DECIMALS),
+        timestamp: String(payload.timestamp),
+        revision: String(revision),
+        voided: String(payload.voided),
+      })),
+    ]),
+  );
+  const faults = rows.flatMap(({ account_id, event_id, ...row }) => {
+    const key = identityOf(account_id, event_id, hourOf(Number(row['timestamp'])));
+    const isRight = wanted.get(key)?.some((one) => isDeepStrictEqual(one, row));
+    const isKnown = wanted.delete(key);
+    if (isRight) return [];
+    const fault = isKnown
+      ? 'another payload than the winner is stored'
+      : 'an event is stored twice or was not accepted';
+    return [`${fault}: ${key} ${JSON.stringify(row)}`];
+  });
+  return [...faults, ...[...wanted.keys()].map((key) => `an accepted event is lost: ${key}`)];
+}
 
-  /** @param url of the API */
-  constructor(product: Product, url: string) {
-    this.#product = product;
-    this.#url = url;
+/** Each rejected event is kept, once, with what was sent. */
+async function wronglyRejected({ warehouse }: Product, { jobs, refusals }: JobModel): Promise<string[]> {
+  const rows = await select<{ place: string; payload: string; reason: string }>(
+    warehouse,
+    `SELECT concat(job_id, ' ', toString(position)) AS place, payload, reason FROM rejected_events FINAL
+     WHERE job_id IN {jobs: Array(String)}`,
+    { jobs },
+  );
+  const kept = new Map(rows.map((row) => [row.place, row]));
+  const faults = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
+  for (const refusal of refusals) {
+    const row = kept.get(refusal.place);
+    kept.delete(refusal.place);
+    if (!row) faults.push(`a rejected event is not kept: ${refusal.place} ${JSON.stringify(refusal.sent)}`);
+    else if (!isKept(refusal, row.payload)) faults.push(`another payload is kept: ${row.reason} ${row.payload}`);
   }
+  for (const row of kept.values()) faults.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
+  return faults;
+}
 
-  /** @param run what the names of its accounts end with @throws Error with all that is wrong */
-  async compare(model: JobModel, run: string): Promise<void> {
-    this.#model = model;
-    const accounts = ACCOUNTS.map((account) => `${account}${run}`);
-    await drained(this.#product.queue);
-    const stored = await this.#stored(accounts);
-    throwAll([
-      ...this.#wronglyStored(stored),
-      ...(await this.#wronglyRejected()),
-      ...(await this.#wronglyAnswered(accounts, stored)),
-    ]);
+/** The API sums up what is stored, to the last digit. */
+async function wronglyAnswered(
+  product: Product,
+  url: string,
+  accounts: readonly string[],
+  rows: readonly StoredRow[],
+): Promise<string[]> {
+  const faults: string[] = [];
+  for (const account of accounts) {
+    const own = rows.filter((row) => row.account_id === account && row['voided'] === 'false');
+    const cost = own.reduce((sum, row) => sum + scaled(row['cost'] ?? ''), 0n);
+    const path = `/v0/accounts/${encodeURIComponent(account)}/metrics?startTime=1970-01-01T00:00:00Z&endTime=2100-01-01T00:00:00Z`;
+    const headers = { authorization: `Bearer ${await product.key(account)}` };
+    const text = await (await fetch(`${url}${path}`, { headers })).text();
+    const expected = `"totalCost":${printDecimal(cost, COST_DECIMALS)}`;
+    if (!text.includes(`${expected},`) && !text.includes(`${expected}}`)) faults.push(`not ${expected} in ${text}`);
   }
+  return faults;
+}
 
-  #stored(accounts: readonly string[]): Promise<StoredRow[]> {
-    return select<StoredRow>(
-      this.#product.warehouse,
-      `SELECT account_id, toString(event_id) AS event_id, workspace, resource_type, resource_name, resource_uuid,
-              billing_dimension, toString(usage) AS usage, toString(cost) AS cost,
-              toString(toUnixTimestamp64Milli(timestamp)) AS timestamp, toString(revision) AS revision,
-              toString(voided) AS voided
-       FROM usage_events FINAL WHERE account_id IN {accounts: Array(String)}`,
-      { accounts },
-    );
-  }
-
-  /** Each accepted identity is stored, with the payload that wins, and nothing else is. */
-  #wronglyStored(rows: readonly StoredRow[]): string[] {
-    const wanted = this.#model.rows();
-    const faults = rows.flatMap(({ account_id, event_id, ...row }) => {
-      const key = identityOf(account_id, event_id, Number(row['timestamp']));
-      const isRight = wanted.get(key)?.some((one) => isDeepStrictEqual(one, row));
-      const isKnown = wanted.delete(key);
-      if (isRight) return [];
-      const fault = isKnown
-        ? 'another payload than the winner is stored'
-        : 'an event is stored twice or was not accepted';
-      return [`${fault}: ${key} ${JSON.stringify(row)}`];
-    });
-    return [...faults, ...[...wanted.keys()].map((key) => `an accepted event is lost: ${key}`)];
-  }
-
-  /** Each rejected event is kept, once, with what was sent. */
-  async #wronglyRejected(): Promise<string[]> {
-    const { jobs, refusals } = this.#model;
-    const rows = await select<{ job_id: string; position: number; payload: string; reason: string }>(
-      this.#product.warehouse,
-      `SELECT job_id, position, payload, reason FROM rejected_events FINAL WHERE job_id IN {jobs: Array(String)}`,
-      { jobs },
-    );
-    const place = (job: string, position: number) => JSON.stringify([job, position]);
-    const kept = new Map(rows.map((row) => [place(row.job_id, row.position), row]));
-    const faults = kept.size < rows.length ? [`${rows.length - kept.size} rejections are kept more than once`] : [];
-    for (const refusal of refusals) {
-      const { job, position, sent } = refusal;
-      const row = kept.get(place(job, position));
-      kept.delete(place(job, position));
-      if (!row) faults.push(`a rejected event is not kept: ${job}/${position} ${JSON.stringify(sent)}`);
-      else if (!isKept(refusal, row.payload)) faults.push(`another payload is kept: ${row.reason} ${row.payload}`);
-    }
-    for (const row of kept.values()) faults.push(`an event was rejected that fits: ${row.reason} ${row.payload}`);
-    return faults;
-  }
-
-  /** The API sums up what is stored, to the last digit. */
-  async #wronglyAnswered(accounts: readonly string[], rows: readonly StoredRow[]): Promise<string[]> {
-    const faults: string[] = [];
-    for (const account of accounts) {
-      const own = rows.filter((row) => row.account_id === account && row['voided'] === 'false');
-      const cost = own.reduce((sum, row) => sum + scaled(row['cost'] ?? ''), 0n);
-      const path = `/v0/accounts/${encodeURIComponent(account)}/metrics?startTime=1970-01-01T00:00:00Z&endTime=2100-01-01T00:00:00Z`;
-      const headers = { authorization: `Bearer ${await this.#product.key(account)}` };
-      const text = await (await fetch(`${this.#url}${path}`, { headers })).text();
-      const expected = `"totalCost":${printDecimal(cost, COST_DECIMALS)}`;
-      if (!text.includes(`${expected},`) && !text.includes(`${expected}}`)) faults.push(`not ${expected} in ${text}`);
-    }
-    return faults;
-  }
+function scaled(text: string): bigint {
+  const decimal = decimalOf(text);
+  if (!decimal) throw new Error(`${text} is not a decimal`);
+  return roundHalfEven(decimal, COST_DECIMALS);
 }
 
 function isKept({ sent, isWhole }: Refusal, payload: string): boolean {
@@ -238,9 +278,4 @@ function isKept({ sent, isWhole }: Refusal, payload: string): boolean {
 /** A number that is too large for a double is kept as a text. */
 function infinityAsText(_name: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
-}
-
-function scaled(text: string): bigint {
-  const [whole = '', fraction = ''] = text.split('.');
-  return BigInt(whole + fraction.padEnd(COST_DECIMALS, '0'));
 }

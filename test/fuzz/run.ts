@@ -1,6 +1,6 @@
 /** How a fuzz runs: properties in some lanes at once, for a time that is limited, and the memory of the process that they are about. */
 import * as fc from 'fast-check';
-import { residentMiB } from '../harness/processes.js';
+import { residentMiB } from '../harness/programs.js';
 
 /** With it and the same numbers a run is repeated. */
 export const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
@@ -8,23 +8,33 @@ export const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
 const SHORTEST_LIMIT_MS = 240_000;
 const LIMIT_MS_PER_VALUE = 30;
 
+export interface Runs {
+  /** How many values, in how many lanes at once. */
+  readonly count: number;
+  readonly lanes: number;
+  readonly seed?: number;
+  /** With the seed of its lane, repeats the value that a report names. */
+  readonly path?: string | undefined;
+  readonly limitMs?: number;
+}
+
 /**
- * Checks a property for so many values, in some lanes at once.
- * @throws Error with the smallest value that was found of a lane for which it does not hold
+ * Checks a property for so many values.
+ * @throws Error with the smallest value that was found of a lane for which it does not hold, its seed and its path
  */
 export async function holds<T>(
   arbitrary: fc.Arbitrary<T>,
-  { count, lanes }: { readonly count: number; readonly lanes: number },
+  { count, lanes, seed = SEED, path, limitMs = SHORTEST_LIMIT_MS + LIMIT_MS_PER_VALUE * count }: Runs,
   check: (value: T) => Promise<void>,
 ): Promise<void> {
   const options = {
-    numRuns: Math.max(1, Math.ceil(count / lanes)),
-    plugins: [fc.interruptAfterTimeLimit(SHORTEST_LIMIT_MS + LIMIT_MS_PER_VALUE * count, { failOnInterrupt: true })],
+    ...(path === undefined ? { numRuns: Math.max(1, Math.ceil(count / lanes)) } : { numRuns: 1, path }),
+    plugins: [fc.interruptAfterTimeLimit(limitMs, { failOnInterrupt: true })],
     includeErrorInReport: true,
   };
   const ended = await Promise.allSettled(
-    Array.from({ length: lanes }, (_, lane) =>
-      fc.assert(fc.asyncProperty(arbitrary, check), { ...options, seed: SEED + lane }),
+    Array.from({ length: path === undefined ? lanes : 1 }, (_, lane) =>
+      fc.assert(fc.asyncProperty(arbitrary, check), { ...options, seed: seed + lane }),
     ),
   );
   for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;

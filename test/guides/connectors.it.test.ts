@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventIdOf } from '@meterline/collector';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { type CollectorSite, event, eventsAnswer, startCollectorSite } from '../harness/collector.js';
+import { type CollectorFixture, event, eventsAnswer, startCollectorFixture } from '../harness/collector.js';
 
 const GUIDE = readFileSync(new URL('../../docs/guides/connectors.md', import.meta.url), 'utf8');
 const blocks = [...GUIDE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']): unknown => parseYaml(text));
@@ -60,11 +60,11 @@ const [idMapping] = input.broker.inputs[0].processors;
 const [, , , { branch }] = work.processors;
 const request = branch.processors[0].http;
 
-let site: CollectorSite;
+let site: CollectorFixture;
 let account: string;
 let key: string;
 beforeAll(async () => {
-  site = await startCollectorSite();
+  site = await startCollectorFixture();
   ({ account, key } = await site.account());
 });
 afterEach(() => site.takeJobs());

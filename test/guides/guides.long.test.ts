@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
-import { START } from '../harness/program.js';
+import { START } from '../harness/programs.js';
 
 jest.setTimeout(400_000);
 
@@ -113,7 +113,7 @@ it.each([
       /No rejections\./,
     ],
   ],
-  ['grafana', [/^clientId grafana$/m]],
+  ['grafana', [/^clientId +grafana$/m]],
   ['alerts', [/"fired":\[\],"secret":"whsec_/]],
 ])('every command of the guide on %s works', async (guide, expected) => {
   const script = await scriptOf(guide);

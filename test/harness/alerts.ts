@@ -1,6 +1,11 @@
-/** What the alerts of tests are about, unless they say otherwise. */
+/** What the alerts of tests are about, and a receiver of their webhooks in the test's process: what it got, and how it responds. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { AlertSettings } from '@meterline/service/alerts';
+import { z } from 'zod';
 
+/** Unless a test says otherwise. */
 export const ALERT_SETTINGS: AlertSettings = {
   name: 'Monthly spend',
   period: 'month',
@@ -10,3 +15,49 @@ export const ALERT_SETTINGS: AlertSettings = {
   filters: {},
   url: 'https://example.com/hooks',
 };
+
+interface ReceivedWebhook {
+  readonly path: string;
+  readonly id: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  readonly body: z.output<typeof webhook>;
+}
+
+const webhook = z.object({
+  type: z.string(),
+  data: z.object({ alertId: z.string(), threshold: z.number().optional() }),
+});
+
+export interface Receiver {
+  readonly url: string;
+  readonly received: readonly ReceivedWebhook[];
+  /** Set it to answer otherwise than with 204. */
+  respond: (response: ServerResponse, webhook: ReceivedWebhook) => unknown;
+  close(): Promise<void>;
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const received: ReceivedWebhook[] = [];
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += chunk;
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const body = webhook.parse(JSON.parse(text));
+    const one = { path: request.url ?? '', id: headers['webhook-id'] ?? '', headers, text, body };
+    received.push(one);
+    receiver.respond(response, one);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    respond: (response) => response.writeHead(204).end(),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return receiver;
+}

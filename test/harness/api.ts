@@ -10,7 +10,7 @@ import {
   StoredGroups,
 } from '@meterline/query';
 import { isRedisFull } from '@meterline/service';
-import { AccountDirectory, ApiKeyStore, type KeyRole } from '@meterline/service/access';
+import { ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { insertUsageEvents, oneServer, type PricedEvent, rollupStateReader } from '@meterline/warehouse';
 import { pino } from 'pino';
@@ -60,8 +60,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
   const redis = createRedis(testRedisUrl());
   await redis.connect();
   const prefix = uniquePrefix();
-  const accounts = new AccountDirectory(redis, prefix);
-  const keys = new ApiKeyStore(redis, accounts, prefix);
+  const keys = new ApiKeyStore(redis, prefix);
   const clock = { now: NOW };
   const log: unknown[] = [];
   const dependencies: QueryDependencies = {
@@ -76,7 +75,7 @@ export async function startApi(replace: Partial<QueryDependencies> = {}): Promis
     }),
     maxUnsentBytes: 64 * 1024 * 1024,
     keys,
-    accounts,
+    accounts: keys.accounts,
     alerts: new AlertStore(redis, prefix),
     allowedHosts: new Set(),
     tokens: undefined,

@@ -12,7 +12,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-export interface CollectorSite extends Intake {
+export interface CollectorFixture extends Intake {
   readonly service: HttpProcess;
   /** An account that no other test uses, and the key of an emitter of it. */
   account(): Promise<{ readonly account: string; readonly key: string }>;
@@ -32,7 +32,10 @@ export interface SendOptions {
 const jobData = z.object({ events: z.array(z.record(z.string(), z.unknown())) });
 
 /** @param env of the collector, besides the address of Redis */
-export async function startCollectorSite(env: ServiceEnvironment = {}, redisUrl?: string): Promise<CollectorSite> {
+export async function startCollectorFixture(
+  env: ServiceEnvironment = {},
+  redisUrl?: string,
+): Promise<CollectorFixture> {
   const intake = openIntake({ redisUrl });
   const { queue, key } = intake;
   const service = await intake.startCollector(env);

@@ -1,6 +1,7 @@
-/** Events to send, and events as they are stored. */
+/** Events to send, events as they are stored, and what they cost. */
 import { randomUUID } from 'node:crypto';
-import type { UsageEventInput } from '@meterline/catalog';
+import { writeFile } from 'node:fs/promises';
+import { DEFAULT_PRICE_BOOK_FILE, type UsageEventInput } from '@meterline/catalog';
 import type { PricedEvent } from '@meterline/warehouse';
 
 /** As producers write it, with its decimals as text. */
@@ -83,4 +84,20 @@ export function event({ at = '2025-10-01T10:30:00Z', usage = '1', cost = '1', ..
     cost: scaled(cost, 12),
     ...fields,
   });
+}
+
+const SANDBOX = 'sandbox_compute_runtime_gbs';
+
+/** Writes the built-in price book with another price of a sandbox's compute. @param amount in USD per GB-second, as decimal text; 0.0000115 is built in */
+export async function writePriceBook(
+  path: string,
+  version: number,
+  amount: string,
+  effectiveFrom = '1970-01-01T00:00:00Z',
+): Promise<string> {
+  const prices = DEFAULT_PRICE_BOOK_FILE.prices.map((price) =>
+    price.billingDimension === SANDBOX ? { ...price, amount, effectiveFrom } : price,
+  );
+  await writeFile(path, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version, prices }));
+  return path;
 }

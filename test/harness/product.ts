@@ -1,7 +1,7 @@
 /** The product as tests start it: a database and a queue of their own, keys, and services as processes. */
 import { QUEUE_NAME } from '@meterline/catalog';
 import { CLUSTER, type RunningClickHouse } from '@meterline/local-stack';
-import { AccountDirectory, ApiKeyStore, type KeyRole, REDIS_PREFIX } from '@meterline/service/access';
+import { ApiKeyStore, type KeyRole } from '@meterline/service/access';
 import {
   createWarehouse,
   migrate,
@@ -48,7 +48,7 @@ export interface Intake {
   key(account: string, role?: KeyRole, clientId?: string): Promise<string>;
   /** @param env added to the product's, as for the other services */
   startCollector(env?: ServiceEnvironment): Promise<HttpProcess>;
-  /** Ends all services that this test file has started. */
+  /** Ends all services that take from its queue or add to it. */
   close(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export function openIntake({ redisUrl, prefix = uniquePrefix() }: OwnServers = {
   const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null });
   // A test may kill Redis.
   for (const client of [queue, redis]) client.on('error', () => undefined);
-  const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+  const keys = new ApiKeyStore(redis);
   const env = { REDIS_URL: url, QUEUE_PREFIX: prefix };
   return {
     queue,
@@ -79,9 +79,11 @@ export function openIntake({ redisUrl, prefix = uniquePrefix() }: OwnServers = {
       (await keys.create({ account, role, clientId }, new Date())).key,
     startCollector: (more) => startCollector({ ...env, ...more }),
     close: async () => {
-      await killServices();
+      await killServices(prefix);
       if (redisUrl === undefined) await queue.obliterate({ force: true });
-      await queue.close();
+      // BullMQ would wait for ever for the end of a connection to a Redis that a test has killed.
+      if (redisUrl === undefined) await queue.close();
+      else void queue.disconnect();
       redis.disconnect();
     },
   };

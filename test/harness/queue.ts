@@ -58,10 +58,16 @@ export async function enqueueRaw(
 /** Resolves when every job is acknowledged. @throws Error when a job failed */
 export async function drained(queue: Queue, deadlineMs = 30_000): Promise<void> {
   await until('the queue is empty', deadlineMs, async () => {
-    const { failed, completed, ...open } = await queue.getJobCounts();
+    const { failed } = await queue.getJobCounts('failed');
     if (failed) throw new Error(`${failed} jobs have failed`);
-    return Object.values(open).every((jobs) => jobs === 0);
+    return (await openJobs(queue)) === 0;
   });
+}
+
+/** The number of jobs that are not completed; a failed job is stuck until an operator handles it. */
+export async function openJobs(queue: Queue): Promise<number> {
+  const { completed: _, ...open } = await queue.getJobCounts();
+  return Object.values(open).reduce((sum, jobs) => sum + jobs, 0);
 }
 
 /** How many times longer than an idle machine a busy one may take before a test fails. */
@@ -69,11 +75,27 @@ export const PATIENCE = 12;
 
 /** Polls until the condition holds. @param deadlineMs more than enough on an idle machine */
 export async function until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + deadlineMs * PATIENCE;
+  if (!(await holdsWithin(deadlineMs * PATIENCE, undefined, holds)))
+    throw new Error(`not within ${deadlineMs * PATIENCE} ms: ${what}`);
+}
+
+/** Polls the condition. @returns whether it held before the deadline @throws AbortError */
+export async function holdsWithin(
+  deadlineMs: number,
+  signal: AbortSignal | undefined,
+  holds: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  const deadline = Date.now() + deadlineMs;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${deadlineMs * PATIENCE} ms: ${what}`);
-    await sleep(25);
+    if (Date.now() > deadline) return false;
+    await pause(25, signal);
   }
+  return true;
+}
+
+/** Ends at once when the signal is aborted. @throws AbortError */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return sleep(ms, undefined, { signal });
 }
 
 /** The number of events in usage_events and their usage, as readers see them; each event's usage is 1. */

@@ -1,4 +1,4 @@
-/** A master, a replica and a Sentinel, on the loopback address and of a test's own. */
+/** Redis servers of a test's own: a master, a replica and a Sentinel, on the loopback address; and one that is full. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -163,4 +163,10 @@ export async function startWatchedRedis(): Promise<WatchedRedis> {
       await rm(directory, { recursive: true, maxRetries: 5 });
     },
   };
+}
+
+/** Leaves no room for another command, as jobs that wait would. */
+export async function fillRedis(redis: Redis): Promise<void> {
+  const [, used] = /^used_memory:(\d+)/m.exec(await redis.info('memory')) ?? [];
+  await redis.config('SET', 'maxmemory', String(Number(used) - 200_000));
 }

@@ -1,12 +1,12 @@
 /** Starts the services as processes, as in production: from their build, configured by environment variables. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { NODE_OPTIONS } from '@meterline/local-stack';
-import { asRedisUser } from './redis-users.js';
+import { NODE_OPTIONS, type RedisUser, redisUrlOf } from '@meterline/local-stack';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const READY_DEADLINE_MS = 120_000;
@@ -53,6 +53,7 @@ export const UNLIMITED = {
   callerStatements: 10,
   maxWaitMs: 60_000,
   maxWaiting: 10_000,
+  statementMs: 120_000,
 };
 /** With these constants, and rates that nobody reaches. */
 export const NO_LIMITS: ServiceEnvironment = {
@@ -67,7 +68,14 @@ const REDIS_USERS = {
   alerts: 'alerts',
 } as const satisfies Record<ServiceName, string>;
 
-const running = new Set<ServiceProcess>();
+/** The environment of a process that has this user on a server of the local stack, as in production, where tests themselves are its admin. */
+export function asRedisUser<E extends Readonly<Record<string, string>>>(env: E, user: RedisUser): E {
+  const { REDIS_URL: url } = env;
+  return url?.startsWith('redis://admin:') ? { ...env, REDIS_URL: redisUrlOf(url, user) } : env;
+}
+
+/** With the prefix of the queue of each. */
+const running = new Map<ServiceProcess, string | undefined>();
 
 /** The environment with these constants of the service, besides others that it has already. */
 export function withConstants(
@@ -153,14 +161,15 @@ export function launchService(name: ServiceName, env: ServiceEnvironment): Servi
       await exited;
     },
   };
-  running.add(service);
+  running.set(service, env.QUEUE_PREFIX);
   void exited.then(() => running.delete(service));
   return service;
 }
 
-/** Kills every service that is still running. For the end of a test file, because a failed test may leave one. */
-export async function killServices(): Promise<void> {
-  await Promise.all([...running].map((service) => service.kill()));
+/** Kills every service that is still running, or those of a queue: a failed test may leave one. */
+export async function killServices(ofPrefix?: string): Promise<void> {
+  const own = [...running].filter(([, prefix]) => ofPrefix === undefined || prefix === ofPrefix);
+  await Promise.all(own.map(([service]) => service.kill()));
 }
 
 async function ready(name: ServiceName, service: ServiceProcess, fits: (entry: LogEntry) => boolean) {
@@ -229,4 +238,36 @@ async function stop(name: ServiceName, child: ChildProcess, exited: Promise<Serv
   clearTimeout(deadline);
   if (late) throw new Error(`${name} did not end within ${STOP_DEADLINE_MS / 1000} s of SIGTERM`);
   return code;
+}
+
+/**
+ * Runs `work` with an address that passes everything on to the API. The path of each request goes to `interfere` before it is
+ * passed on, which may return an answer of its own.
+ */
+export async function withApiProxy<T>(
+  apiUrl: string,
+  interfere: (path: string) => Promise<{ status: number; body: unknown } | undefined>,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const pass = async ({ url = '', headers }: IncomingMessage, response: ServerResponse) => {
+    const send = (status: number, body: string) =>
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
+    const own = await interfere(url);
+    if (own) return send(own.status, JSON.stringify(own.body));
+    const version = headers['svc-version'];
+    const passed = {
+      ...{ authorization: headers.authorization ?? '' },
+      ...(typeof version === 'string' && { 'svc-version': version }),
+    };
+    const answer = await fetch(`${apiUrl}${url}`, { headers: passed });
+    return send(answer.status, await answer.text());
+  };
+  const proxy = createServer((request, response) => void pass(request, response)).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const { port } = proxy.address() as AddressInfo;
+  try {
+    return await work(`http://127.0.0.1:${port}`);
+  } finally {
+    proxy.close();
+  }
 }

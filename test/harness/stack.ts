@@ -3,10 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { CLUSTER } from '@meterline/local-stack';
 import {
   createWarehouse,
+  EventRows,
   hostsOf,
+  insertUsageEvents,
   localDatabase,
+  markDirtyHours,
+  Names,
   oneServer,
   openShards,
+  type PricedEvent,
+  recomputeDirtyHours,
   type Shards,
   type Statement,
   type Warehouse,
@@ -126,6 +132,17 @@ export function execute(
   query_params: Statement['query_params'] = {},
 ): Promise<void> {
   return warehouse.run({ name: 'test', query, query_params, settings: { mutations_sync: '2' } });
+}
+
+/** Stores events as an ingest process does, also late ones. Resolves when they may be acknowledged. */
+export async function storeEvents(warehouse: Warehouse, events: readonly PricedEvent[]): Promise<void> {
+  await insertUsageEvents(warehouse, events);
+  await markDirtyHours(warehouse, [EventRows.of(events, new Names())]);
+}
+
+/** Recomputes all dirty hours of a shard that are due. */
+export async function recomputeAll(shard: Warehouse): Promise<void> {
+  while ((await recomputeDirtyHours(shard)).marks > 0);
 }
 
 function required(name: string): string {

@@ -33,7 +33,7 @@ const exported = z.object({
   ),
 });
 
-export interface ReceivedSpan extends z.output<typeof span> {
+interface ReceivedSpan extends z.output<typeof span> {
   readonly service: unknown;
 }
 

@@ -4,8 +4,9 @@ import { SpanKind } from '@opentelemetry/api';
 import { usageEvent } from '../harness/events.js';
 import { type Product, startProduct } from '../harness/product.js';
 import { drained, enqueueRaw, stored } from '../harness/queue.js';
+import type { HttpProcess } from '../harness/services.js';
 import { execute } from '../harness/stack.js';
-import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.js';
+import { startTraceReceiver, type TraceReceiver } from './trace-receiver.js';
 
 jest.setTimeout(180_000);
 
@@ -22,7 +23,15 @@ afterEach(async () => {
   await Promise.all([product.close(), receiver.close()]);
 });
 
-const linkTo = ({ traceId, spanId }: ReceivedSpan) => ({ traceId, spanId });
+const METRICS = '/v0/accounts/traced-acme/metrics';
+const WINDOW = 'startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
+
+/** The status and the request id of what a service answers to an admin of the account, below a caller's span. */
+async function ask({ url }: HttpProcess, path: string, traceparent = '') {
+  const authorization = `Bearer ${await product.key('traced-acme')}`;
+  const { status, headers } = await fetch(`${url}${path}`, { headers: { authorization, traceparent } });
+  return { status, requestId: headers.get('x-request-id') };
+}
 
 it('the trace of a job leads from a request to the collector, below its caller, to the insert', async () => {
   await product.startIngest(receiver.env);
@@ -53,16 +62,15 @@ it('the trace of a job leads from a request to the collector, below its caller, 
   expect(taken).toMatchObject({ name: 'process usage-events', service: 'meterline-ingest' });
   expect([request, sent, taken].map((span) => span.traceId)).toEqual([traceId, traceId, traceId]);
   const insert = await receiver.span(({ name }) => name === 'insert');
-  expect(insert.links).toEqual([expect.objectContaining(linkTo(taken))]);
+  expect(insert.links).toMatchObject([{ traceId, spanId: taken.spanId }]);
   expect(JSON.stringify(receiver.spans)).not.toMatch(/mlk_/);
 });
 
 it('the trace of a job begins at the worker when the producer says nothing of a trace, or something that is none', async () => {
   await product.startIngest(receiver.env);
-  await enqueueRaw(product, { data: JSON.stringify(usageEvent(1)) });
-  const event = usageEvent(2);
-  await enqueueRaw(product, { data: JSON.stringify(event), opts: JSON.stringify({ tm: '{not json' }) });
-  await enqueueRaw(product, { data: JSON.stringify(usageEvent(3)), opts: JSON.stringify({ tm: 7 }) });
+  for (const [index, opts] of [{}, { tm: '{not json' }, { tm: 7 }].entries()) {
+    await enqueueRaw(product, { data: JSON.stringify(usageEvent(index)), opts: JSON.stringify(opts) });
+  }
   await drained(product.queue);
   expect(await stored(product.warehouse)).toMatchObject({ events: 3 });
   await receiver.span(({ name }) => name === 'insert');
@@ -71,27 +79,19 @@ it('the trace of a job begins at the worker when the producer says nothing of a 
   expect(taken().map(({ parentSpanId }) => parentSpanId || 'none')).toEqual(['none', 'none', 'none']);
 });
 
-const METRICS_PATH = '/v0/accounts/traced-acme/metrics?startTime=2026-01-01T00:00:00Z&endTime=2026-01-02T00:00:00Z';
-
 it("the trace of a request continues the caller's, and holds a span for each statement", async () => {
-  const key = await product.key('traced-acme');
   const query = await product.startQuery(receiver.env);
-  const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
-  const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${parentId}-01` };
-  const response = await fetch(`${query.url}${METRICS_PATH}`, { headers });
-  expect(response.status).toBe(200);
-
+  const [traceId, parentSpanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const { status, requestId } = await ask(query, `${METRICS}?${WINDOW}`, `00-${traceId}-${parentSpanId}-01`);
+  expect(status).toBe(200);
   const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
   expect(request).toMatchObject({
-    name: 'GET /v0/accounts/:accountId/metrics',
-    service: 'meterline-query',
-    traceId,
-    parentSpanId: parentId,
+    ...{ name: 'GET /v0/accounts/:accountId/metrics', service: 'meterline-query', traceId, parentSpanId },
     attributes: {
       'http.request.method': 'GET',
       'http.route': '/v0/accounts/:accountId/metrics',
       'http.response.status_code': 200,
-      'meterline.request_id': response.headers.get('x-request-id'),
+      'meterline.request_id': requestId,
     },
   });
   const statement = await receiver.span(({ name }) => name === 'read_metrics');
@@ -100,17 +100,13 @@ it("the trace of a request continues the caller's, and holds a span for each sta
 });
 
 it('the trace of a request marks a failure, and the statement that failed', async () => {
-  const key = await product.key('traced-acme');
   const query = await product.startQuery(receiver.env);
   await execute(product.warehouse, 'RENAME TABLE usage_events TO mislaid');
-  expect((await fetch(`${query.url}${METRICS_PATH}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
-    503,
-  );
+  expect(await ask(query, `${METRICS}?${WINDOW}`)).toMatchObject({ status: 503 });
   const request = await receiver.span((span) => span.kind === kind(SpanKind.SERVER));
   const statement = await receiver.span(({ name }) => name === 'read_metrics');
   expect(request.status.code).toBe(ERROR);
-  expect(statement.status).toEqual({ code: ERROR, message: 'refused' });
-  expect(statement.parentSpanId).toBe(request.spanId);
+  expect(statement).toMatchObject({ status: { code: ERROR, message: 'refused' }, parentSpanId: request.spanId });
 });
 
 it.each([
@@ -118,7 +114,7 @@ it.each([
   ['OTEL_TRACES_EXPORTER', 'none'],
 ])('the variable %s=%s keeps tracing off', async (name, value) => {
   const query = await product.startQuery({ ...receiver.env, [name]: value });
-  await fetch(`${query.url}/healthz`);
+  await ask(query, '/healthz');
   expect(await query.stop()).toBe(0);
   expect(receiver.spans).toEqual([]);
 });
@@ -126,7 +122,7 @@ it.each([
 it('the variables of OpenTelemetry name the service, and what is left is sent at the end', async () => {
   const env = { ...receiver.env, OTEL_SERVICE_NAME: 'billing', OTEL_BSP_SCHEDULE_DELAY: '60000' };
   const query = await product.startQuery(env);
-  await fetch(`${query.url}/healthz`);
+  await ask(query, '/healthz');
   expect(await query.stop()).toBe(0);
   expect(receiver.spans.map(({ name, service }) => [name, service])).toContainEqual(['GET /healthz', 'billing']);
 });
@@ -134,9 +130,9 @@ it('the variables of OpenTelemetry name the service, and what is left is sent at
 it('the variables of OpenTelemetry may name a collector that is away: the service works, says so once, and ends in time', async () => {
   const away = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
   const query = await product.startQuery({ ...receiver.env, ...away });
-  expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+  expect(await ask(query, '/healthz')).toMatchObject({ status: 200 });
   await query.entry(({ event }) => event === 'tracing_failed');
-  expect((await fetch(`${query.url}/healthz`)).status).toBe(200);
+  expect(await ask(query, '/healthz')).toMatchObject({ status: 200 });
   expect(await query.stop()).toBe(0);
   expect(query.errorLines()).toEqual([]);
   expect(query.entries().filter(({ event }) => event === 'tracing_failed')).toHaveLength(1);

@@ -1,37 +1,8 @@
 /** The exact text of the body that the specification requires, for a request and a list of events. */
-
-import type { Payload } from '../model/event-rules.js';
 import { bucketOf, bucketsOf, defaultResolution, instantOf, printInstant, type Resolution } from './calendar.js';
+import type { Payload } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, RESOURCE_TYPES, USAGE_DECIMALS } from './prices.js';
-
-/** The parameters of GET …/metrics as in the URL, without the cursor. */
-export interface OracleQuery {
-  readonly startTime: string;
-  readonly endTime: string;
-  readonly resolution?: Resolution;
-  readonly groupBy?: string;
-  /** Several values are alternatives. */
-  readonly account?: readonly string[];
-  readonly workspace?: string | readonly string[];
-  readonly resourceType?: string | readonly string[];
-  readonly resourceName?: string | readonly string[];
-  readonly resourceUuid?: string | readonly string[];
-  readonly billingDimension?: string | readonly string[];
-  readonly withoutResourceUuid?: 'true' | 'false';
-  /** What is named here is left out, whatever the others say. */
-  readonly excludeAccount?: readonly string[];
-  readonly excludeWorkspace?: string | readonly string[];
-  readonly excludeResourceType?: string | readonly string[];
-  readonly excludeResourceName?: string | readonly string[];
-  readonly excludeResourceUuid?: string | readonly string[];
-  readonly excludeBillingDimension?: string | readonly string[];
-  readonly excludeWithoutResourceUuid?: 'true' | 'false';
-  readonly limit?: string;
-}
-
-/** Who asks. A member, of one of the accounts at least, may not see which workspaces there are. */
-export type OracleRole = 'admin' | 'member';
 
 /** An event that counts. */
 export interface PricedPayload extends Payload {
@@ -40,32 +11,35 @@ export interface PricedPayload extends Payload {
   readonly cost: bigint;
 }
 
-/** The text of a cursor cannot be predicted; this replaces every cursor that is not empty. */
-const SOME_CURSOR = '…';
-
 const FIELDS = ['account', 'workspace', 'resourceType', 'resourceName', 'resourceUuid', 'billingDimension'] as const;
 type Field = (typeof FIELDS)[number];
 
-const FIELD_OF: ReadonlyMap<string, Field> = new Map([
-  ['account', 'account'],
-  ['workspace', 'workspace'],
-  ['resource_type', 'resourceType'],
-  ['resource_name', 'resourceName'],
-  ['resource_uuid', 'resourceUuid'],
-  ['billing_dimension', 'billingDimension'],
-]);
+/** The parameters of GET …/metrics as in the URL, without the cursor. */
+export interface OracleQuery extends Partial<Record<Filter, string | readonly string[]>> {
+  readonly startTime: string;
+  readonly endTime: string;
+  readonly resolution?: Resolution;
+  readonly groupBy?: string;
+  readonly limit?: string;
+}
+
+/** Several values are alternatives. What is excluded is left out, whatever the others say. */
+type Filter = Field | `exclude${Capitalize<Field>}` | 'withoutResourceUuid' | 'excludeWithoutResourceUuid';
+
+/** Who asks. A member, of one of the accounts at least, may not see which workspaces there are. */
+export type OracleRole = 'admin' | 'member';
+
+/** The text of a cursor cannot be predicted; this replaces every cursor that is not empty. */
+const SOME_CURSOR = '…';
 
 /**
  * Which requested fields fill a field that was not requested (table AccountMetricsDataEntry), where all usage of the group
  * has the same value (DESIGN section 6).
  */
-const ENRICHED_BY: Readonly<Record<Field, readonly Field[]>> = {
-  account: [],
+const ENRICHED_BY: Readonly<Partial<Record<Field, readonly Field[]>>> = {
   workspace: ['resourceUuid', 'resourceName'],
   resourceType: ['resourceUuid', 'resourceName', 'billingDimension'],
   resourceName: ['resourceUuid'],
-  resourceUuid: [],
-  billingDimension: [],
 };
 
 /** Groups times buckets of a page. Source: the API's reference. */
@@ -120,49 +94,36 @@ function windowOf({ startTime, endTime }: OracleQuery): [start: number, end: num
 }
 
 function requestedFields({ groupBy = '' }: OracleQuery): Field[] {
-  const names = groupBy.split(',').map((name) => FIELD_OF.get(name));
-  return FIELDS.filter((field) => names.includes(field));
+  const names = groupBy.split(',');
+  return FIELDS.filter((field) => names.includes(field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)));
 }
 
 function selected(events: readonly PricedPayload[], query: OracleQuery): PricedPayload[] {
   const [start, end] = windowOf(query);
+  const filters = FIELDS.map((field) => ({
+    field,
+    wanted: valuesOf(query, field, field, 'withoutResourceUuid'),
+    unwanted: valuesOf(query, field, excluding(field), 'excludeWithoutResourceUuid'),
+  }));
   return events.filter(
     (event) =>
       event.timestamp >= start &&
       event.timestamp < end &&
-      FIELDS.every((field) => {
-        const values = wanted(query, field);
-        return (values.length === 0 || values.includes(event[field])) && !unwanted(query, field).includes(event[field]);
+      filters.every(({ field, wanted, unwanted }) => {
+        const value = event[field];
+        return (wanted.length === 0 || wanted.includes(value)) && !unwanted.includes(value);
       }),
   );
 }
 
-/** The values of which an event must have one; none: any will do. */
-function wanted(query: OracleQuery, field: Field): readonly string[] {
-  const named = listOf(query[field]);
-  return field === 'resourceUuid' && query.withoutResourceUuid === 'true' ? [...named, ''] : named;
+function excluding<Name extends Field>(field: Name): `exclude${Capitalize<Name>}` {
+  return `exclude${field.charAt(0).toUpperCase()}${field.slice(1)}` as `exclude${Capitalize<Name>}`;
 }
 
-/** The values of which an event must have none. */
-function unwanted(query: OracleQuery, field: Field): readonly string[] {
-  switch (field) {
-    case 'account':
-      return listOf(query.excludeAccount);
-    case 'workspace':
-      return listOf(query.excludeWorkspace);
-    case 'resourceType':
-      return listOf(query.excludeResourceType);
-    case 'resourceName':
-      return listOf(query.excludeResourceName);
-    case 'resourceUuid':
-      return [...listOf(query.excludeResourceUuid), ...(query.excludeWithoutResourceUuid === 'true' ? [''] : [])];
-    case 'billingDimension':
-      return listOf(query.excludeBillingDimension);
-  }
-}
-
-function listOf(values: string | readonly string[] = []): readonly string[] {
-  return typeof values === 'string' ? [values] : values;
+/** @param without the parameter that stands for the value of what has no UUID */
+function valuesOf(query: OracleQuery, field: Field, named: Filter, without: Filter): readonly string[] {
+  const values = [query[named] ?? []].flat();
+  return field === 'resourceUuid' && query[without] === 'true' ? [...values, ''] : values;
 }
 
 /** Without groupBy there is exactly one group, even if no event counts. */
@@ -171,9 +132,7 @@ function grouped(events: readonly PricedPayload[], requested: readonly Field[]):
   const groups = new Map<string, PricedPayload[]>();
   for (const event of events) {
     const key = JSON.stringify(requested.map((field) => event[field]));
-    const group = groups.get(key) ?? [];
-    group.push(event);
-    groups.set(key, group);
+    groups.set(key, [...(groups.get(key) ?? []), event]);
   }
   return [...groups.values()];
 }
@@ -183,18 +142,14 @@ function ranked(groups: readonly PricedPayload[][], requested: readonly Field[])
   return [...groups].sort((a, b) => {
     const difference = sum(b, 'cost') - sum(a, 'cost');
     if (difference !== 0n) return difference > 0n ? 1 : -1;
-    const orders = requested.map((field) => bytewise(a[0]?.[field] ?? '', b[0]?.[field] ?? ''));
-    return orders.find((order) => order !== 0) ?? 0;
+    const [one, other] = [a, b].map(([event]) => requested.map((field) => Buffer.from(event?.[field] ?? '')));
+    return one?.map((bytes, n) => bytes.compare(other?.[n] ?? bytes)).find((order) => order !== 0) ?? 0;
   });
-}
-
-function bytewise(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'));
 }
 
 function shown(field: Field, group: readonly PricedPayload[], requested: readonly Field[], role: OracleRole): string[] {
   const isRequested = requested.includes(field);
-  const isEnriched = ENRICHED_BY[field].some((other) => requested.includes(other));
+  const isEnriched = ENRICHED_BY[field]?.some((other) => requested.includes(other));
   if (!isRequested && (!isEnriched || (field === 'workspace' && role === 'member'))) return [];
   const values = new Set(group.map((event) => event[field]));
   return values.size === 1 ? [`"${field}":${JSON.stringify([...values][0])}`] : [];

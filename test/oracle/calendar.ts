@@ -2,8 +2,12 @@
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+/** 1970 began on a Thursday; this is the first Monday of that year. */
+const MONDAY = Date.UTC(1970, 0, 5);
+/** Of a month no more than the longest. */
+const LENGTHS = { hourly: HOUR, daily: DAY, weekly: 7 * DAY, monthly: 31 * DAY };
 
-export type Resolution = 'hourly' | 'daily' | 'weekly' | 'monthly';
+export type Resolution = keyof typeof LENGTHS;
 
 /** RFC 3339 in UTC with up to nine fraction digits, cut to the millisecond; undefined for anything else. */
 export function instantOf(text: string): number | undefined {
@@ -20,7 +24,7 @@ export function printInstant(instant: number): string {
 }
 
 export function hourOf(instant: number): number {
-  return instant - (instant % HOUR);
+  return bucketOf(instant, 'hourly');
 }
 
 /** The spec's default by length of window; a year is a calendar year from the start (DESIGN section 6). */
@@ -40,41 +44,23 @@ export function latestEnd(start: number, resolution: Resolution): number {
 /** The same date a year later; for a leap day, the last day of February. */
 function yearAfter(start: number): number {
   const date = new Date(start);
-  const isLeapDay = date.getUTCMonth() === 1 && date.getUTCDate() === 29;
-  return new Date(start).setUTCFullYear(
-    date.getUTCFullYear() + 1,
-    date.getUTCMonth(),
-    isLeapDay ? 28 : date.getUTCDate(),
-  );
+  const next = date.setUTCFullYear(date.getUTCFullYear() + 1);
+  return date.getUTCDate() === new Date(start).getUTCDate() ? next : next - DAY;
 }
 
 export function bucketOf(instant: number, resolution: Resolution): number {
-  const date = new Date(instant);
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
-  if (resolution === 'hourly') return midnight(year, month, day) + date.getUTCHours() * HOUR;
-  if (resolution === 'daily') return midnight(year, month, day);
-  if (resolution === 'monthly') return midnight(year, month, 1);
-  // Sunday is day 0 of a Date and the last day of an ISO week.
-  const sinceMonday = (date.getUTCDay() + 6) % 7;
-  return midnight(year, month, day - sinceMonday);
-}
-
-/** As Date.UTC, which takes the years 0 to 99 for those of the twentieth century. */
-function midnight(year: number, month: number, day: number): number {
-  return new Date(0).setUTCFullYear(year, month, day);
+  // Not Date.UTC, which takes the years 0 to 99 for those of the twentieth century.
+  if (resolution === 'monthly') return new Date(bucketOf(instant, 'daily')).setUTCDate(1);
+  const origin = resolution === 'weekly' ? MONDAY : 0;
+  return origin + Math.floor((instant - origin) / LENGTHS[resolution]) * LENGTHS[resolution];
 }
 
 /** The starts of all buckets that the window touches. */
 export function bucketsOf(start: number, end: number, resolution: Resolution): number[] {
   const buckets: number[] = [];
-  for (let bucket = bucketOf(start, resolution); bucket < end; bucket = bucketAfter(bucket, resolution)) {
+  for (let bucket = bucketOf(start, resolution); bucket < end; ) {
     buckets.push(bucket);
+    bucket = bucketOf(bucket + LENGTHS[resolution], resolution);
   }
   return buckets;
-}
-
-function bucketAfter(bucket: number, resolution: Resolution): number {
-  const date = new Date(bucket);
-  if (resolution === 'monthly') return midnight(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
-  return bucket + { hourly: HOUR, daily: DAY, weekly: 7 * DAY }[resolution];
 }

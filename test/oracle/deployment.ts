@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { QUEUE_NAME } from '@meterline/catalog';
 import type { Shards } from '@meterline/warehouse';
 import { QueueEvents } from 'bullmq';
-import { AUDIENCE, ISSUER, startTokenIssuer } from '../contract/token-issuer.js';
+import { startTokenIssuer } from '../contract/callers.js';
 import { startProduct } from '../harness/product.js';
 import { until } from '../harness/queue.js';
 import { NO_LIMITS, type startIngest, UNLIMITED } from '../harness/services.js';
@@ -41,8 +41,6 @@ interface Answers {
 interface Customer {
   /** @param query that of the question, with the names of the accounts */
   ask(question: Question, query?: OracleQuery): Promise<Answers>;
-  /** The body of the enum of dimensions to group by. */
-  groupByDimensions(): Promise<string>;
 }
 
 /** Paging that never ends must fail, not hang. */
@@ -55,21 +53,17 @@ export async function deploy(): Promise<Deployment> {
   const acknowledgements = new QueueEvents(QUEUE_NAME, { connection: { url }, prefix });
   for (const emitter of [queue, acknowledgements]) emitter.setMaxListeners(0);
   const issuer = await startTokenIssuer();
-  const tokens = { AUTH_JWKS_URL: issuer.jwksUrl, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE };
   const [rollups, truth] = await Promise.all([
-    product.startQuery({ ...NO_LIMITS, ...tokens }),
+    product.startQuery({ ...NO_LIMITS, ...issuer.env }),
     product.startQuery({
       ...NO_LIMITS,
-      ...tokens,
+      ...issuer.env,
       METERLINE_CONSTANTS: JSON.stringify({ ...UNLIMITED, eventsOnly: 1 }),
     }),
   ]);
   await acknowledgements.waitUntilReady();
   const tokenOf = (sub: string, accounts: Readonly<Record<string, OracleRole>>) =>
-    issuer.sign({
-      ...{ iss: ISSUER, aud: AUDIENCE, sub, exp: Math.floor(Date.now() / 1_000) + 86_400 },
-      ...{ scope: 'admin', accounts },
-    });
+    issuer.sign({ sub, exp: Math.floor(Date.now() / 1_000) + 86_400, accounts });
   // The keys come from this process, which may be too busy for their deadline once cases run. They are kept for a day.
   const headers = { authorization: `Bearer ${await tokenOf(name, {})}` };
   for (const { url } of [rollups, truth]) {
@@ -115,7 +109,6 @@ export async function deploy(): Promise<Deployment> {
           const [fromRollups, fromEvents] = await Promise.all([ask(rollups.url, ...asked), ask(truth.url, ...asked)]);
           return { fromRollups, fromEvents, fromMemory: await ask(rollups.url, ...asked) };
         },
-        groupByDimensions: () => read(`${rootOf(rollups.url)}/enums/group-by`, own.admin, {}),
       };
     },
 

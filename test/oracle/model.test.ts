@@ -25,9 +25,14 @@ function oracleOf(...events: readonly OracleEvent[]): Oracle {
   return oracle;
 }
 
-function namesInOrder(oracle: Oracle, query: OracleQuery): unknown {
-  const body: { data: { resourceName: string }[] } = JSON.parse(oracle.metrics('acme', query));
-  return body.data.map(({ resourceName }) => resourceName);
+interface Body {
+  readonly summary: { readonly totalUsage: number };
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Of its first page, by dimension if nothing else is said. */
+function read(oracle: Oracle, query: Partial<OracleQuery> = {}, role?: 'member'): Body {
+  return JSON.parse(oracle.pages('acme', { ...DAY, groupBy: 'billing_dimension', ...query }, role)[0] ?? '');
 }
 
 it('the oracle writes the whole body of an answer', () => {
@@ -67,53 +72,40 @@ it('the oracle ranks by cost, then by byte order', () => {
     ...names.map((resourceName, n) => event(n, { resourceName })),
     event(9, { resourceName: 'm', usage: 2 }),
   );
-  expect(namesInOrder(oracle, { ...DAY, groupBy: 'resource_name' })).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
+  const found = read(oracle, { groupBy: 'resource_name' }).data.map(({ resourceName }) => resourceName);
+  expect(found).toEqual(['m', 'a', 'z', '\uffee', '\u{1f600}']);
 });
 
 it('the oracle names what all usage of a group has in common, but no workspace to a member', () => {
-  const query = { ...DAY, groupBy: 'resource_name' };
-  const fields = (oracle: Oracle, role?: 'member') => {
-    const [body] = oracle.pages('acme', query, role);
-    return JSON.parse(body ?? '').data.map(
-      ({ summary: _s, timeseries: _t, ...names }: Record<string, unknown>) => names,
-    );
-  };
+  const fields = (role?: 'member') =>
+    read(oracle, { groupBy: 'resource_name' }, role).data.map(({ summary: _, timeseries: __, ...names }) => names);
   const oracle = oracleOf(event(1), event(2));
-  expect(fields(oracle)).toEqual([{ workspace: 'prod', resourceType: 'sandbox', resourceName: 'builder' }]);
-  expect(fields(oracle, 'member')).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+  expect(fields()).toEqual([{ workspace: 'prod', resourceType: 'sandbox', resourceName: 'builder' }]);
+  expect(fields('member')).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
   oracle.accept(event(3, { workspace: 'dev', usage: 0 }), NOW);
-  expect(fields(oracle)).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
+  expect(fields()).toEqual([{ resourceType: 'sandbox', resourceName: 'builder' }]);
 });
 
-it('the oracle takes several values of a filter as alternatives, and what has no UUID for one of them', () => {
-  const oracle = oracleOf(
-    event(1),
-    event(2, { resourceUuid: 'u', usage: 2 }),
-    event(3, { resourceUuid: 'v', usage: 4 }),
-  );
-  const usageOf = (query: Partial<OracleQuery>) =>
-    JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
-  expect(usageOf({ resourceUuid: ['u', 'v'] })).toBe(6);
-  expect(usageOf({ resourceUuid: 'u', withoutResourceUuid: 'true' })).toBe(3);
-  expect(usageOf({ withoutResourceUuid: 'true' })).toBe(1);
-  expect(usageOf({ withoutResourceUuid: 'false' })).toBe(7);
-});
-
-it('the oracle leaves out what is excluded, also of what is selected', () => {
+it.each<[Partial<OracleQuery>, number]>([
+  [{}, 7],
+  [{ resourceUuid: ['u', 'v'] }, 6],
+  [{ resourceUuid: 'u', withoutResourceUuid: 'true' }, 3],
+  [{ withoutResourceUuid: 'true' }, 1],
+  [{ withoutResourceUuid: 'false' }, 7],
+  [{ excludeResourceUuid: 'u' }, 5],
+  [{ excludeWithoutResourceUuid: 'true' }, 6],
+  [{ excludeResourceUuid: ['u', 'nobody'], excludeWithoutResourceUuid: 'true' }, 4],
+  [{ excludeWorkspace: 'dev', excludeResourceName: 'tester' }, 1],
+  [{ resourceUuid: ['u', 'v'], excludeResourceUuid: 'v' }, 2],
+  [{ excludeResourceType: 'sandbox' }, 0],
+  [{ excludeBillingDimension: 'sandbox_image_storage_gbs' }, 7],
+])('the oracle selects by %j usage of %d', (filters, usage) => {
   const oracle = oracleOf(
     event(1),
     event(2, { resourceUuid: 'u', usage: 2, workspace: 'dev' }),
     event(3, { resourceUuid: 'v', usage: 4, resourceName: 'tester' }),
   );
-  const usageOf = (query: Partial<OracleQuery>) =>
-    JSON.parse(oracle.metrics('acme', { ...DAY, groupBy: 'billing_dimension', ...query })).summary.totalUsage;
-  expect(usageOf({ excludeResourceUuid: 'u' })).toBe(5);
-  expect(usageOf({ excludeWithoutResourceUuid: 'true' })).toBe(6);
-  expect(usageOf({ excludeResourceUuid: ['u', 'nobody'], excludeWithoutResourceUuid: 'true' })).toBe(4);
-  expect(usageOf({ excludeWorkspace: 'dev', excludeResourceName: 'tester' })).toBe(1);
-  expect(usageOf({ resourceUuid: ['u', 'v'], excludeResourceUuid: 'v' })).toBe(2);
-  expect(usageOf({ excludeResourceType: 'sandbox' })).toBe(0);
-  expect(usageOf({ excludeBillingDimension: 'sandbox_image_storage_gbs' })).toBe(7);
+  expect(read(oracle, filters).summary.totalUsage).toBe(usage);
 });
 
 it.each([null, ''])('the oracle takes resourceUuid %j for none', (resourceUuid) => {

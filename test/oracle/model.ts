@@ -2,44 +2,32 @@
  * The oracle: what Meterline must answer, computed in memory, event by event, with exact arithmetic. Written from the
  * specification and the design alone; it shares no code with the product, so that both are unlikely to have the same fault.
  */
-
-import { type Payload, understand } from '../model/event-rules.js';
+import { isDeepStrictEqual } from 'node:util';
 import { answerPages, answerResourceTypes, type OracleQuery, type OracleRole, type PricedPayload } from './answer.js';
 import { hourOf } from './calendar.js';
+import { understand } from './event-rules.js';
 import { printDecimal } from './exact.js';
 import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from './prices.js';
 
-export type { OracleEvent } from '../model/event-rules.js';
 export { maskCursor, type OracleQuery, type OracleRole } from './answer.js';
-export { EXAMPLE_BOOK, type OraclePriceBook } from './prices.js';
+export type { OracleEvent } from './event-rules.js';
+export type { OraclePriceBook } from './prices.js';
 
-/** The most outcomes of contested events that are tried for an account. */
+/** The most outcomes of contested events that are tried. */
 const MAX_WORLDS = 4_096;
 
-/** A payload that was sent for an identity. */
-interface Claim {
-  readonly revision: number;
-  readonly book: number;
-  readonly payload: PricedPayload;
-}
-
-/** One identity: (account, event id, UTC hour). */
-interface Identity {
-  readonly eventId: string;
-  readonly hour: number;
-  /** Payloads of the highest revision and its oldest price book. More than one only if producers sent different ones. */
-  claims: readonly Claim[];
-  /** Payloads of the same rank that have lost; they never win later. */
-  beaten: readonly Payload[];
-}
-
-/** What is stored of an identity: one of the payloads. More than one if producers sent different ones under the same revision. */
+/** What is stored of an identity: (account, event id, UTC hour). */
 export interface Stored {
   readonly accountId: string;
   readonly eventId: string;
   readonly hour: number;
   readonly revision: number;
+  /** The version of the price book. */
+  readonly book: number;
+  /** Of the highest revision and its oldest price book. More than one only if producers sent different ones: one of them is stored. */
   readonly payloads: readonly PricedPayload[];
+  /** Of the same rank that have lost; they never win later. */
+  readonly beaten: readonly PricedPayload[];
 }
 
 export interface Totals {
@@ -50,16 +38,12 @@ export interface Totals {
 }
 
 export class Oracle {
-  readonly #accounts = new Map<string, Map<string, Identity>>();
-  #book: OraclePriceBook;
+  readonly #identities = new Map<string, Stored>();
+  readonly #book: OraclePriceBook;
 
-  constructor(book: OraclePriceBook = EXAMPLE_BOOK) {
+  constructor(book: OraclePriceBook = EXAMPLE_BOOK, known: readonly Stored[] = []) {
     this.#book = book;
-  }
-
-  /** Prices all later events with this book; events that already have a price keep it. */
-  useBook(book: OraclePriceBook): void {
-    this.#book = book;
+    for (const identity of known) this.#identities.set(keyOf(identity), identity);
   }
 
   /**
@@ -72,19 +56,27 @@ export class Oracle {
     const { accountId, eventId, revision, payload } = understood;
     const cost = costUnder(this.#book, { accountId, ...payload });
     if (cost === undefined) return 'refused';
-    const identity = this.#identity(accountId, eventId, hourOf(payload.timestamp));
-    claim(identity, { revision, book: this.#book.version, payload: { ...payload, account: accountId, cost } });
+    const hour = hourOf(payload.timestamp);
+    const payloads = [{ ...payload, account: accountId, cost }];
+    this.#claim({ accountId, eventId, hour, revision, book: this.#book.version, payloads, beaten: [] });
     return 'accepted';
+  }
+
+  /** Highest revision, then the oldest price book. Different payloads of the same rank are a contest. */
+  #claim(next: Stored): void {
+    const known = this.#identities.get(keyOf(next));
+    const order = known ? next.revision - known.revision || known.book - next.book : 1;
+    if (!known || order > 0) this.#identities.set(keyOf(next), next);
+    if (!known || order !== 0) return;
+    const news = next.payloads.filter(
+      (payload) => ![...known.payloads, ...known.beaten].some((old) => isSame(old, payload)),
+    );
+    this.#identities.set(keyOf(next), { ...known, payloads: [...known.payloads, ...news] });
   }
 
   /** Every identity of all accounts. */
   stored(): Stored[] {
-    return [...this.#accounts].flatMap(([accountId, identities]) =>
-      [...identities.values()].map(({ eventId, hour, claims }) => ({
-        ...{ accountId, eventId, hour, revision: claims[0]?.revision ?? 0 },
-        payloads: claims.map(({ payload }) => payload),
-      })),
-    );
+    return [...this.#identities.values()];
   }
 
   /**
@@ -92,16 +84,16 @@ export class Oracle {
    * All answers of the service, now and later, must agree with the same one of them.
    */
   worlds(...accountIds: readonly string[]): Oracle[] {
-    let worlds: Oracle[] = [new Oracle(this.#book)];
-    for (const accountId of accountIds) {
-      for (const identity of this.#identities(accountId)) {
-        worlds = worlds.flatMap((world) =>
-          identity.claims.map((winner) => world.#with(accountId, decided(identity, winner))),
-        );
-        if (worlds.length > MAX_WORLDS) throw new Error(`${accountId} has too many contested events`);
-      }
+    let worlds: Stored[][] = [[]];
+    for (const identity of this.#of(accountIds)) {
+      const outcomes = identity.payloads.map((winner) => {
+        const losers = identity.payloads.filter((other) => other !== winner);
+        return { ...identity, payloads: [winner], beaten: [...identity.beaten, ...losers] };
+      });
+      worlds = worlds.flatMap((world) => outcomes.map((outcome) => [...world, outcome]));
+      if (worlds.length > MAX_WORLDS) throw new Error(`${accountIds} have too many contested events`);
     }
-    return worlds;
+    return worlds.map((world) => new Oracle(this.#book, world));
   }
 
   /** The body of the first page, its cursor masked as by `maskCursor`. @throws when events are contested: see worlds */
@@ -111,18 +103,17 @@ export class Oracle {
 
   /** The bodies of all pages, of an account or of several. @throws when events are contested: see worlds */
   pages(accounts: string | readonly string[], query: OracleQuery, role?: OracleRole): string[] {
-    const counting = [accounts].flat().flatMap((accountId) => this.#counting(accountId));
-    return answerPages(counting, query, role);
+    return answerPages(this.#counting([accounts].flat()), query, role);
   }
 
   /** The body of the resource types' enum. @throws when events are contested: see worlds */
   resourceTypes(accountId: string, query: OracleQuery): string {
-    return answerResourceTypes(this.#counting(accountId), query);
+    return answerResourceTypes(this.#counting([accountId]), query);
   }
 
   /** The payloads that count for the account, over all time. @throws when events are contested: see worlds */
   totals(accountId: string): Totals {
-    const counting = this.#counting(accountId);
+    const counting = this.#counting([accountId]);
     const sum = (amount: 'usage' | 'cost') => counting.reduce((total, event) => total + event[amount], 0n);
     return {
       events: counting.length,
@@ -131,69 +122,23 @@ export class Oracle {
     };
   }
 
-  #counting(accountId: string): PricedPayload[] {
-    const contested = this.#identities(accountId).filter(({ claims }) => claims.length > 1).length;
-    if (contested > 0) throw new Error(`${contested} events of ${accountId} are contested: ask each of worlds()`);
-    return this.#identities(accountId)
-      .flatMap(({ claims }) => claims.map(({ payload }) => payload))
-      .filter(({ voided }) => !voided);
+  #counting(accountIds: readonly string[]): PricedPayload[] {
+    const payloads = this.#of(accountIds).flatMap((identity) => identity.payloads);
+    const contested = payloads.length - this.#of(accountIds).length;
+    if (contested > 0) throw new Error(`${contested} events of ${accountIds} are contested: ask each of worlds()`);
+    return payloads.filter(({ voided }) => !voided);
   }
 
-  #identities(accountId: string): Identity[] {
-    return [...(this.#accounts.get(accountId)?.values() ?? [])];
-  }
-
-  #identity(accountId: string, eventId: string, hour: number): Identity {
-    const account = this.#accounts.get(accountId) ?? new Map<string, Identity>();
-    const key = keyOf(eventId, hour);
-    const identity = account.get(key) ?? { eventId, hour, claims: [], beaten: [] };
-    this.#accounts.set(accountId, account.set(key, identity));
-    return identity;
-  }
-
-  /** The same with one identity more. */
-  #with(accountId: string, identity: Identity): Oracle {
-    const oracle = new Oracle(this.#book);
-    for (const [account, identities] of this.#accounts) {
-      oracle.#accounts.set(account, new Map([...identities].map(([key, each]) => [key, { ...each }])));
-    }
-    const known = oracle.#accounts.get(accountId) ?? new Map<string, Identity>();
-    oracle.#accounts.set(accountId, known.set(keyOf(identity.eventId, identity.hour), identity));
-    return oracle;
+  #of(accountIds: readonly string[]): Stored[] {
+    return this.stored().filter(({ accountId }) => accountIds.includes(accountId));
   }
 }
 
-function keyOf(eventId: string, hour: number): string {
-  return `${eventId} ${hour}`;
+function keyOf({ accountId, eventId, hour }: Pick<Stored, 'accountId' | 'eventId' | 'hour'>): string {
+  return JSON.stringify([accountId, eventId, hour]);
 }
 
-/** Highest revision, then the oldest price book. Different payloads of the same rank are a contest. */
-function claim(identity: Identity, next: Claim): void {
-  const [first] = identity.claims;
-  const order = first ? next.revision - first.revision || first.book - next.book : 1;
-  if (order > 0) {
-    identity.claims = [next];
-    identity.beaten = [];
-  }
-  if (order !== 0) return;
-  const known = [...identity.claims.map(({ payload }) => payload), ...identity.beaten];
-  if (!known.some((payload) => isSame(payload, next.payload))) identity.claims = [...identity.claims, next];
-}
-
-function decided({ eventId, hour, claims, beaten }: Identity, winner: Claim): Identity {
-  const losers = claims.filter((other) => other !== winner).map(({ payload }) => payload);
-  return { eventId, hour, claims: [winner], beaten: [...beaten, ...losers] };
-}
-
-function isSame(a: Payload, b: Payload): boolean {
-  return (
-    a.workspace === b.workspace &&
-    a.resourceType === b.resourceType &&
-    a.resourceName === b.resourceName &&
-    a.resourceUuid === b.resourceUuid &&
-    a.billingDimension === b.billingDimension &&
-    a.usage === b.usage &&
-    a.timestamp === b.timestamp &&
-    a.voided === b.voided
-  );
+/** What was sent is the same; it may have another price. */
+function isSame(a: PricedPayload, b: PricedPayload): boolean {
+  return isDeepStrictEqual({ ...a, cost: 0n }, { ...b, cost: 0n });
 }

@@ -7,14 +7,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { holds } from '../fuzz/run.js';
 import { LONG } from '../harness/long.js';
 import { type Deployment, deploy } from './deployment.js';
 import { type History, history, roundsOf, type Sketch } from './histories.js';
 import { Oracle, type OraclePriceBook, type OracleQuery } from './model.js';
-import { trickyBook } from './price-book.js';
+import { trickyBook } from './prices.js';
 import { type Question, questionDraft, toQuestion } from './questions.js';
-import { RandomRepairs } from './random-repairs.js';
-import { RandomSealing } from './random-sealing.js';
+import { RandomMaintenance } from './random-maintenance.js';
 
 const CASES = Number(process.env.ORACLE_CASES ?? (LONG ? 100 : 10));
 const SEED = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000_000);
@@ -27,23 +27,19 @@ const ROUNDS = 2;
  * least.
  */
 const LANES = Math.min(20, CASES);
-/** A limit for making a failing case smaller. */
-const SHRINKING_MS = 180_000;
-/** The report of a failure includes the difference. */
-const REPORT = { includeErrorInReport: true };
+/** Of all cases, and of making one that fails smaller. */
+const LIMIT_MS = CASES * 3_000 + 300_000;
 /** More than the cases, because shrinking needs further accounts. */
 const ACCOUNTS_WITH_OWN_PRICES = CASES + 1_000;
 
-jest.setTimeout(CASES * 3_000 + 600_000);
+jest.setTimeout(LIMIT_MS + 300_000);
 
 let deployment: Deployment;
 let ownPrices: string[];
-let sealing: RandomSealing;
-let repairs: RandomRepairs;
+let maintenance: RandomMaintenance;
 beforeAll(async () => {
   deployment = await deploy();
-  sealing = new RandomSealing(deployment.shards.all, SEED, ROUNDS * CASES);
-  repairs = new RandomRepairs(deployment.shards.all, SEED);
+  maintenance = new RandomMaintenance(deployment.shards.all, SEED, ROUNDS * CASES);
   ownPrices = Array.from({ length: ACCOUNTS_WITH_OWN_PRICES }, (_, n) => `dear-${n}-${deployment.name}`);
   await deployment.startWorker(trickyBook(ownPrices));
 });
@@ -55,45 +51,9 @@ const scenario = fc
 
 it(`the service and the oracle agree about ${CASES} random histories`, async () => {
   process.stdout.write(`oracle: ${PATH === undefined ? `${CASES} cases` : `case ${PATH}`}, seed ${SEED}\n`);
-  expect(PATH === undefined ? await anyFailure() : await failureAt(SEED, PATH)).toBeUndefined();
+  const runs = { count: CASES, lanes: LANES, seed: SEED, path: PATH, limitMs: LIMIT_MS };
+  await holds(scenario, runs, ({ past, questions }) => compare(past, questions));
 });
-
-/** Runs all cases, several at a time, until one fails; then shrinks that one alone. @returns what went wrong */
-async function anyFailure(): Promise<string | undefined> {
-  let found: { readonly seed: number; readonly path: string; readonly report: string } | undefined;
-  const lane = async (seed: number) => {
-    const property = fc.asyncProperty(scenario, async ({ past, questions }) => {
-      if (!found) await compare(past, questions);
-    });
-    const details = await fc.check(property, {
-      seed,
-      ...REPORT,
-      numRuns: Math.ceil(CASES / LANES),
-      endOnFailure: true,
-    });
-    if (!details.failed) return;
-    found ??= { seed, path: details.counterexamplePath ?? '', report: fc.defaultReportMessage(details) ?? '' };
-  };
-  await Promise.all(Array.from({ length: LANES }, (_, n) => lane(SEED + n)));
-  if (!found) return undefined;
-  // A failure that depends on other cases, or on time, may not occur when the case runs alone.
-  return (await failureAt(found.seed, found.path)) ?? `${found.report}\n\nBut it did not fail a second time.`;
-}
-
-/** The smallest case found that still fails, and how to repeat it; undefined if it does not fail. */
-async function failureAt(seed: number, path: string): Promise<string | undefined> {
-  const property = fc.asyncProperty(scenario, ({ past, questions }) => compare(past, questions));
-  const details = await fc.check(property, {
-    seed,
-    path,
-    ...REPORT,
-    numRuns: 1,
-    interruptAfterTimeLimit: SHRINKING_MS,
-  });
-  if (!details.failed) return undefined;
-  const again = `npm run test:oracle -- --seed ${seed} --path ${details.counterexamplePath}`;
-  return `${fc.defaultReportMessage(details)}\n\nAgain: ${again}`;
-}
 
 /** Plays one history for two new accounts and compares the answers after each round of jobs. */
 async function compare(past: History, questions: readonly Question[]): Promise<void> {
@@ -108,8 +68,7 @@ async function compare(past: History, questions: readonly Question[]): Promise<v
   ]) {
     await send(jobs, worlds);
     worlds = worlds.flatMap((world) => world.worlds(...accountIds));
-    await sealing.advance();
-    await repairs.advance();
+    await maintenance.advance();
     for (const question of asked) {
       const query = queryOf(question, accountIds);
       const { fromRollups, fromEvents, fromMemory } = await customer.ask(question, query);

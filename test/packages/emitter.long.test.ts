@@ -1,7 +1,7 @@
 /** The emitter's package works where nothing else of Meterline is. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TestCollector } from '../emitter/test-collector.js';
+import { TestCollector } from '../emitter/fixture.js';
 import { installPacked, type PackedPackage } from './packed-package.js';
 
 const PACKAGE = new URL('../../packages/emitter/', import.meta.url);

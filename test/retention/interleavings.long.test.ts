@@ -4,7 +4,7 @@
  * count is kept as refused, and hours and days agree.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_DAY } from '@meterline/catalog';
+import { DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
 import { dropClosedMonths } from '@meterline/cli/operations/retention';
 import { noTracing } from '@meterline/service/tracing';
@@ -26,10 +26,10 @@ import { EventStore } from '../../services/ingest/src/event-store.js';
 import { Pricer } from '../../services/ingest/src/intake.js';
 import { createIngestMetrics } from '../../services/ingest/src/metrics.js';
 import { pricedEvent } from '../harness/events.js';
-import { Actor, pausing, playOrders } from '../harness/interleaving.js';
+import { pausing, playOrders, SteppedTask } from '../harness/interleaving.js';
 import { createTestDatabase, select, type TestDatabase } from '../harness/stack.js';
 
-/** Orders with more changes between the actors are left out. A bound that is read too early takes two to show. */
+/** Orders with more changes between the tasks are left out. A bound that is read too early takes two to show. */
 const CHANGES = 3;
 const TIMEOUT_MS = 1_800_000;
 /** Each order has a month of its own, because the bounds never fall. */
@@ -63,7 +63,7 @@ afterAll(() => database.drop());
 /** Nothing is kept here. */
 
 /** A worker that knew of no bound when it checked the event. */
-function worker(job: string, timestamp: number): Actor {
+function worker(job: string, timestamp: number): SteppedTask {
   const event = {
     eventId: `0190c5e4-7b1a-7def-8abc-${job.padStart(12, '0')}`,
     accountId: 'acme',
@@ -78,7 +78,7 @@ function worker(job: string, timestamp: number): Actor {
   };
   const queued = { id: job, receivedAt: NOW, data: JSON.stringify(event) };
   const intake = new Pricer(DEFAULT_PRICE_BOOK).priceJob(queued, NOW, 0);
-  return new Actor(async (pause) => {
+  return new SteppedTask(async (pause) => {
     const store = new EventStore({
       warehouse: pausing(warehouse, pause),
       log: pino({ enabled: false }),
@@ -90,18 +90,22 @@ function worker(job: string, timestamp: number): Actor {
   });
 }
 
-function dropper(): Actor {
-  const { signal } = new AbortController();
-  const [onProgress, onDropped] = [() => undefined, () => undefined];
-  return new Actor(async (pause) => {
+const DROP = {
+  signal: new AbortController().signal,
+  onProgress: () => undefined,
+  onDropped: () => undefined,
+  recheckMs: 1,
+};
+
+function dropper(month: Window): SteppedTask {
+  return new SteppedTask(async (pause) => {
     const paused = pausing(warehouse, pause, ['run']);
-    const options = { shards: oneServer(paused), signal, onProgress, recheckMs: 1 };
-    const drop = () => dropClosedMonths({ ...options, now: NOW, onDropped });
+    const options = { ...DROP, shards: oneServer(paused) };
+    const drop = () => dropClosedMonths(options);
     // An event that was stored and not rolled up yet: the operator does what the error says.
     await drop().catch(async (error: unknown) => {
       if (!(error instanceof CommandError)) throw error;
-      const window = { startTime: 0, endTime: SEALED_UNTIL };
-      await auditRollups({ ...options, accountId: undefined, window, repair: true });
+      await auditRollups({ ...options, accountId: undefined, window: month, repair: true });
       await drop();
     });
   });
@@ -141,11 +145,11 @@ it(
       const job = `${month}`;
       month += 1;
       await setRetentionBound([warehouse], 'closed', end);
-      const actors = [worker(job, start + 1), dropper()] as const;
-      for (let move = await next(actors); move; move = await next(actors)) {
+      const tasks = [worker(job, start + 1), dropper({ startTime: start, endTime: end })] as const;
+      for (let move = await next(tasks); move; move = await next(tasks)) {
         if (!move.isNew) continue;
         const shown = await answers(start);
-        const isDue = actors[0].hasEnded && !(await isRefused(job));
+        const isDue = tasks[0].hasEnded && !(await isRefused(job));
         const allowed = isDue ? ['2'] : ['1', '2'];
         for (const usage of shown)
           expect({ order, shown, isIn: allowed.includes(usage) }).toMatchObject({ isIn: true });
@@ -155,18 +159,10 @@ it(
       expect({ order, hours, days, isKept: counts || refused }).toEqual({ order, hours, days: hours, isKept: true });
       const outcome = `${counts ? 'counts' : 'does not count'}, ${refused ? 'refused' : 'accepted'}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      for (const name of actors[1].pausePoints) pausePoints.add(name);
+      for (const name of tasks[1].pausePoints) pausePoints.add(name);
       expect(await readRetentionBounds(warehouse)).toMatchObject({ droppedBefore: end });
       // What has come too late and lies there still.
-      const { signal } = new AbortController();
-      const nothing = () => undefined;
-      await dropClosedMonths({
-        shards: oneServer(warehouse),
-        now: NOW,
-        signal,
-        onProgress: nothing,
-        onDropped: nothing,
-      });
+      await dropClosedMonths({ ...DROP, shards: oneServer(warehouse) });
       expect(await answers(start)).toEqual([hours, days]);
     });
     expect(month).toBe(played);

@@ -1,4 +1,4 @@
-/** Finds or installs the browser that the tests of the web page drive. Types and contract: chromium-binary.d.mts. */
+/** Finds or installs the browser that the tests of the web page drive. */
 import { fileURLToPath } from 'node:url';
 import { findExecutable, installProgram, isExecutable } from '@meterline/local-stack';
 

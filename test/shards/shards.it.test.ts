@@ -4,20 +4,136 @@
  * query processes have one address of ClickHouse, which leads each request to the next of the two servers. Every process and
  * command is a user of its own, as with `npm start`.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { startClickHouse } from '@meterline/local-stack';
+import { type Servers, startClickHouse, startServers } from '@meterline/local-stack';
+import type { Warehouse } from '@meterline/warehouse';
+import { type MeterlineOptions, runCommand } from '../cli/run-command.js';
 import { usageEvent } from '../harness/events.js';
-import { freeze } from '../harness/faults.js';
 import { itLong } from '../harness/long.js';
-import { writePriceBook } from '../harness/price-book-file.js';
+import { type Product, startProduct } from '../harness/product.js';
+import { freeze } from '../harness/programs.js';
 import { drained, enqueueData, until } from '../harness/queue.js';
-import { execute, select } from '../harness/stack.js';
-import { openTwoShards, type TwoShards, USD_PER_GBS, WINDOW } from './two-shards.js';
+import {
+  type HttpProcess,
+  NO_LIMITS,
+  type ServiceProcess,
+  startIngest,
+  startQuery,
+  withConstants,
+} from '../harness/services.js';
+import { execute, select, uniquePrefix } from '../harness/stack.js';
+import { startBalancer } from '../setup/balancer.mjs';
 
 jest.setTimeout(600_000);
+
+const WINDOW = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-03T00:00:00Z' };
+const USD_PER_GBS = 0.0000115;
+
+interface Answer {
+  readonly status: number;
+  /** In GB-seconds, as its cost has it. */
+  readonly usage: number | undefined;
+  readonly names: string[];
+}
+
+interface TwoShards {
+  readonly stack: Servers;
+  readonly product: Product;
+  /** All ingest and query processes, and of them the latter. */
+  readonly services: readonly ServiceProcess[];
+  readonly apis: readonly HttpProcess[];
+  /** Another query process, which has the addresses of both servers. */
+  startQuery(): Promise<HttpProcess>;
+  /** Of each shard a new account, in the order of the shards. */
+  newAccounts(): readonly [string, string];
+  /** From each query process in turn, all its pages; every answer must be the same. */
+  ask(account: string, window?: typeof WINDOW): Promise<Answer>;
+  /** A command of the operator. */
+  operate(args: readonly string[], options?: MeterlineOptions): ReturnType<typeof runCommand>;
+  close(): Promise<void>;
+}
+
+async function openTwoShards(): Promise<TwoShards> {
+  const stack = await startServers({ shards: 2 });
+  const balancer = await startBalancer(stack.shards.map(({ httpPort }) => httpPort));
+  const product = await startProduct({ redisUrl: stack.redis.url, prefix: 'bull', clickhouse: stack.shards });
+  const names = await accountNames(product.warehouse);
+  const envOf = (clickhouse: 'ingest' | 'query' | 'operator', redis: 'worker' | 'query' | 'operator') => {
+    const CLICKHOUSE_PASSWORD = stack.clickhouse.passwords[clickhouse];
+    return { ...product.env, CLICKHOUSE_USER: clickhouse, CLICKHOUSE_PASSWORD, REDIS_URL: stack.redis.urls[redis] };
+  };
+  const ingest = withConstants(envOf('ingest', 'worker'), { maintenanceEveryMs: 200, sealDelayMs: 0 });
+  const workers = [await startIngest(ingest), await startIngest(ingest)];
+  const query = { ...envOf('query', 'query'), ...NO_LIMITS, CLICKHOUSE_URL: balancer.url };
+  const apis = await Promise.all([startQuery(query), startQuery(query)]);
+  return {
+    stack,
+    product,
+    startQuery: () => startQuery({ ...query, CLICKHOUSE_URL: product.env.CLICKHOUSE_URL ?? '' }),
+    newAccounts: () => {
+      const pair = names.pop();
+      if (!pair) throw new Error('no more names');
+      return pair;
+    },
+    services: [...workers, ...apis],
+    apis,
+    ask: async (account, window = WINDOW) => {
+      const key = await product.key(account);
+      const answers: Answer[] = [];
+      // Twice each, so that the balancer leads every statement to either server.
+      for (const [turn] of [apis, apis].flat().entries()) {
+        const inTurn = (page: number) => apis[(turn + page) % apis.length];
+        answers.push(await askPages(inTurn, account, key, window));
+      }
+      const [first, ...others] = answers.map((answer) => JSON.stringify(answer));
+      const other = others.find((answer) => answer !== first);
+      if (other) throw new Error(`two answers to one question: ${first} and ${other}`);
+      return answers[0] ?? { status: 0, usage: undefined, names: [] };
+    },
+    operate: (args, options = {}) => runCommand(args, { ...options, env: envOf('operator', 'operator') }),
+    close: async () => {
+      await product.close();
+      balancer.stop();
+      await stack.stop();
+    },
+  };
+}
+
+/** @param api that is asked for a page */
+async function askPages(
+  api: (page: number) => HttpProcess | undefined,
+  account: string,
+  key: string,
+  window: typeof WINDOW,
+): Promise<Answer> {
+  const names: string[] = [];
+  let usage: number | undefined;
+  let cursor = '';
+  for (let page = 0; page === 0 || cursor !== ''; page += 1) {
+    const query = new URLSearchParams({ ...window, groupBy: 'resource_name', limit: '2', cursor });
+    const url = `${api(page)?.url}/v0/accounts/${account}/metrics?${query}`;
+    const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+    const body = await response.json();
+    if (response.status !== 200) return { status: response.status, usage: undefined, names };
+    usage = Math.round((body.summary.totalCost / USD_PER_GBS) * 10) / 10;
+    names.push(...body.data.map(({ resourceName }: { resourceName: string }) => resourceName));
+    cursor = body.meta.nextCursor;
+  }
+  return { status: 200, usage, names: names.sort() };
+}
+
+/** Names, of which the engine puts as many on each of the two shards as tests need. */
+async function accountNames(warehouse: Warehouse): Promise<(readonly [string, string])[]> {
+  const prefix = uniquePrefix();
+  const query = `
+SELECT cityHash64(name) % 2 AS shard, groupArray(concat({prefix: String}, '-', toString(number)) AS name) AS names
+FROM numbers(200) GROUP BY shard ORDER BY shard`;
+  const [first, second] = await select<{ names: string[] }>(warehouse, query, { prefix });
+  return (first?.names ?? []).flatMap((name, index) => {
+    const other = second?.names[index];
+    return other === undefined ? [] : [[name, other] as const];
+  });
+}
 
 let two: TwoShards;
 
@@ -80,49 +196,20 @@ it('two shards answer exactly, page by page, before and after they are sealed, w
   });
 });
 
-itLong(
-  'two shards re-price an account of each, go on where a killed one ended, and change nothing of another',
-  async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'meterline-shards-'));
-    const book = await writePriceBook(join(directory, 'twice.json'), 1, String(2 * USD_PER_GBS));
-    const accounts = two.newAccounts();
-    const count = 1_000;
-    const numbers = Array.from({ length: count }, (_, n) => n);
-    await two.product.send(
-      ...accounts.flatMap((account) => numbers.map((n) => event(account, n, { resourceName: 'r' }))),
-    );
-    const costs = async () => [await two.ask(accounts[0]), await two.ask(accounts[1])].map(({ usage }) => usage);
-    expect(await costs()).toEqual([count, count]);
-    const twiceAsMuch: number[] = [];
-    for (const account of accounts) {
-      const args = ['reprice', '--account', account, '--from', WINDOW.startTime, '--to', WINDOW.endTime];
-      const steps = ['--book', book, '--step', '25'];
-      const killed = await two.operate([...args, ...steps], { interruptAt: '100 done', interruptWith: 'SIGKILL' });
-      expect(killed).toMatchObject({ code: null, stdout: '' });
-      const repriced = 'SELECT toUInt32(count()) AS events FROM usage_events FINAL WHERE price_revision > 0';
-      const rows = two.product.shards.all.map((shard) => select<{ events: number }>(shard, repriced));
-      const done = (await Promise.all(rows)).flat().map(({ events }) => events);
-      const own = accounts.indexOf(account);
-      expect(done[own]).toBeGreaterThanOrEqual(100);
-      expect(done[own]).toBeLessThan(count);
-      expect(done[1 - own]).toBe(twiceAsMuch.length * count);
-
-      const { stdout } = await two.operate([...args, ...steps, '--json']);
-      const { total } = JSON.parse(stdout);
-      expect(total).toMatchObject({ events: count, changed: count - (done[own] ?? 0) });
-      twiceAsMuch.push(2 * count);
-      expect(await costs()).toEqual([...twiceAsMuch, count].slice(0, 2));
-      expect(JSON.parse((await two.operate([...args, ...steps, '--json'])).stdout)).toMatchObject({
-        total: { changed: 0 },
-      });
-    }
-    expect(await two.operate(['audit'])).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('Every rollup row agrees'),
+it('two shards are added up in one response about all accounts', async () => {
+  const pair = two.newAccounts();
+  await two.product.send(...pair.flatMap((account) => [event(account, 1), event(account, 2)]));
+  const key = await two.product.key('platform', 'operator');
+  const accounts = pair.map((account) => ['account', account]);
+  const query = new URLSearchParams([...Object.entries(WINDOW), ['groupBy', 'resource_name'], ...accounts]);
+  for (const { url } of two.apis) {
+    const response = await fetch(`${url}/v0/metrics?${query}`, { headers: { authorization: `Bearer ${key}` } });
+    expect(await response.json()).toMatchObject({
+      summary: { totalCost: 4 * USD_PER_GBS },
+      data: ['r1', 'r2'].map((resourceName) => ({ resourceName, summary: { cost: 2 * USD_PER_GBS } })),
     });
-    await rm(directory, { recursive: true });
-  },
-);
+  }
+});
 
 it('two shards find rollup rows that differ, and repair them', async () => {
   const [, second] = two.newAccounts();

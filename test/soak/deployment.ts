@@ -1,21 +1,28 @@
-/** Two processes of each service on servers of their own, and what is done to them. The first of each kind is never killed, only frozen. */
+/**
+ * Two processes of each service on servers of their own, what is done to them, and what they hold. The first of each kind is never killed,
+ * only frozen.
+ */
+import { execFile } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { NODE_OPTIONS } from '@meterline/local-stack';
+import type { Warehouse } from '@meterline/warehouse';
 import type { Fixture } from '../faults/fixture.js';
-import { SeededRandom } from '../faults/seeded-random.js';
-import { pause } from '../faults/waiting.js';
-import { type ServiceProcess, startCollector, startIngest, startQuery } from '../harness/services.js';
+import { SeededRandom } from '../faults/stream.js';
+import { residentMiB } from '../harness/programs.js';
+import { openJobs, pause } from '../harness/queue.js';
+import { type ServiceProcess, withConstants } from '../harness/services.js';
+import { select } from '../harness/stack.js';
 
 const CLOCK = fileURLToPath(new URL('../../test/faults/skewed-clock.mjs', import.meta.url));
 /** An hour of two minutes. */
 const CLOCK_RATE = 30;
-const CURSOR_SECRET = 'a secret of the soak test, 32 characters or more';
 /** Longer than the lock of a job. */
 const FROZEN_MS = 18_000;
 const AWAY_MS = 1_500;
 
 /** The processes that a run does not replace, once it has killed ClickHouse and Redis. */
-export const LASTING_SERVICES = ['ingest 1', 'collector 1', 'query 1'];
+const LASTING_SERVICES = ['ingest 1', 'collector 1', 'query 1'];
 export const LASTING = [...LASTING_SERVICES, 'ClickHouse', 'Redis'];
 
 interface Process extends ServiceProcess {
@@ -35,16 +42,16 @@ export class Deployment {
     this.#fixture = fixture;
     this.#random = new SeededRandom(seed + 1);
     this.#rightAt = rightAt;
-    const env = fixture.environment('nothing').worker;
+    const { product } = fixture;
     const clock = {
       NODE_OPTIONS: `${NODE_OPTIONS.ingest} --import=${CLOCK}`,
       METERLINE_TEST_CLOCK_RATE: String(CLOCK_RATE),
       METERLINE_TEST_CLOCK_RIGHT_AT: String(rightAt),
     };
     this.#starts = {
-      ingest: () => startIngest({ ...env, ...clock }),
-      collector: () => startCollector(env),
-      query: () => startQuery({ ...env, CURSOR_SECRET }),
+      ingest: () => product.startIngest(withConstants(clock, { maintenanceEveryMs: 2_000 * CLOCK_RATE })),
+      collector: () => product.startCollector(),
+      query: () => product.startQuery(),
     };
   }
 
@@ -96,4 +103,92 @@ export class Deployment {
       }
     }
   }
+}
+
+const MINUTE_MS = 60_000;
+
+/** Figures by their names, among them `minute`. */
+export type Row = Readonly<Record<string, number>>;
+
+/**
+ * Notes each minute memory, open files, connections, disk, queue and parts. Memory is the least of a minute's seconds: what is held, without
+ * what is about to be collected.
+ * @throws AbortError
+ */
+export async function watch(
+  deployment: Deployment,
+  { product: { queue, redis, warehouse }, directory }: Fixture,
+  sent: () => number,
+  onRow: (row: Row) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = Date.now();
+  for (;;) {
+    const least: Record<string, number> = {};
+    for (const until = Date.now() + MINUTE_MS; Date.now() < until; ) {
+      await pause(1_000, signal);
+      for (const [name, pid] of Object.entries(deployment.pids)) {
+        // A process may have ended.
+        const mib = Math.round(residentMiB(pid, 'VmRSS') ?? Number.POSITIVE_INFINITY);
+        least[`${name}, MiB`] = Math.min(mib, least[`${name}, MiB`] ?? mib);
+      }
+    }
+    const open = LASTING_SERVICES.flatMap((name) => openFiles(deployment.pids[name] ?? 0));
+    const [keys, jobs, parts, disk] = await Promise.all([
+      redis.dbsize().catch(() => Number.NaN),
+      openJobs(queue).catch(() => Number.NaN),
+      activeParts(warehouse).catch(() => Number.NaN),
+      diskKiB(directory),
+    ]);
+    onRow({
+      minute: Math.round((10 * (Date.now() - started)) / MINUTE_MS) / 10,
+      ...least,
+      'open files of our three': open.length,
+      'their connections': open.filter((file) => file.startsWith('socket:')).length,
+      'disk, MiB': Math.round(disk / 1024),
+      'keys in Redis': keys,
+      'jobs in the queue': jobs,
+      'parts in ClickHouse': parts,
+      'events, thousands': Math.round(sent() / 1000),
+    });
+  }
+}
+
+/** By least squares. @returns by how many percent of its mean the figure grows in an hour, and the standard error of that */
+export function growth(rows: readonly Row[], name: string): { readonly percent: number; readonly error: number } {
+  const points = rows
+    .map(({ minute = 0, [name]: y = Number.NaN }) => ({ x: minute / 60, y }))
+    .filter(({ y }) => y >= 0);
+  const sum = (of: (point: { x: number; y: number }) => number) => points.reduce((all, point) => all + of(point), 0);
+  const [hours, value] = [sum(({ x }) => x) / points.length, sum(({ y }) => y) / points.length];
+  const squares = sum(({ x }) => (x - hours) ** 2);
+  const slope = sum(({ x, y }) => (x - hours) * (y - value)) / squares;
+  const scatter = sum(({ x, y }) => (y - value - slope * (x - hours)) ** 2) / (points.length - 2);
+  return { percent: (100 * slope) / value, error: (100 * Math.sqrt(scatter / squares)) / value };
+}
+
+/** A process may have ended, and a file be closed, while it is being looked at. */
+function ifThere<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+function openFiles(pid: number): string[] {
+  const files = ifThere(() => readdirSync(`/proc/${pid}/fd`)) ?? [];
+  return files.flatMap((file) => ifThere(() => readlinkSync(`/proc/${pid}/fd/${file}`)) ?? []);
+}
+
+async function activeParts(warehouse: Warehouse): Promise<number> {
+  const query = 'SELECT count() AS parts FROM system.parts WHERE active AND database = currentDatabase()';
+  return Number((await select<{ parts: string }>(warehouse, query))[0]?.parts);
+}
+
+/** `du` complains of files that vanish meanwhile. */
+function diskKiB(directory: string): Promise<number> {
+  return new Promise((resolve) => {
+    execFile('du', ['-sk', directory], (_, output) => resolve(Number.parseInt(output, 10)));
+  });
 }

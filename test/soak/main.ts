@@ -7,17 +7,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
-import { Redis } from 'ioredis';
 import { Fixture } from '../faults/fixture.js';
-import { SeededRandom } from '../faults/seeded-random.js';
+import { SeededRandom } from '../faults/stream.js';
 import { auditRepaired } from '../faults/stream-run.js';
-import { QueueView } from '../faults/traffic.js';
-import { holdsWithin, pause } from '../faults/waiting.js';
-import { killServices } from '../harness/services.js';
+import { markdownTable } from '../harness/programs.js';
+import { holdsWithin, openJobs, pause } from '../harness/queue.js';
 import { select } from '../harness/stack.js';
-import { Deployment, LASTING } from './deployment.js';
+import { Deployment, growth, LASTING, type Row, watch } from './deployment.js';
 import { type SoakAccount, Traffic } from './traffic.js';
-import { growth, type Row, watch } from './watch.js';
 
 const ACCOUNTS = 40;
 const WARM_UP_MINUTES = 10;
@@ -51,11 +48,8 @@ const started = Date.now();
 const say = (what: string) => console.log(`${((Date.now() - started) / 60_000).toFixed(1)} min: ${what}`);
 
 console.log(`seed ${seed}`);
-const fixture = await Fixture.open({ onSmallDisk: false });
-const { warehouse } = fixture;
-const redis = new Redis(fixture.redisUrl);
-redis.on('error', () => undefined);
-const queue = new QueueView(fixture.redisUrl, 'bull');
+const fixture = await Fixture.open();
+const { key, queue, warehouse } = fixture.product;
 try {
   const failures = await soak();
   for (const failure of failures) console.log(`✗ ${failure}`);
@@ -64,9 +58,6 @@ try {
   if (!signal.aborted) throw error;
   process.exitCode = 130;
 } finally {
-  redis.disconnect();
-  queue.disconnect();
-  await killServices();
   await fixture.close();
 }
 process.exit();
@@ -78,9 +69,9 @@ async function soak(): Promise<string[]> {
   const accounts: SoakAccount[] = [];
   for (let n = 0; n < ACCOUNTS; n += 1) {
     const id = `soak-${n}`;
-    accounts.push({ id, emitterKey: await fixture.createKey(id, 'emitter'), key: await fixture.createKey(id) });
+    accounts.push({ id, emitterKey: await key(id, 'emitter'), key: await key(id) });
   }
-  const traffic = new Traffic(new SeededRandom(seed), accounts, deployment, fixture.redisUrl, signal);
+  const traffic = new Traffic(new SeededRandom(seed), accounts, deployment, fixture.product.env, signal);
   const rows: Row[] = [];
   const onRow = (row: Row) => {
     rows.push(row);
@@ -90,21 +81,19 @@ async function soak(): Promise<string[]> {
   const over = AbortSignal.any([ended.signal, signal]);
   setMaxListeners(0, over, signal);
   const untilOver = (work: Promise<void>) => work.catch((error) => (over.aborted ? undefined : Promise.reject(error)));
-  const openJobs = () => queue.openJobs();
-  const watched = { deployment, directory: fixture.directory, redis, warehouse, openJobs, sent: () => traffic.sent };
   try {
     await Promise.all([
       pause(minutes * 60_000, signal).then(() => ended.abort()),
       traffic.send(rate, over),
       traffic.look(over),
-      untilOver(watch(watched, onRow, over)),
+      untilOver(watch(deployment, fixture, () => traffic.sent, onRow, over)),
       untilOver(deployment.inject(Math.min(INJECT_EVERY_MS, minutes * INJECT_IN_SHORT_MS), over, say)),
     ]);
     say(`${traffic.sent} events are sent, ${Math.round(traffic.sent / minutes / 60)} a second`);
-    const isDrained = await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs()) === 0);
+    const isDrained = await holdsWithin(DRAINED_WITHIN_MS, signal, async () => (await openJobs(queue)) === 0);
     say('the queue is empty');
     const wrong = await inexact(traffic);
-    const differences = await auditRepaired(fixture, undefined);
+    const differences = await auditRepaired(warehouse, undefined);
     report(rows, traffic);
     return [...(isDrained ? [] : ['jobs are left']), ...traffic.complaints, ...wrong, ...differences, ...grown(rows)];
   } finally {
@@ -144,23 +133,15 @@ function grew(rows: readonly Row[], column: string): string {
   return `${percent.toFixed(1)} ± ${error.toFixed(1)}`;
 }
 
-/** Prints each minute and what grows as Markdown tables, and how many responses there were. */
+/** Prints what grows as a Markdown table, and how many responses there were. */
 function report(rows: readonly Row[], { responses }: Traffic): void {
-  const columns = Object.keys(rows[0] ?? {});
-  const table = (head: readonly string[], body: readonly (readonly unknown[])[]) =>
-    console.log(
-      ['', head, head.map(() => '---:'), ...body].map((cells) => cells && `| ${[...cells].join(' | ')} |`).join('\n'),
-    );
-  table(
-    columns,
-    rows.map((row) => columns.map((column) => row[column])),
-  );
-  const grows = columns.slice(1).map((column) => {
-    const figures = settled(rows).map(({ [column]: figure = 0 }) => figure);
-    return [column, figures[0], figures.at(-1), Math.max(...figures), grew(rows, column)];
+  const figures = Object.keys(rows[0] ?? {}).slice(1);
+  const grows = figures.map((column) => {
+    const each = settled(rows).map(({ [column]: figure = 0 }) => figure);
+    return [column, each[0] ?? '', each.at(-1) ?? '', Math.max(...each), grew(rows, column)];
   });
-  if (settled(rows).length > 1)
-    table(['figure', `after ${WARM_UP_MINUTES} min`, 'at the end', 'most', '% an hour'], grows);
+  const titles = ['figure', `after ${WARM_UP_MINUTES} min`, 'at the end', 'most', '% an hour'];
+  if (settled(rows).length > 1) console.log(`\n${markdownTable(titles, grows)}`);
   console.log(`\n${[...responses].map(([response, count]) => `${count} × ${response}`).join('\n')}`);
 }
 

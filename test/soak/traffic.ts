@@ -2,12 +2,14 @@
 import { QUEUE_NAME, type UsageEventInput } from '@meterline/catalog';
 import { createRedisClient, type RedisClient } from '@meterline/service/access';
 import { Queue } from 'bullmq';
-import type { SeededRandom } from '../faults/seeded-random.js';
+import type { SeededRandom } from '../faults/stream.js';
 import { BAD_EVENTS, content } from '../faults/stream.js';
-import { CAREFUL } from '../faults/traffic.js';
-import { pause } from '../faults/waiting.js';
+import { CAREFUL } from '../faults/stream-run.js';
+import { pause } from '../harness/queue.js';
+import type { ServiceEnvironment } from '../harness/services.js';
+import { decimalOf, printDecimal, roundHalfEven } from '../oracle/exact.js';
+import { COST_DECIMALS, costUnder, EXAMPLE_BOOK, type OraclePriceBook, USAGE_DECIMALS } from '../oracle/prices.js';
 import type { Deployment } from './deployment.js';
-import { Ledger } from './ledger.js';
 
 const SENDERS = 8;
 const DASHBOARDS = 4;
@@ -31,6 +33,52 @@ const LOOKS = [
   'resolution=monthly&groupBy=resource_uuid,billing_dimension&limit=50',
 ];
 
+interface Sum {
+  usage: bigint;
+  cost: bigint;
+}
+
+/** A book for each dimension, so that its price is found at once. */
+const BOOKS = new Map<string, OraclePriceBook>(
+  EXAMPLE_BOOK.prices.map((price) => [price.billingDimension, { ...EXAMPLE_BOOK, prices: [price] }]),
+);
+const ENTRY = /"billingDimension":"([a-z_]+)"[^{]*"summary":\{"cost":([\d.]+),"usage":([\d.]+)\}/g;
+
+/** What must count in the end, as sums of whole numbers: it shares no code with the product, and does not grow with the events. */
+class Ledger {
+  readonly #sums = new Map<string, Sum>();
+  events = 0;
+  /** Events that a worker must have kept as rejected. */
+  rejected = 0;
+
+  /** To be called once for each event, with its highest revision, unless that is a void. */
+  add(event: { accountId: string; billingDimension: string; usage: number | string }): void {
+    const { accountId, billingDimension } = event;
+    const decimal = decimalOf(String(event.usage));
+    const usage = decimal && roundHalfEven(decimal, USAGE_DECIMALS);
+    const book = BOOKS.get(billingDimension);
+    const cost = usage && book && costUnder(book, { accountId, billingDimension, timestamp: 0, usage });
+    if (usage === undefined || cost === undefined) throw new Error(`the ledger cannot read ${JSON.stringify(event)}`);
+    const key = `${accountId} ${billingDimension}`;
+    const before = this.#sums.get(key) ?? { usage: 0n, cost: 0n };
+    this.#sums.set(key, { usage: before.usage + usage, cost: before.cost + cost });
+    this.events += 1;
+  }
+
+  /** @param body a response by dimension @returns the dimensions of the account that differ from it in any digit, as they should be */
+  differences(accountId: string, body: string): string[] {
+    const shown = new Map(
+      [...body.matchAll(ENTRY)].map(([, dimension, cost, usage]) => [dimension, `${cost} ${usage}`]),
+    );
+    return [...BOOKS.keys()].flatMap((dimension) => {
+      const { usage, cost } = this.#sums.get(`${accountId} ${dimension}`) ?? { usage: 0n, cost: 0n };
+      const expected = `${printDecimal(cost, COST_DECIMALS)} ${printDecimal(usage, USAGE_DECIMALS)}`;
+      const found = shown.get(dimension) ?? '0 0';
+      return found === expected ? [] : [`${accountId} ${dimension}: ${found} instead of ${expected} (cost, usage)`];
+    });
+  }
+}
+
 export interface SoakAccount {
   readonly id: string;
   readonly emitterKey: string;
@@ -53,12 +101,12 @@ export class Traffic {
     readonly random: SeededRandom,
     readonly accounts: readonly SoakAccount[],
     readonly deployment: Deployment,
-    redisUrl: string,
+    { REDIS_URL: redisUrl = '', QUEUE_PREFIX: prefix = '' }: ServiceEnvironment,
     readonly signal: AbortSignal,
   ) {
     this.#redis = createRedisClient(redisUrl, CAREFUL);
     this.#redis.on('error', () => undefined);
-    this.#queue = new Queue(QUEUE_NAME, { connection: this.#redis });
+    this.#queue = new Queue(QUEUE_NAME, { connection: this.#redis, prefix });
     this.#queue.on('error', () => undefined);
   }
 

@@ -4,7 +4,7 @@ Reads the two files of each directory given and prints, per directory, the usage
 workspace and billing dimension, and of the whole. Prices are the default price book's. A cost is rounded half-even to
 12 decimals per event and then summed; usage is exact.
 
-    python3 test/trace/expected-totals.py slice=packages/local-stack/trace-slice full=../shared/data \
+    python3 test/trace/expected-totals.py slice=examples/trace-slice full=../shared/data \
         > test/trace/expected-totals.json
 """
 

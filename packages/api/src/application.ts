@@ -11,7 +11,7 @@ import {
   resourceMetadataRoute,
 } from './auth/protected-resource.js';
 import type { TrustProxy } from './environment.js';
-import { methodNotAllowed, respondWithError, routeNotFound } from './http/error-responses.js';
+import { methodNotAllowed, respondWithError, routeNotFound } from './http/errors.js';
 import { healthRoute, type ReadinessCheck, readinessRoute } from './http/health.js';
 import { checkRequestTarget, VERSION_HEADER } from './http/request-checks.js';
 import { noteInLog, requestIdOf, requestLog, type Watcher } from './http/request-observation.js';

@@ -1,12 +1,17 @@
 /** The variables of a service that answers HTTP, besides those of every service. */
-import { isIP } from 'node:net';
 import { adminPortVariable, constant, urlVariable, wholeNumberVariable } from '@meterline/service';
 import { z } from 'zod';
 import type { RateLimits } from './admission/rate-limits.js';
 import { type AccountClaims, claimPath, DEFAULT_ACCOUNT_CLAIMS } from './auth/tokens.js';
 
-/** Ranges that Express knows by name. Source: Express documentation, "trust proxy". */
-const NAMED_RANGES: readonly string[] = ['loopback', 'linklocal', 'uniquelocal'];
+/**
+ * Addresses of proxies. Express alone would also take octal and hexadecimal ones, and trust others than were meant; it takes no `/0`.
+ * Source: Express documentation, "trust proxy".
+ */
+const proxyRange = z.union([
+  z.enum(['loopback', 'linklocal', 'uniquelocal']),
+  ...[z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()].map((range) => range.refine((text) => !text.endsWith('/0'))),
+]);
 
 const origin = (rule: string) => z.string().refine(isOrigin, rule);
 
@@ -102,7 +107,7 @@ export const httpVariables = {
 /** How many proxies stand before the service, or their addresses; false for none. */
 export type TrustProxy = false | number | string[];
 
-export interface TokenSettings {
+interface TokenSettings {
   readonly jwksUrl: string;
   readonly issuer: string;
   readonly audience: string;
@@ -157,19 +162,10 @@ function isOrigin(text: string): boolean {
 function readTrustProxy(text: string, context: z.RefinementCtx): TrustProxy {
   if (text === 'false') return false;
   if (/^\d{1,2}$/.test(text)) return Number(text);
-  const ranges = commaList(text);
-  if (ranges.every(isRange)) return ranges;
-  context.addIssue({
-    code: 'custom',
-    message: `must be a number of proxies or a list of their addresses, such as 10.0.0.0/8, or ${NAMED_RANGES.join(', ')}`,
-  });
+  const ranges = z.array(proxyRange).safeParse(commaList(text));
+  if (ranges.success) return ranges.data;
+  const message =
+    'must be a number of proxies or a list of their addresses, such as 10.0.0.0/8, or loopback, linklocal, uniquelocal';
+  context.addIssue({ code: 'custom', message });
   return z.NEVER;
-}
-
-function isRange(text: string): boolean {
-  if (NAMED_RANGES.includes(text)) return true;
-  const [address = '', bits, ...rest] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }

@@ -2,18 +2,9 @@
 import { access } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
+import { connectRedis, Outage, onceAMinute, openAdminServer, type Service, STOP_DEADLINE_MS } from '@meterline/service';
 import {
-  type AdminServer,
-  connectRedis,
-  listenError,
-  Outage,
-  onceAMinute,
-  openAdminServer,
-  type Service,
-  STOP_DEADLINE_MS,
-} from '@meterline/service';
-import {
-  AccountDirectory,
+  type AccountDirectory,
   ApiKeyStore,
   createRedisClient,
   type OnMalformedKey,
@@ -30,7 +21,7 @@ import type { ApplicationOptions } from './application.js';
 import { createTokenVerifier, type TokenVerifier } from './auth/tokens.js';
 import { type httpVariables, rateLimits, type WithTokens } from './environment.js';
 import { requestMetrics, requestSpans } from './http/request-observation.js';
-import { type RunningServer, startServer } from './server.js';
+import { startServer } from './server.js';
 
 const TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_DELAY_MS = 1_000;
@@ -86,21 +77,24 @@ export async function hostService(
   let isStopping = false;
   try {
     await connectRedis(redis, env.REDIS_URL);
-    watchOutages(redis, log, outage);
-    const accounts = new AccountDirectory(redis, REDIS_PREFIX);
+    // One line when Redis goes away and one when it is back, however many attempts fail in between.
+    const redisOutage = new Outage(log, 'Redis', outage);
+    redis.on('error', (error) => redisOutage.failed(error));
+    redis.on('ready', () => redisOutage.recovered());
     const observeRefusal = refusalCounter(registry);
     const onMalformedKey: OnMalformedKey = (keyId, reason) => {
       const message =
         'the record of an API key in Redis is malformed; the key is refused. Revoke it and create another';
       log.error({ event: 'api_key_malformed', keyId, reason }, message);
     };
+    const keys = new ApiKeyStore(redis, REDIS_PREFIX, onceAMinute(onMalformedKey));
     const { app, facts } = await build({
       log,
       clock,
       registry,
       redis,
-      accounts,
-      keys: new ApiKeyStore(redis, accounts, REDIS_PREFIX, onceAMinute(onMalformedKey)),
+      accounts: keys.accounts,
+      keys,
       tokens: env.tokens && createTokenVerifier({ ...env.tokens, clock, log }),
       rates: new RateLimiter({ redis, prefix: limitsPrefix, limits: rateLimits(env), observeRefusal }),
       observeRefusal,
@@ -111,9 +105,9 @@ export async function hostService(
       isStopping: () => isStopping,
       onClose: (each) => closing.push(each),
     });
-    const server = await listen(app, env, log);
-    // Last: who asks there learns that it was this process that got the port.
-    const admin = await openAdminPort(env, registry, log);
+    const server = await startServer(app, { port: env.PORT, host: env.LISTEN_HOST, log });
+    // Last: who asks there learns that it was this process that got the port. /readyz of the API checks the servers behind it.
+    const admin = await openAdminServer(env, { metrics: registry }, log);
     log.info({ event: 'started', port: server.port, adminPort: admin?.port, ...facts }, 'listening');
     return {
       stop: async () => {
@@ -143,16 +137,6 @@ export function createRedis(url: string): RedisClient {
 }
 
 /**
- * One line when Redis goes away and one when it is back, however many attempts fail in between.
- * @param consequence of the outage, for the log
- */
-function watchOutages(redis: RedisClient, log: Logger, consequence: string): void {
-  const outage = new Outage(log, 'Redis', consequence);
-  redis.on('error', (error) => outage.failed(error));
-  redis.on('ready', () => outage.recovered());
-}
-
-/**
  * The page is built separately; without it the API works as usual.
  * @param folder where its build belongs
  */
@@ -164,22 +148,4 @@ export async function builtPage(folder: string, log: Logger): Promise<string | u
   if (built) return folder;
   log.warn({ event: 'page_missing', folder }, 'the web page is not built; only the API answers');
   return undefined;
-}
-
-/** @throws StartError when the port is in use */
-async function openAdminPort(env: HostEnv, registry: Registry, log: Logger): Promise<AdminServer | undefined> {
-  if (env.ADMIN_PORT === undefined) return undefined;
-  // Healthy means only that it answers; /readyz of the API checks the servers behind it.
-  const health = async () => ({ healthy: true, facts: { status: 'ok' } });
-  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
-  return openAdminServer(address, { health, metrics: registry }, log);
-}
-
-/** @throws StartError when the port is in use */
-async function listen(app: RequestListener, { LISTEN_HOST, PORT }: HostEnv, log: Logger): Promise<RunningServer> {
-  try {
-    return await startServer(app, { port: PORT, host: LISTEN_HOST, log });
-  } catch (error) {
-    throw listenError({ port: PORT, variable: 'PORT', host: LISTEN_HOST }, error);
-  }
 }

@@ -1,13 +1,12 @@
 /** The API on a port: the limits of the HTTP layer, answers to requests that cannot be read, and how the server stops. */
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DrainingServer } from '@meterline/service';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { errorBody } from './http/error-responses.js';
-import { ApiError } from './http/errors.js';
+import { ApiError, errorBody } from './http/errors.js';
 import { cutSlowReaders } from './http/slow-readers.js';
 
 /** Request line and headers together: above the limit on a URL, so that a URL that is a little too long gets its own error. */
@@ -44,7 +43,7 @@ export interface RunningServer {
   close(deadlineMs: number, acceptMs?: number): Promise<void>;
 }
 
-/** @throws the system's error, such as EADDRINUSE */
+/** @throws StartError when the port is in use */
 export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
   const { port, host, log, requestTimeoutMs = REQUEST_TIMEOUT_MS, sendTimeoutMs = SEND_TIMEOUT_MS } = options;
   const server = createServer(
@@ -77,19 +76,10 @@ export async function startServer(app: RequestListener, options: ServerOptions):
     else refuse(faultOf(error, MAX_HEADER_BYTES), socket, log);
   });
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host }, resolve);
-  });
   return {
-    port: portOf(server.address()),
+    port: await draining.listen({ port, variable: 'PORT', host }),
     close: (deadlineMs, acceptMs = 0) => draining.drain(deadlineMs, acceptMs),
   };
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
-  return address.port;
 }
 
 /** The error of Node's parser: its code, and the bytes that it had read. Source: Node documentation, "clientError". */

@@ -1,4 +1,8 @@
-/** Words of alerts. An alert says when an account has used, or spent, so much in a calendar period. */
+/** Words and amounts of alerts. An alert says when an account has used, or spent, so much in a calendar period. */
+import { formatUsage, formatUsdExact } from './amount-format.js';
+import { decimalText } from './decimal.js';
+import { BILLING_DIMENSIONS, DIMENSIONS, type Unit } from './dimensions.js';
+
 export const ALERT_PERIODS = ['day', 'month'] as const;
 export type AlertPeriod = (typeof ALERT_PERIODS)[number];
 
@@ -18,3 +22,22 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** The member `type` of a webhook. */
 export const WEBHOOK_TYPES = ['usage.threshold_reached', 'alert.test'] as const;
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
+
+/** What tells in which unit an alert counts. */
+interface MeasuredAlert {
+  readonly measure: AlertMeasure;
+  /** Of usage with exactly one billing dimension. */
+  readonly filters: { readonly billingDimension?: string | readonly string[] | undefined };
+}
+
+/** Undefined: it counts USD. */
+export function alertUnit({ measure, filters: { billingDimension } }: MeasuredAlert): Unit | undefined {
+  const dimension = BILLING_DIMENSIONS.find((each) => [billingDimension].flat().includes(each));
+  return measure === 'usage' && dimension ? DIMENSIONS[dimension].unit : undefined;
+}
+
+/** Every digit, the same on the command line and on the page: `$100.50`, `50,000 events`. */
+export function alertAmountText(amount: string, alert: MeasuredAlert): string {
+  const unit = alertUnit(alert);
+  return unit === undefined ? formatUsdExact(amount) : formatUsage(decimalText(amount), unit);
+}

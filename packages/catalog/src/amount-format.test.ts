@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   changeFrom,
   formatUsage,
@@ -10,75 +10,68 @@ import {
 } from './amount-format.js';
 import { decimalText } from './decimal.js';
 
-describe('money', () => {
-  it.each([
-    ['0', '$0.00'],
-    ['1234567.895', '$1,234,567.90'],
-    ['12', '$12.00'],
-    ['0.01', '$0.01'],
-    ['0.00994', '$0.0099'],
-    ['0.00999', '$0.01'],
-    ['0.0000115', '$0.000012'],
-    ['0.000000000001', '$0.000000000001'],
-    ['-0.004', '-$0.004'],
-    ['-1234.5', '-$1,234.50'],
-    ['999.999', '$1,000.00'],
-  ])('%s reads %s', (amount, expected) => {
-    expect(formatUsd(decimalText(amount))).toBe(expected);
-  });
-
-  it('reads exactly where exactness counts', () => {
-    expect(formatUsdExact(decimalText('131000.123456789012'))).toBe('$131,000.123456789012');
-    expect(formatUsdExact(decimalText('7'))).toBe('$7.00');
-  });
+it.each([
+  ['0', '$0.00'],
+  ['1234567.895', '$1,234,567.90'],
+  ['0.01', '$0.01'],
+  ['0.00994', '$0.0099'],
+  ['0.00999', '$0.01'],
+  ['0.0000115', '$0.000012'],
+  ['0.000000000001', '$0.000000000001'],
+  ['-0.004', '-$0.004'],
+  ['-1234.5', '-$1,234.50'],
+  ['999.999', '$1,000.00'],
+])('money of %s reads %s', (amount, expected) => {
+  expect(formatUsd(decimalText(amount))).toBe(expected);
 });
 
-describe('usage', () => {
-  it('comes with its unit', () => {
-    expect(formatUsage(decimalText('1234567.123456789'), 'gbs')).toBe('1,234,567.123456789 GB-s');
-    expect(formatUsage(decimalText('1234567.126'), 'gbs', 2)).toBe('1,234,567.13 GB-s');
-    expect(formatUsage(decimalText('1000'), 'count')).toBe('1,000 events');
-    expect(formatUsage(decimalText('1'), 'count')).toBe('1 event');
-    expect(formatUsage(decimalText('730'), 'hours')).toBe('730 h');
-  });
+it.each([
+  ['131000.123456789012', '$131,000.123456789012'],
+  ['7', '$7.00'],
+])('money of %s reads exactly %s where exactness counts', (amount, expected) => {
+  expect(formatUsdExact(amount)).toBe(expected);
 });
 
-describe('a share', () => {
-  it.each([
-    ['1', '8', '12.5%'],
-    ['1', '4', '25.0%'],
-    ['8', '8', '100.0%'],
-    ['0.00001', '8', '<0.1%'],
-    ['0', '8', '0.0%'],
-    ['7.9999', '8', '>99.9%'],
-    ['0', '0', '–'],
-  ])('%s of %s is %s', (part, whole, text) => {
-    expect(shareText(decimalText(part), decimalText(whole))).toBe(text);
-  });
+it.each([
+  ['1234567.123456789', 'gbs', undefined, '1,234,567.123456789 GB-s'],
+  ['1234567.126', 'gbs', 2, '1,234,567.13 GB-s'],
+  ['1000', 'count', undefined, '1,000 events'],
+  ['1', 'count', undefined, '1 event'],
+  ['730', 'hours', undefined, '730 h'],
+] as const)('usage of %s %s with %p digits reads %s', (amount, unit, digits, expected) => {
+  expect(formatUsage(decimalText(amount), unit, digits)).toBe(expected);
 });
 
-describe('a change', () => {
-  it.each([
-    ['100', '112.34', '12.34', '+12.3%', 'up'],
-    ['100', '99.9', '-0.1', '-0.1%', 'down'],
-    ['0', '3', '3', 'new', 'up'],
-    ['0', '0', '0', '0%', 'same'],
-  ] as const)('from %s to %s', (before, now, difference, percent, direction) => {
-    const change = changeFrom(decimalText(before), decimalText(now));
-    expect([change.difference, percentChangeText(change), change.direction]).toEqual([difference, percent, direction]);
-  });
+it.each([
+  ['1', '8', '12.5%'],
+  ['1', '4', '25.0%'],
+  ['8', '8', '100.0%'],
+  ['0.00001', '8', '<0.1%'],
+  ['0', '8', '0.0%'],
+  ['7.9999', '8', '>99.9%'],
+  ['0', '0', '–'],
+])('a share of %s of %s is %s', (part, whole, text) => {
+  expect(shareText(decimalText(part), decimalText(whole))).toBe(text);
 });
 
-describe('a price', () => {
-  it.each([
-    ['0.0000115', '1', 'gbs', '$0.0000115 per GB-s'],
-    ['0.12', '2628000', 'gbs', '$0.12 per GB-month'],
-    ['1000', '3601', 'gbs', '$1,000.00 per 3,601 GB-s'],
-    ['0.2', '1000000', 'count', '$0.20 per 1,000,000 events'],
-    ['0.01', '1', 'count', '$0.01 per event'],
-    ['20', '730', 'hours', '$20.00 per month (730 h)'],
-    ['0.03', '1', 'hours', '$0.03 per h'],
-  ] as const)('of %s for %s %s reads %s', (amount, per, unit, expected) => {
-    expect(priceText({ amount, per }, unit)).toBe(expected);
-  });
+it.each([
+  ['100', '112.34', '12.34', '+12.3%', 'up'],
+  ['100', '99.9', '-0.1', '-0.1%', 'down'],
+  ['0', '3', '3', 'new', 'up'],
+  ['0', '0', '0', '0%', 'same'],
+] as const)('a change from %s to %s is %s, %s', (before, now, difference, percent, direction) => {
+  const change = changeFrom(decimalText(before), decimalText(now));
+  expect([change.difference, percentChangeText(change), change.direction]).toEqual([difference, percent, direction]);
+});
+
+it.each([
+  ['0.0000115', '1', 'gbs', '$0.0000115 per GB-s'],
+  ['0.12', '2628000', 'gbs', '$0.12 per GB-month'],
+  ['1000', '3601', 'gbs', '$1,000.00 per 3,601 GB-s'],
+  ['0.2', '1000000', 'count', '$0.20 per 1,000,000 events'],
+  ['0.01', '1', 'count', '$0.01 per event'],
+  ['20', '730', 'hours', '$20.00 per month (730 h)'],
+  ['0.03', '1', 'hours', '$0.03 per h'],
+] as const)('a price of %s for %s (%s) reads %s', (amount, per, unit, expected) => {
+  expect(priceText({ amount, per }, unit)).toBe(expected);
 });

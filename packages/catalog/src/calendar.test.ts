@@ -6,102 +6,82 @@ import {
   bucketStart,
   defaultResolution,
   exceededCap,
+  lastUnits,
   plusMonths,
   RESOLUTIONS,
   type Resolution,
+  upTo,
+  type Window,
+  wholeMonths,
 } from './calendar.js';
 import { formatTimestamp, START_OF_CALENDAR } from './timestamp.js';
 
 const DAY = 86_400_000;
 
-function window(start: string, end: string | number) {
+function window(start: string, end: string | number): Window {
   const startTime = Date.parse(start);
   return { startTime, endTime: typeof end === 'number' ? startTime + end : Date.parse(end) };
 }
 
-describe('the default resolution', () => {
-  it.each([
-    ['1 ms', window('2025-01-01T00:00Z', 1), 'hourly'],
-    ['1 ms under 7 days', window('2025-01-01T00:00Z', 7 * DAY - 1), 'hourly'],
-    ['7 days', window('2025-01-01T00:00Z', 7 * DAY), 'daily'],
-    ['1 ms over 7 days', window('2025-01-01T00:00Z', 7 * DAY + 1), 'daily'],
-    ['1 ms under 90 days', window('2025-01-01T00:00Z', 90 * DAY - 1), 'daily'],
-    ['90 days', window('2025-01-01T00:00Z', 90 * DAY), 'weekly'],
-    ['1 ms under a year', window('2025-03-05T06:00Z', '2026-03-05T05:59:59.999Z'), 'weekly'],
-    ['a year', window('2025-03-05T06:00Z', '2026-03-05T06:00Z'), 'monthly'],
-    ['365 days of a leap year, which are less than it', window('2024-01-01T00:00Z', 365 * DAY), 'weekly'],
-    ['366 days of a leap year', window('2024-01-01T00:00Z', 366 * DAY), 'monthly'],
-    ['29 February to 1 ms before 28 February', window('2024-02-29T00:00Z', '2025-02-27T23:59:59.999Z'), 'weekly'],
-    ['29 February to 28 February', window('2024-02-29T00:00Z', '2025-02-28T00:00Z'), 'monthly'],
-    ['28 February over 29 February', window('2024-02-28T00:00Z', '2025-02-28T00:00Z'), 'monthly'],
-    ['130 years', window('1970-01-01T00:00Z', '2100-01-01T00:00Z'), 'monthly'],
-  ])('for %s is right', (_, asked, resolution) => {
-    expect(defaultResolution(asked)).toBe(resolution);
-  });
-
-  it('never exceeds its own cap', () => {
-    const instant = fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) });
-    fc.assert(
-      fc.property(instant, fc.integer({ min: 1, max: 800 * DAY }), (startTime, length) => {
-        const asked = { startTime, endTime: startTime + length };
-        expect(exceededCap(defaultResolution(asked), asked)).toBeUndefined();
-      }),
-    );
-  });
+it.each([
+  ['1 ms', window('2025-01-01', 1), 'hourly', ''],
+  ['1 ms under 7 days', window('2025-01-01', 7 * DAY - 1), 'hourly', ''],
+  ['7 days', window('2025-01-01', 7 * DAY), 'daily', ''],
+  ['1 ms over 7 days', window('2025-01-01', 7 * DAY + 1), 'daily', 'hourly'],
+  ['1 ms under 90 days', window('2025-01-01', 90 * DAY - 1), 'daily', 'hourly'],
+  ['90 days', window('2025-01-01', 90 * DAY), 'weekly', 'hourly'],
+  ['1 ms over 90 days', window('2025-01-01', 90 * DAY + 1), 'weekly', 'hourly daily'],
+  ['1 ms under a year', window('2025-03-05T06:00Z', '2026-03-05T05:59:59.999Z'), 'weekly', 'hourly daily'],
+  ['a year', window('2025-03-05T06:00Z', '2026-03-05T06:00Z'), 'monthly', 'hourly daily'],
+  ['1 ms over a year', window('2025-01-01', '2026-01-01T00:00:00.001Z'), 'monthly', 'hourly daily weekly'],
+  ['365 days of a leap year, which are less than it', window('2024-01-01', 365 * DAY), 'weekly', 'hourly daily'],
+  ['366 days of a leap year', window('2024-01-01', 366 * DAY), 'monthly', 'hourly daily'],
+  ['29 to 1 ms before 28 February', window('2024-02-29', '2025-02-27T23:59:59.999Z'), 'weekly', 'hourly daily'],
+  ['29 to 28 February', window('2024-02-29', '2025-02-28'), 'monthly', 'hourly daily'],
+  ['29 to 1 ms over 28 February', window('2024-02-29', '2025-02-28T00:00:00.001Z'), 'monthly', 'hourly daily weekly'],
+  ['130 years', window('1970-01-01', '2100-01-01'), 'monthly', 'hourly daily weekly'],
+])('a window of %s has its default resolution, and is too long for the finer ones', (_, asked, resolution, tooFine) => {
+  expect(defaultResolution(asked)).toBe(resolution);
+  expect(RESOLUTIONS.filter((each) => exceededCap(each, asked) !== undefined).join(' ')).toBe(tooFine);
 });
 
-describe('the longest window of a resolution', () => {
-  it.each([
-    ['hourly', window('2025-01-01T00:00Z', 7 * DAY - 1), undefined],
-    ['hourly', window('2025-01-01T00:00Z', 7 * DAY), undefined],
-    ['hourly', window('2025-01-01T00:00Z', 7 * DAY + 1), '7 days'],
-    ['daily', window('2025-01-01T00:00Z', 90 * DAY - 1), undefined],
-    ['daily', window('2025-01-01T00:00Z', 90 * DAY), undefined],
-    ['daily', window('2025-01-01T00:00Z', 90 * DAY + 1), '90 days'],
-    ['weekly', window('2025-01-01T00:00Z', '2025-12-31T23:59:59.999Z'), undefined],
-    ['weekly', window('2025-01-01T00:00Z', '2026-01-01T00:00Z'), undefined],
-    ['weekly', window('2025-01-01T00:00Z', '2026-01-01T00:00:00.001Z'), '1 year'],
-    ['weekly', window('2024-01-01T00:00Z', 366 * DAY), undefined],
-    ['weekly', window('2024-01-01T00:00Z', 366 * DAY + 1), '1 year'],
-    ['weekly', window('2024-02-29T00:00Z', '2025-02-28T00:00Z'), undefined],
-    ['weekly', window('2024-02-29T00:00Z', '2025-02-28T00:00:00.001Z'), '1 year'],
-    ['monthly', window('1970-01-01T00:00Z', '2100-01-01T00:00Z'), undefined],
-  ] as const)('%s over %j exceeds %p', (resolution, asked, cap) => {
-    expect(exceededCap(resolution, asked)).toBe(cap);
-  });
-});
-
-it('resolutions are those of the specification, the finest first', () => {
-  expect(RESOLUTIONS).toEqual(['hourly', 'daily', 'weekly', 'monthly']);
+it('resolutions are those of the specification, the finest first, with the longest window of each', () => {
+  const always = window('1970-01-01', '2100-01-01');
+  expect(RESOLUTIONS.map((each) => [each, exceededCap(each, always)])).toEqual([
+    ['hourly', '7 days'],
+    ['daily', '90 days'],
+    ['weekly', '1 year'],
+    ['monthly', undefined],
+  ]);
 });
 
 function axis(start: string, end: string, resolution: Resolution): string[] {
-  return bucketAxis({ startTime: Date.parse(start), endTime: Date.parse(end) }, resolution).map(formatTimestamp);
+  return bucketAxis(window(start, end), resolution).map(formatTimestamp);
 }
 
 const LONGEST: Record<Resolution, number> = { hourly: DAY, daily: 31 * DAY, weekly: 366 * DAY, monthly: 4000 * DAY };
 
-it.each(RESOLUTIONS)(
-  'the %s axis of any window begins and ends with its buckets and has every one between',
-  (resolution) => {
-    const instant = fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) });
-    fc.assert(
-      fc.property(instant, fc.integer({ min: 1, max: LONGEST[resolution] }), (startTime, length) => {
-        const window = { startTime, endTime: startTime + length };
-        const starts = bucketAxis(window, resolution);
-        expect([starts[0], starts.at(-1)]).toEqual(
-          [startTime, window.endTime - 1].map((at) => bucketStart(at, resolution)),
-        );
-        // The millisecond before a start belongs to the bucket before it, and the start to its own.
-        expect(starts.slice(1).map((start) => bucketStart(start - 1, resolution))).toEqual(starts.slice(0, -1));
-        expect(starts.map((start) => bucketStart(start, resolution))).toEqual(starts);
-        expect(bucketCount(window, resolution)).toBe(starts.length);
-      }),
-    );
-  },
-);
-
 describe('the axis', () => {
+  it.each(RESOLUTIONS)(
+    'the %s axis of any window begins and ends with its buckets and has all between',
+    (resolution) => {
+      const instant = fc.integer({ min: START_OF_CALENDAR, max: Date.UTC(9990, 0) });
+      fc.assert(
+        fc.property(instant, fc.integer({ min: 1, max: LONGEST[resolution] }), (startTime, length) => {
+          const window = { startTime, endTime: startTime + length };
+          const starts = bucketAxis(window, resolution);
+          expect([starts[0], starts.at(-1)]).toEqual(
+            [startTime, window.endTime - 1].map((at) => bucketStart(at, resolution)),
+          );
+          // The millisecond before a start belongs to the bucket before it, and the start to its own.
+          expect(starts.slice(1).map((start) => bucketStart(start - 1, resolution))).toEqual(starts.slice(0, -1));
+          expect(starts.map((start) => bucketStart(start, resolution))).toEqual(starts);
+          expect(bucketCount(window, resolution)).toBe(starts.length);
+        }),
+      );
+    },
+  );
+
   it.each<[string, Resolution, string, string, string]>([
     ['crosses the year', 'hourly', '2024-12-31T23:30Z', '2025-01-01T00:00:00.001Z', '2024-12-31T23 2025-01-01T00'],
     ['leaves out a bucket that begins at endTime', 'daily', '2025-10-01', '2025-10-02', '2025-10-01'],
@@ -113,52 +93,68 @@ describe('the axis', () => {
     ['crosses a 53rd week', 'weekly', '2020-12-27', '2021-01-05', '2020-12-21 2020-12-28 2021-01-04'],
     ['begins in 1969 for a window from 1970', 'weekly', '1970-01-01', '1970-01-06', '1969-12-29 1970-01-05'],
     ['starts months on the first, also after a 31st', 'monthly', '2025-01-31', '2025-03-01', '2025-01-01 2025-02-01'],
-  ])('%s', (_, resolution, start, end, expected) => {
+  ])('the axis %s', (_, resolution, start, end, expected) => {
     const length = resolution === 'hourly' ? 'YYYY-MM-DDThh'.length : 'YYYY-MM-DD'.length;
     expect(axis(start, end, resolution).map((each) => each.slice(0, length))).toEqual(expected.split(' '));
   });
 
-  it.each([
-    ['New York springs forward', '2025-03-09'],
-    ['New York falls back', '2025-11-02'],
-    ['Berlin springs forward', '2025-03-30'],
-    ['Berlin falls back', '2025-10-26'],
-    ['Sydney springs forward', '2025-10-05'],
-  ])('has 24 hours and one day of 24 hours when %s', (_, day) => {
-    const next = formatTimestamp(Date.parse(day) + DAY);
-    expect(axis(`${day}T00:00:00Z`, next, 'hourly')).toHaveLength(24);
-    expect(axis(`${day}T00:00:00Z`, next, 'daily')).toEqual([`${day}T00:00:00Z`]);
-  });
+  it.each(['2025-03-09', '2025-11-02', '2025-03-30', '2025-10-26', '2025-10-05'])(
+    'the axis of %s, when a zone changes its clocks, has 24 hours and one day',
+    (day) => {
+      const next = formatTimestamp(Date.parse(day) + DAY);
+      expect(axis(day, next, 'hourly')).toHaveLength(24);
+      expect(axis(day, next, 'daily')).toEqual([`${day}T00:00:00Z`]);
+    },
+  );
 
-  it('is the longest where the caps allow: 169 hours, 91 days, 54 weeks', () => {
+  it('the axis is the longest where the caps allow: 169 hours, 91 days, 54 weeks', () => {
     expect(axis('2025-01-01T00:30:00Z', '2025-01-08T00:30:00Z', 'hourly')).toHaveLength(169);
     expect(axis('2025-01-01T00:30:00Z', '2025-04-01T00:30:00Z', 'daily')).toHaveLength(91);
     expect(axis('2023-12-31T12:00:00Z', '2024-12-31T12:00:00Z', 'weekly')).toHaveLength(54);
   });
-});
 
-it('the axis of all years has all their months', () => {
-  const always = { startTime: Date.parse('0001-01-01T00:00:00Z'), endTime: Date.parse('9999-12-31T00:00:00Z') };
-  expect(bucketCount(always, 'monthly')).toBe(9_999 * 12);
-  const months = bucketAxis(always, 'monthly').map(formatTimestamp);
-  expect([months.length, months[0], months[1_199], months.at(-1)]).toEqual([
-    9_999 * 12,
-    '0001-01-01T00:00:00Z',
-    '0100-12-01T00:00:00Z',
-    '9999-12-01T00:00:00Z',
-  ]);
-});
-
-describe('months later, and earlier', () => {
-  it.each([
-    ['2026-01-31T12:30:00Z', 1, '2026-02-28T12:30:00Z'],
-    ['2024-01-31T00:00:00Z', 1, '2024-02-29T00:00:00Z'],
-    ['2024-03-31T00:00:00.001Z', -1, '2024-02-29T00:00:00.001Z'],
-    ['2024-02-29T00:00:00Z', 12, '2025-02-28T00:00:00Z'],
-    ['2024-02-29T00:00:00Z', 48, '2028-02-29T00:00:00Z'],
-    ['2025-11-30T23:59:59Z', 3, '2026-02-28T23:59:59Z'],
-    ['0099-12-15T00:00:00Z', 1, '0100-01-15T00:00:00Z'],
-  ])('of %s by %d is %s', (from, months, to) => {
-    expect(formatTimestamp(plusMonths(Date.parse(from), months))).toBe(to);
+  it('the axis of all years has all their months', () => {
+    const months = axis('0001-01-01T00:00:00Z', '9999-12-31T00:00:00Z', 'monthly');
+    expect([months.length, months[1_199]]).toEqual([9_999 * 12, '0100-12-01T00:00:00Z']);
   });
+});
+
+it.each([
+  ['2026-01-31T12:30:00Z', 1, '2026-02-28T12:30:00Z'],
+  ['2024-03-31T00:00:00.001Z', -1, '2024-02-29T00:00:00.001Z'],
+  ['2024-02-29T00:00:00Z', 12, '2025-02-28T00:00:00Z'],
+  ['2025-11-30T23:59:59Z', 3, '2026-02-28T23:59:59Z'],
+  ['0099-12-15T00:00:00Z', 1, '0100-01-15T00:00:00Z'],
+])('the same day as %s %d months later is %s', (from, months, to) => {
+  expect(formatTimestamp(plusMonths(Date.parse(from), months))).toBe(to);
+});
+
+const NOW = Date.parse('2026-03-21T16:49:00Z');
+
+it.each([
+  [24, 'hourly', NOW, '2026-03-20T17:00Z', '2026-03-21T17:00Z'],
+  [1, 'daily', NOW, '2026-03-21', '2026-03-22'],
+  [30, 'daily', NOW, '2026-02-20', '2026-03-22'],
+  [2, 'daily', Date.parse('2026-03-21'), '2026-03-20', '2026-03-22'],
+] as const)('the last %d (%s) at %d are whole and hold the present', (count, unit, now, from, to) => {
+  expect(lastUnits(count, unit, now)).toEqual(window(from, to));
+});
+
+it('the part of a window up to now ends there, and a window in the past or the future is left alone', () => {
+  const [february, march, april] = [
+    window('2026-02-01', '2026-03-01'),
+    window('2026-03-01', '2026-04-01'),
+    window('2026-04-01', '2026-05-01'),
+  ];
+  expect(upTo(march, NOW)).toEqual({ ...march, endTime: NOW });
+  expect([upTo(february, NOW), upTo(april, NOW)]).toEqual([february, april]);
+});
+
+it.each([
+  ['2026-02-01', '2026-03-01', 1],
+  ['2025-11-01', '2026-02-01', 3],
+  ['2026-02-01', '2026-03-01T00:00:01Z', undefined],
+  ['2026-02-28T23:00:00Z', '2026-03-01', undefined],
+])('the window from %s to %s is made of %p calendar months', (from, to, months) => {
+  expect(wholeMonths(window(from, to))).toBe(months);
 });

@@ -10,29 +10,20 @@ export type ResourceType = (typeof RESOURCE_TYPES)[number];
 export const UNITS = ['gbs', 'count', 'hours'] as const;
 export type Unit = (typeof UNITS)[number];
 
-export interface DimensionDefinition {
-  readonly resourceType: ResourceType;
-  readonly unit: Unit;
-}
-
-const measured = <R extends ResourceType, U extends Unit>(resourceType: R, unit: U) =>
-  ({ resourceType, unit }) as const;
-const gbSeconds = <R extends ResourceType>(resourceType: R) => measured(resourceType, 'gbs');
-
 export const DIMENSIONS = {
-  sandbox_compute_runtime_gbs: gbSeconds('sandbox'),
-  sandbox_image_storage_gbs: gbSeconds('sandbox'),
-  sandbox_snapshot_storage_gbs: gbSeconds('sandbox'),
-  agent_compute_runtime_gbs: gbSeconds('agent'),
-  agent_image_storage_gbs: gbSeconds('agent'),
-  agent_async_requests_count: measured('agent', 'count'),
-  job_compute_runtime_gbs: gbSeconds('job'),
-  job_image_storage_gbs: gbSeconds('job'),
-  mcp_server_compute_runtime_gbs: gbSeconds('mcp_server'),
-  mcp_server_image_storage_gbs: gbSeconds('mcp_server'),
-  volume_storage_gbs: gbSeconds('volume'),
-  custom_domain_active_time_hours: measured('custom_domain', 'hours'),
-} as const satisfies Record<string, DimensionDefinition>;
+  sandbox_compute_runtime_gbs: { resourceType: 'sandbox', unit: 'gbs' },
+  sandbox_image_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
+  sandbox_snapshot_storage_gbs: { resourceType: 'sandbox', unit: 'gbs' },
+  agent_compute_runtime_gbs: { resourceType: 'agent', unit: 'gbs' },
+  agent_image_storage_gbs: { resourceType: 'agent', unit: 'gbs' },
+  agent_async_requests_count: { resourceType: 'agent', unit: 'count' },
+  job_compute_runtime_gbs: { resourceType: 'job', unit: 'gbs' },
+  job_image_storage_gbs: { resourceType: 'job', unit: 'gbs' },
+  mcp_server_compute_runtime_gbs: { resourceType: 'mcp_server', unit: 'gbs' },
+  mcp_server_image_storage_gbs: { resourceType: 'mcp_server', unit: 'gbs' },
+  volume_storage_gbs: { resourceType: 'volume', unit: 'gbs' },
+  custom_domain_active_time_hours: { resourceType: 'custom_domain', unit: 'hours' },
+} as const satisfies Record<string, { readonly resourceType: ResourceType; readonly unit: Unit }>;
 
 export type BillingDimension = keyof typeof DIMENSIONS;
 

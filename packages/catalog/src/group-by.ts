@@ -52,10 +52,6 @@ export const ENRICHED_BY = {
   billing_dimension: ['resource_type'],
 } as const satisfies Record<MetricsDimension, readonly GroupByDimension[]>;
 
-export function isGroupByDimension(value: string): value is GroupByDimension {
-  return (GROUP_BY_DIMENSIONS as readonly string[]).includes(value);
-}
-
 /** The dimensions in canonical order, whatever order they came in. */
 export function canonicalGroupBy<Dimension extends MetricsDimension>(dimensions: Iterable<Dimension>): Dimension[] {
   const wanted = new Set<MetricsDimension>(dimensions);

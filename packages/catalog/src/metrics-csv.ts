@@ -14,59 +14,35 @@ export interface CsvColumn<Row> {
 }
 
 /** A line of metrics: a group, and its amounts in the window or in one bucket. */
-export interface MetricsCsvRow {
+interface AmountsRow {
   readonly entry: MetricsEntry;
   readonly amounts: Pick<MetricsEntry['summary'], 'cost' | 'usage'>;
 }
 
-/** USD, every digit. */
-const COST_COLUMN: CsvColumn<MetricsCsvRow> = {
-  name: 'costUsd',
-  cell: ({ amounts }) => ({ number: amounts.cost }),
-};
-
 /** A line for a group: its amounts in the whole window. */
-export interface WindowCsvRow extends MetricsCsvRow {
+interface GroupRow extends AmountsRow {
   readonly answer: Pick<MetricsAnswer, 'startTime' | 'endTime' | 'summary'>;
+  /** What it cost in the window before; not used where nothing is compared. */
+  readonly before: DecimalText;
 }
 
-const WINDOW_COLUMNS: readonly CsvColumn<WindowCsvRow>[] = [
-  { name: 'startTime', cell: ({ answer }) => answer.startTime },
-  { name: 'endTime', cell: ({ answer }) => answer.endTime },
-];
-
 /** A line for a bucket of a group. */
-export interface BucketCsvRow extends MetricsCsvRow {
+interface BucketRow extends AmountsRow {
   readonly timestamp: string;
   readonly resolution: MetricsAnswer['resolution'];
 }
 
-const BUCKET_COLUMNS: readonly CsvColumn<BucketCsvRow>[] = [
-  { name: 'timestamp', cell: ({ timestamp }) => timestamp },
-  { name: 'resolution', cell: ({ resolution }) => resolution },
-];
-
-/** What the group cost in the window before stands beside it; not used where nothing is compared. */
-export interface ComparedCsvRow extends WindowCsvRow {
-  readonly before: DecimalText;
-}
-
-const COMPARISON_COLUMNS: readonly CsvColumn<ComparedCsvRow>[] = [
+const COMPARISON_COLUMNS: readonly CsvColumn<GroupRow>[] = [
   { name: 'previousCostUsd', cell: ({ before }) => ({ number: before }) },
   { name: 'changeUsd', cell: (row) => ({ number: differenceOf(row) }) },
   { name: 'changePercent', cell: (row) => percentCell(differenceOf(row), row.before) },
 ];
 
-function differenceOf({ amounts, before }: ComparedCsvRow): DecimalText {
+function differenceOf({ amounts, before }: GroupRow): DecimalText {
   return subtractDecimals(amounts.cost, before);
 }
 
 const SHARE_DIGITS = 6;
-
-const SHARE_COLUMN: CsvColumn<WindowCsvRow> = {
-  name: 'sharePercent',
-  cell: ({ answer, amounts }) => percentCell(amounts.cost, answer.summary.totalCost),
-};
 
 /** Empty where there is no percentage. */
 function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
@@ -74,44 +50,45 @@ function percentCell(part: DecimalText, whole: DecimalText): CsvCell {
 }
 
 /** The names of a group: a column for each dimension, enriched ones included. Fixed by groupBy, so an empty answer has them too. */
-function groupColumns(groupBy: readonly MetricsDimension[]): CsvColumn<MetricsCsvRow>[] {
+function nameColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
   return canonicalGroupBy([...groupBy, ...enrichedDimensions(groupBy)]).map((dimension) => {
     const field = ENTRY_FIELD[dimension];
     return { name: field, cell: ({ entry }) => entry[field] ?? '' };
   });
 }
 
-/** Usage and its unit; no columns where groups may have several units. */
-function usageColumns(groupBy: readonly MetricsDimension[]): CsvColumn<MetricsCsvRow>[] {
-  if (!showsUsage(groupBy)) return [];
+/** The cost in USD, every digit; usage and its unit where no group has several units. */
+function amountColumns(groupBy: readonly MetricsDimension[]): CsvColumn<AmountsRow>[] {
+  const cost: CsvColumn<AmountsRow> = { name: 'costUsd', cell: ({ amounts }) => ({ number: amounts.cost }) };
+  if (!showsUsage(groupBy)) return [cost];
+  const unitOf = ({ billingDimension: name }: MetricsEntry) => (name ? DIMENSIONS[name].unit : '');
   return [
+    cost,
     { name: 'usage', cell: ({ amounts }) => ({ number: amounts.usage ?? '' }) },
-    {
-      name: 'unit',
-      cell: ({ entry: { billingDimension: dimension } }) => (dimension ? DIMENSIONS[dimension].unit : ''),
-    },
+    { name: 'unit', cell: ({ entry }) => unitOf(entry) },
   ];
 }
 
 /** The columns of a line for each group: its names, the window, its amounts, its share, and how it compares. */
-export function groupsCsvColumns(
-  groupBy: readonly MetricsDimension[],
-  isCompared: boolean,
-): CsvColumn<ComparedCsvRow>[] {
-  const columns: CsvColumn<WindowCsvRow>[] = [...metricsColumns(groupBy, WINDOW_COLUMNS), SHARE_COLUMN];
-  return isCompared ? [...columns, ...COMPARISON_COLUMNS] : columns;
+export function groupsCsvColumns(groupBy: readonly MetricsDimension[], isCompared: boolean): CsvColumn<GroupRow>[] {
+  return [
+    ...nameColumns(groupBy),
+    { name: 'startTime', cell: ({ answer }) => answer.startTime },
+    { name: 'endTime', cell: ({ answer }) => answer.endTime },
+    ...amountColumns(groupBy),
+    { name: 'sharePercent', cell: ({ answer, amounts }) => percentCell(amounts.cost, answer.summary.totalCost) },
+    ...(isCompared ? COMPARISON_COLUMNS : []),
+  ];
 }
 
 /** The columns of a line for each bucket of each group. */
-export function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketCsvRow>[] {
-  return metricsColumns(groupBy, BUCKET_COLUMNS);
-}
-
-function metricsColumns<Row extends MetricsCsvRow>(
-  groupBy: readonly MetricsDimension[],
-  times: readonly CsvColumn<Row>[],
-): CsvColumn<Row>[] {
-  return [...groupColumns(groupBy), ...times, COST_COLUMN, ...usageColumns(groupBy)];
+export function seriesCsvColumns(groupBy: readonly MetricsDimension[]): CsvColumn<BucketRow>[] {
+  return [
+    ...nameColumns(groupBy),
+    { name: 'timestamp', cell: ({ timestamp }) => timestamp },
+    { name: 'resolution', cell: ({ resolution }) => resolution },
+    ...amountColumns(groupBy),
+  ];
 }
 
 /** Without it Excel reads UTF-8 as the system's own encoding. */

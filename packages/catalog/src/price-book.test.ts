@@ -1,215 +1,248 @@
 import { describe, expect, it } from '@jest/globals';
-import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
-import { PriceBook, PriceBookError } from './price-book.js';
+import fc from 'fast-check';
+import { BILLING_DIMENSIONS } from './dimensions.js';
+import { costOf, costOfInteger, type Price, PriceBook, PriceBookError } from './price-book.js';
 
 const DIMENSION = 'sandbox_compute_runtime_gbs';
 const FROM = '1970-01-01T00:00:00Z';
+const JUNE = Date.UTC(2025, 5, 1);
 
-interface Row {
-  readonly billingDimension: BillingDimension;
-  readonly effectiveFrom: string;
-  readonly amount: string;
-  readonly per?: string;
-}
-
-const price = (amount: string, effectiveFrom = FROM, per = '1'): Row => ({
+const price = (amount: string, effectiveFrom = FROM, per = '1') => ({
   billingDimension: DIMENSION,
   effectiveFrom,
   amount,
   per,
 });
-const OTHERS: readonly Row[] = BILLING_DIMENSIONS.filter((dimension) => dimension !== DIMENSION).map(
-  (billingDimension) => ({ ...price('1'), billingDimension }),
-);
+const OTHERS = BILLING_DIMENSIONS.filter((dimension) => dimension !== DIMENSION).map((billingDimension) => ({
+  ...price('1'),
+  billingDimension,
+}));
+const ofAcme = (row: object) => ({ ...row, accountId: 'acme' });
 
 /** A book whose prices for DIMENSION are these; every other dimension has one. */
 function book(rows: readonly unknown[], changes: Readonly<Record<string, unknown>> = {}): PriceBook {
   return new PriceBook({ version: 1, currency: 'USD', prices: [...rows, ...OTHERS], ...changes });
 }
 
-function faultOf(rows: readonly unknown[], changes?: Readonly<Record<string, unknown>>): string {
-  try {
-    book(rows, changes);
-  } catch (error) {
-    if (error instanceof PriceBookError) return error.message;
-    throw error;
-  }
-  return 'no fault';
+/** The price at an instant in June or before. */
+function priceOf(prices: PriceBook, instant = 0, account = 'acme'): Price {
+  const found = prices.priceAt(account, DIMENSION, instant);
+  if (!found) throw new Error('no price');
+  return found;
 }
 
+const DECIMAL = 'must be a decimal string with at most 12 integer and 18 fraction digits';
+const NUMBER = 'must be a decimal string such as "0.0000115", not a number';
+
 describe('a price book that cannot be used', () => {
-  it('says where a price is wrong', () => {
-    expect(faultOf([{ ...price('1'), amount: 'free' }])).toBe(
-      'prices.0.amount must be a decimal string with at most 12 integer and 18 fraction digits',
-    );
-    expect(faultOf([price('1')], { overrides: [{ ...price('1'), accountId: 'a', effectiveFrom: 'today' }] })).toBe(
-      'overrides.0.effectiveFrom must be an RFC 3339 timestamp in UTC',
-    );
-  });
-
-  it('lists every fault', () => {
-    const fault = faultOf([{ ...price('1'), amount: '-1', billingDimension: 'cpu' }], { currency: 'EUR' });
-    expect(fault.split('; ')).toEqual([
-      'currency must be "USD"',
-      expect.stringMatching(/^prices\.0\.billingDimension must be one of sandbox_compute_runtime_gbs, /),
-      expect.stringMatching(/^prices\.0\.amount must be a decimal string/),
-    ]);
-  });
-
-  it.each([0.0000115, 0, 1])('has the number %p where a decimal string is wanted', (amount) => {
-    expect(faultOf([{ ...price('1'), amount }])).toBe(
-      'prices.0.amount must be a decimal string such as "0.0000115", not a number',
-    );
-    expect(faultOf([{ ...price('1'), per: amount }])).toMatch(/^prices\.0\.per must be a decimal string such as/);
-  });
-
-  it.each(['', '-1', '+1', '1e3', ' 1', '1.', '.5', '1234567890123', '0.1234567890123456789'])(
-    'has the amount %j',
-    (amount) => {
-      expect(faultOf([price(amount)])).toMatch(/^prices\.0\.amount /);
-    },
-  );
-
-  it.each(BILLING_DIMENSIONS)('has no price for %s', (dimension) => {
-    const prices = [price('1'), ...OTHERS].filter(({ billingDimension }) => billingDimension !== dimension);
-    expect(() => new PriceBook({ version: 1, currency: 'USD', prices })).toThrow(`no price for ${dimension}`);
-  });
-
-  it('has only an override for a dimension', () => {
-    expect(
-      () =>
-        new PriceBook({
-          version: 1,
-          currency: 'USD',
-          prices: OTHERS,
-          overrides: [{ ...price('1'), accountId: 'acme' }],
-        }),
-    ).toThrow(`no price for ${DIMENSION}`);
-  });
-
-  it('has two prices from one date, however it is written', () => {
-    expect(faultOf([price('1', '2025-01-01T00:00:00Z'), price('2', '2025-01-01T00:00:00.000+00:00')])).toBe(
+  it.each<[string, readonly unknown[], Readonly<Record<string, unknown>>, string]>([
+    ['a wrong amount', [price('free')], {}, `prices.0.amount ${DECIMAL}`],
+    ...['', '-1', '+1', '1e3', ' 1', '1.', '.5', '1234567890123', '0.1234567890123456789'].map(
+      (amount): [string, unknown[], Readonly<Record<string, unknown>>, string] => [
+        `the amount ${amount}`,
+        [price(amount)],
+        {},
+        `prices.0.amount ${DECIMAL}`,
+      ],
+    ),
+    ['a number', [{ ...price('1'), amount: 0.0000115 }], {}, `prices.0.amount ${NUMBER}`],
+    ['a number of units', [{ ...price('1'), per: 1 }], {}, `prices.0.per ${NUMBER}`],
+    ['no date', [price('1', 'today')], {}, 'prices.0.effectiveFrom must be an RFC 3339 timestamp in UTC'],
+    ['no units', [price('1', FROM, '0.000')], {}, `prices: ${DIMENSION}: per must be above 0`],
+    ['a price too high', [price('1000000.000000000000000001')], {}, 'a unit may cost at most 1000000 USD'],
+    ['a price too high for a part', [price('1', FROM, '0.000000999')], {}, 'a unit may cost at most 1000000 USD'],
+    ['an unknown member', [price('1')], { discount: 1 }, 'discount'],
+    ['an unknown member of a price', [{ ...price('1'), until: FROM }], {}, 'until'],
+    ...[-1, 65_536, 1.5, '1', undefined].map(
+      (version): [string, unknown[], Readonly<Record<string, unknown>>, string] => [
+        `the version ${version}`,
+        [price('1')],
+        { version },
+        'version ',
+      ],
+    ),
+    [
+      'two prices from one date, however it is written',
+      [price('1', '2025-01-01T00:00:00Z'), price('2', '2025-01-01T00:00:00.000+00:00')],
+      {},
       `prices: ${DIMENSION} has two prices from 2025-01-01T00:00:00.000Z; keep one`,
-    );
-  });
-
-  it('has two overrides of one account from one date', () => {
-    const override = { ...price('1'), accountId: 'acme' };
-    expect(faultOf([price('1')], { overrides: [override, override] })).toBe(
+    ],
+    [
+      'two overrides of one account from one date',
+      [price('1')],
+      { overrides: [ofAcme(price('1')), ofAcme(price('1'))] },
       `overrides of acme: ${DIMENSION} has two prices from 1970-01-01T00:00:00.000Z; keep one`,
+    ],
+    ['only an override for a dimension', [], { overrides: [ofAcme(price('1'))] }, `no price for ${DIMENSION}`],
+    ['an override of nobody', [price('1')], { overrides: [price('1')] }, 'overrides.0.accountId must be an account'],
+  ])('a price book with %s says what is wrong, and where', (_, rows, changes, fault) => {
+    expect(() => book(rows, changes)).toThrow(PriceBookError);
+    expect(() => book(rows, changes)).toThrow(fault);
+  });
+
+  it('a price book lists every fault that it has', () => {
+    expect(() => book([{ ...price('-1'), billingDimension: 'cpu' }], { currency: 'EUR' })).toThrow(
+      `currency must be "USD"; prices.0.billingDimension must be one of ${BILLING_DIMENSIONS.join(', ')}; prices.0.amount ${DECIMAL}`,
     );
   });
 
-  it.each(['0', '0.000'])('has a price for %s units', (per) => {
-    expect(faultOf([price('1', FROM, per)])).toBe(`prices: ${DIMENSION}: per must be above 0`);
+  it.each(BILLING_DIMENSIONS)('a price book must have a price for %s', (dimension) => {
+    const prices = [price('1'), ...OTHERS].filter(({ billingDimension }) => billingDimension !== dimension);
+    expect(() => book([], { prices })).toThrow(`no price for ${dimension}`);
   });
 
-  it('has a unit that costs more than 1,000,000 USD', () => {
-    expect(faultOf([price('1000000')])).toBe('no fault');
-    expect(faultOf([price('0.001', FROM, '0.000000001')])).toBe('no fault');
-    expect(faultOf([price('1000000.000000000000000001')])).toBe(
-      `prices: ${DIMENSION}: a unit may cost at most 1000000 USD`,
-    );
-    expect(faultOf([price('1', FROM, '0.000000999')])).toMatch(/at most 1000000 USD/);
-  });
-
-  it.each([-1, 65_536, 1.5, '1', undefined])('has the version %p', (version) => {
-    expect(faultOf([price('1')], { version })).toMatch(/^version /);
-  });
-
-  it('has a field that is not known', () => {
-    expect(faultOf([price('1')], { discount: 1 })).toMatch(/discount/);
-    expect(faultOf([{ ...price('1'), until: FROM }])).toMatch(/^prices\.0 .*until/);
-  });
-
-  it.each([[null], [[]], ['text'], [{}]])('is %j', (input) => {
+  it.each([[null], [[]], ['text'], [{}]])('a price book is not %j', (input) => {
     expect(() => new PriceBook(input)).toThrow(PriceBookError);
   });
+
+  it('a price book may have a unit that costs 1,000,000 USD', () => {
+    for (const row of [price('1000000'), price('0.001', FROM, '0.000000001')]) book([row]);
+  });
 });
+
+const CHANGING = [price('2', '2025-06-01T00:00:00Z'), price('3', '2026-01-01T00:00:00Z'), price('1')];
+const OVERRIDDEN = {
+  overrides: [ofAcme(price('0.5', '2025-06-01T00:00:00Z')), { ...price('7'), accountId: 'zeta' }],
+};
 
 describe('the price of an event', () => {
-  const CHANGE = Date.UTC(2025, 5, 1);
-  const dated = book([price('2', '2025-06-01T00:00:00Z'), price('3', '2026-01-01T00:00:00Z'), price('1')]);
-  const amountAt = (prices: PriceBook, instant: number, account = 'acme') =>
-    prices.priceAt(account, DIMENSION, instant)?.amount;
-
   it.each([
-    ['just before a date', CHANGE - 1, '1'],
-    ['at the date', CHANGE, '2'],
-    ['just after the date', CHANGE + 1, '2'],
-    ['long after the last date', Date.UTC(2099, 0), '3'],
-    ['at the first date', 0, '1'],
-  ])('%s is the one in force then', (_, instant, amount) => {
-    expect(amountAt(dated, instant)).toBe(amount);
+    ['at the first date', 0, 'other', '1'],
+    ['just before a date', JUNE - 1, 'other', '1'],
+    ['at the date', JUNE, 'other', '2'],
+    ['long after the last date', Date.UTC(2099, 0), 'other', '3'],
+    ['while the account’s own is not yet in force', JUNE - 1, 'acme', '1'],
+    ['from when the account’s own is in force', JUNE, 'acme', '0.5'],
+    ['of an account with its own, even if the general one is newer', Date.UTC(2099, 0), 'acme', '0.5'],
+  ])('the price of an event %s is the one in force', (_, instant, account, amount) => {
+    expect(priceOf(book(CHANGING, OVERRIDDEN), instant, account).amount).toBe(amount);
   });
 
-  it('does not exist before the first date', () => {
-    expect(amountAt(book([price('1', '2025-06-01T00:00:00Z')]), CHANGE - 1)).toBeUndefined();
+  it('the price of an event is the account’s own only for the dimensions that it names, and none before the first', () => {
+    expect(book(CHANGING, OVERRIDDEN).priceAt('acme', 'volume_storage_gbs', JUNE)?.amount).toBe('1');
+    expect(book([price('1', '2025-06-01T00:00:00Z')]).priceAt('acme', DIMENSION, JUNE - 1)).toBeUndefined();
   });
 
-  it('is the account’s own before the general one, even if that is newer', () => {
-    const overridden = book([price('1'), price('9', '2025-09-01T00:00:00Z')], {
-      overrides: [{ ...price('0.5', '2025-06-01T00:00:00Z'), accountId: 'acme' }],
-    });
-    expect(amountAt(overridden, Date.UTC(2025, 11))).toBe('0.5');
-    expect(amountAt(overridden, Date.UTC(2025, 11), 'other')).toBe('9');
-  });
-
-  it('is the general one while the account’s own is not yet in force', () => {
-    const overridden = book([price('1')], {
-      overrides: [{ ...price('0.5', '2025-06-01T00:00:00Z'), accountId: 'acme' }],
-    });
-    expect(amountAt(overridden, CHANGE - 1)).toBe('1');
-    expect(amountAt(overridden, CHANGE)).toBe('0.5');
-  });
-
-  it('is the account’s own only for the dimensions that it names', () => {
-    const overridden = book([price('1')], { overrides: [{ ...price('0.5'), accountId: 'acme' }] });
-    expect(overridden.priceAt('acme', 'volume_storage_gbs', CHANGE)?.amount).toBe('1');
-  });
-
-  it('is per one unit if the book does not say', () => {
-    const { per: _, ...row } = price('2');
-    expect(book([row]).priceAt('acme', DIMENSION, 0)).toMatchObject({ amount: '2', per: '1' });
+  it('the price of an event is per one unit if the book does not say', () => {
+    expect(priceOf(book([{ ...price('2'), per: undefined }]))).toMatchObject({ amount: '2', per: '1' });
   });
 });
 
-describe('the canonical text of a book', () => {
+describe('the canonical text of a price book', () => {
   const rows = [price('1'), price('2.50', '2025-06-01T00:00:00Z')];
-  const overrides = [
-    { ...price('3'), accountId: 'acme' },
-    { ...price('4'), accountId: 'zeta' },
-  ];
-  const text = book(rows, { overrides }).canonicalText;
+  const text = book(rows, OVERRIDDEN).canonicalText;
 
-  it('does not depend on the order of rows or members', () => {
-    const shuffled = [...rows, ...OTHERS].reverse().map((row) => Object.fromEntries(Object.entries(row).reverse()));
-    const other = new PriceBook({ overrides: [...overrides].reverse(), prices: shuffled, currency: 'USD', version: 1 });
+  it('the canonical text of a price book does not depend on order, notation, defaults or the version', () => {
+    const reversed = (list: readonly object[]) =>
+      [...list].reverse().map((row) => Object.fromEntries(Object.entries(row).reverse()));
+    const prices = [
+      { ...rows[0], per: undefined, amount: '01.000' },
+      { ...rows[1], amount: '2.5', per: '1.0', effectiveFrom: '2025-06-01T00:00:00.000+00:00' },
+      ...OTHERS,
+    ];
+    const other = book([], { overrides: reversed(OVERRIDDEN.overrides), prices: reversed(prices), version: 2 });
     expect(other.canonicalText).toBe(text);
   });
 
-  it('does not depend on how a decimal or a date is written, nor on a default', () => {
-    const { per: _, ...first } = { ...rows[0], amount: '01.000' };
-    const second = { ...rows[1], amount: '2.5', per: '1.0', effectiveFrom: '2025-06-01T00:00:00.000+00:00' };
-    expect(book([first, second], { overrides }).canonicalText).toBe(text);
+  it.each([
+    ['amount', { amount: '2.51' }, OVERRIDDEN],
+    ['number of units', { per: '2' }, OVERRIDDEN],
+    ['date', { effectiveFrom: '2025-06-01T00:00:00.001Z' }, OVERRIDDEN],
+    ['override', {}, {}],
+    ['account', {}, { overrides: OVERRIDDEN.overrides.map((row) => ({ ...row, accountId: `${row.accountId}|` })) }],
+  ])('the canonical text of a price book changes with an %s', (_, change, overrides) => {
+    expect(book([rows[0], { ...rows[1], ...change }], overrides).canonicalText).not.toBe(text);
+  });
+
+  it('the canonical text of a price book is read back as the same prices', () => {
+    const overrides = [{ ...price('3.10', FROM, '7'), accountId: 'a|b' }];
+    const written = book(rows, { overrides });
+    const read = PriceBook.fromCanonicalText(1, written.canonicalText);
+    expect(read.canonicalText).toBe(written.canonicalText);
+    expect(priceOf(read, JUNE, 'a|b')).toEqual({ ...priceOf(written, JUNE, 'a|b'), amount: '3.1' });
+  });
+});
+
+describe('the cost of an event', () => {
+  const rational = (text: string): readonly [bigint, bigint] => {
+    const [integer = '', fraction = ''] = text.split('.');
+    return [BigInt(integer + fraction), 10n ** BigInt(fraction.length)];
+  };
+  const decimals = fc
+    .tuple(fc.bigInt({ min: 0n, max: 10n ** 12n - 1n }), fc.integer({ min: 0, max: 18 }))
+    .chain(([integer, places]) =>
+      fc
+        .bigInt({ min: 0n, max: 10n ** BigInt(places) - 1n })
+        .map((fraction) => (places === 0 ? `${integer}` : `${integer}.${fraction.toString().padStart(places, '0')}`)),
+    );
+
+  it.each([
+    ['one GB-second of a sandbox', 1_000_000_000n, '0.0000115', '1', 11_500_000n],
+    ['a GB-month of a volume', 2_628_000_000_000_000n, '0.12', '2628000', 120_000_000_000n],
+    ['one GB-second of a volume, which does not come out even', 1_000_000_000n, '0.12', '2628000', 45_662n],
+    ['a tie, to the even neighbour below', 1_000_000_000n, '0.0000000000005', '1', 0n],
+    ['a tie, to the even neighbour above', 1_000_000_000n, '0.0000000000015', '1', 2n],
+    ['anything that is free', 10n ** 24n - 1n, '0', '1', 0n],
+    ['the most that can be used at the highest price', 10n ** 24n - 1n, '1000000', '1', (10n ** 24n - 1n) * 10n ** 9n],
+  ])('the cost of %s is exact', (_, usage, amount, per, cost) => {
+    expect(costOf(usage, priceOf(book([price(amount, FROM, per)])))).toBe(cost);
+  });
+
+  it('the cost of an event is usage × amount ÷ per to the nearest 10^-12 USD, ties to even, rounded once', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 24n - 1n }), decimals, decimals, (usage, amount, per) => {
+        const [amountTop, amountBottom] = rational(amount);
+        const [perTop, perBottom] = rational(per);
+        fc.pre(perTop > 0n && amountTop * perBottom <= 1_000_000n * perTop * amountBottom);
+        const cost = costOf(usage, priceOf(book([price(amount, FROM, per)])));
+        // cost / 10^12 against (usage / 10^9) × amount ÷ per, all brought to one denominator.
+        const denominator = amountBottom * perTop;
+        const distance = cost * denominator - usage * 1000n * amountTop * perBottom;
+        const twice = 2n * (distance < 0n ? -distance : distance);
+        expect(twice < denominator || (twice === denominator && cost % 2n === 0n)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('a cost in doubles', () => {
+  /** Usages and ratios whose product lies on both sides of 2^53, and quotients next to an integer and a half. */
+  const nearTheEdge = fc
+    .tuple(fc.bigInt({ min: 1n, max: 2n ** 53n }), fc.bigInt({ min: 0n, max: 2n ** 54n }), fc.constantFrom(0n, 1n, 2n))
+    .map(([denominator, target, above]) => ({
+      denominator,
+      usages: [target / denominator, target - (target % denominator) + above, target, target >> 1n, 2n ** 53n - 1n],
+    }));
+  const parts = fc.constantFrom(
+    ...[1n, 2n, 3n, 9n, 23n, 1_000n, 2_000n, 13_140n, 58_400n, 2n ** 31n, 2n ** 53n, 10n ** 18n],
+  );
+
+  it('a cost in doubles is the exact one, or none', () => {
+    let exact = 0;
+    fc.assert(
+      fc.property(nearTheEdge, parts, parts, ({ denominator: large, usages }, numerator, small) => {
+        for (const denominator of [large, small]) {
+          const ratio = { numerator: Number(numerator), denominator: Number(denominator) };
+          const price = { effectiveFrom: 0, amount: '', per: '', numerator, denominator, ratio };
+          for (const usage of usages.filter((each) => each < 2n ** 53n)) {
+            const cost = costOfInteger(Number(usage), price);
+            if (cost === undefined) continue;
+            exact += 1;
+            expect(BigInt(cost)).toBe(costOf(usage, price));
+          }
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(exact).toBeGreaterThan(3_000);
   });
 
   it.each([
-    ['amount', { amount: '2.51' }],
-    ['per', { per: '2' }],
-    ['effectiveFrom', { effectiveFrom: '2025-06-01T00:00:00.001Z' }],
-  ])('changes with an %s', (_, change) => {
-    expect(book([rows[0], { ...rows[1], ...change }], { overrides }).canonicalText).not.toBe(text);
-  });
-
-  it('changes with an override', () => {
-    expect(book(rows).canonicalText).not.toBe(text);
-    expect(book(rows, { overrides: [overrides[0], { ...overrides[1], accountId: 'beta' }] }).canonicalText).not.toBe(
-      text,
-    );
-  });
-
-  it('does not change with the version, which only names the prices', () => {
-    expect(book(rows, { overrides, version: 2 }).canonicalText).toBe(text);
+    ['a day of a sandbox of 4 GB', 345_600n * 10n ** 9n, '0.0000115', '1'],
+    ['a month of a volume of 100 GB', 262_800_000n * 10n ** 6n, '0.12', '2628000'],
+  ])('a cost in doubles is there for %s', (_, usage, amount, per) => {
+    const inForce = priceOf(book([price(amount, FROM, per)]));
+    expect(costOfInteger(Number(usage), inForce)).toBe(Number(costOf(usage, inForce)));
   });
 });

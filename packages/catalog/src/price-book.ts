@@ -2,7 +2,7 @@
  * The price book: dated unit prices, with overrides for single accounts. Source: DESIGN section 3, "Pricing".
  */
 import * as z from 'zod';
-import { COST_SCALE, divideHalfEven, formatScaled, parseDecimalText, toScaled, USAGE_SCALE } from './decimal.js';
+import { COST_SCALE, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
 import { type EventBeingRead, isName, readEvent } from './event.js';
 import { type Rejected, rejected } from './rejection.js';
@@ -15,18 +15,31 @@ const PRICE_SCALE = 18;
 /** USD. The largest usage then costs 10^21, and 100,000 such events still add up within Decimal(38,12). */
 const MAX_UNIT_PRICE = 1_000_000n;
 
-const decimalText = z
+const decimal = z
   .string('must be a decimal string such as "0.0000115", not a number')
-  .regex(/^\d{1,12}(\.\d{1,18})?$/, 'must be a decimal string with at most 12 integer and 18 fraction digits');
+  .regex(/^\d{1,12}(\.\d{1,18})?$/, {
+    error: 'must be a decimal string with at most 12 integer and 18 fraction digits',
+    abort: true,
+  })
+  .transform((text) => {
+    const [integer = '', fraction = ''] = text.split('.');
+    return { text, scaled: BigInt(integer + fraction.padEnd(PRICE_SCALE, '0')) };
+  });
+
+const INSTANT_RULE = 'must be an RFC 3339 timestamp in UTC';
+const instant = z.string(INSTANT_RULE).transform((text, context) => {
+  const value = parseTimestamp(text);
+  if (value !== undefined) return value;
+  context.addIssue({ code: 'custom', message: INSTANT_RULE });
+  return z.NEVER;
+});
 
 const priceSchema = z.strictObject({
   billingDimension: z.enum(BILLING_DIMENSIONS, `must be one of ${BILLING_DIMENSIONS.join(', ')}`),
-  effectiveFrom: z
-    .string('must be an RFC 3339 timestamp in UTC')
-    .refine((text) => parseTimestamp(text) !== undefined, 'must be an RFC 3339 timestamp in UTC'),
+  effectiveFrom: instant,
   /** USD for `per` units of usage. */
-  amount: decimalText,
-  per: decimalText.default('1'),
+  amount: decimal,
+  per: decimal.prefault('1'),
 });
 
 const overrideSchema = priceSchema.extend({
@@ -74,14 +87,10 @@ export class PriceBook {
     const { version, currency, prices, overrides } = book.data;
     this.version = version;
     this.#prices = priceLists('prices', prices);
-    const accounts = new Set(overrides.map(({ accountId }) => accountId));
     this.#overrides = new Map(
-      [...accounts].map((account) => [
+      grouped(overrides, ({ accountId }) => accountId).map(([account, rows]) => [
         account,
-        priceLists(
-          `overrides of ${account}`,
-          overrides.filter(({ accountId }) => accountId === account),
-        ),
+        priceLists(`overrides of ${account}`, rows),
       ]),
     );
     const missing = BILLING_DIMENSIONS.filter((dimension) => !this.#prices.has(dimension));
@@ -99,11 +108,8 @@ export class PriceBook {
     return new PriceBook({
       version,
       currency,
-      prices: prices.map((row) => priceOfCanonicalRow(row).price),
-      overrides: overrides.map((row) => {
-        const { accountId, price } = priceOfCanonicalRow(row);
-        return { accountId, ...price };
-      }),
+      prices: prices.map(priceOfCanonicalRow),
+      overrides: overrides.map(priceOfCanonicalRow),
     });
   }
 
@@ -163,16 +169,12 @@ function inForce(prices: readonly Price[] | undefined, instant: EpochMs): Price 
 }
 
 function priceLists(place: string, rows: readonly PriceRow[]): PriceLists {
-  const dimensions = new Set(rows.map(({ billingDimension }) => billingDimension));
-  return new Map(
-    [...dimensions].map((dimension) => [
-      dimension,
-      datedPrices(
-        `${place}: ${dimension}`,
-        rows.filter(({ billingDimension }) => billingDimension === dimension),
-      ),
-    ]),
-  );
+  const byDimension = grouped(rows, ({ billingDimension }) => billingDimension);
+  return new Map(byDimension.map(([dimension, rows]) => [dimension, datedPrices(`${place}: ${dimension}`, rows)]));
+}
+
+function grouped<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): [Key, Row[]][] {
+  return [...new Set(rows.map(keyOf))].map((key) => [key, rows.filter((row) => keyOf(row) === key)]);
 }
 
 function datedPrices(place: string, rows: readonly PriceRow[]): readonly Price[] {
@@ -185,27 +187,15 @@ function datedPrices(place: string, rows: readonly PriceRow[]): readonly Price[]
 }
 
 function toPrice(place: string, { amount, per, effectiveFrom }: PriceRow): Price {
-  const instant = parseTimestamp(effectiveFrom);
-  if (instant === undefined) throw new PriceBookError(`${place}: effectiveFrom must be an RFC 3339 timestamp in UTC`);
-  const scaledAmount = scaledPrice(amount);
-  const scaledPer = scaledPrice(per);
-  if (scaledPer === 0n) throw new PriceBookError(`${place}: per must be above 0`);
-  if (scaledAmount > scaledPer * MAX_UNIT_PRICE) {
+  if (per.scaled === 0n) throw new PriceBookError(`${place}: per must be above 0`);
+  if (amount.scaled > per.scaled * MAX_UNIT_PRICE) {
     throw new PriceBookError(`${place}: a unit may cost at most ${MAX_UNIT_PRICE} USD`);
   }
-  const numerator = scaledAmount * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
-  const divisor = greatestCommonDivisor(numerator, scaledPer);
-  const ratio = { numerator: numerator / divisor, denominator: scaledPer / divisor };
-  return {
-    ...{ effectiveFrom: instant, amount, per, ...ratio },
-    ratio: { numerator: Number(ratio.numerator), denominator: Number(ratio.denominator) },
-  };
-}
-
-function scaledPrice(text: string): bigint {
-  const digits = parseDecimalText(text);
-  if (!digits) throw new PriceBookError(`${text} is not a decimal`);
-  return toScaled(digits, PRICE_SCALE);
+  const scaled = amount.scaled * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
+  const divisor = greatestCommonDivisor(scaled, per.scaled);
+  const [numerator, denominator] = [scaled / divisor, per.scaled / divisor];
+  const ratio = { numerator: Number(numerator), denominator: Number(denominator) };
+  return { effectiveFrom, amount: amount.text, per: per.text, numerator, denominator, ratio };
 }
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {
@@ -213,7 +203,7 @@ function greatestCommonDivisor(a: bigint, b: bigint): bigint {
 }
 
 function canonicalRow({ accountId = '', billingDimension, effectiveFrom, amount, per }: PriceRow): string {
-  return [accountId, billingDimension, parseTimestamp(effectiveFrom), scaledPrice(amount), scaledPrice(per)].join('|');
+  return [accountId, billingDimension, effectiveFrom, amount.scaled, per.scaled].join('|');
 }
 
 const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
@@ -222,14 +212,13 @@ const canonicalBook = z.tuple([z.string(), z.array(z.string()), z.array(z.string
 function priceOfCanonicalRow(row: string) {
   const parts = row.split('|');
   const [billingDimension = '', effectiveFrom, amount = '', per = ''] = parts.slice(-4);
+  const accountId = parts.slice(0, -4).join('|');
   return {
-    accountId: parts.slice(0, -4).join('|'),
-    price: {
-      billingDimension,
-      effectiveFrom: formatTimestamp(Number(effectiveFrom)),
-      amount: formatScaled(BigInt(amount), PRICE_SCALE),
-      per: formatScaled(BigInt(per), PRICE_SCALE),
-    },
+    ...(accountId !== '' && { accountId }),
+    billingDimension,
+    effectiveFrom: formatTimestamp(Number(effectiveFrom)),
+    amount: formatScaled(BigInt(amount), PRICE_SCALE),
+    per: formatScaled(BigInt(per), PRICE_SCALE),
   };
 }
 

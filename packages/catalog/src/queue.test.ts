@@ -9,73 +9,48 @@ import {
   tooManyValues,
 } from './queue.js';
 
-function reasonFor(data: unknown): string | undefined {
-  const events = eventsOfJob(data);
-  return events.ok ? undefined : events.reason;
-}
-
 describe('a job on the queue', () => {
-  it('lies in usage-events, under the prefix of BullMQ', () => {
+  it('a job lies in usage-events, under the prefix of BullMQ', () => {
     expect([QUEUE_NAME, QUEUE_PREFIX]).toEqual(['usage-events', 'bull']);
   });
 
-  it('may be one event', () => {
-    const event = { eventId: 'e' };
-    expect(eventsOfJob(event)).toEqual({ ok: true, value: [event] });
-  });
-
-  it('may be a list of events, good and bad ones alike', () => {
-    const events = [{ eventId: 'e' }, 'not an event', null];
-    expect(eventsOfJob({ events })).toEqual({ ok: true, value: events });
+  it.each<[unknown, readonly unknown[]]>([
+    [{ eventId: 'e' }, [{ eventId: 'e' }]],
+    [{ events: [{ eventId: 'e' }, 'no event', null] }, [{ eventId: 'e' }, 'no event', null]],
+    [{ events: Array(5_000).fill({}) }, Array(5_000).fill({})],
+  ])('a job may be one event, or a list of up to 5,000, good and bad ones alike (case %#)', (data, value) => {
+    expect(eventsOfJob(data)).toEqual({ ok: true, value });
   });
 
   it.each([
-    [5_000, undefined],
-    [5_001, 'job_too_large'],
-    [0, 'job_empty'],
-  ])('of %d events is refused as %s', (events, reason) => {
-    expect(reasonFor({ events: new Array(events).fill({}) })).toBe(reason);
+    ['job_not_an_object', [null, undefined, 'text', 1, true, [], [{}]]],
+    ['job_invalid', [null, 'text', {}, 1].map((events) => ({ events }))],
+    ['job_empty', [{ events: [] }]],
+    ['job_too_large', [{ events: Array(5_001).fill({}) }]],
+  ])('a job is rejected whole as %s', (reason, data) => {
+    expect(data.map(eventsOfJob)).toMatchObject(data.map(() => ({ ok: false, reason })));
   });
 
-  it.each([[null], [undefined], ['text'], [1], [true], [[]], [[{}]]])('may not be %j', (data) => {
-    expect(reasonFor(data)).toBe('job_not_an_object');
-  });
-
-  it.each([[null], ['text'], [{}], [1]])('may not have %j for its events', (events) => {
-    expect(reasonFor({ events })).toBe('job_invalid');
-  });
-
-  it('may not have another field beside its events, and the message names it', () => {
-    expect(eventsOfJob({ events: [{}], tenant: 'a' })).toEqual({
-      ok: false,
-      reason: 'job_invalid',
-      message: 'beside "events" a job holds no other field, but this one has tenant',
-    });
+  it('a job may not have another field beside its events, and the message names it', () => {
+    const message = 'beside "events" a job holds no other field, but this one has tenant';
+    expect(eventsOfJob({ events: [{}], tenant: 'a' })).toEqual({ ok: false, reason: 'job_invalid', message });
   });
 });
 
-const EVENT = {
+const NAME = '𝔸'.repeat(256);
+const LONGEST = {
   eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  accountId: '𝔸'.repeat(256),
-  workspace: '𝔸'.repeat(256),
-  resourceType: 'mcp_server',
-  resourceName: '𝔸'.repeat(256),
-  resourceUuid: '𝔸'.repeat(256),
+  ...{ accountId: NAME, workspace: NAME, resourceType: 'mcp_server', resourceName: NAME, resourceUuid: NAME },
   billingDimension: 'mcp_server_compute_runtime_gbs',
   usage: '123456789012345.123456789',
   timestamp: '2026-01-01T00:00:00.123456789+00:00',
-  revision: 65_535,
-  void: false,
+  ...{ revision: 65_535, void: false },
 };
 
 describe('the size of a job', () => {
-  it('has room for 5,000 of the longest events', () => {
-    const text = JSON.stringify({ events: new Array(5_000).fill(EVENT) });
-    expect(tooManyBytes(Buffer.byteLength(text))).toBeUndefined();
-    expect(tooManyValues(text)).toBeUndefined();
-  });
-
-  it('has a limit in bytes, which the message names', () => {
+  it('the size of a job has room for 5,000 of the longest events, and a limit in bytes, which the message names', () => {
+    const text = JSON.stringify({ events: Array(5_000).fill(LONGEST) });
+    expect([tooManyBytes(Buffer.byteLength(text)), tooManyValues(text)]).toEqual([undefined, undefined]);
     expect(tooManyBytes(MAX_JOB_BYTES)).toBeUndefined();
     expect(tooManyBytes(MAX_JOB_BYTES + 1)).toMatchObject({
       reason: 'job_oversized',
@@ -87,20 +62,21 @@ describe('the size of a job', () => {
     ['{}', '{"events":[', ']}', 4],
     ['[]', '[', ']', 2],
     ['0', '[', ']', 2],
-  ])('has a limit of values, such as %s', (value, before, after, others) => {
-    const text = (values: number) => before + new Array(values).fill(value).join(',') + after;
+  ])('the size of a job has a limit of values, such as %s', (value, before, after, others) => {
+    const text = (values: number) => before + Array(values).fill(value).join(',') + after;
     // An object counts as one, and its comma as another.
     const each = value === '0' ? 1 : 2;
     expect(tooManyValues(text(Math.floor((MAX_JOB_VALUES - others) / each)))).toBeUndefined();
     expect(tooManyValues(text(MAX_JOB_VALUES / each + 2))).toMatchObject({ reason: 'job_oversized' });
   });
 
-  it.each([',[{'.repeat(MAX_JOB_VALUES), '\\",'.repeat(MAX_JOB_VALUES), `${'\\\\'.repeat(MAX_JOB_VALUES)}\\",`])(
-    'does not count what is inside a string (case %#)',
-    (inside) => expect(tooManyValues(`{"workspace":"${inside}"}`)).toBeUndefined(),
-  );
-
-  it('counts after a string that ends with a backslash', () => {
+  it('the size of a job does not count what is inside a string, and counts what follows one', () => {
+    const inside = [
+      ',[{'.repeat(MAX_JOB_VALUES),
+      '\\",'.repeat(MAX_JOB_VALUES),
+      `${'\\\\'.repeat(MAX_JOB_VALUES)}\\",`,
+    ];
+    expect(inside.map((text) => tooManyValues(`{"workspace":"${text}"}`))).toEqual(inside.map(() => undefined));
     expect(tooManyValues(`["\\\\",${'0,'.repeat(MAX_JOB_VALUES)}0]`)).toBeDefined();
   });
 });

@@ -1,6 +1,17 @@
-/** The flags that several commands share. */
-import { isName, MAX_EVENTS_PER_JOB } from '@meterline/catalog/plain';
+/** The flags that several commands share, and how values are read: names, numbers, and times as people say them, always UTC. */
+import {
+  END_OF_TIME,
+  type EpochMs,
+  formatTimestamp,
+  lastUnits,
+  MAX_EVENTS_PER_JOB,
+  nameText,
+  parseTimestamp,
+  plusMonths,
+  type Window,
+} from '@meterline/catalog';
 import { type Command, InvalidArgumentError } from 'commander';
+import type { z } from 'zod';
 
 const DEFAULT_BATCH = 500;
 
@@ -50,7 +61,21 @@ export function withBatch(command: Command): Command {
   return command.option('--batch <n>', `events per job, at most ${MAX_EVENTS_PER_JOB}`, parse, DEFAULT_BATCH);
 }
 
-/** @throws InvalidArgumentError, which commander turns into a usage error that names the flag */
+/**
+ * A value by a schema whose messages begin with "must".
+ * @throws InvalidArgumentError, as all below: commander turns it into a usage error that names the flag
+ */
+export function parsedBy<Value>(schema: z.ZodType<Value>, text: string): Value {
+  const parsed = schema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
+}
+
+/** An account's or client's name. */
+export function nameOf(text: string): string {
+  return parsedBy(nameText, text);
+}
+
 export function wholeNumber(text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^-?\d+$/.test(text) || value < min || value > max) {
@@ -59,8 +84,53 @@ export function wholeNumber(text: string, min: number, max: number): number {
   return value;
 }
 
-/** An account's or client's name. @throws InvalidArgumentError */
-export function nameOf(text: string): string {
-  if (!isName(text)) throw new InvalidArgumentError('It must be 1 to 256 characters without control characters.');
-  return text;
+/** So many hours or days, or milliseconds where the span is one of minutes. */
+export interface Span {
+  readonly count: number;
+  readonly unit: 'hourly' | 'daily' | 'exact';
+}
+
+const MS_PER_MINUTE = 60_000;
+const SPAN = /^([1-9]\d{0,5})([mhdw])$/;
+const DATE = /^\d{4}-\d\d-\d\d$/;
+const MONTH = /^\d{4}-\d\d$/;
+
+/** For --help. */
+export const SPANS = '24h, 30d or 12w: whole hours or days, with the present one, as on the page; 90m: exactly';
+
+export function spanOf(text: string): Span {
+  const [, digits, unit] = SPAN.exec(text) ?? [];
+  const count = Number(digits);
+  if (unit === 'm') return { count: count * MS_PER_MINUTE, unit: 'exact' };
+  if (unit === 'h') return { count, unit: 'hourly' };
+  if (unit === 'd') return { count, unit: 'daily' };
+  if (unit === 'w') return { count: 7 * count, unit: 'daily' };
+  throw new InvalidArgumentError('It must be a number of minutes, hours, days or weeks: 90m, 24h, 30d, 12w.');
+}
+
+/** The window that ends now, or with the present hour or day. */
+export function lastSpan({ count, unit }: Span, now: EpochMs): Window {
+  return unit === 'exact' ? { startTime: now - count, endTime: now } : lastUnits(count, unit, now);
+}
+
+export function monthOf(text: string): Window {
+  const startTime = MONTH.test(text) ? parseTimestamp(`${text}-01T00:00:00Z`) : undefined;
+  if (startTime !== undefined && startTime >= 0 && startTime < END_OF_TIME) {
+    return { startTime, endTime: plusMonths(startTime, 1) };
+  }
+  throw new InvalidArgumentError('It must be a month from 1970-01 to 2100-12, such as 2026-11.');
+}
+
+/** 2025-01. */
+export function monthText(month: EpochMs): string {
+  return formatTimestamp(month).slice(0, 'YYYY-MM'.length);
+}
+
+/** A day is its first instant. */
+export function timeOf(text: string): EpochMs {
+  const instant = parseTimestamp(DATE.test(text) ? `${text}T00:00:00Z` : text);
+  if (instant !== undefined && instant >= 0 && instant <= END_OF_TIME) return instant;
+  throw new InvalidArgumentError(
+    'It must be a UTC day or time from 1970 through 2100: 2026-10-01, 2026-10-01T12:00:00Z.',
+  );
 }

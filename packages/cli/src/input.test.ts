@@ -1,57 +1,59 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { byteLines, jsonLines, MAX_LINE_BYTES } from './input.js';
+import { jsonLines, MAX_LINE_BYTES } from './input.js';
 
-async function linesOf(...chunks: readonly (string | Buffer)[]): Promise<(string | undefined)[]> {
+/** What is found in each line that is not blank, by its number. */
+async function linesOf(...chunks: readonly (string | Buffer)[]): Promise<(readonly [number, object | string])[]> {
   async function* stream() {
     for (const chunk of chunks) yield Buffer.from(chunk);
   }
-  const lines: (string | undefined)[] = [];
-  for await (const { number, bytes } of byteLines(stream())) {
-    expect(number).toBe(lines.length + 1);
-    lines.push(bytes?.toString());
+  const lines = [];
+  for await (const line of jsonLines(stream())) {
+    lines.push([line.number, 'fault' in line ? line.fault : line.object] as const);
   }
   return lines;
 }
 
-describe('lines of a stream', () => {
-  it('end at line feeds, the last one anywhere', async () => {
-    expect(await linesOf('a\n\nb\n')).toEqual(['a', '', 'b']);
-    expect(await linesOf('a\nb')).toEqual(['a', 'b']);
-    expect(await linesOf('')).toEqual([]);
-  });
-
-  it('may hold the line separators that JSON allows in strings', async () => {
-    expect(await linesOf('"a\u2028b\u2029c"\n')).toEqual(['"a\u2028b\u2029c"']);
-  });
-
-  it('are the same however the stream is cut', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.string({ unit: 'grapheme' })),
-        fc.integer({ min: 1, max: 7 }),
-        async (texts, size) => {
-          const bytes = Buffer.from(texts.map((text) => `${text.replaceAll('\n', '')}\n`).join(''));
-          const chunks: Buffer[] = [];
-          for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
-          expect(await linesOf(...chunks)).toEqual(await linesOf(bytes));
-        },
-      ),
-    );
-  });
-
-  it('pass over one that is too long to be held, and go on', async () => {
-    const part = 'x'.repeat(MAX_LINE_BYTES / 2);
-    expect(await linesOf(part, part, 'x', 'x\nshort\n')).toEqual([undefined, 'short']);
-    expect((await linesOf(part, `${part}\n`))[0]).toHaveLength(MAX_LINE_BYTES);
-  });
+it('a line ends at a line feed or with the stream, and a blank one is passed over', async () => {
+  expect(await linesOf('{"a":1}\n\n \r\n{"b":1}\r\n')).toEqual([
+    [1, { a: 1 }],
+    [4, { b: 1 }],
+  ]);
+  expect(await linesOf('{"a":1}\n{"b":1}')).toEqual(await linesOf('{"a":1}\n{"b":1}\n'));
+  expect(await linesOf('')).toEqual([]);
 });
 
-it('a line that is no JSON object in UTF-8 has its fault, and a blank one is passed over', async () => {
-  async function* stream() {
-    yield Buffer.concat([Buffer.from('\n{"a":1}\r\nnope\n[1]\n'), Buffer.from([0x22, 0xff, 0x0a])]);
-  }
-  const lines = [];
-  for await (const line of jsonLines(stream())) lines.push('fault' in line ? line.fault : line.object);
-  expect(lines).toEqual([{ a: 1 }, expect.stringMatching(/^not JSON: /), 'not a JSON object', 'not UTF-8']);
+it('a line may hold the line separators that JSON allows in strings', async () => {
+  expect(await linesOf('{"a":"b\u2028c\u2029d"}\n')).toEqual([[1, { a: 'b\u2028c\u2029d' }]]);
+});
+
+it('lines are the same however the stream is cut', async () => {
+  const texts = fc.array(fc.string({ unit: 'grapheme' }));
+  await fc.assert(
+    fc.asyncProperty(texts, fc.integer({ min: 1, max: 7 }), async (names, size) => {
+      const bytes = Buffer.from(names.map((name) => `${JSON.stringify({ name })}\n`).join(''));
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+        bytes.subarray(n * size, (n + 1) * size),
+      );
+      expect(await linesOf(...chunks)).toEqual(names.map((name, n) => [n + 1, { name }]));
+    }),
+  );
+});
+
+it('a line that is too long to be held is named and passed over', async () => {
+  const part = 'x'.repeat(MAX_LINE_BYTES / 2);
+  const tooLong = `longer than ${MAX_LINE_BYTES} bytes`;
+  expect(await linesOf(part, part, 'x', 'x\n{}\n')).toEqual([
+    [1, tooLong],
+    [2, {}],
+  ]);
+  expect(await linesOf(part, `${part}\n`)).toEqual([[1, expect.stringMatching(/^not JSON: /)]]);
+});
+
+it.each([
+  [Buffer.from('nope'), /^not JSON: /],
+  [Buffer.from('[1]'), /^not a JSON object$/],
+  [Buffer.from([0x22, 0xff]), /^not UTF-8$/],
+])('a line of %s has its fault', async (line, fault) => {
+  expect(await linesOf(line)).toEqual([[1, expect.stringMatching(fault)]]);
 });

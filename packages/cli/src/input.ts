@@ -1,7 +1,8 @@
 /** What commands read from people and files. */
+import { isUtf8 } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { addAbortSignal, type Readable } from 'node:stream';
+import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import type { CommandContext } from './command.js';
 import { CommandError, readFailure } from './failure.js';
 
@@ -11,16 +12,20 @@ import { CommandError, readFailure } from './failure.js';
  */
 export async function requireAnswer({ stdin, stderr }: CommandContext, question: string, answer: string) {
   stderr.write(`${question} `);
-  const lines = createInterface({ input: stdin });
+  if ((await readLine(stdin)) !== answer) throw new CommandError('not confirmed; nothing was changed');
+}
+
+/** The first line, empty where there is none. @param isSecret what is typed at a terminal is not shown */
+export async function readLine(stdin: CommandContext['stdin'], isSecret = false): Promise<string> {
+  const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const isHidden = isSecret && stdin.isTTY === true;
+  const lines = createInterface(isHidden ? { input: stdin, output: silence, terminal: true } : { input: stdin });
   try {
-    for await (const line of lines) {
-      if (line.trim() === answer) return;
-      break;
-    }
+    for await (const line of lines) return line.trim();
+    return '';
   } finally {
     lines.close();
   }
-  throw new CommandError('not confirmed; nothing was changed');
 }
 
 /** Where events are read from, and what messages call it. */
@@ -42,22 +47,12 @@ export async function openEventSource(path: string, stdin: Readable, signal?: Ab
 
 /** A directory can be opened but fails at the first read, when it is too late for a clear message. */
 async function openFile(path: string): Promise<FileHandle> {
-  let file: FileHandle;
-  try {
-    file = await open(path);
-    if (!(await file.stat()).isDirectory()) return file;
-  } catch (error) {
+  const file = await open(path).catch((error: unknown) => {
     throw readFailure(path, error);
-  }
+  });
+  if (!(await file.stat()).isDirectory()) return file;
   await file.close();
-  throw new CommandError(`cannot read ${path}: it is a directory`);
-}
-
-/** A line of a file or pipe: its bytes without the line end, or undefined when it is too long to be held. */
-export interface ByteLine {
-  /** From 1. */
-  readonly number: number;
-  readonly bytes: Buffer | undefined;
+  throw readFailure(path, { code: 'EISDIR' });
 }
 
 export const MAX_LINE_BYTES = 1_048_576;
@@ -65,60 +60,53 @@ export const MAX_LINE_BYTES = 1_048_576;
 const LINE_FEED = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Splits a stream at line feeds, holding one line at a time. Not node:readline, which also splits at U+2028 and U+2029:
- * JSON allows both inside a string. A carriage return is white space to JSON and may stay.
- */
-export async function* byteLines(input: AsyncIterable<Buffer>): AsyncGenerator<ByteLine> {
-  let number = 1;
-  let rest: Buffer | undefined = NOTHING;
-  for await (const chunk of input) {
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      yield { number, bytes: append(rest, chunk.subarray(start, end)) };
-      number += 1;
-      rest = NOTHING;
-      start = end + 1;
-    }
-    rest = append(rest, chunk.subarray(start));
-  }
-  if (rest !== NOTHING) yield { number, bytes: rest };
-}
-
-/** Undefined once the line is too long; the rest of it is ignored. */
-function append(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
-  if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
-  if (bytes.length === 0) return line;
-  return line.length === 0 ? bytes : Buffer.concat([line, bytes]);
-}
-
-/** A line of a JSON Lines file: the object that it holds, or what is wrong with it. */
+/** A line of a JSON Lines file, counted from 1: the object that it holds, or what is wrong with it. */
 export type JsonLine = { readonly number: number; readonly bytes: number } & (
   | { readonly object: object }
   | { readonly fault: string }
 );
 
-/** Every line of a JSON Lines file that is not blank. */
+/** Every line of a JSON Lines file that is not blank, of which one is held at a time. */
 export async function* jsonLines(input: AsyncIterable<Buffer>): AsyncGenerator<JsonLine> {
-  const utf8 = new TextDecoder('utf-8', { fatal: true });
-  for await (const { number, bytes } of byteLines(input)) {
-    if (bytes === undefined) {
-      yield { number, bytes: MAX_LINE_BYTES, fault: `longer than ${MAX_LINE_BYTES} bytes` };
-      continue;
-    }
-    const line = { number, bytes: bytes.length };
-    let text: string;
-    try {
-      text = utf8.decode(bytes).trim();
-    } catch {
-      yield { ...line, fault: 'not UTF-8' };
-      continue;
-    }
-    if (text !== '') yield { ...line, ...parsed(text) };
+  let number = 0;
+  for await (const line of lines(input)) {
+    number += 1;
+    const parsed = parseLine(line);
+    if (parsed) yield { number, bytes: line?.length ?? MAX_LINE_BYTES, ...parsed };
   }
 }
 
-function parsed(text: string): { readonly object: object } | { readonly fault: string } {
+/**
+ * Splits a stream at line feeds. Not node:readline, which holds a line of any length, and in some versions splits at U+2028 and
+ * U+2029, which JSON allows inside a string. A carriage return is white space to JSON and may stay.
+ * @returns undefined for a line that is too long to be held
+ */
+async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
+  let rest: Buffer | undefined = NOTHING;
+  for await (const chunk of input) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      yield joined(rest, chunk.subarray(start, end));
+      rest = NOTHING;
+      start = end + 1;
+    }
+    rest = joined(rest, chunk.subarray(start));
+  }
+  if (rest?.length !== 0) yield rest;
+}
+
+/** Undefined once the line is too long; the rest of it is ignored. */
+function joined(line: Buffer | undefined, bytes: Buffer): Buffer | undefined {
+  if (line === undefined || line.length + bytes.length > MAX_LINE_BYTES) return undefined;
+  return line.length === 0 ? bytes : Buffer.concat([line, bytes]);
+}
+
+/** Undefined for a blank line. */
+function parseLine(line: Buffer | undefined): { readonly object: object } | { readonly fault: string } | undefined {
+  if (line === undefined) return { fault: `longer than ${MAX_LINE_BYTES} bytes` };
+  if (!isUtf8(line)) return { fault: 'not UTF-8' };
+  const text = line.toString().trim();
+  if (text === '') return undefined;
   try {
     const object: unknown = JSON.parse(text);
     if (typeof object === 'object' && object !== null && !Array.isArray(object)) return { object };

@@ -1,5 +1,5 @@
 /** The process around the command line: its arguments, streams and signals. */
-import { createContext, type OpenedContext } from './process-context.js';
+import { createContext, type OpenedContext } from './command.js';
 import { runProgram } from './program.js';
 
 const { stdin, stdout, stderr } = process;

@@ -5,9 +5,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
-import { writePrivateText } from '@meterline/service/private-file';
+import { writePrivateText } from '@meterline/service/files';
 import { z } from 'zod';
-import { systemErrorCode, usageError } from './failure.js';
+import { CommandError, systemErrorCode, usageError } from './failure.js';
 
 /** What `meterline login` keeps. */
 const loginFile = z.object({ apiUrl: z.url(), apiKey: z.string().min(1), account: z.string().min(1).optional() });
@@ -54,11 +54,15 @@ export async function readLogin(path: string): Promise<SettingsFile | undefined>
 
 /**
  * Replaces the file of a login at once, so that no reader finds half of it. At no moment can others read it.
- * @throws the system's error
+ * @throws CommandError when it cannot be written
  */
 export async function writeLogin(path: string, kept: z.output<typeof loginFile>): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writePrivateText(path, `${JSON.stringify(kept, null, 2)}\n`);
+  } catch (error) {
+    throw new CommandError(`cannot write ${path}: ${systemErrorCode(error) ?? error}`, undefined, { cause: error });
+  }
 }
 
 /** What the root of a project holds; the search for a data directory goes no higher. */

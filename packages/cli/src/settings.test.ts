@@ -2,13 +2,15 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type ClickHouseFlags, displayUrl, environment, placeText, Settings } from './settings.js';
+import { displayUrl, environment, Settings } from './settings.js';
 import { writeLogin } from './settings-files.js';
 
 const LOGIN = { apiUrl: 'https://billing.example.com', apiKey: 'kept-key', account: 'acme' };
 const STACK = {
   apiUrl: 'http://127.0.0.1:8080',
   redisUrl: 'redis://127.0.0.1:2',
+  collectorUrl: 'http://127.0.0.1:4',
+  emitterKey: 'stack-emitter',
   clickhouseUrl: 'http://127.0.0.1:3',
   clickhouseUser: 'meterline',
   clickhousePassword: 'of the stack',
@@ -42,142 +44,125 @@ async function writeStack(content: unknown = STACK, path = stackPath): Promise<v
   await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-describe('the API', () => {
-  it('is that of the flag, the variable, the login, the local stack, or the default, in this order', async () => {
-    const chosen = async (variables: Record<string, string>, apiUrl?: string) =>
-      placeText((await settings(variables).api(apiUrl === undefined ? {} : { apiUrl })).url);
-    const variables = { METERLINE_API_URL: 'https://variable.example.com/' };
-    expect(await chosen({ METERLINE_API_URL: '' })).toBe('http://127.0.0.1:8080 (default)');
-    await writeStack();
-    expect(await chosen({})).toBe(`http://127.0.0.1:8080 (local stack: ${stackPath})`);
-    await writeLogin(loginPath, LOGIN);
-    expect(await chosen({})).toBe(`https://billing.example.com (login file: ${loginPath})`);
-    expect(await chosen(variables)).toBe('https://variable.example.com (environment: METERLINE_API_URL)');
-    expect(await chosen(variables, 'https://flag.example.com/v0')).toBe('https://flag.example.com (flag: --api-url)');
-  });
+const login = () => writeLogin(loginPath, LOGIN);
+const FILES = {
+  'no file': async () => undefined,
+  'a stack': () => writeStack(),
+  'both files': () => Promise.all([login(), writeStack()]),
+  'a login to it': () => Promise.all([writeLogin(loginPath, { ...LOGIN, apiUrl: STACK.apiUrl }), writeStack()]),
+  'a broken stack': () => writeStack('{'),
+};
 
-  it.each(['billing', 'ftp://x', 'https://user:pass@x', 'https://x/?a=1'])('cannot be %s', async (apiUrl) => {
-    await expect(settings().api({ apiUrl })).rejects.toMatchObject({ exitCode: 2 });
-  });
+/** What is found, and where each comes from. */
+const FOUND = {
+  api: async (own: Settings, flags: object) => {
+    const { url, key, account } = await own.api(flags);
+    return [url, key, account];
+  },
+  collector: async (own: Settings, flags: { url?: string }) => {
+    const { url, key } = await own.collector(flags.url);
+    return [url, key];
+  },
+  redis: async (own: Settings, flags: object) => [await own.redisUrl(flags), own.queuePrefix(flags)],
+  clickhouse: async (own: Settings, flags: object) => {
+    const { url, user, password, database, cluster = 'one server' } = await own.clickhouse(flags);
+    return [url, user, password, database, cluster];
+  },
+};
+async function find(what: keyof typeof FOUND, variables: Record<string, string>, flags: object): Promise<string> {
+  const found = await FOUND[what](settings(variables), flags);
+  const text = (each: (typeof found)[number]) =>
+    typeof each === 'object' && 'value' in each ? `${each.value} (${each.kind})` : each;
+  return found.map(text).join(' ').trim();
+}
 
-  it('has the key and the account that stand beside its address, and those go to no other', async () => {
-    await writeStack();
-    await writeLogin(loginPath, LOGIN);
-    expect(await settings().api({})).toMatchObject({ key: { value: 'kept-key' }, account: { value: 'acme' } });
-    expect(await settings().api({ apiUrl: 'http://127.0.0.1:8080/v0/' })).toMatchObject({
-      key: { value: 'stack-key', source: stackPath },
-      account: { value: 'demo', source: stackPath },
-    });
-    const { key, account } = await settings().api({ apiUrl: 'https://evil.example.com' });
-    expect([key, account]).toEqual([undefined, undefined]);
-  });
+const [REDIS, CLICKHOUSE] = [{ REDIS_URL: 'redis://x', QUEUE_PREFIX: 'v' }, { CLICKHOUSE_URL: 'http://x:8123' }];
+const VARIABLE = { METERLINE_API_URL: 'https://x/' };
+const KEY = { METERLINE_API_KEY: 'k', METERLINE_ACCOUNT: 'a' };
+const OF_STACK = 'stack-key (local stack) demo (local stack)';
 
-  it('takes the key of a login before that of the local stack that it names', async () => {
-    await writeStack();
-    await writeLogin(loginPath, { ...LOGIN, apiUrl: STACK.apiUrl });
-    expect(await settings().api({ apiUrl: STACK.apiUrl })).toMatchObject({ key: { value: 'kept-key' } });
-    expect(await settings().unusedStack(await settings().api({}))).toBeUndefined();
-  });
-
-  it('says which local stack is not asked', async () => {
-    await writeStack();
-    await writeLogin(loginPath, LOGIN);
-    const unused = await settings().unusedStack(await settings().api({}));
-    expect(unused).toEqual({ value: STACK.apiUrl, kind: 'local stack', source: stackPath });
-  });
-
-  it('takes key and account of flags and variables first', async () => {
-    await writeStack();
-    const named = settings({ METERLINE_API_KEY: 'variable-key', METERLINE_ACCOUNT: 'variable' });
-    expect(await named.api({ account: 'flag' })).toMatchObject({
-      url: { source: stackPath },
-      key: { value: 'variable-key', kind: 'environment', source: 'METERLINE_API_KEY' },
-      account: { value: 'flag', kind: 'flag', source: '--account' },
-    });
-    expect((await named.api({})).account).toMatchObject({ value: 'variable', source: 'METERLINE_ACCOUNT' });
-  });
-
-  it('looks into no file when flags and variables say everything', async () => {
-    await writeStack('{');
-    const all = { METERLINE_API_URL: 'https://x', METERLINE_API_KEY: 'k', METERLINE_ACCOUNT: 'a' };
-    expect((await settings(all).api({})).key?.value).toBe('k');
-    expect((await settings({ REDIS_URL: 'redis://variable' }).redisUrl({})).value).toBe('redis://variable');
-  });
+it.each<[keyof typeof FOUND, keyof typeof FILES, Record<string, string>, Record<string, string>, string]>([
+  ['api', 'no file', { METERLINE_API_URL: '' }, {}, 'http://127.0.0.1:8080 (default)'],
+  ['api', 'a stack', {}, {}, `http://127.0.0.1:8080 (local stack) ${OF_STACK}`],
+  ['api', 'both files', {}, {}, `${LOGIN.apiUrl} (login file) kept-key (login file) acme (login file)`],
+  ['api', 'both files', VARIABLE, {}, 'https://x (environment)'],
+  ['api', 'both files', VARIABLE, { apiUrl: 'https://y/v0' }, 'https://y (flag)'],
+  ['api', 'both files', {}, { apiUrl: `${STACK.apiUrl}/v0/` }, `http://127.0.0.1:8080 (flag) ${OF_STACK}`],
+  ['api', 'a login to it', {}, {}, `${STACK.apiUrl} (login file) kept-key (login file) acme (login file)`],
+  ['api', 'a stack', KEY, {}, 'http://127.0.0.1:8080 (local stack) k (environment) a (environment)'],
+  ['api', 'a stack', KEY, { account: 'b' }, 'http://127.0.0.1:8080 (local stack) k (environment) b (flag)'],
+  ['api', 'a broken stack', { ...VARIABLE, ...KEY }, {}, 'https://x (environment) k (environment) a (environment)'],
+  ['collector', 'a stack', {}, {}, 'http://127.0.0.1:4 (local stack) stack-emitter (local stack)'],
+  ['collector', 'a stack', { METERLINE_EMITTER_KEY: 'k' }, { url: 'http://y/v0/' }, 'http://y (flag) k (environment)'],
+  ['redis', 'no file', {}, {}, 'redis://127.0.0.1:6379 (default) bull'],
+  ['redis', 'a stack', {}, {}, 'redis://127.0.0.1:2 (local stack) bull'],
+  ['redis', 'a broken stack', REDIS, {}, 'redis://x (environment) v'],
+  ['redis', 'a stack', REDIS, { redisUrl: 'redis://y', queuePrefix: 'f' }, 'redis://y (flag) f'],
+  ['clickhouse', 'a stack', {}, {}, 'http://127.0.0.1:3 (local stack) meterline of the stack local one server'],
+  ['clickhouse', 'a stack', {}, { clickhouseUser: 'ann' }, 'http://127.0.0.1:3 (local stack) ann  local one server'],
+  ['clickhouse', 'a stack', CLICKHOUSE, {}, 'http://x:8123 (environment) default  meterline one server'],
+  ['clickhouse', 'a stack', {}, { clickhouseUrl: 'http://y' }, 'http://y (flag) default  meterline one server'],
+  [
+    'clickhouse',
+    'no file',
+    CLICKHOUSE,
+    { clickhousePassword: 'p' },
+    'http://x:8123 (environment) default p meterline one server',
+  ],
+])('of %s with %s, %j and %j there is %s', async (what, files, variables, flags, expected) => {
+  await FILES[files]();
+  expect(await find(what, variables, flags)).toBe(expected);
 });
 
-describe('the collector', () => {
-  it('is shown the key of the local stack if it is its own, and no other key is made up', async () => {
-    await writeStack({ ...STACK, collectorUrl: 'http://127.0.0.1:4', emitterKey: 'stack-emitter' });
-    expect(await settings().collector(undefined)).toMatchObject({ key: { value: 'stack-emitter' } });
-    await expect(settings().collector('http://127.0.0.1:5')).rejects.toMatchObject({ exitCode: 2 });
-    const named = settings({ COLLECTOR_URL: 'http://127.0.0.1:5/v0/', METERLINE_EMITTER_KEY: 'k' });
-    expect(await named.collector(undefined)).toMatchObject({
-      url: { value: 'http://127.0.0.1:5' },
-      key: { value: 'k' },
-    });
-  });
+it.each<[keyof typeof FOUND, Record<string, string>, object, RegExp]>([
+  ['api', {}, { apiUrl: 'billing' }, /^the address from --api-url must be a URL such as/],
+  ['api', {}, { apiUrl: 'ftp://x' }, /^the address from --api-url must be a URL such as/],
+  ['api', {}, { apiUrl: 'https://user:pass@x' }, /must be a URL without credentials, \? and #$/],
+  ['api', {}, { apiUrl: 'https://x/?a=1' }, /must be a URL without credentials, \? and #$/],
+  ['collector', {}, { url: 'http://127.0.0.1:5' }, /^there is no key for http:\/\/127.0.0.1:5 \(from --url\)/],
+  [
+    'redis',
+    { REDIS_URL: 'http://u:secret@host' },
+    {},
+    /^the address from REDIS_URL must be a URL such as redis:[^@]*$/,
+  ],
+  [
+    'redis',
+    {},
+    { redisUrl: 'redis://127.0.0.1:6379/abc' },
+    /^the address from --redis-url must .* number of a database/,
+  ],
+  [
+    'clickhouse',
+    { CLICKHOUSE_URL: 'http://ann:secret@host/system' },
+    {},
+    /^the address from CLICKHOUSE_URL must be [^@]*$/,
+  ],
+  ['clickhouse', { CLICKHOUSE_URL: 'http://one:8123,http://two:8123' }, {}, /need the name of their cluster/],
+  ['clickhouse', { CLICKHOUSE_INSERT_QUORUM: '2' }, {}, /must be a number of replicas, with CLICKHOUSE_CLUSTER/],
+  ['clickhouse', { CLICKHOUSE_INSERT_QUORUM: 'x', CLICKHOUSE_CLUSTER: 'c' }, {}, /must be a number of replicas/],
+])('%s is refused with %j and %j, without a password', async (what, variables, flags, message) => {
+  await writeStack();
+  const refused = find(what, variables, flags);
+  await expect(refused).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
 });
 
-describe('Redis', () => {
-  it('is that of the flag, else the variable, else the local stack, else the default', async () => {
-    const variables = { REDIS_URL: 'redis://variable' };
-    const defaulted = { value: 'redis://127.0.0.1:6379', kind: 'default', source: 'the default' };
-    expect(await settings().redisUrl({})).toEqual(defaulted);
-    await writeStack();
-    expect(await settings().redisUrl({})).toEqual({ value: STACK.redisUrl, kind: 'local stack', source: stackPath });
-    expect(await settings(variables).redisUrl({})).toMatchObject({ kind: 'environment', source: 'REDIS_URL' });
-    expect(await settings(variables).redisUrl({ redisUrl: 'redis://flag' })).toMatchObject({ source: '--redis-url' });
-    expect(settings({ QUEUE_PREFIX: 'v' }).queuePrefix({ queuePrefix: 'f' })).toBe('f');
-    expect([settings({ QUEUE_PREFIX: 'v' }), settings()].map((each) => each.queuePrefix({}))).toEqual(['v', 'bull']);
-  });
-
-  it.each([
-    [{ REDIS_URL: 'http://user:secret@host' }, {}, /^the address from REDIS_URL must be a URL such as redis:[^@]*$/],
-    [{}, { redisUrl: 'redis://127.0.0.1:6379/abc' }, /^the address from --redis-url must .* the number of a database/],
-  ])('is refused with %j and %j, without its password', async (variables, flags, message) => {
-    const found = settings(variables as Record<string, string>).redisUrl(flags);
-    await expect(found).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
-  });
-
-  it('and ClickHouse are shown without their passwords', () => {
-    expect(displayUrl('redis://user:secret@host:6379')).toBe('redis://user:***@host:6379');
-    expect(displayUrl('http://one:8123,http://ann:secret@two:8123/')).toBe('http://one:8123,http://ann:***@two:8123');
-  });
+it('a setting names its flag, its variable or its file, and a local stack that is not asked', async () => {
+  await FILES['both files']();
+  const { url, key, account } = await settings({ METERLINE_API_KEY: 'k' }).api({ account: 'b' });
+  expect([url.source, key?.source, account?.source]).toEqual([loginPath, 'METERLINE_API_KEY', '--account']);
+  const unused = { value: STACK.apiUrl, kind: 'local stack', source: stackPath };
+  expect(await settings().unusedStack(await settings().api({}))).toEqual(unused);
+  expect(await settings().unusedStack(await settings().api({ apiUrl: STACK.apiUrl }))).toBeUndefined();
 });
 
-describe('ClickHouse', () => {
-  it('has each setting from its own place', async () => {
-    await writeStack();
-    const named = settings({ CLICKHOUSE_URL: 'http://variable:8123', CLICKHOUSE_USER: 'ann' });
-    expect(await named.clickhouse({ clickhousePassword: 'secret' })).toEqual({
-      url: { value: 'http://variable:8123', kind: 'environment', source: 'CLICKHOUSE_URL' },
-      user: 'ann',
-      password: 'secret',
-      database: 'meterline',
-    });
-  });
-
-  it('gets the password of a local stack if it is its own server and user', async () => {
-    await writeStack();
-    const login = async (variables: Record<string, string>, flags: ClickHouseFlags = {}) => {
-      const { user, password, database } = await settings(variables).clickhouse(flags);
-      return [user, password, database];
-    };
-    expect(await login({})).toEqual(['meterline', 'of the stack', 'local']);
-    expect(await login({}, { clickhouseUser: 'ann' })).toEqual(['ann', '', 'local']);
-    expect(await login({ CLICKHOUSE_URL: 'http://variable:8123' })).toEqual(['default', '', 'meterline']);
-    expect(await login({}, { clickhouseUrl: 'http://flag:8123' })).toEqual(['default', '', 'meterline']);
-  });
-
-  it('is refused with an address that says too much, without its password', async () => {
-    const found = settings({ CLICKHOUSE_URL: 'http://ann:secret@host:8123/system' }).clickhouse({});
-    const message = expect.stringMatching(/^the address from CLICKHOUSE_URL must be .* and nothing more: [^@]*$/);
-    await expect(found).rejects.toMatchObject({ exitCode: 2, message });
-  });
+it('addresses of Redis and ClickHouse are shown without their passwords', () => {
+  expect(displayUrl('redis://user:secret@host:6379')).toBe('redis://user:***@host:6379');
+  expect(displayUrl('http://one:8123,http://ann:secret@two:8123/')).toBe('http://one:8123,http://ann:***@two:8123');
 });
 
 describe('the file of a login', () => {
-  it('can be read by its owner alone, and nothing else stays behind', async () => {
+  it('the file can be read by its owner alone, and nothing else stays behind', async () => {
     await writeLogin(loginPath, { ...LOGIN, account: 'before' });
     await writeLogin(loginPath, LOGIN);
     expect((await stat(loginPath)).mode & 0o777).toBe(0o600);
@@ -189,7 +174,7 @@ describe('the file of a login', () => {
   });
 
   it.each(['', '{"apiUrl', '{"apiUrl":"x","apiKey":"k"}', '{"apiUrl":"https://x","apiKey":""}'])(
-    'is refused when it holds %j',
+    'a file that holds %j is refused',
     async (text) => {
       await writeStack(text, loginPath);
       const message = expect.stringContaining(loginPath);
@@ -200,13 +185,13 @@ describe('the file of a login', () => {
   it.each([
     [{ XDG_CONFIG_HOME: '/x', HOME: '/h' }, '/x/meterline/config.json'],
     [{ XDG_CONFIG_HOME: '', HOME: '/h' }, '/h/.config/meterline/config.json'],
-  ])('with %j is %s', (variables, expected) => {
+  ])('with %j the file is %s', (variables, expected) => {
     expect(settings(variables).loginPath).toBe(expected);
   });
 });
 
 describe('the file of a running local stack', () => {
-  it('is found from below, up to the root of the project and not above it', async () => {
+  it('the file is found from below, up to the root of the project and not above it', async () => {
     await writeStack(STACK, join(outside, '.meterline', 'local.json'));
     const below = join(root, 'packages', 'cli');
     expect((await settings({}, below).redisUrl({})).kind).toBe('default');
@@ -214,7 +199,7 @@ describe('the file of a running local stack', () => {
     expect((await settings({}, below).redisUrl({})).source).toBe(stackPath);
   });
 
-  it('is looked for only in METERLINE_DATA_DIR when that is set', async () => {
+  it('the file is looked for only in METERLINE_DATA_DIR when that is set', async () => {
     await writeStack();
     const path = join(root, 'elsewhere', 'local.json');
     await writeStack(STACK, path);
@@ -222,7 +207,7 @@ describe('the file of a running local stack', () => {
     expect((await settings({ METERLINE_DATA_DIR: 'nowhere' }).redisUrl({})).kind).toBe('default');
   });
 
-  it('is refused with every fault, each with its place', async () => {
+  it('a file is refused with every fault, each with its place', async () => {
     const faulty = { ...STACK, redisUrl: 'nowhere', clickhouseUser: '', clickhousePassword: null, emitterKey: [] };
     const text = 'Invalid input: expected string, received';
     const message =

@@ -4,7 +4,8 @@
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog/plain';
+import { QUEUE_PREFIX } from '@meterline/catalog/plain';
+import { redisUrlFault } from '@meterline/service/redis-address';
 import type { Cluster } from '@meterline/warehouse';
 import { z } from 'zod';
 import { usageError } from './failure.js';
@@ -232,7 +233,7 @@ function settingOf(file: SettingsFile | undefined, name: keyof SettingsFile['val
 }
 
 /** One form of an address, so that two can be compared. @throws CommandError when it is none of the web's */
-export function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
+function canonicalUrl({ value, source }: Pick<Setting, 'value' | 'source'>): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw usageError(`the address from ${source} must be a URL such as https://billing.example.com`);

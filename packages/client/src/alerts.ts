@@ -1,6 +1,7 @@
 /** The alerts of accounts: signed messages when a calendar day or month has cost, or used, so much. */
 import {
   type AlertAnswer,
+  type AlertChange,
   type AlertWithSecretAnswer,
   alertArraySchema,
   alertPageSchema,
@@ -10,11 +11,18 @@ import {
   deliveryArraySchema,
   deliveryPageSchema,
   deliverySchema,
+  type NewAlert,
 } from '@meterline/catalog';
-import { readAnswer } from './answers.js';
-import type { AlertChangeBody, NewAlertBody, RequestOptions } from './options.js';
-import type { Transport } from './transport.js';
+import type { RequestOptions, Transport } from './transport.js';
 import { accountPath } from './urls.js';
+
+/** A parameter, which may be constant. */
+type Constant<Type> = Type extends object ? { readonly [Name in keyof Type]: Constant<Type[Name]> } : Type;
+
+/** A new alert. Its amount is a decimal as text: USD, or usage in the unit of its billing dimension. */
+export type NewAlertBody = Constant<NewAlert>;
+/** Members that are left out stay as they are. */
+export type AlertChangeBody = Constant<AlertChange>;
 
 /** Admins of the account write alerts; members read those that name no workspace. The calls fail as those of the client do. */
 export class AlertsClient {
@@ -36,8 +44,7 @@ export class AlertsClient {
 
   /** The secret is in this answer alone. When no answer comes the request is not sent again: {@link list} shows whether there is an alert. */
   async create(account: string, body: NewAlertBody, { signal }: RequestOptions = {}): Promise<AlertWithSecretAnswer> {
-    const sent = await this.#transport.send({ method: 'POST', path: pathOf(account), body, signal });
-    return readAnswer(sent, alertWithSecretSchema);
+    return this.#transport.call({ method: 'POST', path: pathOf(account), body, signal }, alertWithSecretSchema);
   }
 
   /** A change of what is watched fires, once, for what is crossed already. The answer has the secret if there is a new one. */
@@ -47,8 +54,10 @@ export class AlertsClient {
     body: AlertChangeBody,
     { signal }: RequestOptions = {},
   ): Promise<AlertWithSecretAnswer> {
-    const sent = await this.#transport.send({ method: 'PATCH', path: pathOf(account, alertId), body, signal });
-    return readAnswer(sent, alertWithSecretSchema);
+    return this.#transport.call(
+      { method: 'PATCH', path: pathOf(account, alertId), body, signal },
+      alertWithSecretSchema,
+    );
   }
 
   /** What the alert has still to send is not sent. */
@@ -59,7 +68,7 @@ export class AlertsClient {
   /** Sends a test; {@link deliveries} shows how it ended. */
   async test(account: string, alertId: string, { signal }: RequestOptions = {}): Promise<DeliveryAnswer> {
     const path = `${pathOf(account, alertId)}/test`;
-    return readAnswer(await this.#transport.send({ method: 'POST', path, signal }), deliverySchema);
+    return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 
   /** What the alert has sent, and has still to send, the newest first. */
@@ -77,7 +86,7 @@ export class AlertsClient {
     { signal }: RequestOptions = {},
   ): Promise<DeliveryAnswer> {
     const path = `${pathOf(account, alertId)}/deliveries/${encodeURIComponent(deliveryId)}/redeliver`;
-    return readAnswer(await this.#transport.send({ method: 'POST', path, signal }), deliverySchema);
+    return this.#transport.call({ method: 'POST', path, signal }, deliverySchema);
   }
 }
 

@@ -1,7 +1,18 @@
 /** What comes back: an answer of a known shape, or one of the two errors of a call. An aborted call fails with its signal's reason instead. */
 import { errorAnswerSchema, receiptSchema } from '@meterline/catalog';
 import { parseJson, parseRetryAfter, readExactJson } from '@meterline/catalog/plain';
-import type { FetchedAnswer, RawAnswer } from './options.js';
+
+/** What the client asks of `fetch`. Another way to send its requests need know no more. */
+export type Fetch = (url: string, init: RequestInit) => Promise<FetchedAnswer>;
+
+/** The part of `Response` that the client reads. */
+export type FetchedAnswer = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
+
+/** An answer, read to its end. */
+export interface RawAnswer {
+  readonly response: FetchedAnswer;
+  readonly text: string;
+}
 
 export interface MeterlineErrorFields {
   readonly status: number;

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { failureOf } from '../../../test/harness/failure.js';
 import { MeterlineClient, type MeterlineClientOptions, MeterlineConnectionError } from './index.js';
+import { LONGEST_WAIT_MS, waitBeforeRetry } from './transport.js';
 
 const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
 const UNAVAILABLE = {
@@ -256,4 +258,26 @@ it('takes another fetch, and pins a version', async () => {
   expect(calls).toMatchObject([
     ['https://billing.example.com/meterline/v0/accounts', { headers: { 'Svc-Version': '2026-04-16' } }],
   ]);
+});
+
+describe('the wait before another attempt', () => {
+  it('doubles, up to eight seconds, and spreads over the whole of it', () => {
+    const almostOne = 1 - 2 ** -53;
+    expect([0, 1, 2, 5, 9].map((attempt) => waitBeforeRetry(attempt, undefined, almostOne))).toEqual([
+      250, 500, 1_000, 8_000, 8_000,
+    ]);
+    expect(waitBeforeRetry(9, undefined, 0)).toBe(0);
+  });
+
+  it('is never shorter than the service asks for, and not much longer, up to the longest', () => {
+    expect(waitBeforeRetry(0, LONGEST_WAIT_MS + 1, 0)).toBeUndefined();
+    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(20), fc.nat(LONGEST_WAIT_MS), random, (attempt, asked, luck) => {
+        const wait = waitBeforeRetry(attempt, asked, luck) ?? -1;
+        expect(wait).toBeGreaterThanOrEqual(asked);
+        expect(wait).toBeLessThanOrEqual(asked + 250);
+      }),
+    );
+  });
 });

@@ -13,6 +13,8 @@ import {
   type EventsQuery,
   eventPageSchema,
   groupByEnumSchema,
+  type Instant,
+  type KeyRole,
   type MetricsAnswer,
   type MetricsEntry,
   type MetricsQuery,
@@ -20,7 +22,7 @@ import {
   type ResourceTypesQuery,
   resourceTypesEnumSchema,
 } from '@meterline/catalog';
-import { API_VERSIONS, type GroupByDimension, type ResourceType } from '@meterline/catalog/plain';
+import type { GroupByDimension, ResourceType } from '@meterline/catalog/plain';
 import { AlertsClient } from './alerts.js';
 import {
   type EventsReceipt,
@@ -37,12 +39,23 @@ import {
   type MetricsQueryBy,
   missingMember,
 } from './grouping.js';
-import type { MeterlineClientOptions, NewApiKey, PagesOptions, RequestOptions } from './options.js';
-import { Transport } from './transport.js';
-import { accountPath, apiAddress, apiKeysPath, metricsPath, questionString } from './urls.js';
+import { type MeterlineClientOptions, type RequestOptions, Transport } from './transport.js';
+import { accountPath, apiKeysPath, metricsPath, questionString } from './urls.js';
 
-const DEFAULT_RETRIES = 3;
-const DEFAULT_TIMEOUT_MS = 60_000;
+export interface PagesOptions extends RequestOptions {
+  /** Forgets the pages that came, because they come again: events have changed the result while it was read. */
+  readonly onRestart?: (() => void | Promise<void>) | undefined;
+}
+
+/** A new key of a service account. */
+export interface NewApiKey {
+  readonly role: KeyRole;
+  /** One that the caller is an admin of; needed only by those who are an admin of several. */
+  readonly account?: string | undefined;
+  /** In the future; default: never. */
+  readonly expiresAt?: Instant | undefined;
+}
+
 /** A result that changes faster than it can be read is not read again for ever. */
 const MOST_RESTARTS = 2;
 
@@ -58,24 +71,8 @@ export class MeterlineClient {
   readonly #transport: Transport;
 
   /** @throws TypeError when `baseUrl` is not the address of an API */
-  constructor({
-    baseUrl,
-    credential,
-    getCredential,
-    apiVersion,
-    retries,
-    timeout,
-    ...options
-  }: MeterlineClientOptions) {
-    this.#transport = new Transport({
-      baseUrl: apiAddress(baseUrl),
-      credential: getCredential ?? (() => credential),
-      apiVersion: apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
-      // Browsers refuse to call fetch as the method of another object.
-      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
-      retries: retries ?? DEFAULT_RETRIES,
-      timeout: timeout ?? DEFAULT_TIMEOUT_MS,
-    });
+  constructor(options: MeterlineClientOptions) {
+    this.#transport = new Transport(options);
     this.alerts = new AlertsClient(this.#transport);
   }
 
@@ -208,8 +205,7 @@ export class MeterlineClient {
    * request is not sent again when no answer comes: whether there is a key then, {@link apiKeys} shows.
    */
   async createApiKey(clientId: string, body: NewApiKey, { signal }: RequestOptions = {}): Promise<CreatedApiKeyAnswer> {
-    const sent = await this.#transport.send({ method: 'POST', path: apiKeysPath(clientId), body, signal });
-    return readAnswer(sent, createdApiKeySchema);
+    return this.#transport.call({ method: 'POST', path: apiKeysPath(clientId), body, signal }, createdApiKeySchema);
   }
 
   /** Revokes a key of a service account, at once and everywhere. Revoking it again is no error. */

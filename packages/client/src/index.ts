@@ -28,19 +28,12 @@ export type {
   WindowQuery,
 } from '@meterline/catalog';
 export { formatUsage, formatUsd, shareText } from '@meterline/catalog/plain';
+export type { AlertChangeBody, NewAlertBody } from './alerts.js';
 export { Amount, amount } from './amount.js';
-export type { EventsReceipt, RejectedEvent } from './answers.js';
+export type { EventsReceipt, Fetch, FetchedAnswer, RejectedEvent } from './answers.js';
 export { MeterlineConnectionError, MeterlineError } from './answers.js';
+export type { NewApiKey, PagesOptions } from './client.js';
 export { MeterlineClient } from './client.js';
 export type { GroupBy, MetricsAnswerBy, MetricsEntryBy, MetricsQueryBy } from './grouping.js';
-export type {
-  AlertChangeBody,
-  Fetch,
-  FetchedAnswer,
-  MeterlineClientOptions,
-  NewAlertBody,
-  NewApiKey,
-  PagesOptions,
-  RequestOptions,
-} from './options.js';
+export type { MeterlineClientOptions, RequestOptions } from './transport.js';
 export { ALL_ACCOUNTS, metricsPath } from './urls.js';

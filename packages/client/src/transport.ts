@@ -1,22 +1,55 @@
 /** Sends requests, each with its retries, and reads what comes back. */
-import { type ApiVersion, hasPaginatedLists, MAX_LIST_PAGE, parseRetryAfter } from '@meterline/catalog/plain';
-import { errorOfAnswer, MeterlineConnectionError, readAnswer, type SchemaOf } from './answers.js';
-import type { Fetch, RawAnswer, RequestOptions } from './options.js';
-import { queryString } from './urls.js';
+import {
+  API_VERSIONS,
+  type ApiVersion,
+  hasPaginatedLists,
+  MAX_LIST_PAGE,
+  parseRetryAfter,
+} from '@meterline/catalog/plain';
+import {
+  errorOfAnswer,
+  type Fetch,
+  MeterlineConnectionError,
+  type RawAnswer,
+  readAnswer,
+  type SchemaOf,
+} from './answers.js';
+import { apiAddress, queryString } from './urls.js';
 
-export interface TransportOptions {
-  /** Without a slash at its end. */
+const DEFAULT_RETRIES = 3;
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+interface CommonOptions {
+  /** Where the API is, with or without `/v0`: `https://billing.example.com`. */
   readonly baseUrl: string;
-  readonly credential: () => string | Promise<string>;
-  readonly apiVersion: ApiVersion;
-  readonly fetch: Fetch;
-  /** Attempts after the first. */
-  readonly retries: number;
-  /** Milliseconds for one attempt, its body included. */
-  readonly timeout: number;
+  /** Default: the newest that this client knows. */
+  readonly apiVersion?: ApiVersion | undefined;
+  /** Default: the platform's. */
+  readonly fetch?: Fetch | undefined;
+  /** Attempts after the first, when the API is busy or cannot be reached; default 3. */
+  readonly retries?: number | undefined;
+  /** Milliseconds for one attempt, default 60,000. */
+  readonly timeout?: number | undefined;
 }
 
-export interface Call {
+/** An API key or access token, or a function that returns one: called before every attempt, so that it can be renewed. */
+export type MeterlineClientOptions = CommonOptions &
+  (
+    | { readonly credential: string; readonly getCredential?: never }
+    | { readonly credential?: never; readonly getCredential: () => string | Promise<string> }
+  );
+
+export interface RequestOptions {
+  /** Aborting it ends the call at once, waits between attempts included; the call fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How old the first page of metrics may be, up to 300 s, such as 15 for a panel that refreshes: the API may then answer from memory.
+   * Default: it is computed, with every event that was stored before. Other requests are always computed.
+   */
+  readonly maxAgeSeconds?: number | undefined;
+}
+
+interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** From `/v0` on, with its query. */
   readonly path: string;
@@ -37,10 +70,19 @@ interface ListPage<Item> {
 }
 
 export class Transport {
-  readonly #options: TransportOptions;
+  readonly #options: { readonly [Name in keyof CommonOptions]-?: NonNullable<CommonOptions[Name]> };
+  readonly #credential: () => string | Promise<string>;
 
-  constructor(options: TransportOptions) {
-    this.#options = options;
+  constructor({ credential, getCredential, ...options }: MeterlineClientOptions) {
+    this.#credential = getCredential ?? (() => credential);
+    this.#options = {
+      baseUrl: apiAddress(options.baseUrl),
+      apiVersion: options.apiVersion ?? API_VERSIONS[API_VERSIONS.length - 1] ?? API_VERSIONS[0],
+      // Browsers refuse to call fetch as the method of another object.
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      retries: options.retries ?? DEFAULT_RETRIES,
+      timeout: options.timeout ?? DEFAULT_TIMEOUT_MS,
+    };
   }
 
   /**
@@ -61,8 +103,13 @@ export class Transport {
   }
 
   /** A GET, whose response is never from the service's memory. @throws as `send`; MeterlineError for another shape */
-  async read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
-    return readAnswer(await this.send({ method: 'GET', path, signal }), schema);
+  read<Value>(path: string, schema: SchemaOf<Value>, { signal }: RequestOptions): Promise<Value> {
+    return this.call({ method: 'GET', path, signal }, schema);
+  }
+
+  /** @throws as `read` */
+  async call<Value>(call: Call, schema: SchemaOf<Value>): Promise<Value> {
+    return readAnswer(await this.send(call), schema);
   }
 
   /** All pages of a list; before lists had pages, the whole in an order of the service's. */
@@ -87,7 +134,7 @@ export class Transport {
   async #attempt({ method, path, body, signal, maxAgeSeconds }: Call): Promise<RawAnswer | MeterlineConnectionError> {
     const { apiVersion, baseUrl, timeout } = this.#options;
     signal?.throwIfAborted();
-    const credential = await this.#options.credential();
+    const credential = await this.#credential();
     const headers = {
       Accept: 'application/json',
       Authorization: `Bearer ${credential}`,

@@ -123,7 +123,7 @@ export function openBacklog(memoryBytes: number, spool: Spool | undefined): Back
   function finish(segment: Segment): void {
     const at = segments.indexOf(segment);
     if (at !== -1) segments.splice(at, 1);
-    if (segment.isDamaged) void segment.file?.setAside();
+    if (segment.isDamaged) segment.file?.setAside();
     else segment.file?.remove();
   }
 

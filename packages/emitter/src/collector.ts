@@ -34,18 +34,18 @@ export interface RejectedEvent {
 
 /** Somebody has answered, and has not taken the events; they are kept. */
 export class NotTaken extends Error {
-  /** They are not sent again before so many milliseconds. */
-  readonly pauseMs: number;
-  /** Whether nobody's events are taken at the moment, or only those of the account are not. */
-  readonly isAway: boolean;
-  /** Whether the program should know. That a busy collector asks for a short pause is nothing to report. */
-  readonly isTrouble: boolean;
-
-  constructor(message: string, pauseMs = HELD_MS, { isAway = false, isTrouble = true } = {}) {
+  /**
+   * @param pauseMs they are not sent again before so many milliseconds
+   * @param isAway whether nobody's events are taken at the moment, or only those of the account are not
+   * @param isTrouble whether the program should know. That a busy collector asks for a short pause is nothing to report
+   */
+  constructor(
+    message: string,
+    readonly pauseMs = HELD_MS,
+    readonly isAway = false,
+    readonly isTrouble = true,
+  ) {
     super(message);
-    this.pauseMs = pauseMs;
-    this.isAway = isAway;
-    this.isTrouble = isTrouble;
   }
 }
 
@@ -133,7 +133,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
-      throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, { isAway, isTrouble });
+      throw new NotTaken(`${status}, ${said.slice(0, LONGEST_MESSAGE)}`, pauseMs, isAway, isTrouble);
     },
     close: () => {
       for (const attempt of attempts) attempt.abort();

@@ -4,7 +4,6 @@ import { openBacklog } from './backlog.js';
 import { type Collector, openCollector } from './collector.js';
 import { type Counters, type ExposeMetrics, loadMetrics, type Tally } from './counters.js';
 import { checkEvent, type EventToRecord } from './event.js';
-import { onSignal } from './on-signal.js';
 import { type CheckedOptions, checkOptions, type EmitterOptions } from './options.js';
 import { errorMessage, type Report, rejectedProblem, reporter } from './problems.js';
 import { startSender } from './sender.js';
@@ -214,4 +213,25 @@ function startEmitter(
     },
   };
   return emitter;
+}
+
+/** Is on the listeners that are made here, also by another copy of this package. */
+const OWN = 'meterline';
+
+/**
+ * Does the work at the signal, and then lets that end the process, unless the program listens for it as well: then that is for
+ * the program to do. Where several are at work the last one lets it.
+ * @returns stops listening; to be called when the work is over
+ */
+function onSignal(signal: NodeJS.Signals, work: () => Promise<unknown>): () => void {
+  let isAlone: boolean | undefined;
+  const onIt = async () => {
+    // The first time, and before all others: one that listens once is gone when it has been called.
+    isAlone ??= process.listeners(signal).every((listener) => OWN in listener);
+    await work();
+    if (isAlone && process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  };
+  const listener = Object.assign(onIt, { [OWN]: true });
+  process.prependListener(signal, listener);
+  return () => process.off(signal, listener);
 }

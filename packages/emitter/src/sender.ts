@@ -5,7 +5,6 @@
  * A batch is divided by account: each has its own key, and one may not be taken. Its events then wait aside, up to a limit, and
  * those of others are sent.
  */
-import { type BackOff, newBackOff } from './back-off.js';
 import type { Backlog, Batch } from './backlog.js';
 import { accountOf, type Collector, NotTaken, type RejectedEvent } from './collector.js';
 import type { Tally } from './counters.js';
@@ -16,6 +15,8 @@ import { errorMessage, type Report, rejectedProblem } from './problems.js';
 const MOST_REQUESTS = 4;
 /** One request has at most so much JSON, unless by one event. */
 const BATCH_BYTES = 1024 * 1024;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5_000;
 
 export interface SenderLimits {
   readonly batchEvents: number;
@@ -57,7 +58,7 @@ export function startSender(
   /** Holds everything while nobody answers. */
   const outage = newBackOff(resume);
   /** Of the accounts whose events are not taken. */
-  const accounts = new Map<string, BackOff<AccountBatch>>();
+  const accounts = new Map<string, BackOff>();
   const change = newSignal();
   let requests = 0;
   /** Of all batches. */
@@ -153,7 +154,7 @@ export function startSender(
     report({ code: isHeld ? 'held' : 'unreachable', message, cause });
   }
 
-  function backOffOf(account: string): BackOff<AccountBatch> {
+  function backOffOf(account: string): BackOff {
     const backOff = accounts.get(account) ?? newBackOff(resume);
     accounts.set(account, backOff);
     return backOff;
@@ -229,5 +230,53 @@ function newSignal(): { wait(): Promise<void>; notify(): void } {
     notify: () => {
       for (const wake of waiting.splice(0)) wake();
     },
+  };
+}
+
+/**
+ * Holds batches back while they are not taken: all of them while nobody answers, or those of one account. It opens by itself after a
+ * pause, which doubles each time until something is taken.
+ */
+interface BackOff {
+  /** Whether the program was told why it waits. */
+  isReported: boolean;
+  isWaiting(): boolean;
+  /**
+   * Keeps a batch until the end of the pause, and begins one if there is none.
+   * @param atLeastMs for which a pause that begins now lasts
+   */
+  hold(batch: AccountBatch, atLeastMs: number): void;
+  /** Something was taken. A pause lasts for its time all the same: it may have been asked for. */
+  reset(): void;
+  stop(): void;
+}
+
+/** @param release is given what was held at the end of the pause */
+function newBackOff(release: (held: readonly AccountBatch[]) => void): BackOff {
+  const held: AccountBatch[] = [];
+  let pauseMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function end(): void {
+    timer = undefined;
+    release(held.splice(0));
+  }
+
+  return {
+    isReported: false,
+    isWaiting: () => timer !== undefined,
+    hold: (batch, atLeastMs) => {
+      held.push(batch);
+      if (timer) return;
+      pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, 2 * pauseMs), LONGEST_PAUSE_MS);
+      // So that not all producers come back at the same moment.
+      const jitter = 1 + Math.random() / 4;
+      timer = setTimeout(end, Math.max(atLeastMs, pauseMs) * jitter);
+    },
+    reset() {
+      pauseMs = 0;
+      this.isReported = false;
+    },
+    stop: () => clearTimeout(timer),
   };
 }

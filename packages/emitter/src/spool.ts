@@ -7,8 +7,8 @@
  * 2. the event is sent: the same, so it is sent twice
  * 3. the file is removed or emptied: nothing
  */
-import { closeSync, fdatasync, ftruncateSync, openSync, unlinkSync, writeSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@meterline/catalog/plain';
 import { EmitterError, errorMessage, type Report } from './problems.js';
@@ -17,6 +17,9 @@ import { lockSpool, type SpoolLock } from './spool-lock.js';
 const FILE_NAME = /^(\d{12})\.jsonl$/;
 /** After a failure nothing is written for so long, so that a full disk costs one attempt in a second and not one per event. */
 const HOLD_OFF_MS = 1_000;
+/** In words, to follow "the spool". */
+const NOT_EMPTIED = 'cannot be emptied; its events are sent again at the next start';
+const NOT_FORCED = 'cannot be forced to the disk';
 
 export interface SpoolSettings {
   readonly directory: string;
@@ -141,7 +144,7 @@ export class Spool {
     this.#hasGrown = false;
     this.#newest?.force();
     // The names of new files.
-    forceFolder(this.#settings.directory).catch((error) => this.failed('cannot be forced to the disk', error));
+    forceFolder(this.#settings.directory).catch((error) => this.failed(NOT_FORCED, error));
   }
 }
 
@@ -196,52 +199,51 @@ export class SpoolFile {
     const descriptor = this.#descriptor;
     this.#descriptor = undefined;
     if (descriptor === undefined) return;
-    if (forced) fdatasync(descriptor, (error) => this.#close(descriptor, error));
-    else this.#close(descriptor, null);
+    const close = () => this.#attempt('cannot be closed', () => closeSync(descriptor));
+    if (forced) {
+      fdatasync(descriptor, (error) => {
+        this.#forced(error);
+        close();
+      });
+    } else close();
   }
 
   /** All its events are sent, and more will be appended. */
   empty(): void {
-    if (this.#descriptor === undefined) return;
-    try {
-      ftruncateSync(this.#descriptor);
+    const descriptor = this.#descriptor;
+    if (descriptor === undefined) return;
+    this.#attempt(NOT_EMPTIED, () => {
+      ftruncateSync(descriptor);
       this.#grow(-this.#bytes);
-    } catch (error) {
-      this.#spool.failed('cannot be emptied; its events are sent again at the next start', error);
-    }
+    });
   }
 
   /** All its events are sent, and it is sealed. */
   remove(): void {
-    try {
+    this.#attempt(NOT_EMPTIED, () => {
       unlinkSync(this.#path);
       this.#grow(-this.#bytes);
-    } catch (error) {
-      this.#spool.failed('cannot be emptied; its events are sent again at the next start', error);
-    }
+    });
   }
 
   /** Renames it, because some of it cannot be read: no later start looks at it, and nothing is lost. */
-  async setAside(): Promise<void> {
-    try {
-      await rename(this.#path, `${this.#path}.damaged`);
+  setAside(): void {
+    this.#attempt('has a damaged file that cannot be renamed', () => {
+      renameSync(this.#path, `${this.#path}.damaged`);
       this.#grow(-this.#bytes);
-    } catch (error) {
-      this.#spool.failed('has a damaged file that cannot be renamed', error);
-    }
+    });
   }
 
-  #close(descriptor: number, error: Error | null): void {
-    this.#forced(error);
+  #attempt(failure: string, action: () => void): void {
     try {
-      closeSync(descriptor);
-    } catch (failure) {
-      this.#spool.failed('cannot be closed', failure);
+      action();
+    } catch (error) {
+      this.#spool.failed(failure, error);
     }
   }
 
   #forced(error: Error | null): void {
-    if (error) this.#spool.failed('cannot be forced to the disk', error);
+    if (error) this.#spool.failed(NOT_FORCED, error);
   }
 
   #grow(bytes: number): void {

@@ -1,16 +1,10 @@
 import { expect, it } from '@jest/globals';
+import { USAGE } from '../../../test/emitter/fixture.js';
 import type { EventToRecord } from './event.js';
 import { checkUsage, openSums, type UsageToSum } from './sums.js';
 
 const NOON = Date.UTC(2026, 9, 1, 12);
-const REQUEST: UsageToSum = {
-  accountId: 'acme',
-  workspace: 'production',
-  resourceType: 'agent',
-  resourceName: 'support',
-  billingDimension: 'agent_async_requests_count',
-  usage: 1,
-};
+const GBS = 'agent_compute_runtime_gbs';
 
 /** Sums whose window the test ends, and what they have reported. */
 function sumsOfTest() {
@@ -21,50 +15,44 @@ function sumsOfTest() {
     return room.is;
   });
   const add = (changes: Partial<UsageToSum>, now = NOON) => {
-    const usage = checkUsage({ ...REQUEST, ...changes }, now);
+    const usage = checkUsage({ ...USAGE, ...changes }, now);
     if (!usage.ok) throw new Error(usage.message);
     return sums.add(usage.value);
   };
   return { sums, add, events, room };
 }
 
-it('equal usage is one event, with the id and the time of the first', () => {
+it('a sum of equal usage is one event, with the id and the time of the first', () => {
   const { sums, add, events } = sumsOfTest();
   for (let n = 0; n < 1_000; n += 1) add({ usage: n % 2 }, NOON + n);
   sums.reportAll();
   sums.reportAll();
-  expect(events).toEqual([
-    {
-      ...REQUEST,
-      usage: '500',
-      eventId: expect.any(String),
-      timestamp: '2026-10-01T12:00:00.000Z',
-    },
-  ]);
+  const own = { eventId: expect.any(String), timestamp: '2026-10-01T12:00:00.000Z' };
+  expect(events).toEqual([{ ...USAGE, usage: '500', ...own }]);
 });
 
-it('differs by every name, by dimension and by UTC hour', () => {
+it('a sum is of one account, workspace, resource, dimension and UTC hour', () => {
   const { sums, add, events } = sumsOfTest();
   add({});
   add({ accountId: 'other' });
   add({ workspace: 'staging' });
   add({ resourceName: 'sales' });
   add({ resourceUuid: '1' });
-  add({ billingDimension: 'agent_compute_runtime_gbs', usage: '0.1' });
+  add({ billingDimension: GBS, usage: '0.1' });
   add({}, NOON + 3_599_999);
   add({}, NOON + 3_600_000);
   sums.reportAll();
-  expect(events.map(({ usage, timestamp }) => `${usage} ${timestamp}`)).toEqual([
-    '2 2026-10-01T12:00:00.000Z',
-    ...Array(4).fill('1 2026-10-01T12:00:00.000Z'),
-    '0.1 2026-10-01T12:00:00.000Z',
-    '1 2026-10-01T13:00:00.000Z',
+  expect(events.map(({ usage, timestamp }) => `${usage} ${timestamp?.slice(11, 16)}`)).toEqual([
+    '2 12:00',
+    ...Array(4).fill('1 12:00'),
+    '0.1 12:00',
+    '1 13:00',
   ]);
 });
 
-it('decimals add up exactly', () => {
+it('a sum of decimals is exact', () => {
   const { sums, add, events } = sumsOfTest();
-  for (const usage of [0.1, 0.2, '0.000000001']) add({ billingDimension: 'agent_compute_runtime_gbs', usage });
+  for (const usage of [0.1, 0.2, '0.000000001']) add({ billingDimension: GBS, usage });
   sums.reportAll();
   expect(events[0]).toMatchObject({ usage: '0.300000001' });
 });
@@ -77,7 +65,7 @@ it('a sum that would be too large for an event is two', () => {
   expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(2);
 });
 
-it('sums that find no room stay, and are never more than 10,000', () => {
+it('a sum that finds no room stays, and there are never more than 10,000', () => {
   const { sums, add, events, room } = sumsOfTest();
   room.is = false;
   const isTaken = Array.from({ length: 10_001 }, (_, n) => add({ resourceName: `agent-${n}` }));
@@ -90,9 +78,9 @@ it('sums that find no room stay, and are never more than 10,000', () => {
 });
 
 it.each(['eventId', 'timestamp', 'revision', 'void'])(
-  'usage with its own %s is rejected: a sum would lose it',
+  'a sum takes no usage with its own %s, which it would lose',
   (field) => {
-    expect(checkUsage(Object.assign({ ...REQUEST }, { [field]: 1 }), NOON)).toMatchObject({
+    expect(checkUsage(Object.assign({ ...USAGE }, { [field]: 1 }), NOON)).toMatchObject({
       ok: false,
       reason: 'unknown_field',
       message: expect.stringContaining(field),

@@ -1,7 +1,7 @@
 /** The embedded ClickHouse: a real server from chdb's shared library, in a separate process. */
 import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { writePrivateText } from '@meterline/service/private-file';
+import { writePrivateText } from '@meterline/service/files';
 import {
   basicAuthorization,
   configXml,

@@ -8,7 +8,7 @@ import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'nod
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writePrivateText } from '@meterline/service/private-file';
+import { writePrivateText } from '@meterline/service/files';
 import { DataType, load, open } from 'ffi-rs';
 import { z } from 'zod';
 import { errorMessage, hasErrorCode, LocalStackError } from './errors.js';

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { writePrivateText } from '@meterline/service/private-file';
+import { writePrivateText } from '@meterline/service/files';
 import { Redis } from 'ioredis';
 import { type DataDirectory, passwordOf } from './data-directory.js';
 import { errorMessage, LocalStackError } from './errors.js';

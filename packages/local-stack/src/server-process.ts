@@ -39,6 +39,8 @@ export interface RunningServer {
   stop(): Promise<void>;
   /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
+  /** Starts it once more on the same ports, after its end. @throws LocalStackError as at its start */
+  restart(): Promise<RunningServer>;
 }
 
 export interface ServerOptions {
@@ -92,7 +94,8 @@ export async function startServer(
     if (directory !== dataDir) directory.close();
   };
   try {
-    return await launch(await describe(directory), directory, release);
+    const restart = () => startServer(dataDir, describe);
+    return await launch(await describe(directory), directory, { release, restart });
   } catch (error) {
     release();
     throw error;
@@ -107,7 +110,11 @@ interface StartingServer extends RunningServer {
   readonly logStart: number;
 }
 
-async function launch(options: ServerOptions, directory: DataDirectory, gone: () => void): Promise<RunningServer> {
+async function launch(
+  options: ServerOptions,
+  directory: DataDirectory,
+  { release, restart }: Pick<RunningServer, 'restart'> & { readonly release: () => void },
+): Promise<RunningServer> {
   const { name, url, ends } = options;
   const log = await openLog(directory.file(`${options.label}.log`));
   // Detached, so that Ctrl-C in a terminal reaches only the process that owns it, and that one decides the order in which things stop.
@@ -137,9 +144,10 @@ async function launch(options: ServerOptions, directory: DataDirectory, gone: ()
     exited: exited.then(async (end) => {
       // A lifeline that was killed has not ended its child.
       if (ends === 'child' && end.signal !== null) await endOrphan(server.pid);
-      gone();
+      release();
       return end;
     }),
+    restart,
     kill: async () => {
       signalTo(server.pid, 'SIGKILL');
       await server.exited;

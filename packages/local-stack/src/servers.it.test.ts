@@ -6,10 +6,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunningClickHouse, startClickHouse } from './clickhouse.js';
+import { DataDirectory } from './data-directory.js';
 import { findFreePort, isPortFree, LOOPBACK } from './ports.js';
 import { startRedis } from './redis.js';
 import { planShards, startServers } from './servers.js';
@@ -51,168 +52,121 @@ async function holdsLock(pid: number): Promise<boolean> {
   return (await Promise.all(files)).some((file) => file.endsWith('/stack.lock'));
 }
 
-describe('startServers', () => {
-  it('answers, and leaves neither processes, ports nor its temporary directory when it stops', async () => {
-    const stack = await startServers();
-    const processes = [stack.clickhouse.pid, stack.redis.pid];
-    expect(await sql(stack.clickhouse, 'SELECT 1 + 1')).toBe('2');
-    expect(await redisCommand(stack.redis.url, 'ECHO', 'hello')).toBe('hello');
-    expect(processes.map(isRunning)).toEqual([true, true]);
-    expect(await Promise.all(processes.map(holdsLock))).toEqual([true, true]);
+const arePortsFree = async (ports: readonly number[]) =>
+  (await Promise.all(ports.map((port) => isPortFree(port)))).every(Boolean);
 
-    await stack.stop();
-    await stack.stop();
-    expect(processes.map(isRunning)).toEqual([false, false]);
-    expect(await Promise.all([stack.clickhouse.httpPort, stack.redis.port].map((port) => isPortFree(port)))).toEqual([
-      true,
-      true,
-    ]);
-    expect(existsSync(stack.directory.path)).toBe(false);
-  });
+it('local servers answer, and leave neither processes, ports nor their temporary directory when they stop', async () => {
+  const { clickhouse, redis, directory, stop } = await startServers();
+  const processes = [clickhouse.pid, redis.pid];
+  expect(await sql(clickhouse, 'SELECT 1 + 1')).toBe('2');
+  expect(await redisCommand(redis.url, 'ECHO', 'hello')).toBe('hello');
+  expect(processes.map(isRunning)).toEqual([true, true]);
+  expect(await Promise.all(processes.map(holdsLock))).toEqual([true, true]);
+  await stop();
+  await stop();
+  expect(processes.map(isRunning)).toEqual([false, false]);
+  expect(await arePortsFree([clickhouse.httpPort, redis.port])).toBe(true);
+  expect(existsSync(directory.path)).toBe(false);
+});
 
-  it('keeps what was written over a stop and a start', async () => {
+it('local servers leave nothing behind when the process that started them is killed, and their data can be used again', async () => {
+  const index = new URL('../dist/index.js', import.meta.url).href;
+  const script = `
+    import { startServers } from ${JSON.stringify(index)};
+    const { clickhouse, redis } = await startServers({ dataDir: ${JSON.stringify(dataDir)} });
+    console.log(JSON.stringify({ pids: [clickhouse.pid, redis.pid], ports: [clickhouse.httpPort, redis.port] }));`;
+  const args = ['--input-type=module', '-e', script];
+  const owner = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface(owner.stdout), 'line');
+  const started = z.object({ pids: z.array(z.int()), ports: z.array(z.int()) }).parse(JSON.parse(String(line)));
+  expect(started.pids.map(isRunning)).toEqual([true, true]);
+  owner.kill('SIGKILL');
+  await once(owner, 'exit');
+  const successor = await startServers({ dataDir });
+  expect(started.pids.map(isRunning)).toEqual([false, false]);
+  expect(await arePortsFree(started.ports)).toBe(true);
+  expect(await redisCommand(successor.redis.url, 'PING')).toBe('PONG');
+  await successor.stop();
+});
+
+it.each(['stop', 'kill'] as const)(
+  'local servers keep what was acknowledged over a %s, on the same ports',
+  async (end) => {
     const first = await startServers({ dataDir });
     await sql(first.clickhouse, 'CREATE DATABASE kept');
-    await sql(first.clickhouse, 'CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x');
-    await sql(first.clickhouse, 'INSERT INTO kept.t VALUES (42)');
+    const settings = 'SETTINGS fsync_after_insert = 1, fsync_part_directory = 1';
+    await sql(first.clickhouse, `CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x ${settings}`);
+    await sql(first.clickhouse, 'INSERT INTO kept.t VALUES (1), (2)');
     await redisCommand(first.redis.url, 'SET', 'key', 'value');
+    await Promise.all([first.clickhouse[end](), first.redis[end]()]);
+    const signal = end === 'kill' ? 'SIGKILL' : null;
+    expect(await first.clickhouse.exited).toMatchObject({ signal });
     await first.stop();
 
-    const second = await startServers({ dataDir });
-    expect(await sql(second.clickhouse, 'SELECT x FROM kept.t')).toBe('42');
-    expect(await redisCommand(second.redis.url, 'GET', 'key')).toBe('value');
-    await second.stop();
-  });
+    const directory = await DataDirectory.open(dataDir);
+    const clickhouse = await startClickHouse({ dataDir: directory, httpPort: first.clickhouse.httpPort });
+    const redis = await startRedis({ dataDir: directory, port: first.redis.port });
+    expect([clickhouse.url, redis.url]).toEqual([first.clickhouse.url, first.redis.url]);
+    expect(await sql(clickhouse, 'SELECT sum(x) FROM kept.t')).toBe('3');
+    expect(await redisCommand(redis.url, 'GET', 'key')).toBe('value');
+    await Promise.all([clickhouse.stop(), redis.stop()]);
+    directory.close();
+  },
+);
 
-  it('leaves no server behind when the process that started it is killed, and its data can be used again', async () => {
-    const index = new URL('../dist/index.js', import.meta.url).href;
-    const script = `
-      import { startServers } from ${JSON.stringify(index)};
-      const { clickhouse, redis } = await startServers({ dataDir: ${JSON.stringify(dataDir)} });
-      console.log(JSON.stringify({ pids: [clickhouse.pid, redis.pid], ports: [clickhouse.httpPort, redis.port] }));`;
-    const owner = spawn(process.execPath, ['--input-type=module', '-e', script], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [line] = await once(createInterface(owner.stdout), 'line');
-    const started = z.object({ pids: z.array(z.int()), ports: z.array(z.int()) }).parse(JSON.parse(String(line)));
-    expect(started.pids.map(isRunning)).toEqual([true, true]);
-
-    owner.kill('SIGKILL');
-    await once(owner, 'exit');
-    const successor = await startServers({ dataDir });
-    expect(started.pids.map(isRunning)).toEqual([false, false]);
-    expect(await Promise.all(started.ports.map((port) => isPortFree(port)))).toEqual([true, true]);
-    expect(await redisCommand(successor.redis.url, 'PING')).toBe('PONG');
-    await successor.stop();
+it('ClickHouse names its log when it cannot start', async () => {
+  const added = join(dataDir, 'clickhouse-users.d');
+  await mkdir(added);
+  await writeFile(join(added, 'damaged.xml'), '<clickhouse');
+  await expect(startClickHouse({ dataDir })).rejects.toMatchObject({
+    code: 'exited_early',
+    message: expect.stringContaining(`The end of ${join(dataDir, 'clickhouse.log')}:`),
   });
 });
 
-describe('startClickHouse', () => {
-  it('comes back after kill -9 on the same ports with the same rows', async () => {
-    const first = await startClickHouse({ dataDir });
-    await sql(first, 'CREATE DATABASE kept');
-    await sql(
-      first,
-      'CREATE TABLE kept.t (x Int32) ENGINE = MergeTree ORDER BY x SETTINGS fsync_after_insert = 1, fsync_part_directory = 1',
-    );
-    await sql(first, 'INSERT INTO kept.t VALUES (1), (2)');
-    await first.kill();
-    expect(await first.exited).toMatchObject({ signal: 'SIGKILL' });
-
-    const second = await startClickHouse({ dataDir, httpPort: first.httpPort });
-    expect(second.url).toBe(first.url);
-    expect(await sql(second, 'SELECT sum(x) FROM kept.t')).toBe('3');
-    await second.stop();
-  });
-
-  it('names its log when it cannot start', async () => {
-    const added = join(dataDir, 'clickhouse-users.d');
-    await mkdir(added);
-    await writeFile(join(added, 'damaged.xml'), '<clickhouse');
-    await expect(startClickHouse({ dataDir })).rejects.toMatchObject({
-      code: 'exited_early',
-      message: expect.stringContaining(`The end of ${join(dataDir, 'clickhouse.log')}:`),
-    });
-  });
+it('Redis has the users of redis/users.conf alone, evicts nothing, and logs every write', async () => {
+  const redis = await startRedis({ dataDir, queuePrefix: 'mine' });
+  const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
+  const on = ['admin', 'alerts', 'collector', 'operator', 'producer', 'query', 'worker'];
+  expect([...users.matchAll(/user (\w+) on/g)].map(([, user]) => user).sort()).toEqual(on);
+  expect(users).toContain('user default off');
+  expect(await redisCommand(redis.urls.worker, 'LLEN', 'mine:usage-events:wait')).toBe(0);
+  await expect(redisCommand(redis.urls.worker, 'LLEN', 'other:usage-events:wait')).rejects.toThrow('NOPERM');
+  const settings = await redisCommand(redis.url, 'CONFIG', 'GET', 'maxmemory-policy', 'append*');
+  expect(settings).toEqual(expect.arrayContaining(['noeviction', 'appendonly', 'yes', 'appendfsync', 'always']));
+  await redis.stop();
+  expect(await readFile(redis.logFile, 'utf8')).toMatch(/Ready to accept connections/);
 });
 
-describe('startRedis', () => {
-  it('comes back after kill -9 on the same port with every acknowledged write', async () => {
-    const first = await startRedis({ dataDir });
-    await redisCommand(first.url, 'SET', 'key', 'value');
-    await first.kill();
-    await first.stop();
-
-    const second = await startRedis({ dataDir, port: first.port });
-    expect(await redisCommand(second.url, 'GET', 'key')).toBe('value');
-    await second.stop();
-  });
-
-  it('has the users of redis/users.conf alone, evicts nothing, and logs every write', async () => {
-    const redis = await startRedis({ dataDir, queuePrefix: 'mine' });
-    const users = String(await redisCommand(redis.url, 'ACL', 'LIST'));
-    expect([...users.matchAll(/user (\w+) (on|off)/g)].map(([, user, state]) => `${user} ${state}`).sort()).toEqual([
-      ...[
-        'admin on',
-        'alerts on',
-        'collector on',
-        'default off',
-        'operator on',
-        'producer on',
-        'query on',
-        'worker on',
-      ],
-    ]);
-    expect(await redisCommand(redis.urls.worker, 'LLEN', 'mine:usage-events:wait')).toBe(0);
-    await expect(redisCommand(redis.urls.worker, 'LLEN', 'other:usage-events:wait')).rejects.toThrow('NOPERM');
-    const settings = await redisCommand(redis.url, 'CONFIG', 'GET', 'maxmemory-policy', 'append*');
-    expect(settings).toEqual(expect.arrayContaining(['noeviction', 'appendonly', 'yes', 'appendfsync', 'always']));
-    await redis.stop();
-    expect(await readFile(redis.logFile, 'utf8')).toMatch(/Ready to accept connections/);
-  });
+it('a port that was asked for is refused in one line when something else uses it', async () => {
+  const port = await findFreePort();
+  const other = createServer().listen(port, LOOPBACK);
+  await once(other, 'listening');
+  const line = new RegExp(`^Port ${port} on 127\\.0\\.0\\.1, .* is in use by another process\\.$`);
+  const refused = { code: 'port_in_use', message: expect.stringMatching(line) };
+  await expect(startRedis({ dataDir, port })).rejects.toMatchObject(refused);
+  await expect(startClickHouse({ dataDir, httpPort: port })).rejects.toMatchObject(refused);
+  other.close();
 });
 
-describe('a port that was asked for', () => {
-  it('is refused in one line when something else uses it', async () => {
-    const port = await findFreePort();
-    const other = createServer().listen(port, LOOPBACK);
-    await once(other, 'listening');
-    const message = expect.stringMatching(
-      new RegExp(`^Port ${port} on 127\\.0\\.0\\.1, .* is in use by another process\\.$`),
-    );
-    await expect(startRedis({ dataDir, port })).rejects.toMatchObject({ code: 'port_in_use', message });
-    await expect(startClickHouse({ dataDir, httpPort: port })).rejects.toMatchObject({ code: 'port_in_use', message });
-    other.close();
-  });
+const numbersOf = async (count: number) => (await planShards(count, dataDir)).map((shard) => shard?.number);
+
+it('several servers are numbered from 1, each with the addresses of all, and find their data again', async () => {
+  const [first, second] = await planShards(2, dataDir);
+  expect(first?.tcpPorts).toEqual(second?.tcpPorts);
+  expect(new Set(first?.tcpPorts).size).toBe(2);
+  for (let time = 0; time < 2; time += 1) expect(await numbersOf(2)).toEqual([1, 2]);
 });
 
-describe('the plan of several ClickHouse servers', () => {
-  const numbers = async (count: number) => (await planShards(count, dataDir)).map((shard) => shard?.number);
+it('another number of servers than before is refused: events would be looked for where they are not', async () => {
+  await planShards(2, dataDir);
+  const before = await readdir(dataDir);
+  for (const count of [1, 3]) await expect(planShards(count, dataDir)).rejects.toThrow('Start with --shards 2,');
+  expect(await readdir(dataDir)).toEqual(before);
+});
 
-  it('one server is no shard, and several are numbered from 1, each with the addresses of all', async () => {
-    expect(await planShards(1, dataDir)).toEqual([undefined]);
-    const [first, second] = await planShards(2, dataDir);
-    expect([first?.number, second?.number]).toEqual([1, 2]);
-    expect(first?.tcpPorts).toEqual(second?.tcpPorts);
-    expect(new Set(first?.tcpPorts).size).toBe(2);
-  });
-
-  it('as many as before find their data again', async () => {
-    expect(await numbers(3)).toEqual([1, 2, 3]);
-    expect(await numbers(3)).toEqual([1, 2, 3]);
-  });
-
-  it('another number than before is refused: events would be looked for where they are not', async () => {
-    await planShards(2, dataDir);
-    const before = await readdir(dataDir);
-    const refused = { code: 'data_directory_unusable', message: expect.stringContaining('Start with --shards 2,') };
-    for (const count of [1, 3]) await expect(planShards(count, dataDir)).rejects.toMatchObject(refused);
-    expect(await readdir(dataDir)).toEqual(before);
-  });
-
-  it('shards are refused where one server was', async () => {
-    await mkdir(join(dataDir, 'clickhouse'));
-    await expect(planShards(2, dataDir)).rejects.toThrow('has the data of 1 ClickHouse server');
-    expect(await numbers(1)).toEqual([undefined]);
-  });
+it('one server is no shard, and where it was, shards are refused', async () => {
+  await mkdir(join(dataDir, 'clickhouse'));
+  await expect(planShards(2, dataDir)).rejects.toThrow('has the data of 1 ClickHouse server');
+  expect(await numbersOf(1)).toEqual([undefined]);
 });

@@ -2,11 +2,9 @@
  * A port for operators: `/healthz` for the orchestrator that restarts the process, `/metrics` for Prometheus. It has no
  * authentication, so it must not be reachable from outside the network.
  */
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { DrainingServer } from './draining.js';
-import { listenError } from './servers.js';
 
 export interface Health {
   readonly healthy: boolean;
@@ -20,8 +18,9 @@ interface MetricsPage {
   metrics(): Promise<string>;
 }
 
-export interface AdminPages {
-  readonly health: () => Promise<Health>;
+interface AdminPages {
+  /** Default: healthy while it answers. */
+  readonly health?: () => Promise<Health>;
   readonly metrics: MetricsPage;
 }
 
@@ -35,44 +34,43 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-export interface AdminAddress {
-  /** 0: any free one. */
-  readonly port: number;
+interface AdminAddress {
+  /** Undefined: there is no such server. 0: any free port. */
+  readonly ADMIN_PORT?: number | undefined;
   /** Undefined: all addresses of this machine. */
-  readonly host: string | undefined;
+  readonly LISTEN_HOST?: string | undefined;
 }
+
+const answers = async (): Promise<Health> => ({ healthy: true, facts: { status: 'ok' } });
 
 /** @throws StartError when the port is in use */
 export async function openAdminServer(
-  { port, host }: AdminAddress,
-  pages: AdminPages,
+  { ADMIN_PORT: port, LISTEN_HOST: host }: AdminAddress,
+  { health = answers, metrics }: AdminPages,
   log: Logger,
-): Promise<AdminServer> {
+): Promise<AdminServer | undefined> {
+  if (port === undefined) return undefined;
   const server = createServer((request, response) => {
     // Without the query string, which no log may show.
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    answer(path, pages, response).catch((err: unknown) => {
+    answer(path, { health, metrics }, response).catch((err: unknown) => {
       log.error({ event: 'admin_request_failed', path, err }, 'a page of the admin port failed');
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end();
     });
   });
   const draining = new DrainingServer(server);
-  server.listen({ port, host });
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    throw listenError({ port, variable: 'ADMIN_PORT', host }, error);
-  }
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new TypeError('the admin server has no port');
   return {
-    port: address.port,
+    port: await draining.listen({ port, variable: 'ADMIN_PORT', host }),
     close: () => draining.drain(CLOSE_DEADLINE_MS),
   };
 }
 
-async function answer(path: string, { health, metrics }: AdminPages, response: ServerResponse): Promise<void> {
+async function answer(
+  path: string,
+  { health, metrics }: Required<AdminPages>,
+  response: ServerResponse,
+): Promise<void> {
   switch (path) {
     case '/healthz': {
       const { healthy, facts } = await health();

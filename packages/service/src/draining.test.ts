@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { openAdminServer } from './admin-server.js';
 import { DrainingServer } from './draining.js';
+import { createLog } from './log.js';
 
 const DEADLINE_MS = 60_000;
 /** More than the sockets of both sides take by themselves: up to 4 MB (tcp(7), `tcp_wmem`). */
@@ -118,4 +120,22 @@ it('a server that drains cuts off at its deadline who does not read', async () =
   await once(client, 'readable');
   await draining.drain(100);
   expect(client.bytesRead).toBeLessThan(LARGE.length);
+});
+
+it('the admin port answers 503 to a page that fails, and logs its path without the query string', async () => {
+  const lines: string[] = [];
+  const log = createLog('meterline-test', 'info', { write: (line) => void lines.push(line) });
+  const health = () => Promise.reject(new Error('Redis did not answer'));
+  const metrics = { contentType: 'text/plain', metrics: async () => 'up 1\n' };
+  const server = await openAdminServer({ ADMIN_PORT: 0, LISTEN_HOST: '127.0.0.1' }, { health, metrics }, log);
+  try {
+    const status = async (path: string) => (await fetch(`http://127.0.0.1:${server?.port}${path}`)).status;
+    expect(await status('/metrics?match=up')).toBe(200);
+    expect(await status('/healthz?token=s3cret')).toBe(503);
+    expect(await status('/other')).toBe(404);
+  } finally {
+    await server?.close();
+  }
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ event: 'admin_request_failed', path: '/healthz' }]);
+  expect(lines.join()).not.toContain('s3cret');
 });

@@ -3,8 +3,10 @@
  * for idle as soon as its answer is handed over, though most of it may not be sent yet, and resets it; and it resets
  * connections on which the next request is already on its way.
  */
+import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import { type Listening, listenError } from './servers.js';
 
 /** How long a connection without a request is kept, for one that is on its way: more than a round trip. */
 const IDLE_MS = 250;
@@ -18,8 +20,8 @@ interface Connection {
 }
 
 export class DrainingServer {
-  readonly #server: Server;
   readonly #connections = new Map<Socket, Connection>();
+  readonly #server: Server;
   #isDraining = false;
 
   /** Watches the server's connections, so it is to be made before the server listens. */
@@ -28,6 +30,20 @@ export class DrainingServer {
     server.on('connection', (socket: Socket) => this.#opened(socket));
     // Before the application, which may answer at once.
     server.prependListener('request', (request, response) => this.#asked(request, response));
+  }
+
+  /** @returns the port: the one that the system chose, if 0 was given. @throws StartError when it is in use */
+  async listen(listening: Listening): Promise<number> {
+    const { port, host } = listening;
+    this.#server.listen({ port, host });
+    try {
+      await once(this.#server, 'listening');
+    } catch (error) {
+      throw listenError(listening, error);
+    }
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
+    return address.port;
   }
 
   /**

@@ -1,15 +1,16 @@
 /** A service's environment is read once, checked as a whole, and refused with a line for every wrong variable. */
-import { QUEUE_PREFIX, redisUrlFault } from '@meterline/catalog';
+import { QUEUE_PREFIX } from '@meterline/catalog';
 import type { WarehouseOptions } from '@meterline/warehouse';
 import { clickHouseUrlFault, hostsOf } from '@meterline/warehouse/addresses';
 import { z } from 'zod';
+import { redisUrlFault } from './redis-address.js';
 
 /** A URL of one of the protocols; the example shows up in the message. */
 export function urlVariable(protocol: RegExp, example: string) {
   return z.url({ protocol, error: `must be a URL such as ${example}` });
 }
 
-/** Where Redis is, in one of the forms of `redis-address.ts` in packages/catalog. */
+/** Where Redis is, in one of the forms of redis-address.ts. */
 export function redisUrlVariable() {
   return z.string().superRefine(refuseWith(redisUrlFault));
 }
@@ -132,6 +133,11 @@ export function warehouseOptions(
 export function constant(value: number, reason: string) {
   return z.int().min(0).default(value).describe(reason);
 }
+
+/** When a process dies, another takes over its jobs within four thirds of it. The lock of a job in work is renewed. */
+export const lockConstant = {
+  lockMs: z.int().min(1_000).default(15_000).describe('How long a process that dies keeps its jobs.'),
+};
 
 /** The variable with other values, as JSON: `{"holdMs": 0}`. */
 export function constantsVariable<Shape extends z.ZodRawShape>(constants: Shape) {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { openFull } from '../../../test/harness/faults.js';
+import { openFull } from '../../../test/harness/programs.js';
 import { LogDestination } from './log-destination.js';
 
 let folder: string;

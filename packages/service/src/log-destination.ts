@@ -20,8 +20,8 @@ const MOST_GATHERED = 8 * 1024;
 
 export class LogDestination {
   readonly #output: sonicBoom.SonicBoom;
-  readonly #retry: NodeJS.Timeout;
   readonly #onRecovery: (lostLines: number) => void;
+  readonly #retry: NodeJS.Timeout;
   #gathering: NodeJS.Timeout | undefined;
   #lostLines = 0;
   #ended = false;
@@ -72,22 +72,17 @@ export class LogDestination {
 /** The newline included. Docker hands on longer lines in parts of this size. */
 export const MAX_LINE_BYTES = 16 * 1024;
 
-interface Limit {
-  /** Of one text. */
-  readonly characters: number;
-  /** Of one list or object. */
-  readonly items: number;
-  /** How deep lists and objects may lie in each other. */
-  readonly depth: number;
-}
-
-/** Tried in this order until the line is short enough, which it is with the last one: that allows 15 short texts. */
-const LIMITS: readonly Limit[] = [
-  { characters: 4_096, items: 100, depth: 6 },
-  { characters: 1_024, items: 50, depth: 4 },
-  { characters: 256, items: 30, depth: 2 },
-  { characters: 60, items: 15, depth: 1 },
-];
+/**
+ * Characters of one text, items of one list or object, and how deep these may lie in each other. Tried in this order until the line is short
+ * enough, which it is with the last one: that allows 15 short texts.
+ */
+const LIMITS = [
+  [4_096, 100, 6],
+  [1_024, 50, 4],
+  [256, 30, 2],
+  [60, 15, 1],
+] as const;
+type Limit = (typeof LIMITS)[number];
 
 /**
  * The line itself. If it is too long: the same fields with `truncated: true`, in which texts end in "…" where they were
@@ -96,32 +91,30 @@ const LIMITS: readonly Limit[] = [
  */
 export function limitLine(line: string): string {
   if (Buffer.byteLength(line) <= MAX_LINE_BYTES) return line;
-  const fields: unknown = JSON.parse(line);
-  let shorter = '';
-  for (const limit of LIMITS) {
-    shorter = `${JSON.stringify({ truncated: true, ...entries(shorten(fields, limit, limit.depth)) })}\n`;
-    if (Buffer.byteLength(shorter) <= MAX_LINE_BYTES) break;
-  }
-  return shorter;
+  const fields: Record<string, unknown> = JSON.parse(line);
+  const shorter = LIMITS.map(
+    (limit) => `${JSON.stringify({ truncated: true, ...fieldsOf(fields, limit, limit[2]) })}\n`,
+  );
+  return shorter.find((each) => Buffer.byteLength(each) <= MAX_LINE_BYTES) ?? shorter.at(-1) ?? '';
+}
+
+function fieldsOf(fields: object, limit: Limit, depth: number): object {
+  const [characters, items] = limit;
+  const kept = Object.entries(fields).slice(0, items);
+  return Object.fromEntries(kept.map(([name, value]) => [cut(name, characters), shorten(value, limit, depth - 1)]));
 }
 
 function shorten(value: unknown, limit: Limit, depth: number): unknown {
-  if (typeof value === 'string') return cut(value, limit.characters);
+  const [characters, items] = limit;
+  if (typeof value === 'string') return cut(value, characters);
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return '…';
-  if (Array.isArray(value)) return value.slice(0, limit.items).map((item) => shorten(item, limit, depth - 1));
-  const kept = Object.entries(value).slice(0, limit.items);
-  return Object.fromEntries(
-    kept.map(([name, field]) => [cut(name, limit.characters), shorten(field, limit, depth - 1)]),
-  );
+  if (Array.isArray(value)) return value.slice(0, items).map((item) => shorten(item, limit, depth - 1));
+  return fieldsOf(value, limit, depth);
 }
 
 /** Whole characters: half a surrogate pair would be no valid text. */
 function cut(text: string, characters: number): string {
   if (text.length <= characters) return text;
   return `${text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '')}…`;
-}
-
-function entries(value: unknown): object {
-  return typeof value === 'object' && value !== null ? value : {};
 }

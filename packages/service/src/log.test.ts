@@ -1,15 +1,21 @@
 import { expect, it } from '@jest/globals';
-import { createLog, onceAMinute } from './log.js';
+import { createLog, Outage, onceAMinute } from './log.js';
+import { limitLine, MAX_LINE_BYTES } from './log-destination.js';
 
-function logged(err: unknown): Record<string, unknown> {
+/** A log and its lines, as they are written. */
+function openLog() {
   const lines: string[] = [];
-  createLog('meterline-test', 'info', { write: (line) => void lines.push(line) }).warn(
-    { event: 'outage', err },
-    'away',
-  );
-  expect(lines).toHaveLength(1);
-  return JSON.parse(lines[0] ?? '');
+  const log = createLog('meterline-test', 'info', { write: (line) => void lines.push(line) });
+  return { log, lines, entries: () => lines.map((line) => JSON.parse(line)) };
 }
+
+function lineOf(fields: object, msg: string): string {
+  const { log, lines } = openLog();
+  log.info(fields, msg);
+  return lines.join('');
+}
+
+const loggedError = (err: unknown) => JSON.parse(lineOf({ err }, 'away')).err;
 
 /** As ioredis makes it: with the command that was refused. */
 function refusal(message: string): Error {
@@ -18,40 +24,88 @@ function refusal(message: string): Error {
 
 it('a log has the type, message, stack and code of an error', () => {
   const error = Object.assign(new TypeError('cannot connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
-  expect(logged(error)).toMatchObject({ name: 'meterline-test', level: 40, event: 'outage', msg: 'away' });
-  expect(logged(error)['err']).toEqual({
-    type: 'TypeError',
-    message: 'cannot connect',
-    stack: error.stack,
-    code: 'ECONNREFUSED',
-  });
+  const { message, stack, code } = error;
+  expect(loggedError(error)).toEqual({ type: 'TypeError', message, stack, code });
 });
 
 it('a log leaves out what a library attached to an error, to its cause, or to one of several', () => {
   const error = new Error('no answer', { cause: new AggregateError([refusal('first'), refusal('second')], 'both') });
   for (const each of [refusal('WRONGPASS'), error, error.cause]) {
-    expect(JSON.stringify(logged(each))).not.toContain('s3cret');
+    expect(lineOf({ err: each }, 'away')).not.toContain('s3cret');
   }
-  expect(logged(error)['err']).toMatchObject({ type: 'Error', message: expect.stringContaining('both') });
-  expect(logged(error.cause)['err']).toMatchObject({ errors: [{ message: 'first' }, { message: 'second' }] });
+  expect(loggedError(error)).toMatchObject({ type: 'Error', message: expect.stringContaining('both') });
+  expect(loggedError(error.cause)).toMatchObject({ errors: [{ message: 'first' }, { message: 'second' }] });
+});
+
+it('a line of the longest length stays as it is', () => {
+  const line = lineOf({}, 'x'.repeat(MAX_LINE_BYTES - lineOf({}, '').length));
+  expect(Buffer.byteLength(line)).toBe(MAX_LINE_BYTES);
+  expect(limitLine(line)).toBe(line);
+});
+
+it('a longer line keeps its fields, says that it is truncated, and its long text ends in "…"', () => {
+  const fields = { event: 'request_failed', path: 'p'.repeat(50_000), status: 500, caller: { account: 'acme' } };
+  expect(JSON.parse(limitLine(lineOf(fields, 'failed')))).toMatchObject({
+    ...{ truncated: true, level: 30, name: 'meterline-test', msg: 'failed' },
+    ...{ ...fields, path: expect.stringMatching(/^p{1000,}…$/) },
+  });
+});
+
+it('a text that is cut keeps its characters whole', () => {
+  for (const shift of ['', '-']) {
+    const { msg } = JSON.parse(limitLine(lineOf({}, shift + '😀'.repeat(20_000))));
+    expect(msg).toMatch(/😀…$/u);
+  }
+});
+
+const many = <T>(count: number, item: (index: number) => T) => Array.from({ length: count }, (_, index) => item(index));
+const deep = many(200, () => 'x'.repeat(500)).reduce<unknown>((inner, text) => ({ inner, text }), 'end');
+
+it.each([
+  ['characters that JSON writes as six', { text: '\u0000'.repeat(20_000) }],
+  ['half characters', { text: '\ud800'.repeat(20_000) }],
+  ['characters of three bytes', { text: '€'.repeat(20_000) }],
+  ['many fields', Object.fromEntries(many(5_000, (index) => [`field ${index}`, '\u0000'.repeat(90)]))],
+  ['long names', Object.fromEntries(many(20, (index) => [`${index}${'\u0000'.repeat(5_000)}`, 1]))],
+  ['a long list of objects', { list: many(5_000, () => ({ text: '€'.repeat(90) })) }],
+  ['a deep object', { deep }],
+])('a line with %s becomes short, and stays one line of JSON', (_, fields) => {
+  const shorter = limitLine(lineOf(fields, '\u0000'.repeat(5_000)));
+  expect(Buffer.byteLength(shorter)).toBeLessThanOrEqual(MAX_LINE_BYTES);
+  expect(shorter.indexOf('\n')).toBe(shorter.length - 1);
+  expect(JSON.parse(shorter)).toMatchObject({ truncated: true, level: 30 });
 });
 
 it('onceAMinute lets one call through, and the next one a minute later', () => {
-  const written: string[] = [];
+  const written: number[] = [];
   let now = 0;
   const write = onceAMinute(
-    (word: string) => void written.push(word),
+    (at: number) => void written.push(at),
     () => now,
   );
-  for (const [at, word] of [
-    [0, 'a'],
-    [59_999, 'b'],
-    [60_000, 'c'],
-    [119_999, 'd'],
-    [120_000, 'e'],
-  ] as const) {
-    now = at;
-    write(word);
-  }
-  expect(written).toEqual(['a', 'c', 'e']);
+  for (now of [0, 59_999, 60_000, 119_999, 120_000]) write(now);
+  expect(written).toEqual([0, 60_000, 120_000]);
+});
+
+it('an outage is logged with its cause, once a minute while it lasts, and once when it is over, as often as there is one', () => {
+  const { log, entries } = openLog();
+  let now = 1_000_000;
+  const outage = new Outage(log, 'ClickHouse', 'jobs wait', () => now);
+  const failFor = (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1, now += 1_000) outage.failed(new Error('away'));
+  };
+  outage.recovered();
+  failFor(130);
+  expect(outage.isOn).toBe(true);
+  outage.recovered();
+  outage.recovered();
+  expect(outage.isOn).toBe(false);
+  failFor(2);
+  expect(entries()).toMatchObject([
+    { event: 'outage', server: 'ClickHouse', failures: 1, seconds: 0, err: { message: 'away' } },
+    { event: 'outage', seconds: 60 },
+    { event: 'outage', seconds: 120 },
+    { event: 'outage_over', failures: 130, seconds: 130 },
+    { event: 'outage', failures: 1, seconds: 0 },
+  ]);
 });

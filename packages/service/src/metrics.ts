@@ -1,6 +1,7 @@
 /** What every service measures: its process, its statements, and whether its servers answer. */
 import type { StatementObserver } from '@meterline/warehouse';
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { inTime } from './waiting.js';
 
 /** Seconds, from a point lookup to the request timeout of an insert. */
@@ -12,28 +13,60 @@ const ANSWER_TIMEOUT_MS = 1_500;
 export function createRegistry(service: 'ingest' | 'query' | 'collector' | 'alerts'): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const info = new Gauge({
-    name: 'meterline_service_info',
-    help: 'Always 1: a process of this service is running.',
-    labelNames: ['service'],
-    registers: [registry],
-  });
-  info.set({ service }, 1);
+  const { gauge } = instruments(registry);
+  gauge('meterline_service_info', 'Always 1: a process of this service is running.', 'service').set({ service }, 1);
   return registry;
 }
 
-/** Measures how long ClickHouse takes for each statement. The names are constants of the warehouse, so there are few. */
-export function statementMetrics(registry: Registry): StatementObserver {
-  const durations = new Histogram({
-    name: 'meterline_clickhouse_statement_duration_seconds',
-    help: 'How long ClickHouse took for a statement, by its name and its outcome: ok, refused, unanswered or cancelled.',
-    labelNames: ['statement', 'outcome'],
-    buckets: STATEMENT_BUCKETS,
-    registers: [registry],
-  });
+type Measured = number | undefined | Promise<number | undefined>;
+
+/** What a registry gets its metrics from. Every label has a fixed set of values: nothing that a caller names becomes one. */
+export function instruments(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Gauge({ name, help, labelNames, registers }),
+    histogram: <Label extends string = never>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
+      new Histogram({ name, help, buckets, labelNames, registers }),
+    /** A gauge that is read at each scrape; absent where that gives undefined. */
+    readAtScrape: (name: string, help: string, read: () => Measured) =>
+      new Gauge({
+        ...{ name, help, registers },
+        async collect() {
+          const value = await read();
+          this.remove();
+          if (value !== undefined) this.set(value);
+        },
+      }),
+  };
+}
+
+/**
+ * Measures how long ClickHouse takes for each statement, with a span as a child of the one that is active where it runs. The names are
+ * constants of the warehouse, so there are few.
+ */
+export function observeStatements(registry: Registry, tracer: Tracer): StatementObserver {
+  const durations = instruments(registry).histogram(
+    'meterline_clickhouse_statement_duration_seconds',
+    'How long ClickHouse took for a statement, by its name and its outcome: ok, refused, unanswered or cancelled.',
+    STATEMENT_BUCKETS,
+    'statement',
+    'outcome',
+  );
   return (statement) => {
     const end = durations.startTimer({ statement });
-    return (outcome) => void end({ outcome });
+    const attributes = { 'db.system.name': 'clickhouse', 'db.operation.name': statement };
+    const span = tracer.startSpan(statement, { kind: SpanKind.CLIENT, attributes });
+    return (outcome, error) => {
+      end({ outcome });
+      if (outcome !== 'ok') {
+        span.setStatus({ code: SpanStatusCode.ERROR, message: outcome });
+        if (error instanceof Error) span.recordException(error);
+      }
+      span.end();
+    };
   };
 }
 

@@ -96,9 +96,9 @@ function stopOnRequest(log: Logger, stop: () => Promise<void>): void {
 
 /**
  * For a service through which much memory outside the heap passes, such as bodies, jobs and blocks. Node counts it as if the heap had grown,
- * and would look through a heap of 25 MB for each 20 MB of jobs, several times a second. From now on the heap may grow to three
- * times of what is in use, or to `--max-old-space-size`, before all of it is collected.
+ * and would look through a heap of 25 MB for each 20 MB of jobs, several times a second. From now on the heap may grow to twice
+ * what is in use, or to `--max-old-space-size`, before all of it is collected.
  */
 export function collectGarbageLate(): void {
-  setFlagsFromString('--heap-growing-percent=200');
+  setFlagsFromString('--heap-growing-percent=100');
 }

@@ -1,8 +1,8 @@
 /** Reaching Redis when a service starts, the error when it or another server cannot be reached, and whether Redis is full. */
 
-import { parseRedisUrl, redisPlace } from '@meterline/catalog';
 import type { Logger } from 'pino';
-import { moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
+import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from './access/index.js';
+import { parseRedisUrl, redisPlace } from './redis-address.js';
 
 /** The service cannot start; the message is one line that says what to fix. */
 export class StartError extends Error {
@@ -23,7 +23,7 @@ export interface Listening {
   /** The variable that the port came from. */
   readonly variable: string;
   /** The address in LISTEN_HOST; undefined: all of this machine. */
-  readonly host: string | undefined;
+  readonly host?: string | undefined;
 }
 
 /** A port could not be listened on. */
@@ -55,11 +55,37 @@ export async function connectRedis(redis: RedisClient, url: string): Promise<voi
   }
 }
 
+const CHECK_TIMEOUT_MS = 5_000;
+
+/**
+ * For a service whose own connections wait for Redis for as long as it takes: its start does not.
+ * @param check what else must hold
+ * @throws StartError
+ */
+export async function checkRedis(url: string, check?: (redis: RedisClient) => Promise<void>): Promise<void> {
+  const redis = createRedisClient(url, {
+    lazyConnect: true,
+    connectTimeout: CHECK_TIMEOUT_MS,
+    commandTimeout: CHECK_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  try {
+    await connectRedis(redis, url);
+    await check?.(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
 /**
  * A replica that takes the place of its master may lack what the master has acknowledged last, unless the address asks for replicas to be
  * waited for. Says so where there are replicas and it does not. @throws when Redis does not answer
  */
-export async function warnOfReplicas(redis: RedisClient, url: string, log: Logger): Promise<void> {
+export async function warnOfReplicas(
+  redis: { info(section: string): Promise<string> },
+  url: string,
+  log: Logger,
+): Promise<void> {
   if (parseRedisUrl(url).replicas > 0) return;
   const replicas = Number(/^connected_slaves:(\d+)/m.exec(await redis.info('replication'))?.[1] ?? 0);
   if (replicas === 0) return;

@@ -7,30 +7,24 @@ import { EnvError, readTracingSettings } from './tracing.js';
 const read = (variables: NodeJS.ProcessEnv) => readTracingSettings(variables, 'meterline-query');
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const ON = { protocol: 'http/protobuf', serviceName: 'meterline-query' };
+const JSON_ON = { ...ON, protocol: 'http/json' };
 
 it.each([
-  ['no variable', {}],
-  ['empty ones', { OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }],
-  ['a name and a protocol alone', { OTEL_SERVICE_NAME: 'x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
-  ['an endpoint and OTEL_TRACES_EXPORTER=none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }],
-  ['an endpoint and OTEL_SDK_DISABLED=True', { ...ENDPOINT, OTEL_SDK_DISABLED: 'True' }],
-])('tracing is off with %s', (_, variables) => {
-  expect(read(variables)).toBeUndefined();
-});
-
-it.each([
-  ['an endpoint', ENDPOINT, ON],
-  ['an endpoint for traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, ON],
-  ['OTEL_TRACES_EXPORTER=otlp', { OTEL_TRACES_EXPORTER: 'otlp' }, ON],
-  ['OTEL_SDK_DISABLED=false', { ...ENDPOINT, OTEL_SDK_DISABLED: 'false' }, ON],
-  ['another protocol', { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, { ...ON, protocol: 'http/json' }],
+  [{}, undefined],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, undefined],
+  [{ OTEL_SERVICE_NAME: 'x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, undefined],
+  [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }, undefined],
+  [{ ...ENDPOINT, OTEL_SDK_DISABLED: 'True' }, undefined],
+  [{ ...ENDPOINT, OTEL_SDK_DISABLED: 'false' }, ON],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, ON],
+  [{ OTEL_TRACES_EXPORTER: 'otlp' }, ON],
   [
-    'a protocol for traces, which goes before',
-    { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' },
-    { ...ON, protocol: 'http/json' },
+    { ...ENDPOINT, OTEL_SERVICE_NAME: 'billing' },
+    { ...ON, serviceName: 'billing' },
   ],
-  ['a name', { ...ENDPOINT, OTEL_SERVICE_NAME: 'billing' }, { ...ON, serviceName: 'billing' }],
-])('tracing is on with %s', (_, variables, expected) => {
+  [{ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, JSON_ON],
+  [{ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' }, JSON_ON],
+])('the variables of OpenTelemetry %j turn tracing on or off: %j', (variables, expected) => {
   expect(read(variables)).toEqual(expected);
 });
 
@@ -58,11 +52,8 @@ async function loadedPackages(settings: object | undefined): Promise<string[]> {
   return JSON.parse(stdout);
 }
 
-it('only the API is loaded when tracing is off', async () => {
+it('the SDK is loaded when tracing is on, and only the API otherwise', async () => {
   expect(await loadedPackages(undefined)).toEqual(['@opentelemetry/api']);
-});
-
-it('the SDK is loaded when tracing is on', async () => {
-  const loaded = await loadedPackages({ protocol: 'http/json', serviceName: 'test' });
-  expect(loaded).toContain('@opentelemetry/sdk-trace-node');
+  const on = await loadedPackages({ protocol: 'http/json', serviceName: 'test' });
+  expect(on).toContain('@opentelemetry/sdk-trace-node');
 });

@@ -1,16 +1,15 @@
 /** Tracing with OpenTelemetry. The rest of the code is the same whether it is on or off. */
 
-import type { StatementObserver } from '@meterline/warehouse';
 import {
   type Attributes,
   type Context,
   context,
+  INVALID_SPAN_CONTEXT,
   isSpanContextValid,
   propagation,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
-  SpanStatusCode,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
@@ -92,33 +91,6 @@ export function readTracingSettings(variables: NodeJS.ProcessEnv, serviceName: s
   return { protocol, serviceName: env.OTEL_SERVICE_NAME ?? serviceName };
 }
 
-/** A span for every statement, as a child of the span that is active where it runs. */
-export function statementSpans(tracer: Tracer): StatementObserver {
-  return (statement) => {
-    const span = tracer.startSpan(statement, {
-      kind: SpanKind.CLIENT,
-      attributes: { 'db.system.name': 'clickhouse', 'db.operation.name': statement },
-    });
-    return (outcome, error) => {
-      if (outcome !== 'ok') {
-        span.setStatus({ code: SpanStatusCode.ERROR, message: outcome });
-        if (error instanceof Error) span.recordException(error);
-      }
-      span.end();
-    };
-  };
-}
-
-/** Combines several observers of the same statements. */
-export function eachObserver(...observers: readonly StatementObserver[]): StatementObserver {
-  return (statement) => {
-    const ends = observers.map((observe) => observe(statement));
-    return (outcome, error) => {
-      for (const end of ends) end(outcome, error);
-    };
-  };
-}
-
 type QueueSpan = ReturnType<Telemetry<Context>['tracer']['startSpan']>;
 
 /** W3C Trace Context and baggage, as a JSON object. */
@@ -180,11 +152,8 @@ function queueSpan(span: Span): QueueSpan {
   };
 }
 
+/** Records nothing, and has no place above the spans of others. */
 const NO_SPAN: QueueSpan = {
+  ...queueSpan(trace.wrapSpanContext(INVALID_SPAN_CONTEXT)),
   setSpanOnContext: (at: Context) => at,
-  setAttribute: () => undefined,
-  setAttributes: () => undefined,
-  addEvent: () => undefined,
-  recordException: () => undefined,
-  end: () => undefined,
 };

@@ -1,122 +1,88 @@
 import { getEventListeners } from 'node:events';
-import { expect, it, jest } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
 import { abortable, inTime, type RetryOptions, retryUntilDone } from './waiting.js';
-
-function options(changes: Partial<RetryOptions> = {}): RetryOptions {
-  return {
-    backoff: { firstMs: 10, maxMs: 20 },
-    isWorthwhile: () => true,
-    onFailure: () => undefined,
-    signal: new AbortController().signal,
-    ...changes,
-  };
-}
 
 const never = () => new Promise<never>(() => undefined);
 
-it('abortable passes on the result or the error of the work', async () => {
+it('abortable passes on the result or the error of the work, and leaves no listener on a signal that outlives it', async () => {
   const { signal } = new AbortController();
   await expect(abortable(Promise.resolve('done'), signal)).resolves.toBe('done');
   await expect(abortable(Promise.reject(new Error('refused')), signal)).rejects.toThrow('refused');
-});
-
-it.each([
-  ['before', true],
-  ['while it waits', false],
-])(
-  'abortable throws the reason of a signal that is aborted %s, and ignores what the work does then',
-  async (_, isBefore) => {
-    const abort = new AbortController();
-    const reason = new Error('stopping');
-    if (isBefore) abort.abort(reason);
-    const waiting = abortable(
-      new Promise((_resolve, reject) => setImmediate(() => reject(new Error('late')))),
-      abort.signal,
-    );
-    abort.abort(reason);
-    await expect(waiting).rejects.toBe(reason);
-    await new Promise((resolve) => setImmediate(resolve));
-  },
-);
-
-it('abortable leaves no listener on a signal that outlives it', async () => {
-  const { signal } = new AbortController();
-  for (let n = 0; n < 3; n += 1) await abortable(Promise.resolve(), signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-it('inTime passes on an answer, and an error', async () => {
-  await expect(inTime('Redis', Promise.resolve('PONG'), 60_000)).resolves.toBe('PONG');
-  await expect(inTime('Redis', Promise.reject(new Error('NOAUTH')), 60_000)).rejects.toThrow('NOAUTH');
+it.each(['before', 'while'])('abortable throws the reason of a signal that is aborted %s it waits', async (when) => {
+  const abort = new AbortController();
+  const reason = new Error('stopping');
+  if (when === 'before') abort.abort(reason);
+  // What the work does then is ignored.
+  const late = nextTurn().then(() => Promise.reject(new Error('late')));
+  const waiting = abortable(late, abort.signal);
+  abort.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await nextTurn();
 });
 
-it('inTime names the server that takes longer', async () => {
+it('inTime passes on an answer and an error, and names the server that takes longer', async () => {
+  await expect(inTime('Redis', Promise.resolve('PONG'), 60_000)).resolves.toBe('PONG');
+  await expect(inTime('Redis', Promise.reject(new Error('NOAUTH')), 60_000)).rejects.toThrow('NOAUTH');
   await expect(inTime('Redis', never(), 1)).rejects.toThrow('Redis did not answer within 1 ms');
 });
 
-it('retryUntilDone returns what the first success returns and reports every failure before it', async () => {
-  const failures: unknown[] = [];
-  let attempts = 0;
+/** Retries an attempt that fails so often before it succeeds. */
+function retry(failing: number, given: Partial<RetryOptions> = {}) {
+  const seen = { attempts: 0, failures: [] as unknown[], waits: [] as number[] };
   const attempt = async () => {
-    attempts += 1;
-    if (attempts < 4) throw new Error(`failure ${attempts}`);
+    seen.attempts += 1;
+    if (seen.attempts <= failing) throw new Error(`failure ${seen.attempts}`);
     return 'done';
   };
-  const onFailure = (error: unknown) => failures.push(error);
-  const done = retryUntilDone(attempt, options({ onFailure, pause: async () => undefined }));
-  expect(await done).toBe('done');
-  expect(failures).toMatchObject([{ message: 'failure 1' }, { message: 'failure 2' }, { message: 'failure 3' }]);
-});
+  const outcome = retryUntilDone(attempt, {
+    backoff: { firstMs: 10, maxMs: 20 },
+    isWorthwhile: () => true,
+    onFailure: (error) => seen.failures.push(error),
+    signal: new AbortController().signal,
+    pause: async (ms) => void seen.waits.push(ms),
+    ...given,
+  });
+  return { outcome, seen };
+}
 
-it('retryUntilDone doubles its waits, with jitter, up to the longest', async () => {
-  const waits: number[] = [];
-  const pause = async (ms: number) => void waits.push(ms);
-  const attempt = async () => {
-    if (waits.length < 10) throw new Error('away');
-  };
-  await retryUntilDone(attempt, options({ pause }));
-  expect(waits).toHaveLength(10);
-  for (const [index, wait] of waits.entries()) {
+it('retryUntilDone returns what the first success returns, reports every failure before it, and doubles its waits with jitter', async () => {
+  const { outcome, seen } = retry(10);
+  expect(await outcome).toBe('done');
+  expect(seen.failures).toMatchObject(Array.from({ length: 10 }, (_, n) => ({ message: `failure ${n + 1}` })));
+  expect(seen.waits).toHaveLength(10);
+  for (const [index, wait] of seen.waits.entries()) {
     const longest = Math.min(20, 10 * 2 ** index);
     expect(wait).toBeGreaterThanOrEqual(longest / 2);
     expect(wait).toBeLessThanOrEqual(longest);
   }
-  expect(new Set(waits).size).toBeGreaterThan(1);
+  expect(new Set(seen.waits).size).toBeGreaterThan(1);
 });
 
-it('retryUntilDone throws the error at once when a retry is not worthwhile, and does not count it as an outage', async () => {
-  const onFailure = jest.fn();
-  const refused = new Error('refused');
-  const attempt = jest.fn(() => Promise.reject(refused));
-  await expect(retryUntilDone(attempt, options({ isWorthwhile: () => false, onFailure }))).rejects.toBe(refused);
-  expect(attempt).toHaveBeenCalledTimes(1);
-  expect(onFailure).not.toHaveBeenCalled();
+it('retryUntilDone throws the error at once when a retry is not worthwhile, and does not report it as an outage', async () => {
+  const { outcome, seen } = retry(1, { isWorthwhile: () => false });
+  await expect(outcome).rejects.toThrow('failure 1');
+  expect(seen).toMatchObject({ attempts: 1, failures: [] });
 });
 
 it('retryUntilDone makes no attempt when it is aborted before', async () => {
-  const attempt = jest.fn(async () => 'done');
-  await expect(retryUntilDone(attempt, options({ signal: AbortSignal.abort() }))).rejects.toThrow('aborted');
-  expect(attempt).not.toHaveBeenCalled();
-});
-
-it('retryUntilDone ends its wait when it is aborted', async () => {
-  const abort = new AbortController();
-  const attempt = jest.fn(() => Promise.reject(new Error('away')));
-  const outcome = retryUntilDone(
-    attempt,
-    options({
-      backoff: { firstMs: 60_000, maxMs: 60_000 },
-      signal: abort.signal,
-      onFailure: () => setImmediate(() => abort.abort()),
-    }),
-  );
-  await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
-  expect(attempt).toHaveBeenCalledTimes(1);
-});
-
-it('retryUntilDone does not wait for an attempt that never ends when it is aborted', async () => {
-  const abort = new AbortController();
-  const outcome = retryUntilDone(never, options({ signal: abort.signal }));
-  abort.abort();
+  const { outcome, seen } = retry(0, { signal: AbortSignal.abort() });
   await expect(outcome).rejects.toThrow('aborted');
+  expect(seen.attempts).toBe(0);
+});
+
+it('retryUntilDone ends its wait, and an attempt that never ends, when it is aborted', async () => {
+  const abort = new AbortController();
+  const hour = { firstMs: 3_600_000, maxMs: 3_600_000 };
+  const onFailure = () => void setImmediate(() => abort.abort());
+  const { outcome } = retry(1, { backoff: hour, signal: abort.signal, onFailure, pause: undefined });
+  await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
+  const stopping = new AbortController();
+  const options = { backoff: hour, isWorthwhile: () => true, onFailure, signal: stopping.signal };
+  const hanging = retryUntilDone(never, options);
+  stopping.abort();
+  await expect(hanging).rejects.toThrow('aborted');
 });

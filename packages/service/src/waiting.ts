@@ -49,7 +49,7 @@ export interface RetryOptions {
   readonly onFailure: (error: unknown) => void;
   readonly signal: AbortSignal;
   /** Waits between two attempts; rejects when the signal is aborted. */
-  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /**

@@ -9,7 +9,7 @@ import { type EpochMs, MS_PER_DAY } from '@meterline/catalog';
 import { onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
 import { type Alert, type AlertStore, type Delivery, validSecrets } from '@meterline/service/alerts';
-import { isConnectionError } from '@meterline/service/queue';
+import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
@@ -23,6 +23,7 @@ export interface DelivererOptions extends PostOptions {
   readonly outboxEveryMs: number;
   /** Between the first and the second attempt; then twice as long each time. */
   readonly retryMs: number;
+  readonly lockMs: number;
   readonly metrics: AlertMetrics;
   readonly log: Logger;
 }
@@ -33,9 +34,6 @@ const CONCURRENCY = 100;
 /** So that one customer's slow endpoint delays no other's; what is above it waits a little. */
 const AT_ONCE_OF_ACCOUNT = 4;
 const WAIT_MS = 1_000;
-/** When a process dies, another takes over its attempts within the sum of these. */
-const LOCK_MS = 15_000;
-const STALLED_CHECK_MS = 5_000;
 /** An attempt that should have been made so long ago has no job any more, or one that waits. */
 const GRACE_MS = 5 * 60_000;
 /** The outbox is read in slices. */
@@ -51,17 +49,14 @@ export class Deliverer {
   #adding: Promise<void> | undefined;
 
   constructor(options: DelivererOptions) {
-    const { connection, prefix, log } = options;
+    const { connection, prefix, lockMs, log } = options;
     this.#options = options;
     this.#queue = new Queue(QUEUE, { connection, prefix });
     this.#worker = new Worker(QUEUE, (job, token) => this.#attempt(job, token), {
       connection,
       prefix,
       concurrency: CONCURRENCY,
-      autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      ...workerOptions(lockMs),
     });
     this.#logError = onceAMinute((err: unknown) => {
       log.error({ event: 'webhook_queue_error', err }, 'webhooks wait: Redis refuses the outbox or the queue');
@@ -132,28 +127,22 @@ export class Deliverer {
   async #deliver(delivery: Delivery, alert: Alert, attemptsMade: number): Promise<void> {
     const { alerts, metrics, log, retryMs } = this.#options;
     const at = new Date();
-    const { isDelivered, text: outcome } = await post(
-      alert.url,
-      delivery.payload,
-      headersOf(delivery, alert, at),
-      this.#options,
-    );
+    const headers = headersOf(delivery, alert, at);
+    const { isDelivered, text: outcome } = await post(alert.url, delivery.payload, headers, this.#options);
     // A test is to show what happens now.
     const isLast = attemptsMade + 1 >= ATTEMPTS || delivery.payload.startsWith('{"type":"alert.test"');
-    const state = isDelivered ? 'delivered' : isLast ? 'failed' : 'pending';
-    await alerts.deliveries.noteAttempt(delivery, { at, outcome, state, dueAt: dueAfter(at, attemptsMade, retryMs) });
+    const planned = isDelivered ? 'delivered' : isLast ? 'failed' : 'pending';
+    const attempt = { at, outcome, state: planned, dueAt: dueAfter(at, attemptsMade, retryMs) } as const;
+    const isWantedAgain = await alerts.deliveries.noteAttempt(delivery, attempt);
+    const state = isWantedAgain && !isDelivered ? 'pending' : planned;
     metrics.attempts.inc({ outcome: state === 'pending' ? 'retried' : state });
-    const facts = {
-      account: alert.account,
-      alert: alert.id,
-      delivery: delivery.id,
-      outcome,
-      attempt: delivery.attempts + 1,
-    };
+    const { account, id } = alert;
+    const facts = { account, alert: id, delivery: delivery.id, outcome, attempt: delivery.attempts + 1 };
     if (isDelivered) log.info({ event: 'webhook_delivered', ...facts }, 'a webhook is delivered');
     else log.warn({ event: 'webhook_failed', ...facts, state }, 'an attempt to deliver a webhook has failed');
-    if (state === 'failed') throw new UnrecoverableError(outcome);
-    if (state === 'pending') throw new Error(outcome);
+    // What is wanted again gets another job, with all attempts.
+    if (isDelivered || isWantedAgain) return;
+    throw isLast ? new UnrecoverableError(outcome) : new Error(outcome);
   }
 }
 

@@ -2,6 +2,7 @@ import {
   adminPortVariable,
   constant,
   constantsVariable,
+  lockConstant,
   queueVariables,
   readEnvironment,
   serverVariables,
@@ -15,6 +16,7 @@ export const constants = {
     20_000,
     'How often thresholds are judged, so that one is found within a minute of its event also when a turn fails.',
   ),
+  ...lockConstant,
   outboxEveryMs: constant(1_000, 'How often webhooks that are due are put into their queue.'),
   retryMs: constant(
     10_550,

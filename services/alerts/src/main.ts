@@ -1,6 +1,88 @@
-/** The alerts service as a process. */
-import { runService } from '@meterline/service';
-import { readEnv } from './env.js';
-import { startService } from './start.js';
+/** The alerts service as a process: it judges alerts every few seconds and delivers their webhooks. */
+import {
+  abortable,
+  checkRedis,
+  onceAMinute,
+  openAdminServer,
+  runService,
+  type Service,
+  STOP_DEADLINE_MS,
+  warehouseOptions,
+} from '@meterline/service';
+import { AlertStore } from '@meterline/service/alerts';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
+import { openQueueConnection, Scheduler } from '@meterline/service/queue';
+import type { Tracing } from '@meterline/service/tracing';
+import { createWarehouse, LOW_PRIORITY, rollupStateReader } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { Deliverer } from './deliverer.js';
+import { type Env, readEnv } from './env.js';
+import { Evaluator } from './evaluator.js';
+import { createAlertMetrics } from './metrics.js';
+
+/** A turn that takes longer is given up, and is the next one's. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+
+/** @throws StartError */
+async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants, QUEUE_PREFIX: prefix } = env;
+  const registry = createRegistry('alerts');
+  const observe = observeStatements(registry, tracing.tracer);
+  const storage = { ...warehouseOptions(env, 'meterline-alerts'), observe };
+  await checkRedis(env.REDIS_URL);
+  await prepareClickHouse(storage, log);
+  const limits = { maxExecutionMs: STATEMENT_TIMEOUT_MS, maxMemoryBytes: env.STATEMENT_MB * 2 ** 20 };
+  // Nobody waits for an alert, and somebody does for a response.
+  const warehouse = createWarehouse({ ...storage, ...limits }).within({ settings: LOW_PRIORITY });
+
+  const connection = openQueueConnection(env.REDIS_URL);
+  const alerts = new AlertStore(connection);
+  const metrics = createAlertMetrics(registry, alerts.deliveries);
+  outageGauge(registry, {
+    ClickHouse: () => warehouse.ping(),
+    Redis: () => connection.ping().then(() => true),
+  });
+  const evaluator = new Evaluator({ alerts, warehouse, readRollupState: rollupStateReader(), metrics, log });
+  const scheduler = new Scheduler({
+    connection: openQueueConnection(env.REDIS_URL),
+    ...{ prefix, queue: 'meterline-alerts', name: 'evaluation' },
+    everyMs: constants.evaluateEveryMs,
+    lockMs: constants.lockMs,
+    turn: () => evaluator.turn(new Date()),
+    onError: onceAMinute((err: unknown) => {
+      log.error({ event: 'evaluation_queue_error', err }, 'alerts are not judged: Redis refuses the queue');
+    }),
+  });
+  const deliverer = new Deliverer({
+    ...{ connection, prefix, alerts, metrics, log },
+    outboxEveryMs: constants.outboxEveryMs,
+    retryMs: constants.retryMs,
+    lockMs: constants.lockMs,
+    allowedHosts: env.ALERT_ALLOWED_HOSTS,
+  });
+  const admin = await openAdminServer(env, { metrics: registry }, log);
+  scheduler.run();
+  deliverer.run();
+  log.info({ event: 'started', adminPort: admin?.port }, 'judging alerts');
+  return {
+    stop: async () => {
+      const deadline = AbortSignal.timeout(STOP_DEADLINE_MS);
+      try {
+        await abortable(Promise.all([scheduler.close(), deliverer.close()]), deadline);
+      } catch (error) {
+        if (!deadline.aborted) throw error;
+        // An attempt may take ten seconds. It is made again when its lock expires, under the same id.
+        log.warn(
+          { event: 'stopped_unfinished' },
+          'attempts to deliver webhooks are made again when their locks expire',
+        );
+      }
+      await admin?.close();
+      connection.disconnect();
+      await warehouse.close();
+    },
+  };
+}
 
 await runService('meterline-alerts', readEnv, startService);

@@ -1,9 +1,11 @@
 import { createSocket } from 'node:dgram';
-import { lookup as dnsLookup, getServers, type LookupAddress, type LookupAllOptions, setServers } from 'node:dns';
+import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
+import { ATTEMPTS } from './deliverer.js';
+import { readEnv } from './env.js';
 import { post } from './post.js';
 
 const servers: Server[] = [];
@@ -30,17 +32,15 @@ async function receiver(respond: RequestListener) {
 const allowedHosts = new Set(['127.0.0.1']);
 
 it('a status of 2xx is a delivery, and every other none', async () => {
-  const outcomes = [];
-  for (const status of [200, 204, 400, 500]) {
+  for (const [status, isDelivered] of [
+    [200, true],
+    [204, true],
+    [400, false],
+    [500, false],
+  ] as const) {
     const { url } = await receiver((_request, response) => response.writeHead(status).end('ok'));
-    outcomes.push(await post(url, '{}', {}, { allowedHosts }));
+    expect(await post(url, '{}', {}, { allowedHosts })).toEqual({ isDelivered, text: String(status) });
   }
-  expect(outcomes).toEqual([
-    { isDelivered: true, text: '200' },
-    { isDelivered: true, text: '204' },
-    { isDelivered: false, text: '400' },
-    { isDelivered: false, text: '500' },
-  ]);
 });
 
 it('a redirect is not followed', async () => {
@@ -65,32 +65,23 @@ it('an answer without end is dropped, and its status counts', async () => {
   expect(sent).toBeLessThan(64 * 1024 * 1024);
 });
 
-it('a receiver that does not answer is given up', async () => {
+it('a receiver that does not answer, or is away, has a reason, which names no address', async () => {
   const { url } = await receiver(() => undefined);
-  const outcome = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
-  expect(outcome).toEqual({ isDelivered: false, text: 'no answer within 0.05 s' });
-});
-
-it('a receiver that is away has a reason, which names no address', async () => {
-  const outcome = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
-  expect(outcome).toEqual({ isDelivered: false, text: 'ECONNREFUSED' });
+  const hanging = await post(url, '{}', {}, { allowedHosts, timeoutMs: 50 });
+  expect(hanging).toEqual({ isDelivered: false, text: 'no answer within 0.05 s' });
+  const away = await post('http://127.0.0.1:1/', '{}', {}, { allowedHosts });
+  expect(away).toEqual({ isDelivered: false, text: 'ECONNREFUSED' });
 });
 
 /** A name that stands for these, one list after the other at each time that it is asked for. */
 function resolvingTo(...answers: readonly (readonly string[])[]): LookupFunction {
-  let asked = 0;
-  return ((
-    _name: string,
-    options: LookupAllOptions,
-    callback: (e: null, a: LookupAddress[] | string, f?: number) => void,
-  ) => {
-    const addresses = (answers[asked++] ?? answers.at(-1) ?? []).map((address) => ({
-      address,
-      family: address.includes(':') ? 6 : 4,
-    }));
-    if (options.all) callback(null, addresses);
-    else callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
-  }) as LookupFunction;
+  const left = [...answers];
+  return (_name, { all }, callback) => {
+    const addresses = (left.length > 1 ? left.shift() : left[0]) ?? [];
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    if (all) callback(null, found);
+    else callback(null, found[0]?.address ?? '', found[0]?.family);
+  };
 }
 
 it.each([
@@ -152,12 +143,14 @@ it('a name server that does not answer holds up no webhook to another name', asy
   }
 });
 
-it.each(['localhost', '127.0.0.1:1', '[::1]', '2130706433'])('a webhook is not posted to https://%s', async (host) => {
-  const outcome = await post(
-    `https://${host}/`,
-    '{}',
-    {},
-    { allowedHosts: new Set(), lookup: dnsLookup as LookupFunction },
-  );
+it('a webhook is not posted where its url may not lead', async () => {
+  const outcome = await post('https://[::1]/', '{}', {}, { allowedHosts: new Set() });
   expect(outcome).toEqual({ isDelivered: false, text: expect.stringContaining('private network') });
+});
+
+it('the attempts to deliver a webhook are spread over 24 hours', () => {
+  const { retryMs } = readEnv({}).METERLINE_CONSTANTS;
+  const waits = Array.from({ length: ATTEMPTS - 1 }, (_, attempt) => retryMs * 2 ** attempt);
+  const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3_600_000;
+  expect(hours).toBeCloseTo(24, 1);
 });

@@ -4,7 +4,7 @@
  * the account with the most bytes gives up requests that wait for their own client or for their turn: bodies that come slowly, or
  * never, do not keep another account out.
  */
-import { ApiError, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
+import { type ApiError, tooMany, unavailable } from '@meterline/api';
 
 /** Of the bound in all. */
 const ACCOUNT_SHARE = 1 / 4;
@@ -72,7 +72,7 @@ export class ByteBudget {
     while (this.#total + bytes > this.#most) {
       const other = this.#mostThatMayEnd(account.bytes + bytes);
       if (!other) {
-        throw unavailable('server_busy', 'Too much is being received at the moment; send it again shortly.', undefined);
+        throw unavailable('server_busy', 'Too much is being received at the moment; send it again shortly.');
       }
       other.end(givenUp());
       other.release();
@@ -152,11 +152,11 @@ export class Reservation {
 
 function tooMuchInFlight(bytes: number): ApiError {
   const message = `${bytes} bytes of requests of this account are not answered yet, or their answers not read; send fewer at once.`;
-  return new ApiError(429, 'too_many_bytes_in_flight', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+  return tooMany('too_many_bytes_in_flight', message);
 }
 
 function givenUp(): ApiError {
   const message =
     'The request was given up, because other accounts needed the room that requests of this one take; send it again, or fewer at once.';
-  return unavailable('server_busy', message, undefined);
+  return unavailable('server_busy', message);
 }

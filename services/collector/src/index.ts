@@ -1,2 +1,2 @@
-export { eventIdOf, eventIdOfCloudEvent } from './events/event-ids.js';
+export { eventIdOf, eventIdOfCloudEvent } from './events/cloud-events.js';
 export { createOpenApiDocument } from './openapi/document.js';

@@ -1,7 +1,85 @@
-/** The collector as a process. */
-import { collectGarbageLate, runService } from '@meterline/service';
-import { readEnv } from './env.js';
-import { startService } from './start.js';
+/** The collector as a process: it connects to Redis, builds the application and listens. */
+
+import {
+  addErrorResponses,
+  addServiceRoutes,
+  createApplication,
+  createAuthenticate,
+  hostService,
+  methodNotAllowed,
+  readSmallBodies,
+} from '@meterline/api';
+import { PriceBookError } from '@meterline/catalog';
+import { collectGarbageLate, runService, type Service, StartError, warnOfReplicas } from '@meterline/service';
+import { REDIS_PREFIX } from '@meterline/service/access';
+import { loadPriceBook } from '@meterline/service/files';
+import { outageGauge } from '@meterline/service/metrics';
+import type { Tracing } from '@meterline/service/tracing';
+import type { Logger } from 'pino';
+import { ByteBudget } from './byte-budget.js';
+import { type Env, readEnv } from './env.js';
+import { MAX_BODY_BYTES, MAX_EVENTS } from './events/body.js';
+import { eventsRoute } from './events/route.js';
+import { bytesGauge, createEventMetrics } from './metrics.js';
+import { createOpenApiDocument } from './openapi/document.js';
+import { MicroBatcher } from './queue/micro-batch.js';
+import { UsageQueue } from './queue/usage-queue.js';
+
+/** Limits are counted apart from those of the query service. */
+const LIMITS_PREFIX = `${REDIS_PREFIX}:collector`;
+const EVENTS = '/v0/accounts/:accountId/events';
+
+/** @throws StartError */
+function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants } = env;
+  const outage = 'requests get 503 until it does';
+  const options = { name: 'collector', log, tracing, limitsPrefix: LIMITS_PREFIX, outage } as const;
+  return hostService(env, options, async (host) => {
+    const { clock, keys, rates, redis, registry } = host;
+    const book = await loadPriceBook(env.PRICE_BOOK).catch((error: unknown) => {
+      throw error instanceof PriceBookError ? new StartError(error.message, { cause: error }) : error;
+    });
+    await warnOfReplicas(redis, env.REDIS_URL, log);
+    outageGauge(registry, { Redis: () => keys.ping().then(() => true) });
+    const queue = await UsageQueue.open({
+      redisUrl: env.REDIS_URL,
+      prefix: env.QUEUE_PREFIX,
+      writeMs: constants.writeMs,
+      telemetry: tracing.queueTelemetry,
+    });
+    host.onClose(() => queue.disconnect());
+
+    const metrics = createEventMetrics(registry);
+    const batcher = new MicroBatcher({
+      write: (events) => metrics.write(events.length, queue.add(events)),
+      holdMs: constants.holdMs,
+      maxEvents: MAX_EVENTS,
+      maxBytes: MAX_BODY_BYTES,
+    });
+    const budget = new ByteBudget(constants.maxBytes);
+    bytesGauge(registry, budget);
+    const app = createApplication(host);
+    const events = eventsRoute({
+      authenticate: createAuthenticate(host),
+      rates,
+      budget,
+      book,
+      clock,
+      store: (events, size) => batcher.add(events, size),
+      metrics,
+    });
+    // Reads its body itself, once it knows whose it is.
+    app.route(EVENTS).post(events);
+    app.use(readSmallBodies());
+    app
+      .route(EVENTS)
+      .all(methodNotAllowed('POST', 'Events are read from the query API, which has an address of its own.'));
+    const checks = [{ server: 'Redis', check: () => keys.ping().then(() => queue.require()) }];
+    addServiceRoutes(app, { ...host, checks, createDocument: createOpenApiDocument });
+    addErrorResponses(app, host);
+    return { app, facts: { priceBook: book.version } };
+  });
+}
 
 collectGarbageLate();
 await runService('meterline-collector', readEnv, startService);

@@ -1,5 +1,6 @@
 /** What is measured of events. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { instruments } from '@meterline/service/metrics';
+import type { Registry } from 'prom-client';
 import type { ByteBudget } from './byte-budget.js';
 import type { CheckedEvents } from './events/check.js';
 
@@ -14,30 +15,27 @@ export interface EventMetrics {
 }
 
 export function createEventMetrics(registry: Registry): EventMetrics {
-  const accepted = new Counter({
-    name: 'meterline_collected_events_total',
-    help: 'Events that were accepted: they are durable in the queue.',
-    registers: [registry],
-  });
-  const rejected = new Counter({
-    name: 'meterline_collector_rejected_events_total',
-    help: 'Events that were rejected, by the code of the reason. They are not kept: the response says why.',
-    labelNames: ['reason'],
-    registers: [registry],
-  });
-  const writes = new Histogram({
-    name: 'meterline_collector_write_duration_seconds',
-    help: 'Writes of jobs until they are durable; failed: the senders got 503.',
-    labelNames: ['outcome'],
-    buckets: WRITE_BUCKETS,
-    registers: [registry],
-  });
-  const sizes = new Histogram({
-    name: 'meterline_collector_job_events',
-    help: 'Events in each job that was written, which may come from several requests.',
-    buckets: SIZE_BUCKETS,
-    registers: [registry],
-  });
+  const { counter, histogram } = instruments(registry);
+  const accepted = counter(
+    'meterline_collected_events_total',
+    'Events that were accepted: they are durable in the queue.',
+  );
+  const rejected = counter(
+    'meterline_collector_rejected_events_total',
+    'Events that were rejected, by the code of the reason. They are not kept: the response says why.',
+    'reason',
+  );
+  const writes = histogram(
+    'meterline_collector_write_duration_seconds',
+    'Writes of jobs until they are durable; failed: the senders got 503.',
+    WRITE_BUCKETS,
+    'outcome',
+  );
+  const sizes = histogram(
+    'meterline_collector_job_events',
+    'Events in each job that was written, which may come from several requests.',
+    SIZE_BUCKETS,
+  );
   return {
     checked: ({ accepted: events, results }, isTrial) => {
       if (isTrial) return;
@@ -58,12 +56,9 @@ export function createEventMetrics(registry: Registry): EventMetrics {
 }
 
 export function bytesGauge(registry: Registry, budget: ByteBudget): void {
-  new Gauge({
-    name: 'meterline_collector_in_flight_bytes',
-    help: 'Bytes in flight: of requests without a response yet, and of responses that are not read.',
-    registers: [registry],
-    collect() {
-      this.set(budget.total);
-    },
-  });
+  instruments(registry).readAtScrape(
+    'meterline_collector_in_flight_bytes',
+    'Bytes in flight: of requests without a response yet, and of responses that are not read.',
+    () => budget.total,
+  );
 }

@@ -1,6 +1,6 @@
-/** The admin port of the worker: `/healthz` and `/metrics`. */
+/** The admin port of the worker: `/healthz`, and `/metrics` with the gauges that are read at each scrape. */
 
-import { QUEUE_NAME } from '@meterline/catalog';
+import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import {
   type AdminServer,
   type Health,
@@ -11,85 +11,159 @@ import {
   startError,
 } from '@meterline/service';
 import { createRedisClient } from '@meterline/service/access';
-import { outageGauge } from '@meterline/service/metrics';
-import { type QueueDepth, readQueueDepth } from '@meterline/service/queue';
+import { instruments, outageGauge } from '@meterline/service/metrics';
+import { type QueueDepth, readQueueDepth, secondsSince } from '@meterline/service/queue';
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import type { Env } from './env.js';
 import type { EventStore } from './event-store.js';
 import type { Lanes } from './lanes.js';
-import { isConsuming, registerWorkerGauges } from './metrics.js';
 import type { UsageWorker } from './usage-worker.js';
 
 /** A scrape has some ten seconds, and a health check fewer. */
 const READ_TIMEOUT_MS = 1_500;
 /** Nobody waits for the start as for these. */
 const OPEN_WITHIN_MS = 5_000;
+/** Jobs may wait this long without any progress; an insert and its retries take less while ClickHouse is there. */
+const STALE_MS = 60_000;
 
+/** What is looked at. */
 export interface Watched {
-  readonly registry: Registry;
-  readonly worker: UsageWorker;
-  readonly store: EventStore;
-  readonly lanes: Lanes;
+  readonly worker: Pick<UsageWorker, 'isWaiting' | 'lastProgressAt' | 'queueError' | 'unacknowledged'>;
+  readonly store: Pick<EventStore, 'isClickHouseAway'>;
+  readonly lanes: Pick<Lanes, 'pendingRows'>;
+  readonly clock: () => EpochMs;
 }
 
 /** @throws StartError when ADMIN_PORT is in use, or Redis does not answer */
 export async function openAdminPort(
-  env: Env,
-  { registry, worker, store, lanes }: Watched,
+  env: Pick<Env, 'ADMIN_PORT' | 'LISTEN_HOST' | 'QUEUE_PREFIX' | 'REDIS_URL'>,
+  registry: Registry,
+  watched: Watched,
   log: Logger,
 ): Promise<AdminServer | undefined> {
   if (env.ADMIN_PORT === undefined) return undefined;
   const queue = await openQueueReader(env.REDIS_URL, env.QUEUE_PREFIX).catch((error: unknown) => {
     throw startError('Redis does not answer any more', error);
   });
-  const consumption = (depth: QueueDepth | undefined) => ({
-    lastProgressAt: worker.lastProgressAt,
-    outage: store.isClickHouseAway || worker.isWaiting,
-    // While Redis is away, the queue cannot be read.
-    waitingJobs: worker.isWaiting ? 0 : depth?.waiting,
-    unacknowledged: worker.unacknowledged,
-    queueError: worker.queueError,
-  });
-  registerWorkerGauges(registry, {
-    readQueue: queue.depth,
-    consumption,
-    isRedisFull: queue.isRedisFull,
-    waitingRows: () => lanes.pendingRows,
-    clock: Date.now,
-  });
+  const { worker, store, clock } = watched;
+  registerWorkerGauges(registry, watched, queue);
   outageGauge(registry, {
     ClickHouse: async () => !store.isClickHouseAway,
     // A Redis that hangs keeps the worker's connections open, so the worker does not notice.
     Redis: async () => !worker.isWaiting && (await queue.depth()) !== undefined,
   });
   const health = async (): Promise<Health> => {
-    const current = consumption(await queue.depth());
+    const current = consumptionOf(watched, await queue.depth());
     // The worker goes on while Redis is full, and that is what empties it.
     const redisFull = worker.isWaiting ? undefined : await queue.isRedisFull();
-    return { healthy: isConsuming(current, Date.now()), facts: { ...current, redisFull } };
+    return { healthy: isConsuming(current, clock()), facts: { ...current, redisFull } };
   };
-  const address = { port: env.ADMIN_PORT, host: env.LISTEN_HOST };
-  const server = await openAdminServer(address, { health, metrics: registry }, log);
+  const server = await openAdminServer(env, { health, metrics: registry }, log);
+  return (
+    server && {
+      port: server.port,
+      close: async () => {
+        await server.close();
+        await queue.close();
+      },
+    }
+  );
+}
+
+export interface Consumption {
+  /** Undefined when Redis did not answer: then jobs may be waiting. */
+  readonly waitingJobs: number | undefined;
+  /** Jobs that were taken since one was acknowledged. */
+  readonly unacknowledged: number;
+  readonly lastProgressAt: EpochMs;
+  /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
+  readonly outage: boolean;
+}
+
+function consumptionOf({ worker, store }: Watched, depth: QueueDepth | undefined) {
+  const { isWaiting, lastProgressAt, queueError, unacknowledged } = worker;
   return {
-    port: server.port,
-    close: async () => {
-      await server.close();
-      await queue.close();
-    },
+    lastProgressAt,
+    outage: store.isClickHouseAway || isWaiting,
+    // While Redis is away, the queue cannot be read.
+    waitingJobs: isWaiting ? 0 : depth?.waiting,
+    unacknowledged,
+    queueError,
   };
 }
 
+/** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */
+export function isConsuming(
+  { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
+  now: EpochMs,
+): boolean {
+  return (waitingJobs === 0 && unacknowledged === 0) || outage || now - lastProgressAt < STALE_MS;
+}
+
+/** The value of the label, and what it counts. */
+const QUEUE_STATES = {
+  waiting: 'waiting',
+  active: 'active',
+  delayed: 'delayed',
+  failed: 'failed',
+  'waiting-children': 'waitingChildren',
+} as const satisfies Record<string, keyof QueueDepth>;
+
+/** The queue, the worker, and the rows that wait between the two. */
+export function registerWorkerGauges(registry: Registry, watched: Watched, queue: QueueReader): void {
+  const { readAtScrape: gauge } = instruments(registry);
+  new Gauge({
+    name: 'meterline_queue_jobs',
+    help: 'Jobs in the queue by state; absent while Redis does not answer.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const depth = await queue.depth();
+      this.reset();
+      if (depth) for (const [name, field] of Object.entries(QUEUE_STATES)) this.set({ state: name }, depth[field]);
+    },
+  });
+  gauge(
+    'meterline_queue_oldest_waiting_age_seconds',
+    'How long the next job has waited, 0 when none waits; absent while Redis does not answer.',
+    async () => {
+      const depth = await queue.depth();
+      return depth && secondsSince(depth.oldestWaitingSince, watched.clock());
+    },
+  );
+  gauge(
+    'meterline_redis_full',
+    'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.',
+    async () => {
+      const isFull = await queue.isRedisFull();
+      return isFull === undefined ? undefined : Number(isFull);
+    },
+  );
+  gauge(
+    'meterline_consuming',
+    'Whether the worker acknowledges jobs (1), or jobs wait or are in work and it has acknowledged none for a minute (0).',
+    async () => Number(isConsuming(consumptionOf(watched, await queue.depth()), watched.clock())),
+  );
+  gauge(
+    'meterline_last_progress_timestamp_seconds',
+    'When the worker last acknowledged a job, or took one while it had none, in Unix time; at first, when it started.',
+    () => watched.worker.lastProgressAt / 1000,
+  );
+  const waitingRows = () => watched.lanes.pendingRows;
+  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', waitingRows);
+}
+
 /** Reads how much waits in the queue; undefined where Redis does not answer in time. */
-export interface QueueReader {
+interface QueueReader {
   readonly depth: () => Promise<QueueDepth | undefined>;
   readonly isRedisFull: () => Promise<boolean | undefined>;
   close(): Promise<void>;
 }
 
 /** @throws when Redis does not answer in time */
-export async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
+async function openQueueReader(redisUrl: string, prefix: string): Promise<QueueReader> {
   // While Redis is away a question fails at once instead of waiting for its return.
   const redis = createRedisClient(redisUrl, {
     lazyConnect: true,

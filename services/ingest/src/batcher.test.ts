@@ -1,50 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { EventRows, Names, type RejectedEvent } from '@meterline/warehouse';
-import { Batcher } from './batcher.js';
+import { Batcher, type BatcherOptions } from './batcher.js';
 import type { Intake } from './intake.js';
-
-const REFUSED: RejectedEvent = {
-  receivedAt: 0,
-  jobId: '',
-  position: 0,
-  accountId: '',
-  reason: 'invalid_usage',
-  message: '',
-  payload: '',
-};
-
-/** A job of so many rows; refused ones count like accepted ones. */
-function intake(id: string, rows = 1): Intake {
-  const accepted = new EventRows(0, new Names());
-  return { job: { id, receivedAt: 0 }, accepted, rejected: Array.from({ length: rows }, () => REFUSED) };
-}
-
-/** A store whose inserts end when the test says so. */
-function openBatcher({
-  maxIntakes = 100,
-  ...limits
-}: {
-  maxRows?: number;
-  enoughRows?: number;
-  flushMs?: number;
-  maxIntakes?: number;
-  maxInFlight?: number;
-} = {}) {
-  const inserts: { ids: string[]; succeed: () => void; fail: (error: Error) => void }[] = [];
-  const batcher = new Batcher({
-    maxRows: 100,
-    flushMs: 50,
-    enoughRows: 100,
-    maxInFlight: 2,
-    ...limits,
-    maxIntakes,
-    store: (batch) =>
-      new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id), succeed, fail })),
-  });
-  const ids = () => inserts.map((insert) => insert.ids);
-  const add = (intake: Intake): Promise<unknown> => Promise.all(batcher.addAll([{ intake }]));
-  return { batcher, add, inserts, ids };
-}
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -53,203 +10,109 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('the batcher inserts together what arrives within flushMs, in the order of arrival', () => {
-  const { add, ids } = openBatcher();
-  void add(intake('a'));
-  jest.advanceTimersByTime(49);
-  void add(intake('b'));
-  expect(ids()).toEqual([]);
-  jest.advanceTimersByTime(1);
-  expect(ids()).toEqual([['a', 'b']]);
-});
+const REJECTED: RejectedEvent = {
+  ...{ receivedAt: 0, jobId: '', position: 0, accountId: '', message: '', payload: '' },
+  reason: 'invalid_usage',
+};
 
-it('the batcher does not wait once maxRows is reached, and never cuts a job in two', () => {
-  const { add, ids } = openBatcher({ maxRows: 10 });
-  void add(intake('a', 4));
-  void add(intake('b', 5));
-  expect(ids()).toEqual([]);
-  void add(intake('c', 3));
-  expect(ids()).toEqual([['a', 'b']]);
-});
+/** A job of so many rows; rejected ones count like accepted ones. */
+function intake(id: string, rows: number): Intake {
+  const rejected = Array.from({ length: rows }, () => REJECTED);
+  return { job: { id, receivedAt: 0 }, accepted: new EventRows(0, new Names()), rejected };
+}
 
-it('the batcher counts the rows of a new batch from zero', async () => {
-  const { add, inserts, ids } = openBatcher({ maxRows: 10 });
-  const first = add(intake('a', 10));
-  inserts[0]?.succeed();
-  await first;
-  void add(intake('b'));
-  await Promise.resolve();
-  expect(ids()).toEqual([['a']]);
-});
+type Limits = Partial<Omit<BatcherOptions, 'store'>>;
 
-it('the batcher inserts a job that has more rows than maxRows', () => {
-  const { add, ids } = openBatcher({ maxRows: 10 });
-  void add(intake('large', 25));
-  expect(ids()).toEqual([['large']]);
-});
+/** A batcher whose inserts end when the test says so. */
+function openBatcher(limits: Limits = {}) {
+  const inserts: { ids: string; succeed: () => void; fail: (error: Error) => void }[] = [];
+  const batcher = new Batcher({
+    ...{ maxRows: 100, enoughRows: 100, flushMs: 50, maxIntakes: 100, maxInFlight: 2, ...limits },
+    store: (batch) =>
+      new Promise((succeed, fail) => inserts.push({ ids: batch.map(({ job }) => job.id).join(' '), succeed, fail })),
+  });
+  const add = async (id: string, rows = 1) => void (await Promise.all(batcher.addAll([{ intake: intake(id, rows) }])));
+  const end = async (index: number, error?: Error) => {
+    if (error) inserts[index]?.fail(error);
+    else inserts[index]?.succeed();
+    await jest.advanceTimersByTimeAsync(0);
+  };
+  return { batcher, add, end, sent: () => inserts.map(({ ids }) => ids) };
+}
 
-it('the batcher does not wait once maxIntakes is reached', () => {
-  const { add, ids } = openBatcher({ maxIntakes: 3 });
-  for (const id of ['a', 'b', 'c']) void add(intake(id));
-  expect(ids()).toEqual([['a', 'b', 'c']]);
-});
+/** Steps: `a4` adds job a of four rows, `50ms` lets time pass, `end0` ends the first insert, `hurry` is `flushNow`. */
+async function play(limits: Limits, steps: string): Promise<string[]> {
+  const { batcher, add, end, sent } = openBatcher(limits);
+  for (const step of steps.split(' ')) {
+    const [, word = '', number] = /^(\d*[a-z]+)(\d*)$/.exec(step) ?? [];
+    if (word === 'hurry') batcher.flushNow();
+    else if (word === 'end') await end(Number(number));
+    else if (word.endsWith('ms')) await jest.advanceTimersByTimeAsync(Number.parseInt(word, 10));
+    else void add(word, Number(number || 1));
+  }
+  return sent();
+}
 
-it('the batcher sends what is overdue as soon as the insert before it ends', async () => {
-  const { add, inserts, ids } = openBatcher();
-  const first = add(intake('a'));
-  jest.advanceTimersByTime(50);
-  void add(intake('b'));
-  jest.advanceTimersByTime(50);
-  void add(intake('c'));
-  jest.advanceTimersByTime(10_000);
-  expect(ids()).toEqual([['a']]);
-  inserts[0]?.succeed();
-  await first;
-  await Promise.resolve();
-  expect(ids()).toEqual([['a'], ['b', 'c']]);
-});
-
-it('the batcher sends a full batch while another is on its way, and not a third', async () => {
-  const { add, inserts, ids } = openBatcher({ maxRows: 10 });
-  const first = add(intake('a', 10));
-  void add(intake('b', 4));
-  expect(ids()).toEqual([['a']]);
-  void add(intake('c', 6));
-  void add(intake('d', 10));
-  jest.advanceTimersByTime(10_000);
-  expect(ids()).toEqual([['a'], ['b', 'c']]);
-  inserts[0]?.succeed();
-  await first;
-  await Promise.resolve();
-  expect(ids()).toEqual([['a'], ['b', 'c'], ['d']]);
-});
-
-it('the batcher does not wait once there are enough rows if nothing is on its way, and then collects up to maxRows', async () => {
-  const { add, inserts, ids } = openBatcher({ maxRows: 20, enoughRows: 5 });
-  const first = add(intake('a', 5));
-  void add(intake('b', 10));
-  jest.advanceTimersByTime(10_000);
-  void add(intake('c', 9));
-  expect(ids()).toEqual([['a']]);
-  inserts[0]?.succeed();
-  await first;
-  await Promise.resolve();
-  expect(ids()).toEqual([['a'], ['b', 'c']]);
-});
-
-it('the batcher sends one batch at a time if it may have one on its way', () => {
-  const { add, ids } = openBatcher({ maxIntakes: 1, maxInFlight: 1 });
-  for (const id of ['a', 'b', 'c']) void add(intake(id));
-  jest.advanceTimersByTime(10_000);
-  expect(ids()).toEqual([['a']]);
+it.each<[does: string, limits: Limits, steps: string, inserts: readonly string[]]>([
+  ['waits for others until flushMs are over', {}, 'a 49ms b', []],
+  ['inserts together what arrives within flushMs, in the order of arrival', {}, 'a 49ms b 1ms', ['a b']],
+  ['waits below maxRows', { maxRows: 10 }, 'a4 b5', []],
+  ['does not wait once maxRows is reached, and never cuts a job in two', { maxRows: 10 }, 'a4 b5 c3', ['a b']],
+  ['inserts a job that has more rows than maxRows', { maxRows: 10 }, 'a25', ['a']],
+  ['does not wait once maxIntakes is reached', { maxIntakes: 3 }, 'a b c', ['a b c']],
+  ['waits while an insert is under way, however long that is', {}, 'a 50ms b 50ms c 10000ms', ['a']],
+  ['sends what is overdue as soon as the insert before it ends', {}, 'a 50ms b 50ms c end0', ['a', 'b c']],
+  ['sends a full batch beside another', { maxRows: 10 }, 'a10 b4 c6', ['a', 'b c']],
+  ['sends no third batch beside two', { maxRows: 10 }, 'a10 b4 c6 d10 10000ms', ['a', 'b c']],
+  ['sends the third when one of two ends', { maxRows: 10 }, 'a10 b4 c6 d10 end0', ['a', 'b c', 'd']],
+  ['sends one at a time when one may be in flight', { maxIntakes: 1, maxInFlight: 1 }, 'a b 10000ms', ['a']],
+  ['does not wait once there are enough rows and nothing is in flight', { enoughRows: 5 }, 'a5', ['a']],
+  ['collects up to maxRows beside another', { maxRows: 20, enoughRows: 5 }, 'a5 b10 10000ms c9', ['a']],
+  ['sends what it has collected when that ends', { maxRows: 20, enoughRows: 5 }, 'a5 b10 c9 end0', ['a', 'b c']],
+  ['waits four times as long as the insert before took', {}, 'a 50ms 30ms end0 b 119ms', ['a']],
+  ['waits no longer than four times as long', {}, 'a 50ms 30ms end0 b 120ms', ['a', 'b']],
+  ['waits flushMs at least', {}, 'a 50ms 1ms end0 b 49ms', ['a']],
+  ['waits five times flushMs', {}, 'a 50ms 10000ms end0 b 249ms', ['a']],
+  ['waits five times flushMs at most', {}, 'a 50ms 10000ms end0 b 250ms', ['a', 'b']],
+  ['leaves nothing behind that arrives during an insert', {}, 'a 50ms b end0 50ms', ['a', 'b']],
+  ['sends the remainder of a cut batch without new arrivals', { maxRows: 10 }, 'a6 b6 end0 50ms', ['a', 'b']],
+  ['waits for no other rows after flushNow', {}, 'a hurry b end0 c end1', ['a', 'b', 'c']],
+])('the batcher %s', async (_, limits, steps, inserts) => {
+  expect(await play(limits, steps)).toEqual(inserts);
 });
 
 it('the batcher resolves each job with its own insert, in whatever order they end', async () => {
-  const { add, inserts } = openBatcher({ maxIntakes: 1 });
+  const { add, end } = openBatcher({ maxIntakes: 1 });
   const durable: string[] = [];
-  const a = add(intake('a')).then(() => durable.push('a'));
-  const b = add(intake('b')).then(() => durable.push('b'));
-  inserts[1]?.succeed();
-  await b;
+  for (const id of ['a', 'b']) void add(id).then(() => durable.push(id));
+  await end(1);
   expect(durable).toEqual(['b']);
-  inserts[0]?.succeed();
-  await a;
+  await end(0);
   expect(durable).toEqual(['b', 'a']);
 });
 
-it.each([
-  ['four times as long as the insert before took', 30, 120],
-  ['flushMs at least', 1, 50],
-  ['five times flushMs at most', 10_000, 250],
-])('the batcher waits for others %s', async (_, insertMs, waitMs) => {
-  const { add, inserts, ids } = openBatcher();
-  const first = add(intake('a'));
-  jest.advanceTimersByTime(50);
-  jest.advanceTimersByTime(insertMs);
-  inserts[0]?.succeed();
-  await first;
-  await Promise.resolve();
-  void add(intake('b'));
-  jest.advanceTimersByTime(waitMs - 1);
-  expect(ids()).toEqual([['a']]);
-  jest.advanceTimersByTime(1);
-  expect(ids()).toEqual([['a'], ['b']]);
-});
-
-it('the batcher leaves nothing behind that arrives while an insert is on its way and stays below every limit', async () => {
-  const { add, inserts, ids } = openBatcher();
-  const first = add(intake('a'));
-  jest.advanceTimersByTime(50);
-  void add(intake('b'));
-  inserts[0]?.succeed();
-  await first;
-  jest.advanceTimersByTime(50);
-  expect(ids()).toEqual([['a'], ['b']]);
-});
-
-it('the batcher sends the remainder of a cut batch without new arrivals', async () => {
-  const { add, inserts, ids } = openBatcher({ maxRows: 10 });
-  const first = add(intake('a', 6));
-  void add(intake('b', 6));
-  expect(ids()).toEqual([['a']]);
-  inserts[0]?.succeed();
-  await first;
-  jest.advanceTimersByTime(50);
-  expect(ids()).toEqual([['a'], ['b']]);
-});
-
 it('the batcher stores the jobs of an insert that fails one by one, and rejects those alone that fail again', async () => {
-  const { add, inserts, ids } = openBatcher({ maxIntakes: 2 });
-  const outcomes = Promise.allSettled([add(intake('a')), add(intake('b')), add(intake('c'))]);
-  inserts[0]?.fail(new Error('a defect'));
+  const { add, end, sent } = openBatcher({ maxIntakes: 2 });
+  const outcomes = Promise.allSettled([add('a'), add('b'), add('c')]);
+  await end(0, new Error('a defect'));
+  await end(1, new Error('a defect'));
+  await end(2);
   await jest.advanceTimersByTimeAsync(50);
-  inserts[1]?.fail(new Error('a defect'));
-  await jest.advanceTimersByTimeAsync(0);
-  inserts[2]?.succeed();
-  await jest.advanceTimersByTimeAsync(0);
-  inserts[3]?.succeed();
+  await end(3);
   expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-  expect(ids()).toEqual([['a', 'b'], ['a'], ['b'], ['c']]);
+  expect(sent()).toEqual(['a b', 'a', 'b', 'c']);
 });
 
-it('the batcher waits for no other rows after flushNow', async () => {
-  const { batcher, add, inserts, ids } = openBatcher();
-  const first = add(intake('a'));
-  batcher.flushNow();
-  expect(ids()).toEqual([['a']]);
-  void add(intake('b'));
-  inserts[0]?.succeed();
-  await first;
-  await Promise.resolve();
-  void add(intake('c'));
-  expect(ids()).toEqual([['a'], ['b']]);
-  inserts[1]?.succeed();
-  await jest.advanceTimersByTimeAsync(0);
-  expect(ids()).toEqual([['a'], ['b'], ['c']]);
-});
-
-it('the batcher refuses to stop while an insert is in flight, or anything is pending', async () => {
-  const { batcher, add, inserts } = openBatcher({ maxIntakes: 1 });
-  const first = add(intake('a'));
-  expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its inserts are in flight');
-  const second = add(intake('b'));
-  const third = add(intake('c'));
+it('the batcher refuses to stop while an insert is in flight or anything is pending, to stop twice, and what comes after', async () => {
+  const { batcher, add, end, sent } = openBatcher({ maxIntakes: 1 });
+  for (const id of ['a', 'b', 'c']) void add(id);
   expect(() => batcher.stop()).toThrow('the batcher cannot stop while 1 of its intakes are pending');
-  inserts[0]?.succeed();
-  await first;
-  inserts[1]?.succeed();
-  await second;
-  inserts[2]?.succeed();
-  await third;
-  await Promise.resolve();
-  batcher.stop();
-});
-
-it('the batcher refuses to be stopped twice, and an intake after it has stopped', () => {
-  const { batcher, add, inserts } = openBatcher();
+  await end(0);
+  expect(() => batcher.stop()).toThrow('the batcher cannot stop while 2 of its inserts are in flight');
+  await end(1);
+  await end(2);
   batcher.stop();
   expect(() => batcher.stop()).toThrow('the batcher has stopped');
-  expect(() => add(intake('late'))).toThrow('the batcher has stopped');
-  jest.advanceTimersByTime(10_000);
-  expect(inserts).toEqual([]);
+  await expect(add('late')).rejects.toThrow('the batcher has stopped');
+  expect(sent()).toEqual(['a', 'b', 'c']);
 });

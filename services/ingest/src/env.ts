@@ -3,6 +3,7 @@ import {
   adminPortVariable,
   constant,
   constantsVariable,
+  lockConstant,
   priceBookVariable,
   queueVariables,
   readEnvironment,
@@ -22,6 +23,7 @@ export const constants = {
     'How long a row waits for others before it is inserted; up to five times as long while inserts take long.',
   ),
   concurrency: constant(1_000, 'How many jobs may be in work at once; fewer while jobs are large.'),
+  ...lockConstant,
   shutdownMs: constant(STOP_DEADLINE_MS, 'How long SIGTERM may take: container runtimes kill after 10 s.'),
   sealDelayMs: constant(
     300_000,

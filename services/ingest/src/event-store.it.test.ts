@@ -2,15 +2,10 @@ import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
-import {
-  createWarehouse,
-  raiseWatermarks,
-  readDirtyHours,
-  setRetentionBound,
-  type Warehouse,
-} from '@meterline/warehouse';
+import { createWarehouse, raiseWatermarks, readDirtyHours, setRetentionBound } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
+import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/harness/stack.js';
 import { EventStore } from './event-store.js';
 import { type Intake, Pricer } from './intake.js';
@@ -33,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
+function openStore({ warehouse = database.warehouse, signal = new AbortController().signal } = {}): EventStore {
   const metrics = createIngestMetrics(new Registry());
   return new EventStore({ warehouse, log, signal, metrics, tracer: noTracing().tracer });
 }
@@ -41,14 +36,9 @@ function openStore(warehouse: Warehouse, signal: AbortSignal): EventStore {
 /** A job with one event for each usage; a negative usage is refused at intake. */
 function intake(id: string, usages: readonly number[], changes: object = {}): Intake {
   const events = usages.map((usage, position) => ({
+    ...SANDBOX_EVENT,
     eventId: `0190c5e4-7b1a-7def-8abc-${id.padStart(6, '0')}${String(position).padStart(6, '0')}`,
-    accountId: 'acme',
-    workspace: 'prod',
-    resourceType: 'sandbox',
-    resourceName: 'builder',
-    billingDimension: 'sandbox_compute_runtime_gbs',
     usage,
-    timestamp: '2026-01-01T00:00:00Z',
     ...changes,
   }));
   const now = Date.UTC(2026, 5, 1);
@@ -68,8 +58,8 @@ async function outage(): Promise<void> {
   while (!lines.some(({ event }) => event === 'outage')) await once(logged, 'line');
 }
 
-it('the event store stores accepted and refused events of several jobs, and storing them again changes nothing', async () => {
-  const store = openStore(database.warehouse, new AbortController().signal);
+it('the event store stores accepted and rejected events of several jobs, and storing them again changes nothing', async () => {
+  const store = openStore();
   for (let time = 0; time < 2; time += 1) await store.store([intake('1', [1, -1, 2]), intake('2', [3])]);
   expect(await usages()).toEqual([1, 2, 3]);
   expect(await rejections()).toEqual(['1:1:invalid_usage']);
@@ -78,15 +68,12 @@ it('the event store stores accepted and refused events of several jobs, and stor
 
 it('the event store finds exactly the events that ClickHouse refuses, stores all others, and says so in one line', async () => {
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
-  const store = openStore(database.warehouse, new AbortController().signal);
+  const store = openStore();
   const many = Array.from({ length: 60 }, (_, n) => n + 1);
   await store.store([intake('1', [500, ...many]), intake('2', [70, 600, 700]), intake('3', [80, 900])]);
   expect(await usages()).toEqual([...many, 70, 80]);
   expect(await rejections()).toEqual([
-    '1:0:rejected_by_storage',
-    '2:1:rejected_by_storage',
-    '2:2:rejected_by_storage',
-    '3:1:rejected_by_storage',
+    ...['1:0:rejected_by_storage', '2:1:rejected_by_storage', '2:2:rejected_by_storage', '3:1:rejected_by_storage'],
   ]);
   expect(lines).toMatchObject([{ event: 'rejected_by_storage', events: 4 }]);
 });
@@ -94,57 +81,41 @@ it('the event store finds exactly the events that ClickHouse refuses, stores all
 it('the event store refuses what it has stored if its month is being dropped, but not what is refused already', async () => {
   await execute(database.warehouse, 'ALTER TABLE usage_events ADD CONSTRAINT small CHECK usage < 100');
   await setRetentionBound(database.shards.all, 'dropping', Date.UTC(2026, 1));
-  const store = openStore(database.warehouse, new AbortController().signal);
+  const store = openStore();
   await store.store([intake('1', [1, 500, -1]), intake('2', [2], { timestamp: '2026-02-01T00:00:00Z' })]);
   expect(await rejections()).toEqual(['1:0:too_old', '1:1:rejected_by_storage', '1:2:invalid_usage']);
   expect(await usages()).toEqual([1, 2]);
 });
 
-it('the event store waits when it cannot know which months are being dropped', async () => {
-  await execute(database.warehouse, 'RENAME TABLE retention_bounds TO elsewhere');
-  const store = openStore(database.warehouse, new AbortController().signal);
+/** Each with the number of events that are stored meanwhile. */
+it.each([
+  ['rejected_events', 0],
+  ['usage_events', 0],
+  ['retention_bounds', 2],
+  ['rollup_watermarks', 2],
+])('the event store waits for %s while it is away, and goes on when it is back', async (table, meanwhile) => {
+  await execute(database.warehouse, `RENAME TABLE ${table} TO elsewhere`);
+  const store = openStore();
   let isStored = false;
-  const stored = store.store([intake('1', [1])]).then(() => {
+  const stored = store.store([intake('1', [1, -1, 2])]).then(() => {
     isStored = true;
   });
   await outage();
-  expect(isStored).toBe(false);
-  await execute(database.warehouse, 'RENAME TABLE elsewhere TO retention_bounds');
-  await stored;
-  expect(await rejections()).toEqual([]);
-});
-
-it('the event store waits for a table that is away, and refuses nothing for it', async () => {
-  await execute(database.warehouse, 'RENAME TABLE usage_events TO elsewhere');
-  const store = openStore(database.warehouse, new AbortController().signal);
-  const stored = store.store([intake('1', [1, 2])]);
-  await outage();
-  expect(store.isClickHouseAway).toBe(true);
-  await execute(database.warehouse, 'RENAME TABLE elsewhere TO usage_events');
+  expect([isStored, store.isClickHouseAway]).toEqual([false, true]);
+  const events = table === 'usage_events' ? 'elsewhere' : 'usage_events';
+  expect(await column(`SELECT toUInt32(count()) FROM ${events}`)).toEqual([meanwhile]);
+  await execute(database.warehouse, `RENAME TABLE elsewhere TO ${table}`);
   await stored;
   expect(store.isClickHouseAway).toBe(false);
   expect(await usages()).toEqual([1, 2]);
-  expect(await rejections()).toEqual([]);
+  expect(await rejections()).toEqual(['1:1:invalid_usage']);
   expect(lines.map(({ event }) => event)).toEqual(['outage', 'outage_over']);
-});
-
-it('the event store waits likewise where refused events are kept', async () => {
-  await execute(database.warehouse, 'RENAME TABLE rejected_events TO elsewhere');
-  const store = openStore(database.warehouse, new AbortController().signal);
-  const stored = store.store([intake('1', [-1, 1])]);
-  await outage();
-  expect(store.isClickHouseAway).toBe(true);
-  expect(await usages()).toEqual([]);
-  await execute(database.warehouse, 'RENAME TABLE elsewhere TO rejected_events');
-  await stored;
-  expect(await usages()).toEqual([1]);
-  expect(await rejections()).toEqual(['1:0:invalid_usage']);
 });
 
 it('the event store marks the sealed hours of late events before it is done, and no others', async () => {
   const sealed = Date.UTC(2026, 0, 1) + MS_PER_HOUR;
   await raiseWatermarks(database.shards.all, 'hourly', { sealingUntil: sealed, sealedUntil: sealed });
-  const store = openStore(database.warehouse, new AbortController().signal);
+  const store = openStore();
   const current = { accountId: 'globex', timestamp: '2026-01-01T01:00:00Z' };
   await store.store([intake('1', [1, -1]), intake('2', [2], current), intake('3', [3])]);
   const window = { startTime: 0, endTime: sealed + MS_PER_HOUR };
@@ -155,7 +126,7 @@ it('the event store marks the sealed hours of late events before it is done, and
 it('the event store gives up a server that cannot be reached only when its signal is aborted', async () => {
   const unreachable = createWarehouse({ ...database.options, url: 'http://127.0.0.1:1' });
   const abort = new AbortController();
-  const store = openStore(unreachable, abort.signal);
+  const store = openStore({ warehouse: unreachable, signal: abort.signal });
   const stored = store.store([intake('1', [1])]).then(
     () => 'stored',
     (error: Error) => error.name,

@@ -63,7 +63,7 @@ export class EventStore {
       const byStorage = await this.#insertAccepted(parts);
 
       // 3. The events that ClickHouse rejected become durable as rejected, and so do those whose month is being dropped, which
-      //    must be found out after step 2: see retention/bounds.ts. A failure before step 4 leaves what step 1 leaves. Queries
+      //    must be found out after step 2: see retention.ts. A failure before step 4 leaves what step 1 leaves. Queries
       //    answer from sealed rollup rows, which lack the new events; that is not wrong before step 5.
       await this.#keepRejectedByStorage(byStorage);
       const { accepted, tooOld } = await this.#rejectTooOld(parts, byStorage);

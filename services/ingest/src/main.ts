@@ -1,7 +1,191 @@
-/** The ingest service as a process. */
-import { collectGarbageLate, runService } from '@meterline/service';
-import { readEnv } from './env.js';
-import { startService } from './start.js';
+/** The ingest service as a process: it connects to everything that it needs, then takes jobs. */
+
+import { type EpochMs, formatTimestamp, PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import {
+  abortable,
+  checkRedis,
+  collectGarbageLate,
+  runService,
+  type Service,
+  StartError,
+  startError,
+  warehouseOptions,
+  warnOfReplicas,
+} from '@meterline/service';
+import type { RedisClient } from '@meterline/service/access';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { loadPriceBook } from '@meterline/service/files';
+import { createRegistry, observeStatements } from '@meterline/service/metrics';
+import { openQueueConnection } from '@meterline/service/queue';
+import type { Tracing } from '@meterline/service/tracing';
+import {
+  ClusterError,
+  createWarehouse,
+  openShards,
+  PriceBookConflictError,
+  readRetentionBounds,
+  registerPriceBook,
+  type Warehouse,
+} from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { openAdminPort } from './admin.js';
+import { type Env, maxDataInWork, readEnv } from './env.js';
+import { EventStore } from './event-store.js';
+import { Pricer } from './intake.js';
+import { Lanes } from './lanes.js';
+import { Maintainer } from './maintainer.js';
+import { createIngestMetrics, type IngestMetrics } from './metrics.js';
+import { UsageWorker } from './usage-worker.js';
+
+/** From it on, scripts may run while it is full. */
+const OLDEST_REDIS = 7;
+/** Long, because an insert that is given up is sent once more, which makes a slow ClickHouse slower still. */
+const INSERT_TIMEOUT_MS = 60_000;
+/** Nobody waits for a step of maintenance. One that is given up would start again from the beginning, and never end. */
+const RECOMPUTING_TIMEOUT_MS = 900_000;
+/** By so much the server gives up a statement before its caller does: it must not go on while another attempt begins. */
+const ENDS_BEFORE_CALLER_MS = 5_000;
+/** The part of a shutdown that may be spent on storing rows. In the rest, unfinished jobs go back to the queue. */
+const STORING_SHARE = 0.75;
+/** The jobs of two inserts that are under way, and those that are collected meanwhile for the next. */
+const SHARES_OF_PLACES = 3;
+/** How long it takes until every worker knows which months are closed. */
+const BOUNDS_EVERY_MS = 5_000;
+
+/** @throws StartError */
+async function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const registry = createRegistry('ingest');
+  const observe = observeStatements(registry, tracing.tracer);
+  const metrics = createIngestMetrics(registry);
+  const { METERLINE_CONSTANTS: constants } = env;
+  const maxMemoryBytes = env.STATEMENT_MB * 2 ** 20;
+  const storage = { ...warehouseOptions(env, 'meterline-ingest'), observe, maxMemoryBytes };
+  const priceBook = await asStartError(loadPriceBook(env.PRICE_BOOK), 'the price book could not be read');
+  await checkRedis(env.REDIS_URL, async (redis) => {
+    await requireVersion(redis);
+    await warnOfReplicas(redis, env.REDIS_URL, log);
+  });
+  await prepareClickHouse(storage, log);
+  const within = (requestTimeoutMs: number) => ({
+    ...storage,
+    requestTimeoutMs,
+    maxExecutionMs: requestTimeoutMs - ENDS_BEFORE_CALLER_MS,
+  });
+  const warehouse = createWarehouse(within(INSERT_TIMEOUT_MS));
+  const shards = await asStartError(
+    openShards(within(RECOMPUTING_TIMEOUT_MS)),
+    'a shard of ClickHouse does not answer',
+  );
+  await asStartError(registerPriceBook(shards, priceBook), 'the price book could not be registered in ClickHouse');
+
+  const closedMonths = await asStartError(
+    followClosedMonths(warehouse, metrics, log),
+    'ClickHouse does not tell which months are closed',
+  );
+
+  const giveUp = new AbortController();
+  const store = new EventStore({ warehouse, metrics, tracer: tracing.tracer, log, signal: giveUp.signal });
+  const lanes = new Lanes({
+    sealDelayMs: constants.sealDelayMs,
+    maxRows: constants.batchRows,
+    flushMs: constants.flushMs,
+    maxIntakes: Math.ceil(constants.concurrency / SHARES_OF_PLACES),
+    store: (batch) => store.store(batch),
+  });
+  const ofQueue = { prefix: env.QUEUE_PREFIX, lockMs: constants.lockMs, metrics, log };
+  const worker = new UsageWorker({
+    ...ofQueue,
+    connection: openQueueConnection(env.REDIS_URL),
+    concurrency: constants.concurrency,
+    maxDataInWork: maxDataInWork(constants.batchRows),
+    lanes,
+    pricer: new Pricer(priceBook),
+    closedBefore: closedMonths.before,
+    givesUp: giveUp.signal,
+    telemetry: tracing.queueTelemetry,
+  });
+  const everyMs = constants.maintenanceEveryMs;
+  const maintainer =
+    everyMs > 0
+      ? new Maintainer({
+          ...ofQueue,
+          ...{ shards: shards.all, connection: openQueueConnection(env.REDIS_URL), everyMs },
+          delayMs: constants.sealDelayMs,
+        })
+      : undefined;
+  const admin = await openAdminPort(env, registry, { worker, store, lanes, clock: Date.now }, log);
+  maintainer?.run();
+  worker.run();
+  const facts = { queue: QUEUE_NAME, priceBook: priceBook.version, adminPort: admin?.port };
+  log.info({ event: 'started', ...facts }, 'taking jobs');
+
+  return {
+    stop: async () => {
+      closedMonths.stop();
+      lanes.flushNow();
+      const storingTimer = setTimeout(() => giveUp.abort(), constants.shutdownMs * STORING_SHARE);
+      const deadline = AbortSignal.timeout(constants.shutdownMs);
+      try {
+        await abortable(Promise.all([worker.close(), maintainer?.close()]), deadline);
+      } catch (error) {
+        if (!deadline.aborted) throw error;
+        // Without Redis jobs can neither be acknowledged nor given back.
+        log.warn(
+          { event: 'stopped_unfinished' },
+          'Redis does not answer; jobs in work start again when their locks expire',
+        );
+        return;
+      }
+      clearTimeout(storingTimer);
+      lanes.stop();
+      await admin?.close();
+      await Promise.all([warehouse.close(), shards.close()]);
+    },
+  };
+}
+
+/** @throws StartError */
+async function requireVersion(redis: RedisClient): Promise<void> {
+  const server = await redis.info('server').catch((error: unknown) => {
+    throw startError('Redis does not tell its version; its user needs the command INFO', error);
+  });
+  // Valkey says there which Redis it is compatible with.
+  const [, major = '0'] = /^redis_version:(\d+)\./m.exec(server) ?? [];
+  if (Number(major) < OLDEST_REDIS) throw new StartError(`Redis must be version ${OLDEST_REDIS} or newer`);
+}
+
+/** A fault in a price book or in the cluster is the operator's to fix. @throws StartError */
+async function asStartError<T>(work: Promise<T>, otherwise: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    for (const known of [PriceBookError, PriceBookConflictError, ClusterError]) {
+      if (error instanceof known) throw new StartError(error.message, { cause: error });
+    }
+    throw startError(otherwise, error);
+  }
+}
+
+/**
+ * Which events are too old to be accepted. A worker that has not heard of a bound yet stores events that others reject already;
+ * what happens to those is decided after they are stored: see packages/warehouse/src/retention.ts.
+ * @returns when the bound of this moment is known. @throws when ClickHouse does not tell
+ */
+async function followClosedMonths(warehouse: Warehouse, metrics: IngestMetrics, log: Logger) {
+  let before: EpochMs = 0;
+  const refresh = async () => {
+    const { closedBefore } = await readRetentionBounds(warehouse);
+    metrics.closedBefore.set(closedBefore / 1000);
+    if (closedBefore === before) return;
+    before = closedBefore;
+    const text = formatTimestamp(before);
+    log.info({ event: 'months_closed', before: text }, 'events before this time are rejected from now on');
+  };
+  await refresh();
+  // The store reports an outage.
+  const refreshing = setInterval(() => refresh().catch(() => undefined), BOUNDS_EVERY_MS);
+  return { before: () => before, stop: () => clearInterval(refreshing) };
+}
 
 collectGarbageLate();
 await runService('meterline-ingest', readEnv, startService);

@@ -6,8 +6,7 @@
 
 import { formatTimestamp } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
-import type { RedisClient } from '@meterline/service/access';
-import { Scheduler } from '@meterline/service/queue';
+import { Scheduler, type SchedulerOptions } from '@meterline/service/queue';
 import {
   GRAINS,
   lowestWatermarks,
@@ -25,14 +24,10 @@ const QUEUE = 'meterline-maintenance';
 /** A step that takes less is not worth a line in the log. */
 const SLOW_STEP_MS = 1_000;
 
-export interface MaintainerOptions {
-  /** Is the maintainer's own: it closes it. */
-  readonly connection: RedisClient;
-  readonly prefix: string;
-  readonly everyMs: number;
+export interface MaintainerOptions
+  extends Pick<SchedulerOptions, 'connection' | 'prefix' | 'everyMs' | 'rescheduleMs' | 'lockMs'> {
   /** How long after its end an hour is sealed. Events later than that are exact too, but cost a mark and a recomputed row. */
   readonly delayMs: number;
-  readonly rescheduleMs?: number;
   /** Statements may take minutes: one hour is the least that is sealed at a time, however many events it has. */
   readonly shards: readonly Warehouse[];
   readonly metrics: IngestMetrics;
@@ -47,12 +42,12 @@ export class Maintainer {
   readonly #stopping = new AbortController();
 
   constructor(options: MaintainerOptions) {
-    const { connection, everyMs, log, prefix, rescheduleMs, shards } = options;
+    const { log, shards } = options;
     this.#options = options;
     this.#shards = shards.map((shard) => shard.within({ signal: this.#stopping.signal }));
     this.#outage = new Outage(log, 'ClickHouse', 'rollups are not maintained until it does: queries read the events');
     this.#scheduler = new Scheduler({
-      ...{ connection, prefix, everyMs, rescheduleMs },
+      ...options,
       ...{ queue: QUEUE, name: 'rollups' },
       turn: () => this.turn(),
       // The same error may come with every attempt to take a job.

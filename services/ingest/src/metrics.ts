@@ -1,8 +1,8 @@
-/** What the ingest worker measures. Every label has a fixed set of values: nothing that a producer names becomes one. */
-import { type EpochMs, REJECTION_REASONS } from '@meterline/catalog';
-import { type QueueDepth, secondsSince } from '@meterline/service/queue';
+/** What the ingest worker measures. */
+import { REJECTION_REASONS } from '@meterline/catalog';
+import { instruments } from '@meterline/service/metrics';
 import { GRAINS } from '@meterline/warehouse';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 /**
  * `returned`: back in the queue, because the worker had to stop before its rows were durable. `deferred`: back in the queue
@@ -21,13 +21,7 @@ export type IngestMetrics = ReturnType<typeof createIngestMetrics>;
 
 /** What the worker counts as it goes. */
 export function createIngestMetrics(registry: Registry) {
-  const registers = [registry];
-  const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
-  const gauge = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers });
-  const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
-    new Histogram({ name, help, buckets, labelNames, registers });
+  const { counter, gauge, histogram } = instruments(registry);
   const metrics = {
     jobsTaken: counter(
       'meterline_jobs_taken_total',
@@ -110,97 +104,4 @@ export function createIngestMetrics(registry: Registry) {
   }
   for (const grain of GRAINS) metrics.rowsRecomputed.inc({ grain }, 0);
   return metrics;
-}
-
-/** Jobs may wait this long without any progress; an insert and its retries take less while ClickHouse is there. */
-const STALE_MS = 60_000;
-
-export interface Consumption {
-  /** Undefined when Redis did not answer: then jobs may be waiting. */
-  readonly waitingJobs: number | undefined;
-  /** Jobs that were taken since one was acknowledged. */
-  readonly unacknowledged: number;
-  readonly lastProgressAt: EpochMs;
-  /** ClickHouse or Redis is away: the worker waits for it on purpose, and a restart would not help. */
-  readonly outage: boolean;
-}
-
-/** Not whether the worker runs, but whether it takes the jobs that wait, and can acknowledge them. */
-export function isConsuming(
-  { waitingJobs, unacknowledged, lastProgressAt, outage }: Consumption,
-  now: EpochMs,
-): boolean {
-  return (waitingJobs === 0 && unacknowledged === 0) || outage || now - lastProgressAt < STALE_MS;
-}
-
-/** The value of the label, and what it counts. */
-const QUEUE_STATES = {
-  waiting: 'waiting',
-  active: 'active',
-  delayed: 'delayed',
-  failed: 'failed',
-  'waiting-children': 'waitingChildren',
-} as const satisfies Record<string, keyof QueueDepth>;
-
-export interface WorkerState {
-  /** Undefined when Redis does not answer. */
-  readonly readQueue: () => Promise<QueueDepth | undefined>;
-  /** Undefined when Redis does not answer. */
-  readonly isRedisFull: () => Promise<boolean | undefined>;
-  readonly consumption: (depth: QueueDepth | undefined) => Consumption;
-  readonly waitingRows: () => number;
-  readonly clock: () => EpochMs;
-}
-
-/** Gauges that are read at each scrape: the queue, the worker, and the rows that wait between the two. */
-export function registerWorkerGauges(registry: Registry, state: WorkerState): void {
-  const registers = [registry];
-  /** Absent where what is read is undefined. */
-  const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>) =>
-    new Gauge({
-      ...{ name, help, registers },
-      async collect() {
-        const value = await read();
-        this.remove();
-        if (value !== undefined) this.set(value);
-      },
-    });
-  new Gauge({
-    name: 'meterline_queue_jobs',
-    help: 'Jobs in the queue by state; absent while Redis does not answer.',
-    labelNames: ['state'],
-    registers,
-    async collect() {
-      const depth = await state.readQueue();
-      this.reset();
-      if (depth) for (const [name, field] of Object.entries(QUEUE_STATES)) this.set({ state: name }, depth[field]);
-    },
-  });
-  gauge(
-    'meterline_queue_oldest_waiting_age_seconds',
-    'How long the next job has waited, 0 when none waits; absent while Redis does not answer.',
-    async () => {
-      const depth = await state.readQueue();
-      return depth && secondsSince(depth.oldestWaitingSince, state.clock());
-    },
-  );
-  gauge(
-    'meterline_redis_full',
-    'Whether Redis is full (1): then producers cannot add jobs; absent while Redis does not answer.',
-    async () => {
-      const isFull = await state.isRedisFull();
-      return isFull === undefined ? undefined : Number(isFull);
-    },
-  );
-  gauge(
-    'meterline_consuming',
-    'Whether the worker acknowledges jobs (1), or jobs wait or are in work and it has acknowledged none for a minute (0).',
-    async () => Number(isConsuming(state.consumption(await state.readQueue()), state.clock())),
-  );
-  gauge(
-    'meterline_last_progress_timestamp_seconds',
-    'When the worker last acknowledged a job, or took one while it had none, in Unix time; at first, when it started.',
-    () => state.consumption(undefined).lastProgressAt / 1000,
-  );
-  gauge('meterline_batcher_waiting_rows', 'Rows that are collected and not in an insert yet.', state.waitingRows);
 }

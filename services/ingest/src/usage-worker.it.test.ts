@@ -1,4 +1,4 @@
-/** What BullMQ's worker does with the jobs of producers, on a real Redis, with a store that is a list. */
+/** What the worker does with the jobs of producers, on a real Redis, with a store that is a list; and what the admin port says of it. */
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
@@ -13,66 +13,79 @@ import { pino } from 'pino';
 import { SANDBOX_EVENT } from '../../../test/harness/events.js';
 import { until } from '../../../test/harness/queue.js';
 import { testRedisUrl, uniquePrefix } from '../../../test/harness/stack.js';
+import { isConsuming, openAdminPort } from './admin.js';
 import { type Intake, Pricer } from './intake.js';
 import { Lanes } from './lanes.js';
 import { createIngestMetrics } from './metrics.js';
 import { UsageWorker } from './usage-worker.js';
 
 const url = testRedisUrl();
-const WITHIN_MS = 20_000;
+const log = pino({ level: 'silent' });
+const redis = createRedisClient(url, { lazyConnect: true });
 let prefix: string;
 let queue: Queue;
-let worker: UsageWorker | undefined;
 let stored: Intake[];
-const redis = createRedisClient(url, { lazyConnect: true });
-afterAll(() => redis.disconnect());
+const closing: (() => Promise<void>)[] = [];
 beforeEach(() => {
   prefix = uniquePrefix();
   queue = new Queue(QUEUE_NAME, { connection: { url }, prefix });
   stored = [];
 });
 afterEach(async () => {
-  await worker?.close();
-  worker = undefined;
+  for (const close of closing.splice(0)) await close();
   await queue.obliterate({ force: true });
   await queue.close();
 });
+afterAll(() => redis.disconnect());
 
+const LATE = { timestamp: '2020-01-01T00:00:00Z' };
 const event = (changes: object = {}) => ({
   ...SANDBOX_EVENT,
   eventId: randomUUID(),
   timestamp: new Date().toISOString(),
   ...changes,
 });
-const rejected = () => stored.flatMap((intake) => intake.rejected);
 const accepted = () => stored.reduce((sum, intake) => sum + intake.accepted.length, 0);
-const isEmpty = async () => Object.values(await queue.getJobCounts('wait', 'active', 'delayed')).every((n) => n === 0);
+const holds = (condition: () => Promise<boolean> | boolean) =>
+  until(String(condition), 20_000, async () => condition());
+const allDone = (events: number) =>
+  holds(async () => {
+    const open = await queue.getJobCountByTypes('wait', 'active', 'delayed');
+    return open === 0 && accepted() === events;
+  });
 
-/** @param store what becomes of a batch; kept in `stored` when not given */
+const keep = async (batch: readonly Intake[]): Promise<void> => void stored.push(...batch);
+/** A store that keeps batches once it is open; @param isHeld which of them */
+function gated(isHeld: (batch: readonly Intake[]) => boolean = () => true) {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const store = async (batch: readonly Intake[]) => {
+    if (isHeld(batch)) await opened;
+    await keep(batch);
+  };
+  return { store, open };
+}
+
+/** @param store what becomes of a batch */
 function start({
-  store = async (batch: readonly Intake[]): Promise<void> => {
-    stored.push(...batch);
-  },
+  store = keep,
   givesUp = new AbortController().signal,
   concurrency = 50,
   maxDataInWork = 1_000_000,
   address = url,
-} = {}): UsageWorker {
-  worker = new UsageWorker({
+} = {}) {
+  const lanes = new Lanes({ maxRows: 65_000, flushMs: 20, maxIntakes: 1_000, sealDelayMs: 300_000, store });
+  const worker = new UsageWorker({
     connection: openQueueConnection(address),
-    prefix,
-    concurrency,
-    maxDataInWork,
-    lanes: new Lanes({ maxRows: 65_000, flushMs: 20, maxIntakes: 1_000, sealDelayMs: 300_000, store }),
+    ...{ prefix, concurrency, maxDataInWork, lanes, givesUp, log, lockMs: 15_000 },
     pricer: new Pricer(DEFAULT_PRICE_BOOK),
     closedBefore: () => 0,
-    givesUp,
     metrics: createIngestMetrics(createRegistry('ingest')),
     telemetry: undefined,
-    log: pino({ level: 'silent' }),
   });
   worker.run();
-  return worker;
+  closing.push(() => worker.close());
+  return { worker, lanes };
 }
 
 it.each([
@@ -92,63 +105,47 @@ it.each([
   for (const opts of options) await producer.add('usage', event(), opts);
   await producer.close();
   start();
-  await until('all jobs are done', WITHIN_MS, async () => accepted() === options.length && (await isEmpty()));
+  await allDone(options.length);
   expect(await queue.getJobCounts('failed', 'completed')).toEqual({ failed: 0, completed: 20 });
 });
 
-it.each(['{"eventId": oops', '5', '[]'])(
-  'the usage worker keeps a job whose data is %j as rejected, and acknowledges it',
-  async (data) => {
-    const { id = '' } = await queue.add('usage', {});
-    await redis.hset(queue.toKey(id), 'data', data);
-    await queue.add('usage', event());
-    start();
-    await until('both are done', WITHIN_MS, async () => accepted() === 1 && (await isEmpty()));
-    expect(rejected()).toMatchObject([{ jobId: id, position: 0, payload: data }]);
-  },
-);
+it('the usage worker keeps a job whose data is not JSON as rejected, and acknowledges it', async () => {
+  const { id = '' } = await queue.add('usage', {});
+  await redis.hset(queue.toKey(id), 'data', '{"eventId": oops');
+  await queue.add('usage', event());
+  start();
+  await allDone(1);
+  const rejected = stored.flatMap((intake) => intake.rejected);
+  expect(rejected).toMatchObject([{ jobId: id, position: 0, payload: '{"eventId": oops' }]);
+});
 
 it('the usage worker sends no event of a schedule again', async () => {
   const { id = '' } = await queue.add('usage', event());
   await redis.hset(queue.toKey(id), { rjk: 'schedule', defa: 'a child failed' });
   start();
-  await until('it is done', WITHIN_MS, async () => accepted() === 1 && (await isEmpty()));
+  await allDone(1);
   expect(await queue.getJobCounts('failed', 'completed')).toEqual({ failed: 0, completed: 1 });
 });
 
 it('the usage worker takes no further job while their data is more than may be in work, and goes on when they are stored', async () => {
   for (let n = 0; n < 10; n += 1) await queue.add('usage', { events: [event(), event()] });
-  let release = () => {};
-  const gate = new Promise<void>((resolve) => (release = resolve));
-  start({
-    maxDataInWork: 1_500,
-    store: async (batch) => {
-      await gate;
-      stored.push(...batch);
-    },
-  });
-  await until('some are taken', WITHIN_MS, async () => (await queue.getActiveCount()) >= 2);
+  const { store, open } = gated();
+  start({ maxDataInWork: 1_500, store });
+  await holds(async () => (await queue.getActiveCount()) >= 2);
   expect(await queue.getActiveCount()).toBeLessThan(5);
-  release();
-  await until('all are done', WITHIN_MS, async () => accepted() === 20 && (await isEmpty()));
+  open();
+  await allDone(20);
 });
 
 it('the usage worker leaves late jobs in the queue for others while half of its places have some', async () => {
-  const late = { timestamp: '2020-01-01T00:00:00Z' };
-  for (let n = 0; n < 8; n += 1) await queue.add('usage', event(late));
+  for (let n = 0; n < 8; n += 1) await queue.add('usage', event(LATE));
   for (let n = 0; n < 4; n += 1) await queue.add('usage', event());
-  let release = () => {};
-  const gate = new Promise<void>((resolve) => (release = resolve));
-  start({
-    concurrency: 4,
-    store: async (batch) => {
-      if (batch.some((intake) => intake.accepted.earliest < Date.now() - 3_600_000)) await gate;
-      stored.push(...batch);
-    },
-  });
-  await until('current events are stored', WITHIN_MS, async () => accepted() === 4);
-  release();
-  await until('late ones are stored, too', WITHIN_MS, async () => accepted() === 12 && (await isEmpty()));
+  const isLate = ({ accepted: { earliest } }: Intake) => earliest === Date.parse(LATE.timestamp);
+  const { store, open } = gated((batch) => batch.some(isLate));
+  start({ concurrency: 4, store });
+  await holds(() => accepted() === 4);
+  open();
+  await allDone(12);
 });
 
 it('the usage worker puts jobs that cannot be stored before a shutdown back into the queue', async () => {
@@ -157,38 +154,75 @@ it('the usage worker puts jobs that cannot be stored before a shutdown back into
   const aborted = abortable(new Promise<void>(() => {}), givesUp.signal);
   // Redis has them in work a moment before the first of them is stored.
   aborted.catch(() => undefined);
-  const store = () => aborted;
-  const started = start({ givesUp: givesUp.signal, store });
-  await until('all are in work', WITHIN_MS, async () => (await queue.getActiveCount()) === 30);
+  const { worker } = start({ givesUp: givesUp.signal, store: () => aborted });
+  await holds(async () => (await queue.getActiveCount()) === 30);
   givesUp.abort();
-  await started.close();
-  worker = undefined;
+  await worker.close();
   expect(await queue.getJobCounts('waiting', 'active')).toEqual({ waiting: 30, active: 0 });
-});
-
-it('the usage worker says what Redis refuses to a worker that may take jobs and not acknowledge them, until it may', async () => {
-  const user = uniquePrefix();
-  await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~*', '&*', '-lrem');
-  const address = new URL(url);
-  [address.username, address.password] = [user, 'secret'];
-  const refused = start({ address: address.href });
-  try {
-    await queue.add('usage', event());
-    await until('it has said so', WITHIN_MS, async () => refused.queueError !== undefined);
-    expect(refused.queueError).toMatch(/NOPERM|can't run this command/);
-    expect(refused.unacknowledged).toBe(1);
-    await redis.acl('SETUSER', user, '+lrem');
-    await queue.add('usage', event());
-    await until('it acknowledges', WITHIN_MS, async () => refused.queueError === undefined);
-  } finally {
-    await refused.close();
-    worker = undefined;
-    await redis.acl('DELUSER', user);
-  }
 });
 
 it('the usage worker keeps a job that fails by a defect among the failed ones', async () => {
   await queue.add('usage', event(), { removeOnFail: true });
   start({ store: () => Promise.reject(new Error('a defect')) });
-  await until('it has failed', WITHIN_MS, async () => (await queue.getFailedCount()) === 1);
+  await holds(async () => (await queue.getFailedCount()) === 1);
+});
+
+it('the usage worker says what Redis refuses to a worker that may take jobs and not acknowledge them, until it may', async () => {
+  const user = uniquePrefix();
+  await redis.acl('SETUSER', user, 'on', '>secret', '+@all', '~*', '&*', '-lrem');
+  closing.push(async () => void (await redis.acl('DELUSER', user)));
+  const address = new URL(url);
+  [address.username, address.password] = [user, 'secret'];
+  const { worker } = start({ address: address.href });
+  await queue.add('usage', event());
+  await holds(() => worker.queueError !== undefined);
+  expect(worker.queueError).toMatch(/NOPERM|can't run this command/);
+  expect(worker.unacknowledged).toBe(1);
+  await redis.acl('SETUSER', user, '+lrem');
+  await queue.add('usage', event());
+  await holds(() => worker.queueError === undefined);
+});
+
+/** The status of the health check, and the gauge, when the clock of the admin port is so many seconds ahead. */
+async function openPort({ worker, lanes }: ReturnType<typeof start>) {
+  const registry = createRegistry('ingest');
+  let secondsLater = 0;
+  const clock = () => Date.now() + secondsLater * 1000;
+  const env = { ADMIN_PORT: 0, LISTEN_HOST: '127.0.0.1', QUEUE_PREFIX: prefix, REDIS_URL: url };
+  const watched = { worker, lanes, store: { isClickHouseAway: false }, clock };
+  const admin = await openAdminPort(env, registry, watched, log);
+  closing.push(async () => admin?.close());
+  return async (later: number) => {
+    secondsLater = later;
+    const health = await fetch(`http://127.0.0.1:${admin?.port}/healthz`, { headers: { connection: 'close' } });
+    const gauge = await registry.getSingleMetric('meterline_consuming')?.get();
+    return [health.status, gauge?.values[0]?.value];
+  };
+}
+
+it('the admin port says that a worker does not consume which has acknowledged no job for a minute, until it does', async () => {
+  await queue.add('usage', event());
+  const { store, open } = gated();
+  const says = await openPort(start({ store }));
+  await holds(async () => (await queue.getActiveCount()) === 1);
+  expect([await says(0), await says(61)]).toEqual([
+    [200, 1],
+    [503, 0],
+  ]);
+  open();
+  await allDone(1);
+  expect(await says(61)).toEqual([200, 1]);
+});
+
+const NOW = 10_000_000;
+const [LONG_AGO, RECENTLY] = [NOW - 60_000, NOW - 59_999];
+it.each([
+  ['consumes while nothing waits', true, {}],
+  ['does not consume while jobs wait and it has taken none for a minute', false, { waitingJobs: 5 }],
+  ['does not consume while it is not known whether jobs wait', false, { waitingJobs: undefined }],
+  ['consumes while jobs wait and it has taken one', true, { waitingJobs: 5, lastProgressAt: RECENTLY }],
+  ['consumes while jobs wait for a server that is away', true, { waitingJobs: 5, outage: true }],
+])('a worker %s', (_, consumes, changes) => {
+  const idle = { waitingJobs: 0, unacknowledged: 0, lastProgressAt: LONG_AGO, outage: false };
+  expect(isConsuming({ ...idle, ...changes }, NOW)).toBe(consumes);
 });

@@ -9,18 +9,14 @@
 import { type EpochMs, QUEUE_NAME } from '@meterline/catalog';
 import { Outage, onceAMinute } from '@meterline/service';
 import type { RedisClient } from '@meterline/service/access';
-import { isConnectionError } from '@meterline/service/queue';
+import { isConnectionError, workerOptions } from '@meterline/service/queue';
 import { trace } from '@opentelemetry/api';
-import { DelayedError, type Job, type Telemetry, WaitingError } from 'bullmq';
+import { DelayedError, type Job, type JobJson, type Telemetry, WaitingError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Pricer } from './intake.js';
 import type { Lanes, Split } from './lanes.js';
 import type { IngestMetrics } from './metrics.js';
-import { RawJobWorker } from './queue.js';
 
-/** A worker that dies leaves its jobs to the others after this long. A lock lost by mistake costs a second insert. */
-const LOCK_MS = 15_000;
-const STALLED_CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 /** How long a late job that finds too many of its kind in work is left in the queue: at first, and after some times. */
 const FIRST_DEFERRAL_MS = 2_000;
@@ -28,6 +24,23 @@ const LONGEST_DEFERRAL_MS = 15_000;
 const TOLERATED_CLOCK_MS = 10_000;
 /** A later time does not fit its column. */
 const LATEST_RECEIPT: EpochMs = Date.UTC(2200, 0, 1);
+/** Acknowledged jobs that stay readable in Redis, if their data is not much larger than that of most jobs. */
+const KEPT_COMPLETED_JOBS = 20;
+const LARGEST_KEPT_LENGTH = 4 * 1024 * 1024;
+
+/** Leaves the data of a job as the text that Redis holds: it is parsed once, where it is checked, and need not be valid JSON. */
+class RawJobWorker extends Worker<string, void> {
+  protected override createJob(json: JobJson, jobId: string): Job<string, void> {
+    // A schedule would send the same event for ever, which counts once; and no child of a flow makes an event invalid.
+    const { data, repeatJobKey: _, deferredFailure: _failure, ...rest } = json;
+    const job = super.createJob({ ...rest, data: '""' }, jobId);
+    job.data = data;
+    // A producer's options must not count here: keeping all completed jobs would fill Redis, and dropping failed ones would lose events.
+    job.opts.removeOnComplete = { count: data.length <= LARGEST_KEPT_LENGTH ? KEPT_COMPLETED_JOBS : 0 };
+    job.opts.removeOnFail = false;
+    return job;
+  }
+}
 
 export interface UsageWorkerOptions {
   /** Is the worker's own: it closes it. */
@@ -35,6 +48,8 @@ export interface UsageWorkerOptions {
   readonly prefix: string;
   /** How many jobs may be in work at once. */
   readonly concurrency: number;
+  /** How long it keeps a job after its death. A lock lost by mistake costs a second insert. */
+  readonly lockMs: number;
   /** How much job data may be in work at once, in characters. One job more is always taken. */
   readonly maxDataInWork: number;
   readonly lanes: Pick<Lanes, 'split' | 'add'>;
@@ -67,7 +82,7 @@ export class UsageWorker {
   #queueError: string | undefined;
 
   constructor(options: UsageWorkerOptions) {
-    const { connection, prefix, concurrency, telemetry, log, metrics } = options;
+    const { connection, prefix, concurrency, lockMs, telemetry, log, metrics } = options;
     this.#options = options;
     this.#outage = new Outage(log, 'Redis', 'jobs stay in the queue until it does');
     // The same error may come with every attempt to take a job.
@@ -78,11 +93,7 @@ export class UsageWorker {
       connection,
       prefix,
       concurrency,
-      autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      // A job is never at fault for the death of a worker.
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      ...workerOptions(lockMs),
       runRetryDelay: RETRY_MS,
       ...(telemetry && { telemetry }),
     });

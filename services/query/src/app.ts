@@ -1,5 +1,4 @@
 /** The API: an Express application, what it shares with other services and then its routes. */
-
 import {
   type ApplicationOptions,
   addErrorResponses,
@@ -22,8 +21,7 @@ import { GROUP_BY_DIMENSIONS } from '@meterline/catalog';
 import { shared } from '@meterline/service';
 import { checkConnection, type Warehouse } from '@meterline/warehouse';
 import type { Express } from 'express';
-import { accountsRoute } from './accounts/accounts.js';
-import { keyCreationRoute, keyListRoute, revocationRoute } from './accounts/api-keys.js';
+import { accountsRoute, keyCreationRoute, keyListRoute, revocationRoute } from './accounts.js';
 import {
   alertChangeRoute,
   alertCreationRoute,
@@ -37,9 +35,8 @@ import {
 import { eventsRoute } from './events/route.js';
 import type { RouteDependencies } from './http/member.js';
 import { CursorCodec } from './http/paging.js';
-import { MetricsPages } from './metrics/pages.js';
+import { MetricsPages, type StoredGroups } from './metrics/pages.js';
 import { BILLING_DIMENSION_VALUES, enumRoute, metricsRoute, resourceTypesRoute } from './metrics/route.js';
-import type { StoredGroups } from './metrics/stored-groups.js';
 import { createOpenApiDocument } from './openapi/document.js';
 
 /** Everything the API needs from outside. */

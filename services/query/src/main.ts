@@ -1,6 +1,85 @@
-/** The query service as a process. */
-import { runService } from '@meterline/service';
-import { readEnv } from './env.js';
-import { startService } from './start.js';
+/** The query service as a process: it connects to the servers behind it, builds the API and listens. */
+import { fileURLToPath } from 'node:url';
+import { builtPage, hostService } from '@meterline/api';
+import { isRedisFull, runService, type Service, warehouseOptions } from '@meterline/service';
+import { REDIS_PREFIX } from '@meterline/service/access';
+import { AlertStore } from '@meterline/service/alerts';
+import { prepareClickHouse } from '@meterline/service/clickhouse';
+import { observeStatements, outageGauge } from '@meterline/service/metrics';
+import type { Tracing } from '@meterline/service/tracing';
+import { createWarehouse, rollupStateReader, type WarehouseOptions } from '@meterline/warehouse';
+import type { Logger } from 'pino';
+import { Admission, type AdmissionLimits, permitGauges } from './admission/admission.js';
+import { createApp } from './app.js';
+import { type Env, readEnv } from './env.js';
+import { StoredGroups } from './metrics/pages.js';
+import { measuredCache } from './metrics/response-cache.js';
+
+/** The same in the repository and in the image, from the build of this file. */
+const PAGE_FOLDER = fileURLToPath(new URL('../../../packages/dashboard/dist/page', import.meta.url));
+
+/** @throws StartError */
+function startService(env: Env, log: Logger, tracing: Tracing): Promise<Service> {
+  const { METERLINE_CONSTANTS: constants } = env;
+  const outage = 'requests with an API key get 503 until it does';
+  const options = { name: 'query', log, tracing, limitsPrefix: REDIS_PREFIX, outage } as const;
+  return hostService(env, options, async (host) => {
+    const { registry, redis, keys, rates, observeRefusal } = host;
+    const observe = observeStatements(registry, tracing.tracer);
+    const storage = { ...warehouseOptions(env, 'meterline-query'), observe };
+    await prepareClickHouse(storage, log);
+    const warehouse = createWarehouse({ ...storage, ...statementLimits(env) });
+    host.onClose(() => warehouse.close());
+    outageGauge(registry, {
+      // Not a statement, which would be counted and traced at every scrape.
+      ClickHouse: () => warehouse.ping(),
+      Redis: () => keys.ping().then(() => true),
+    });
+    const admission = new Admission({ limits: admissionLimits(env), rates, warehouse, observeRefusal });
+    permitGauges(registry, admission);
+    const app = createApp({
+      ...host,
+      warehouse,
+      readRollupState: rollupStateReader(constants.eventsOnly > 0),
+      cache: measuredCache(registry, constants.cacheBytes),
+      storedGroups: new StoredGroups(redis, REDIS_PREFIX, constants.maxStoredGroups),
+      admission,
+      maxUnsentBytes: constants.maxUnsentBytes,
+      alerts: new AlertStore(redis),
+      allowedHosts: env.ALERT_ALLOWED_HOSTS,
+      pingRedis: () => keys.ping(),
+      isRedisFull: () => isRedisFull(redis),
+      cursorSecret: env.CURSOR_SECRET,
+      collectorUrl: env.COLLECTOR_URL,
+      frameAncestors: env.FRAME_ANCESTORS,
+      pageFolder: await builtPage(PAGE_FOLDER, log),
+    });
+    return { app };
+  });
+}
+
+/** Requests of all accounts together that may wait, in requests of one. */
+const ACCOUNTS_WAITING = 10;
+
+/** How they were chosen: docs/operations.md, "Many tenants". */
+function admissionLimits({ METERLINE_CONSTANTS: constants }: Env): AdmissionLimits {
+  return {
+    process: constants.statements,
+    account: constants.accountStatements,
+    caller: constants.callerStatements,
+    maxWaitMs: constants.maxWaitMs,
+    maxWaitingOfAccount: constants.maxWaiting,
+    maxWaiting: ACCOUNTS_WAITING * constants.maxWaiting,
+  };
+}
+
+/** A connection for each statement at once, and a bound on each of them. */
+function statementLimits(env: Env): Pick<WarehouseOptions, 'maxConnections' | 'maxExecutionMs' | 'maxMemoryBytes'> {
+  return {
+    maxConnections: env.METERLINE_CONSTANTS.statements,
+    maxExecutionMs: env.METERLINE_CONSTANTS.statementMs,
+    maxMemoryBytes: env.STATEMENT_MB * 2 ** 20,
+  };
+}
 
 await runService('meterline-query', readEnv, startService);

@@ -4,7 +4,8 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { RedisClient } from '@meterline/service/access';
-import { Counter, type Registry } from 'prom-client';
+import { instruments } from '@meterline/service/metrics';
+import type { Registry } from 'prom-client';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../http/errors.js';
 
@@ -33,12 +34,11 @@ const REASONS = ['rate', 'statements', 'overload'] as const;
 export type RefusalObserver = (reason: (typeof REASONS)[number]) => void;
 
 export function refusalCounter(registry: Registry): RefusalObserver {
-  const refusals = new Counter({
-    name: 'meterline_requests_refused_total',
-    help: 'Requests refused because of a limit: rate, statements at once, or overload of the service.',
-    labelNames: ['reason'],
-    registers: [registry],
-  });
+  const refusals = instruments(registry).counter(
+    'meterline_requests_refused_total',
+    'Requests refused because of a limit: rate, statements at once, or overload of the service.',
+    'reason',
+  );
   for (const reason of REASONS) refusals.inc({ reason }, 0);
   return (reason) => refusals.inc({ reason });
 }

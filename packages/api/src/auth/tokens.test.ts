@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose';
 import { pino } from 'pino';
+import { LastUses } from './authenticate.js';
 import { createTokenVerifier, type TokenVerifier } from './tokens.js';
 
 const NOW = new Date('2025-11-15T12:00:00Z');
@@ -12,18 +13,6 @@ const KEPT_MS = 24 * 3_600_000;
 /** Longer than between two fetches. */
 const MOMENT_MS = 15_000;
 const FRESH_MS = 600_000;
-const NOT_FAKED = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setInterval',
-  'clearInterval',
-  'setTimeout',
-  'clearTimeout',
-] as const;
 const CLAIMS = { iss: 'https://auth.example.com/', aud: 'meterline', sub: 'user-1', exp: NOW.getTime() / 1000 + 60 };
 
 let keys: Record<'one' | 'two', GenerateKeyPairResult>;
@@ -36,6 +25,10 @@ let jwks: { server: Server; url: string; published: ('one' | 'two')[]; isAway: b
 let events: unknown[];
 let verifier: TokenVerifier;
 
+function setElapsed(ms: number): void {
+  jest.spyOn(Date, 'now').mockReturnValue(NOW.getTime() + ms);
+}
+
 beforeEach(async () => {
   const server = createServer(async (_request, response) => {
     jwks.requests += 1;
@@ -46,8 +39,7 @@ beforeEach(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   jwks = { server, url: `http://127.0.0.1:${port}/`, published: ['one'], isAway: false, requests: 0 };
-  // Only the clock: timers and sockets work as they do.
-  jest.useFakeTimers({ now: NOW, doNotFake: [...NOT_FAKED] });
+  setElapsed(0);
   events = [];
   verifier = createTokenVerifier({
     jwksUrl: jwks.url,
@@ -58,12 +50,11 @@ beforeEach(async () => {
   });
 });
 afterEach(() => {
-  jest.useRealTimers();
+  jest.restoreAllMocks();
   jwks.server.closeAllConnections();
   jwks.server.close();
 });
 
-const setElapsed = (ms: number) => jest.setSystemTime(NOW.getTime() + ms);
 const token = (kid: string, key = keys.one) =>
   new SignJWT(CLAIMS).setProtectedHeader({ alg: 'ES256', kid }).sign(key.privateKey);
 const accepts = async (text: string) => (await verifier.verify(text)) !== undefined;
@@ -132,4 +123,40 @@ it('a published key that is withdrawn is rejected after ten minutes', async () =
   jwks.published = ['two'];
   setElapsed(FRESH_MS + 1);
   expect(await accepts(await token('one'))).toBe(false);
+});
+
+const at = (time: string) => new Date(`2025-11-15T${time}Z`);
+
+/** A store that writes, or refuses to, and what it was asked for. */
+function store() {
+  const written: string[] = [];
+  const state = { isFull: false };
+  const noteUse = async (keyId: string, hour: Date) => {
+    written.push(`${keyId} ${hour.toISOString().slice(11, 16)}`);
+    if (state.isFull) throw new Error('OOM');
+  };
+  return { written, state, uses: new LastUses({ noteUse }) };
+}
+
+it('each key is written down once in an hour, by the beginning of it', () => {
+  const { written, uses } = store();
+  for (const time of ['12:00:00', '12:30:00', '12:59:59.999']) uses.note('a', at(time));
+  uses.note('b', at('12:40:00'));
+  for (const time of ['13:00:00', '13:00:01', '16:20:00']) uses.note('a', at(time));
+  expect(written).toEqual(['a 12:00', 'b 12:00', 'a 13:00', 'a 16:00']);
+});
+
+it('what was refused is tried again after a minute, and harms nobody', async () => {
+  const { written, state, uses } = store();
+  state.isFull = true;
+  for (const time of ['12:00:00', '12:00:59.999', '12:01:00']) {
+    uses.note('a', at(time));
+    // The refusal arrives.
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+  expect(written).toEqual(['a 12:00', 'a 12:00']);
+  state.isFull = false;
+  for (const time of ['12:02:00', '12:03:00']) uses.note('a', at(time));
+  expect(written).toEqual(['a 12:00', 'a 12:00', 'a 12:00']);
 });

@@ -37,17 +37,12 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** Faults of the token itself. Any other error means that the signing keys cannot be read. Source: jose, errors. */
-const TOKEN_FAULTS: ReadonlySet<string> = new Set([
-  errors.JOSEAlgNotAllowed.code,
-  errors.JOSENotSupported.code,
-  errors.JWKSMultipleMatchingKeys.code,
-  errors.JWKSNoMatchingKey.code,
-  errors.JWSInvalid.code,
-  errors.JWSSignatureVerificationFailed.code,
-  errors.JWTClaimValidationFailed.code,
-  errors.JWTExpired.code,
-  errors.JWTInvalid.code,
+/** The published keys cannot be read; every other error of jose is one of the token itself. Source: jose, errors. */
+const KEYS_UNREADABLE: ReadonlySet<string> = new Set([
+  errors.JOSEError.code,
+  errors.JWKInvalid.code,
+  errors.JWKSInvalid.code,
+  errors.JWKSTimeout.code,
 ]);
 
 /** Platforms write scopes in one of three claims, as one text with spaces between them (RFC 8693, section 4.2) or as a list. */
@@ -101,7 +96,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
         return callerOf(payload, accountClaims);
       } catch (error) {
         if (error instanceof MalformedClaim) throw unauthorized(error.message, { presented: true });
-        if (error instanceof errors.JOSEError && TOKEN_FAULTS.has(error.code)) return undefined;
+        if (error instanceof errors.JOSEError && !KEYS_UNREADABLE.has(error.code)) return undefined;
         throw authUnavailable(error);
       }
     },

@@ -1,9 +1,11 @@
 /**
- * A failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it.
- * Source: the API specification, section "Errors", and DESIGN section 6.
+ * A failure that a caller can meet: the HTTP status, a stable code to branch on, and a sentence that says how to fix it; and how it is
+ * answered. Source: the API specification, section "Errors", and DESIGN section 6.
  */
 import type { ServerResponse } from 'node:http';
-import { ZodError } from 'zod';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import { ZodError, z } from 'zod';
+import { noteFailure, requestIdOf } from './request-observation.js';
 
 /** Public and stable: the member `error` of the body. */
 export type ErrorCode =
@@ -53,8 +55,10 @@ export interface ParameterFault {
   readonly message: string;
 }
 
+type Details = readonly Readonly<Record<string, string>>[];
+
 export interface ApiErrorOptions {
-  readonly details?: readonly Readonly<Record<string, string>>[];
+  readonly details?: Details;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
@@ -63,15 +67,11 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly code: ErrorCode;
-  readonly details: readonly Readonly<Record<string, string>>[] | undefined;
+  readonly details: Details | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(
-    status: number,
-    code: ErrorCode,
-    message: string,
-    { details, headers = {}, cause }: ApiErrorOptions = {},
-  ) {
+  constructor(status: number, code: ErrorCode, message: string, options: ApiErrorOptions = {}) {
+    const { details, headers = {}, cause } = options;
     super(message, { cause });
     this.status = status;
     this.code = code;
@@ -82,7 +82,7 @@ export class ApiError extends Error {
 
 const CHALLENGE = 'Bearer realm="meterline"';
 /** For what is over soon. */
-export const RETRY_AFTER_SECONDS = '5';
+const RETRY_AFTER_SECONDS = 5;
 
 /** No credentials or bad ones. The challenge follows RFC 6750, section 3. */
 export function unauthorized(message: string, { presented }: { presented: boolean }): ApiError {
@@ -121,13 +121,9 @@ export function adminsOnly(): ApiError {
 /** An answer must not be many times as large as its request, and three bytes of a query string can be a fault. */
 const MAX_FAULTS = 10;
 
-export function invalidParameters(faults: readonly ParameterFault[]): ApiError {
-  return invalidRequest('invalid_parameter', faults);
-}
+export const invalidParameters = (faults: readonly ParameterFault[]) => invalidRequest('invalid_parameter', faults);
 
-export function invalidBody(faults: readonly ParameterFault[]): ApiError {
-  return invalidRequest('invalid_body', faults);
-}
+export const invalidBody = (faults: readonly ParameterFault[]) => invalidRequest('invalid_body', faults);
 
 function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): ApiError {
   const shown = faults.slice(0, MAX_FAULTS);
@@ -141,37 +137,25 @@ function invalidRequest(code: ErrorCode, faults: readonly ParameterFault[]): Api
 
 /** @param limit a sentence that says what is allowed */
 export function tooManyRequests(limit: string, seconds: number): ApiError {
-  const message = `${limit}; wait as long as Retry-After says.`;
-  return new ApiError(429, 'too_many_requests', message, { headers: { 'Retry-After': String(seconds) } });
+  return tooMany('too_many_requests', `${limit}; wait as long as Retry-After says.`, seconds);
 }
 
-/** @param bytes of responses that clients of the account have not read */
-export function tooManyUnreadResponses(bytes: number): ApiError {
-  const message = `Clients of this account have not read ${bytes} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
-  return new ApiError(429, 'too_many_unread_answers', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
-}
-
-/** All clients together have too many responses that they have not read yet. */
-export function tooManyUnsentBytes(): ApiError {
-  return unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.', undefined);
+/** 429, to be tried again after `Retry-After`. */
+export function tooMany(code: ErrorCode, message: string, seconds = RETRY_AFTER_SECONDS): ApiError {
+  return new ApiError(429, code, message, { headers: { 'Retry-After': String(seconds) } });
 }
 
 export function notFound(message: string): ApiError {
   return new ApiError(404, 'not_found', message);
 }
 
-/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
-export function fileHasChanged(): ApiError {
-  const message = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
-  return new ApiError(412, 'precondition_failed', message);
-}
-
 export function unknownPath(path: string): ApiError {
   const bare = path.replace(/\/+$/, '');
-  if (bare !== path && bare !== '') {
-    return notFound(`There is no ${path}; the API's paths do not end with a slash, try ${bare}.`);
-  }
-  return notFound(`There is no ${path}; /docs lists the operations of this service.`);
+  const advice =
+    bare === path || bare === ''
+      ? '/docs lists the operations of this service'
+      : `the API's paths do not end with a slash, try ${bare}`;
+  return notFound(`There is no ${path}; ${advice}.`);
 }
 
 export function authUnavailable(cause: unknown): ApiError {
@@ -179,8 +163,13 @@ export function authUnavailable(cause: unknown): ApiError {
 }
 
 /** 503, to be tried again after `Retry-After`. */
-export function unavailable(code: ErrorCode, message: string, cause: unknown): ApiError {
-  return new ApiError(503, code, message, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+export function unavailable(
+  code: ErrorCode,
+  message: string,
+  cause?: unknown,
+  seconds = RETRY_AFTER_SECONDS,
+): ApiError {
+  return new ApiError(503, code, message, { cause, headers: { 'Retry-After': String(seconds) } });
 }
 
 /** @throws ApiError `auth_unavailable` when Redis does not answer */
@@ -230,4 +219,71 @@ export function goneSignal(response: ServerResponse): AbortSignal {
 export function internalError(cause?: unknown): ApiError {
   const message = 'Something went wrong on our side; quote the requestId to support.';
   return new ApiError(500, 'internal_error', message, { cause });
+}
+
+interface ErrorBody {
+  readonly code: number;
+  readonly error: ErrorCode;
+  readonly message: string;
+  readonly details?: Details;
+  readonly requestId: string;
+}
+
+/** Only what the caller may know: never the cause. */
+export function errorBody({ status, code, message, details }: ApiError, requestId: string): ErrorBody {
+  return { code: status, error: code, message, ...(details && { details }), requestId };
+}
+
+/** What the body parser throws. Source: the npm packages raw-body and body-parser. */
+const bodyError = z.object({ status: z.int().min(400).max(499), type: z.string(), message: z.string() });
+
+export const routeNotFound: RequestHandler = (request) => {
+  throw unknownPath(request.path);
+};
+
+/** @param elsewhere a sentence that says where it is allowed */
+export function methodNotAllowed(allowed: string, elsewhere = ''): RequestHandler {
+  return (request) => {
+    const message = `${request.method} is not allowed here; use ${allowed}. ${elsewhere}`.trimEnd();
+    throw new ApiError(405, 'method_not_allowed', message, { headers: { Allow: allowed } });
+  };
+}
+
+/** @param metadataUrl of the document that a challenge names (RFC 9728, section 5.1); undefined: there is none */
+export function respondWithError(metadataUrl: (request: Request) => string | undefined): ErrorRequestHandler {
+  // Express recognises an error handler by its four parameters.
+  return (thrown: unknown, request, response, _next) => {
+    if (thrown instanceof ClientGone) return;
+    const error = toApiError(thrown);
+    // The request log writes it down together with the request it belongs to.
+    if (error.status >= 500) noteFailure(request, error);
+    if (response.headersSent) {
+      request.socket.destroy();
+      return;
+    }
+    response
+      .status(error.status)
+      .set(error.headers)
+      .set(challengeOf(error, metadataUrl(request)))
+      .json(errorBody(error, requestIdOf(request)));
+  };
+}
+
+function challengeOf({ headers }: ApiError, url: string | undefined): Readonly<Record<string, string>> {
+  const challenge = headers['WWW-Authenticate'];
+  return challenge === undefined || url === undefined
+    ? {}
+    : { 'WWW-Authenticate': `${challenge}, resource_metadata="${url}"` };
+}
+
+function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const known = bodyError.safeParse(thrown);
+  if (!known.success) return internalError(thrown);
+  const { status, message } = known.data;
+  if (status === 413) {
+    return new ApiError(413, 'body_too_large', 'The body is over 16 KiB; no operation needs so much.');
+  }
+  const advice = 'send it as it is, or none where none is needed';
+  return new ApiError(status, 'invalid_body', `The body cannot be read (${message}); ${advice}.`);
 }

@@ -1,6 +1,7 @@
 /** What the service records of each request: a log line, its duration as a metric, and a span. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { instruments } from '@meterline/service/metrics';
 import {
   type Attributes,
   context,
@@ -13,7 +14,7 @@ import {
 } from '@opentelemetry/api';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { z } from 'zod';
 
 /** Sees a request first, and calls `next` without answering it. */
@@ -49,13 +50,14 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Comes before everything that may answer, so that it sees every answer. */
 export function requestMetrics(registry: Registry): Watcher {
-  const durations = new Histogram({
-    name: 'meterline_http_request_duration_seconds',
-    help: 'Requests by route, method and status, and how long they took; status aborted: the client went away first.',
-    labelNames: ['route', 'method', 'status'],
-    buckets: BUCKETS,
-    registers: [registry],
-  });
+  const durations = instruments(registry).histogram(
+    'meterline_http_request_duration_seconds',
+    'Requests by route, method and status, and how long they took; status aborted: the client went away first.',
+    BUCKETS,
+    'route',
+    'method',
+    'status',
+  );
   return (request, response, next) => {
     const started = performance.now();
     response.once('close', () => {

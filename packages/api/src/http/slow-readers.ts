@@ -1,7 +1,7 @@
 /** Clients that do not read their answers: a limit on the time for sending one, and on the bytes of all that are not sent yet. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { tooManyUnreadResponses, tooManyUnsentBytes } from './errors.js';
+import { tooMany, unavailable } from './errors.js';
 
 /** How often answers are looked at, as a share of the limit. */
 const CHECK_SHARE = 0.1;
@@ -60,8 +60,13 @@ export class ResponseBudget {
   requireRoom(account: string, bytes = 0): void {
     const ofAccount = this.#ofAccounts.get(account) ?? 0;
     // One response alone always has room.
-    if (ofAccount > 0 && ofAccount + bytes >= this.#most * ACCOUNT_SHARE) throw tooManyUnreadResponses(ofAccount);
-    if (this.#total > 0 && this.#total + bytes >= this.#most) throw tooManyUnsentBytes();
+    if (ofAccount > 0 && ofAccount + bytes >= this.#most * ACCOUNT_SHARE) {
+      const message = `Clients of this account have not read ${ofAccount} bytes of earlier answers yet; read them first, or ask for fewer at once.`;
+      throw tooMany('too_many_unread_answers', message);
+    }
+    if (this.#total > 0 && this.#total + bytes >= this.#most) {
+      throw unavailable('server_busy', 'Too many answers are being sent at the moment; try again shortly.');
+    }
   }
 
   /** Sends JSON, and counts it until it is sent or its connection is gone. @throws as {@link requireRoom} */

@@ -1,7 +1,7 @@
 /** The web page: static files, built by packages/dashboard. */
 import type { RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { fileHasChanged, unknownPath } from './errors.js';
+import { ApiError, unknownPath } from './errors.js';
 
 /** Nothing from other origins, nothing inline, no eval. */
 const STRICT = [
@@ -35,8 +35,9 @@ const missing = z.union([
   // That of the folder itself.
   z.object({ code: z.literal('EISDIR') }),
 ]);
-/** `If-Match` or `If-Unmodified-Since` does not hold. */
+/** RFC 9110, section 13.1: the file is not the one that the caller's condition names. */
 const preconditionFailed = z.object({ status: z.literal(412) });
+const FILE_HAS_CHANGED = 'The file is not the one that If-Match or If-Unmodified-Since asks for; leave the header out.';
 
 /** GET / @param folder the page's build */
 export function pageRoute(folder: string): RequestHandler {
@@ -92,7 +93,7 @@ export function sendFile(
     for (const name of ['Content-Type', 'ETag', 'Last-Modified']) response.removeHeader(name);
     response.set('Cache-Control', 'private, no-store');
     if (missing.safeParse(error).success) return next(unknownPath(path));
-    if (preconditionFailed.safeParse(error).success) return next(fileHasChanged());
-    next(error);
+    const hasChanged = preconditionFailed.safeParse(error).success;
+    next(hasChanged ? new ApiError(412, 'precondition_failed', FILE_HAS_CHANGED) : error);
   });
 }

@@ -15,23 +15,27 @@ import {
   WINDOW_PARAMETERS,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { errorBody } from '../http/error-responses.js';
-import { HEADERS, headerReference, LIMIT_HEADERS, OTHER_RESPONSE, REQUEST_HEADERS } from './common.js';
-import type {
-  DocumentSketch,
-  ErrorSketch,
-  Example,
-  Header,
-  JsonSchema,
-  MediaType,
-  Method,
-  Named,
-  OperationExample,
-  OperationSketch,
-  Parameter,
-  Reference,
-  Response,
-} from './model.js';
+import { errorBody } from '../http/errors.js';
+import {
+  type DocumentSketch,
+  type ErrorSketch,
+  type Example,
+  HEADERS,
+  type Header,
+  headerReference,
+  type JsonSchema,
+  LIMIT_HEADERS,
+  type MediaType,
+  type Method,
+  type Named,
+  type OperationExample,
+  type OperationSketch,
+  OTHER_RESPONSE,
+  type Parameter,
+  REQUEST_HEADERS,
+  type Reference,
+  type Response,
+} from './common.js';
 
 /** The JSON or text on the wire, before a schema transforms it. */
 const ON_THE_WIRE = { io: 'input', unrepresentable: 'any' } as const;

@@ -3,12 +3,12 @@ import * as z from 'zod/mini';
 import { ALERT_MEASURES, ALERT_PERIODS, DELIVERY_STATES, WEBHOOK_TYPES } from '../alert.js';
 import { isDecimalText } from '../decimal.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
-import { amount, described, instant, listPage, wholeNumber } from './response-members.js';
+import { amount, described, instant, listPage, wholeNumber } from './responses.js';
 
 const percent = () => wholeNumber({ minimum: 1, description: 'Percent of the amount.' });
 const value = () => amount('What the period had when the threshold was found crossed, exact.');
 
-export const firedThresholdSchema = z.object({ threshold: percent(), value: value(), firedAt: instant() });
+const firedThresholdSchema = z.object({ threshold: percent(), value: value(), firedAt: instant() });
 
 export const alertSchema = z.object({
   id: described(z.string(), 'The {alertId} of paths.'),

@@ -9,8 +9,8 @@ import {
   MAX_THRESHOLDS,
 } from '../alert.js';
 import { decimalText, formatScaled, parseDecimalText, toScaled } from '../decimal.js';
-import { MAX_FILTER_VALUES } from './limits.js';
 import { nameText, oneOf, VALUE_FILTERS } from './parameters.js';
+import { MAX_FILTER_VALUES } from './request.js';
 
 const AMOUNT_RULE =
   'must be a decimal above 0 in a string, such as "100" or "0.25", of at most 15 digits before the point and 12 after it';

@@ -5,7 +5,6 @@
  */
 import * as z from 'zod';
 import { RESOLUTIONS } from '../calendar.js';
-import { ACCOUNT_KEY_ROLES } from '../caller.js';
 import { BILLING_DIMENSIONS, RESOURCE_TYPES } from '../dimensions.js';
 import { isName, MAX_NAME_LENGTH } from '../event.js';
 import {
@@ -18,6 +17,7 @@ import {
 } from '../group-by.js';
 import { parseTimestamp, START_OF_CALENDAR } from '../timestamp.js';
 import {
+  ACCOUNT_KEY_ROLES,
   DEFAULT_EVENTS_PAGE,
   DEFAULT_LIST_PAGE,
   type EXCLUDING_PARAMETER,
@@ -25,7 +25,7 @@ import {
   MAX_LIST_PAGE,
   MAX_METRICS_PAGE,
   MAX_PAGE_POINTS,
-} from './limits.js';
+} from './request.js';
 
 export const ACCOUNT_SORTS = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc'] as const;
 export const API_KEY_SORTS = ['createdAt:desc', 'createdAt:asc'] as const;

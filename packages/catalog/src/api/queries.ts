@@ -15,42 +15,33 @@ export type Instant = string | Date;
 /** Half-open: startTime is inside, endTime is not. */
 export type WindowQuery = { readonly [Name in keyof typeof WINDOW_PARAMETERS]: Instant };
 
-type Values<Value> = Value | readonly Value[];
-
-type RepeatedFilters = typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS;
 type Repeated<Filters extends Record<string, z.ZodType>> = {
-  readonly [Name in keyof Filters]?: Values<z.output<Filters[Name]>> | undefined;
+  readonly [Name in keyof Filters]?: z.output<Filters[Name]> | readonly z.output<Filters[Name]>[] | undefined;
+};
+type Single<Parameters extends Record<string, z.ZodType>> = {
+  readonly [Name in keyof Parameters]?: z.output<Parameters[Name]> | undefined;
 };
 
 /**
  * Several values of a filter are alternatives; those of an excluding one are all left out. Members that are left out or
  * undefined are not sent.
  */
-export type FilterQuery = Repeated<RepeatedFilters> & {
+export type FilterQuery = Repeated<typeof VALUE_FILTERS & typeof EXCLUDING_FILTERS> & {
   readonly withoutResourceUuid?: boolean | undefined;
   readonly excludeWithoutResourceUuid?: boolean | undefined;
 };
 
 export type ResourceTypesQuery = WindowQuery & FilterQuery;
 
-type OtherEventsParameters = Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>;
-
 /** Members that are left out or undefined are not sent. */
-export type EventsQuery = ResourceTypesQuery & {
-  readonly [Name in keyof OtherEventsParameters]?: z.output<OtherEventsParameters[Name]> | undefined;
-};
+export type EventsQuery = ResourceTypesQuery & Single<Omit<typeof EVENTS_PARAMETERS, keyof ResourceTypesQuery>>;
 
 type AccountFilterQuery = Repeated<typeof ACCOUNT_FILTERS>;
-type OtherMetricsParameters = Omit<
-  typeof ACCOUNTS_METRICS_PARAMETERS,
-  keyof ResourceTypesQuery | keyof AccountFilterQuery
->;
 
 /**
  * Members that are left out or undefined are not sent. A query about one account has no `account`: not as a filter, nor
  * in `groupBy`.
  */
 export type MetricsQuery = ResourceTypesQuery &
-  AccountFilterQuery & {
-    readonly [Name in keyof OtherMetricsParameters]?: z.output<OtherMetricsParameters[Name]> | undefined;
-  };
+  AccountFilterQuery &
+  Single<Omit<typeof ACCOUNTS_METRICS_PARAMETERS, keyof (ResourceTypesQuery & AccountFilterQuery)>>;

@@ -2,20 +2,19 @@
 
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
+import type { AccountAnswer } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, printResult, say } from '../command.js';
 import { openClient, withApi, withClientErrors } from '../connections/api.js';
-import { CommandError, systemErrorCode, usageError } from '../failure.js';
+import { usageError } from '../failure.js';
 import { type JsonFlag, withApiFlags, withApiUrl, withJson } from '../flags.js';
-import { layoutFor, printable, textTable } from '../output/table.js';
-import { API_SETTINGS_HELP, type ApiFlags, canonicalUrl, keyStart, placeText, type Setting } from '../settings.js';
+import { readLine } from '../input.js';
+import { fieldLines, type ItemColumn, printList } from '../output/table.js';
+import { API_SETTINGS_HELP, type ApiFlags, keyStart, placeText, type Setting } from '../settings.js';
 import { writeLogin } from '../settings-files.js';
 
-export function addLogin(program: Command, context: CommandContext): void {
-  const command = program
-    .command('login')
+export function addLogin(command: Command, context: CommandContext): void {
+  command
     .description(
       'Keeps an API key for later calls, in a file that only you can read (mode 0600), after trying it.\n' +
         'The key is asked for, or read from standard input: it is never an argument, which others on this machine could see.',
@@ -35,10 +34,10 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
   const { url } = await context.settings.api(flags);
   if (flags.apiUrl === undefined)
     say(context, `The API is ${url.value} (from ${url.source}); --api-url names another.`);
-  const apiUrl = canonicalUrl(url);
+  const apiUrl = url.value;
   const apiKey = await readKey(context);
   const key: Setting = { value: apiKey, kind: 'flag', source: 'what you have just given' };
-  const client = openClient(context, flags, { ...url, value: apiUrl }, key);
+  const client = openClient(context, flags, url, key);
   const accounts = await withClientErrors({ url, key }, () => client.accounts());
   const account = flags.account ?? (accounts.length === 1 ? accounts[0]?.id : undefined);
   if (account !== undefined && !accounts.some(({ id }) => id === account)) {
@@ -46,17 +45,7 @@ async function login(context: CommandContext, flags: ApiFlags): Promise<void> {
       `the key does not belong to ${account}; it belongs to ${accounts.map(({ id }) => id).join(', ') || 'none'}`,
     );
   }
-  try {
-    await writeLogin(context.settings.loginPath, { apiUrl, apiKey, ...(account !== undefined && { account }) });
-  } catch (error) {
-    throw new CommandError(
-      `cannot write ${context.settings.loginPath}: ${systemErrorCode(error) ?? error}`,
-      undefined,
-      {
-        cause: error,
-      },
-    );
-  }
+  await writeLogin(context.settings.loginPath, { apiUrl, apiKey, account });
   const named = accounts.slice(0, MOST_NAMED).map(({ id, role }) => `${role} of ${id}`);
   const more = accounts.length > MOST_NAMED ? [`${accounts.length - MOST_NAMED} more`] : [];
   const whose = [...named, ...more].join(', ') || 'in no account';
@@ -71,28 +60,16 @@ async function sayIfAnotherIsPreferred(context: CommandContext, apiUrl: string):
   say(context, `Here, ${url.value} (from ${url.source}) comes before it; name yours with --api-url ${apiUrl}.`);
 }
 
-/** One line; what is typed at a terminal is not shown. */
 async function readKey({ stdin, stderr }: CommandContext): Promise<string> {
-  const isTerminal = stdin.isTTY === true;
-  if (isTerminal) stderr.write('API key: ');
-  const silence = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: stdin, output: silence, terminal: isTerminal });
-  try {
-    for await (const line of lines) {
-      const key = line.trim();
-      if (/^[\x21-\x7e]+$/.test(key)) return key;
-      break;
-    }
-  } finally {
-    lines.close();
-    if (isTerminal) stderr.write('\n');
-  }
+  if (stdin.isTTY) stderr.write('API key: ');
+  const key = await readLine(stdin, true);
+  if (stdin.isTTY) stderr.write('\n');
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw usageError('no API key was given: one line of visible ASCII characters is expected');
 }
 
-export function addLogout(program: Command, context: CommandContext): void {
-  program
-    .command('logout')
+export function addLogout(command: Command, context: CommandContext): void {
+  command
     .description(
       'Removes the key that "meterline login" keeps. The key itself stays valid: only an admin revokes it, with ' +
         '"meterline keys revoke" or the API.',
@@ -109,9 +86,8 @@ async function logout(context: CommandContext): Promise<void> {
 
 type WhoamiFlags = ApiFlags & JsonFlag;
 
-export function addWhoami(program: Command, context: CommandContext): void {
-  const command = program
-    .command('whoami')
+export function addWhoami(command: Command, context: CommandContext): void {
+  command
     .description(
       'Shows which API, key and account a command would use here, where each comes from (flag, environment, login file, ' +
         'local stack or default), and what the key may read.',
@@ -133,12 +109,12 @@ async function whoami(context: CommandContext, flags: WhoamiFlags): Promise<void
       accountFrom: placeOf(account),
       accounts,
     };
-    const text = [
-      `API      ${placeText(url)}`,
-      `Key      ${key && placeText({ ...key, value: keyStart(key.value) })}`,
-      `Account  ${account ? placeText({ ...account, value: printable(account.value) }) : 'none named'}`,
-      ...accounts.map(({ id, role }) => `         ${role} of ${printable(id)}`),
-    ];
+    const text = fieldLines([
+      ['API', placeText(url)],
+      ['Key', key ? placeText({ ...key, value: keyStart(key.value) }) : 'none'],
+      ['Account', account ? placeText(account) : 'none named'],
+      ...accounts.map(({ id, role }) => ['', `${role} of ${id}`] as const),
+    ]);
     printResult(context, flags.json, result, text.join('\n'));
     const stack = await context.settings.unusedStack(access);
     if (stack) say(context, `The local stack that runs here is not asked; --api-url ${stack.value} names it.`);
@@ -152,16 +128,15 @@ function placeOf(setting: Setting | undefined): Pick<Setting, 'kind' | 'source'>
 
 type AccountsFlags = ApiFlags & JsonFlag;
 
-const COLUMNS = [
-  { heading: 'ACCOUNT', least: 8 },
-  { heading: 'NAME', least: 8 },
-  { heading: 'ROLE' },
-  { heading: 'CREATED' },
+const COLUMNS: readonly ItemColumn<AccountAnswer>[] = [
+  { heading: 'ACCOUNT', cell: ({ id }) => id, least: 8 },
+  { heading: 'NAME', cell: ({ name }) => name, least: 8 },
+  { heading: 'ROLE', cell: ({ role }) => role },
+  { heading: 'CREATED', cell: ({ createdAt }) => createdAt ?? '-' },
 ];
 
-export function addAccounts(program: Command, context: CommandContext): void {
-  const command = program
-    .command('accounts')
+export function addAccounts(command: Command, context: CommandContext): void {
+  command
     .description(
       'Lists the accounts that your key belongs to. An admin of an account may group and filter by workspace; a member sees ' +
         'the account as a whole.',
@@ -172,8 +147,6 @@ export function addAccounts(program: Command, context: CommandContext): void {
 }
 
 async function listAccounts(context: CommandContext, flags: AccountsFlags): Promise<void> {
-  const accounts = await withApi(context, flags, ({ client }) => client.accounts());
-  const rows = accounts.map(({ id, name, role, createdAt }) => ({ cells: [id, name, role, createdAt ?? '-'] }));
-  const text = rows.length === 0 ? 'No accounts.' : textTable(COLUMNS, rows, layoutFor(context));
-  printResult(context, flags.json, accounts, text);
+  const items = await withApi(context, flags, ({ client }) => client.accounts());
+  printList(context, flags, { columns: COLUMNS, items, none: 'No accounts.' });
 }

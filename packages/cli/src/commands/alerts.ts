@@ -8,7 +8,7 @@ import { usageError } from '../failure.js';
 import { type JsonFlag, nameOf, wholeNumber, withApiFlags, withJson } from '../flags.js';
 import { requireAnswer } from '../input.js';
 import { type FilterFlags, withFilters } from '../metrics/query.js';
-import { layoutFor, printable, textTable } from '../output/table.js';
+import { fieldLines, type ItemColumn, printable, printList } from '../output/table.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 type AlertsFlags = ApiFlags & JsonFlag;
@@ -26,21 +26,21 @@ interface Call<Flags extends AlertsFlags = AlertsFlags> extends AccountSession {
   readonly id: string;
 }
 
-const COLUMNS = [
-  { heading: 'ALERT' },
-  { heading: 'NAME', least: 8 },
-  { heading: 'OF', least: 8 },
-  { heading: 'AMOUNT', isNumeric: true },
-  { heading: 'THRESHOLDS' },
-  { heading: 'FIRED' },
+const COLUMNS: readonly ItemColumn<AlertAnswer>[] = [
+  { heading: 'ALERT', cell: ({ id }) => id },
+  { heading: 'NAME', cell: ({ name }) => name, least: 8 },
+  { heading: 'OF', cell: subjectOf, least: 8 },
+  { heading: 'AMOUNT', cell: (alert) => alertAmountText(alert.amount, alert), isNumeric: true },
+  { heading: 'THRESHOLDS', cell: ({ thresholds }) => percents(thresholds) },
+  { heading: 'FIRED', cell: ({ fired }) => percents(fired.map(({ threshold }) => threshold)) || '-' },
 ];
-const DELIVERY_COLUMNS = [
-  { heading: 'DELIVERY' },
-  { heading: 'CREATED' },
-  { heading: 'OF' },
-  { heading: 'STATE' },
-  { heading: 'ATTEMPTS', isNumeric: true },
-  { heading: 'LAST OUTCOME', least: 8 },
+const DELIVERY_COLUMNS: readonly ItemColumn<DeliveryAnswer>[] = [
+  { heading: 'DELIVERY', cell: ({ id }) => id },
+  { heading: 'CREATED', cell: ({ createdAt }) => createdAt },
+  { heading: 'OF', cell: ({ payload: { data } }) => (data.threshold === undefined ? 'test' : `${data.threshold}%`) },
+  { heading: 'STATE', cell: ({ state }) => state },
+  { heading: 'ATTEMPTS', cell: ({ attempts }) => String(attempts), isNumeric: true },
+  { heading: 'LAST OUTCOME', cell: ({ lastOutcome = '' }) => lastOutcome, least: 8 },
 ];
 const EXAMPLES = `
 Examples:
@@ -48,13 +48,11 @@ Examples:
   meterline alerts create --name Agents --period day --measure usage --billing-dimension agent_async_requests_count \\
     --amount 50000 --threshold 100 --url https://example.com/webhooks`;
 
-export function addAlerts(program: Command, context: CommandContext): void {
-  const alerts = program
-    .command('alerts')
-    .description(
-      'Alerts of an account: a signed webhook when a calendar day or month (UTC) has cost, or used, so much. Admins of the ' +
-        'account make and change them, members see them.',
-    );
+export function addAlerts(alerts: Command, context: CommandContext): void {
+  alerts.description(
+    'Alerts of an account: a signed webhook when a calendar day or month (UTC) has cost, or used, so much. Admins of the ' +
+      'account make and change them, members see them.',
+  );
   const add = (name: string, summary: string, description: string) => {
     const command = alerts.command(name).summary(summary).description(description);
     return withJson(withApiFlags(command)).addHelpText('after', API_SETTINGS_HELP);
@@ -128,14 +126,8 @@ function changeOf({
 }
 
 async function listAlerts({ context, flags, client, account }: Call): Promise<void> {
-  const alerts = await client.alerts.list(account);
-  const rows = alerts.map((alert) => {
-    const fired = percents(alert.fired.map(({ threshold }) => threshold)) || '-';
-    const amount = alertAmountText(alert.amount, alert);
-    return { cells: [alert.id, alert.name, subjectOf(alert), amount, percents(alert.thresholds), fired] };
-  });
-  const text = rows.length === 0 ? 'No alerts.' : textTable(COLUMNS, rows, layoutFor(context));
-  printResult(context, flags.json, alerts, text);
+  const items = await client.alerts.list(account);
+  printList(context, flags, { columns: COLUMNS, items, none: 'No alerts.' });
 }
 
 async function createAlert(call: Call<ChangeFlags>): Promise<void> {
@@ -173,31 +165,26 @@ async function listDeliveries(call: Call<AlertsFlags & { redeliver?: string }>):
 /** With its secret, where it has just been given one. */
 function print({ context, flags }: Call, alert: AlertWithSecretAnswer): void {
   const { id, name, amount, thresholds, fired, url, createdAt, updatedAt, secret } = alert;
-  const lines = [
-    `id          ${id}`,
-    `name        ${name}`,
-    `of          ${subjectOf(alert)}`,
-    `amount      ${alertAmountText(amount, alert)}`,
-    `thresholds  ${percents(thresholds)}`,
-    `url         ${url}`,
-    `created     ${createdAt}`,
-    `changed     ${updatedAt}`,
+  const lines = fieldLines([
+    ['id', id],
+    ['name', name],
+    ['of', subjectOf(alert)],
+    ['amount', alertAmountText(amount, alert)],
+    ['thresholds', percents(thresholds)],
+    ['url', url],
+    ['created', createdAt],
+    ['changed', updatedAt],
     ...fired.map(({ threshold, firedAt, value }) => {
-      return `fired       ${threshold}% at ${firedAt}, with ${alertAmountText(value, alert)}`;
+      return ['fired', `${threshold}% at ${firedAt}, with ${alertAmountText(value, alert)}`] as const;
     }),
-    ...(secret === undefined ? [] : [`secret      ${secret}`]),
-  ];
+    ...(secret === undefined ? [] : [['secret', secret] as const]),
+  ]);
   const end = secret === undefined ? [] : ['', 'Keep the secret now: it is not shown again.'];
-  printResult(context, flags.json, alert, [...lines.map(printable), ...end].join('\n'));
+  printResult(context, flags.json, alert, [...lines, ...end].join('\n'));
 }
 
-function printDeliveries({ context, flags }: Call, deliveries: readonly DeliveryAnswer[]): void {
-  const rows = deliveries.map(({ id, createdAt, payload: { data }, state, attempts, lastOutcome = '' }) => {
-    const of = data.threshold === undefined ? 'test' : `${data.threshold}%`;
-    return { cells: [id, createdAt, of, state, String(attempts), lastOutcome] };
-  });
-  const text = rows.length === 0 ? 'Nothing was sent yet.' : textTable(DELIVERY_COLUMNS, rows, layoutFor(context));
-  printResult(context, flags.json, deliveries, text);
+function printDeliveries({ context, flags }: Call, items: readonly DeliveryAnswer[]): void {
+  printList(context, flags, { columns: DELIVERY_COLUMNS, items, none: 'Nothing was sent yet.' });
 }
 
 /** `cost of a month, workspace=production`. */

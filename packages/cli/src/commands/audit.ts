@@ -3,12 +3,11 @@ import type { Command } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, nameOf, timeOf, withClickHouseFlags, withJson } from '../flags.js';
 import { type AuditResult, auditRollups } from '../operations/audit.js';
-import { shortened, textTable } from '../output/table.js';
+import { operate } from '../operations/operation.js';
+import { type ItemColumn, itemRows, shortened, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
-import { timeOf } from '../times.js';
-import { operate } from './operation.js';
 
 interface AuditFlags extends ClickHouseFlags, JsonFlag {
   readonly account?: string;
@@ -17,15 +16,25 @@ interface AuditFlags extends ClickHouseFlags, JsonFlag {
   readonly repair?: boolean;
 }
 
+type Difference = AuditResult['differences'][number];
+
 /** Of a text for people; --json has all. */
 const MAX_LINES = 50;
-const COLUMNS = ['GRAIN', 'BUCKET', 'ACCOUNT', 'PART', 'EVENTS', 'USAGE', 'COST (TRUTH / ROLLUP)'].map((heading) => ({
-  heading,
-}));
+const COLUMNS: readonly ItemColumn<Difference>[] = [
+  { heading: 'GRAIN', cell: ({ grain }) => grain },
+  { heading: 'BUCKET', cell: ({ bucket }) => formatTimestamp(bucket) },
+  { heading: 'ACCOUNT', cell: ({ accountId }) => shortened(accountId, 40) },
+  { heading: 'PART', cell: ({ part }) => part },
+  {
+    heading: 'EVENTS',
+    cell: ({ truth, rollup }) => `${formatCount(truth.events)} / ${formatCount(rollup.events)}`,
+  },
+  { heading: 'USAGE', cell: ({ truth, rollup }) => `${truth.usage} / ${rollup.usage}` },
+  { heading: 'COST (TRUTH / ROLLUP)', cell: ({ truth, rollup }) => `${truth.cost} / ${rollup.cost}` },
+];
 
-export function addAudit(program: Command, context: CommandContext): void {
-  const command = program
-    .command('audit')
+export function addAudit(command: Command, context: CommandContext): void {
+  command
     .description(
       'Compares every sealed rollup row of usage_hourly and usage_daily with the events behind it: each group, its usage, cost ' +
         'and number of events, and the version of the rollup row. Prints what differs and exits with 1 if anything does. ' +
@@ -68,7 +77,7 @@ function resultOf({ days, comparedFrom, differences, stillDifferent }: AuditResu
   };
 }
 
-function describe({ grain, accountId, bucket, part, truth, rollup }: AuditResult['differences'][number]) {
+function describe({ grain, accountId, bucket, part, truth, rollup }: Difference) {
   return { grain, bucket: formatTimestamp(bucket), account: accountId, part, truth, rollup };
 }
 
@@ -76,17 +85,7 @@ function report({ days, comparedFrom, differences, stillDifferent }: AuditResult
   const dropped = `\nWhat is before ${formatTimestamp(comparedFrom ?? 0)} was not compared: its events have been dropped.`;
   const checked = `Compared ${counted(days, 'day')}.${comparedFrom === undefined ? '' : dropped}`;
   if (differences.length === 0) return `${checked} Every rollup row agrees with its events.`;
-  const rows = differences.slice(0, MAX_LINES).map(({ grain, accountId, bucket, part, truth, rollup }) => ({
-    cells: [
-      grain,
-      formatTimestamp(bucket),
-      shortened(accountId, 40),
-      part,
-      `${formatCount(truth.events)} / ${formatCount(rollup.events)}`,
-      `${truth.usage} / ${rollup.usage}`,
-      `${truth.cost} / ${rollup.cost}`,
-    ],
-  }));
+  const rows = itemRows(COLUMNS, differences.slice(0, MAX_LINES));
   const more = differences.length - rows.length;
   const left = repair ? `, of which ${formatCount(stillDifferent.length)} are left` : '';
   return [

@@ -1,10 +1,13 @@
-import { counted } from '@meterline/catalog';
+/** Sending a stream of JSON lines in constant memory: to a collector, or to nobody where they are only checked. */
+import { counted, NO_ACCOUNT_PATH, parseUsageEvent } from '@meterline/catalog';
+import { MeterlineClient, MeterlineError } from '@meterline/client';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
-import { type EmissionTally, emitLines, emptyTally, onlyChecked, toCollector } from '../emission.js';
+import { withClientErrors } from '../connections/api.js';
 import { CommandError, EXIT_CODES } from '../failure.js';
 import { type JsonFlag, nameOf, withBatch, withJson } from '../flags.js';
-import { openEventSource } from '../input.js';
+import { jsonLines, openEventSource } from '../input.js';
+import type { CollectorSettings } from '../settings.js';
 
 interface EmitFlags extends JsonFlag {
   readonly url?: string;
@@ -16,9 +19,8 @@ interface EmitFlags extends JsonFlag {
 
 const HARMLESS = 'Sending the file again is harmless: an event that is sent twice counts once.';
 
-export function addEmit(program: Command, context: CommandContext): void {
-  const command = program
-    .command('emit')
+export function addEmit(command: Command, context: CommandContext): void {
+  command
     .description(
       'Sends usage events to a collector: one JSON object per line, as it is. The file is streamed, so it may have any size.\n' +
         'The collector is the one of --url, else COLLECTOR_URL, else of a local stack that runs here; the key is in ' +
@@ -42,35 +44,174 @@ async function runEmit(context: CommandContext, path: string, flags: EmitFlags):
   const send = collector ? toCollector(collector, { account, isTrial: dryRun, signal }) : onlyChecked(context.now);
   const isTrial = check || dryRun;
   const { name, input } = await openEventSource(path, context.stdin, signal);
-  const tally = emptyTally();
+  const tally = new Tally();
   try {
     await emitLines({ input, send, batchSize, signal }, tally);
   } catch (error) {
     reportBadLines(context, name, tally);
-    if (!isTrial) say(context, `${progress(tally)} before the failure. ${HARMLESS}`);
+    if (!isTrial) say(context, `${tally.progress()} before the failure. ${HARMLESS}`);
     throw error;
   } finally {
     input.destroy();
   }
   reportBadLines(context, name, tally);
   const { events, jobs, lastSentLine, badLines, listedBadLines } = tally;
-  const result = { badLines, listedBadLines, interrupted: signal.aborted };
-  if (isTrial)
-    printResult(context, flags.json, { validEvents: events, ...result }, `${counted(events, 'valid event')}.`);
-  else printResult(context, flags.json, { events, jobs, lastSentLine, ...result }, `${progress(tally)}.`);
+  const outcome = { badLines, listedBadLines, interrupted: signal.aborted };
+  const result = isTrial ? { validEvents: events, ...outcome } : { events, jobs, lastSentLine, ...outcome };
+  printResult(context, flags.json, result, `${isTrial ? counted(events, 'valid event') : tally.progress()}.`);
   if (signal.aborted) throw new CommandError(`interrupted. ${HARMLESS}`);
   if (badLines === 0) return;
   const rejected = `${counted(badLines, 'line')} rejected${isTrial ? '' : ' by the collector'}`;
   throw new CommandError(rejected, EXIT_CODES.rejected);
 }
 
-function progress({ events, jobs, lastSentLine }: EmissionTally): string {
-  return `Sent ${counted(events, 'event')} in ${counted(jobs, 'job')}, up to line ${formatCount(lastSentLine)}`;
-}
-
-function reportBadLines(context: CommandContext, name: string, { badLines, listedBadLines }: EmissionTally): void {
+function reportBadLines(context: CommandContext, name: string, { badLines, listedBadLines }: Tally): void {
   const listed = listedBadLines.toSorted((a, b) => a.line - b.line);
   for (const { line, message } of listed) say(context, `${name}:${line}: ${message}`);
   const others = badLines - listed.length;
   if (others > 0) say(context, `${name}: and ${counted(others, 'more bad line')}`);
+}
+
+/** A batch is sent at this size even if it could hold more events: lines may be long. */
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+/** Bad lines beyond this many are only counted: a file may have any number of them. */
+const LISTED_BAD_LINES = 100;
+
+/** How far an emission has come. */
+class Tally {
+  /** Events that were accepted; of those that are only checked, those that passed. */
+  events = 0;
+  jobs = 0;
+  /** Every good line up to this one is sent, or rejected by the collector. */
+  lastSentLine = 0;
+  badLines = 0;
+  readonly listedBadLines: { readonly line: number; readonly message: string }[] = [];
+
+  accept(events: number): void {
+    this.events += events;
+    if (events > 0) this.jobs += 1;
+  }
+
+  /** @param message may quote the line, whose control characters must not reach a terminal */
+  reject(line: number, message: string): void {
+    this.badLines += 1;
+    if (this.listedBadLines.length >= LISTED_BAD_LINES) return;
+    this.listedBadLines.push({ line, message: message.replace(/\p{Cc}/gu, '\uFFFD') });
+  }
+
+  progress(): string {
+    const { events, jobs, lastSentLine } = this;
+    return `Sent ${counted(events, 'event')} in ${counted(jobs, 'job')}, up to line ${formatCount(lastSentLine)}`;
+  }
+}
+
+interface Line {
+  readonly number: number;
+  readonly object: object;
+}
+
+/** Sends the lines, and tells the tally what becomes of them. */
+type Send = (lines: readonly Line[], tally: Tally) => Promise<void>;
+
+interface EmissionOptions {
+  readonly input: AsyncIterable<Buffer>;
+  readonly send: Send;
+  readonly batchSize: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends every line that is an object and counts the others. An abort is not an error: it ends the emission between two batches.
+ * @param tally kept up to date all along, so that it says how far things came when this rejects
+ */
+async function emitLines({ input, send, batchSize, signal }: EmissionOptions, tally: Tally): Promise<void> {
+  let batch: Line[] = [];
+  let batchBytes = 0;
+  const flush = async () => {
+    await send(batch, tally);
+    tally.lastSentLine = batch.at(-1)?.number ?? tally.lastSentLine;
+    [batch, batchBytes] = [[], 0];
+  };
+  try {
+    for await (const line of jsonLines(input)) {
+      if ('fault' in line) {
+        tally.reject(line.number, line.fault);
+        continue;
+      }
+      batch.push(line);
+      batchBytes += line.bytes;
+      if (batch.length === batchSize || batchBytes >= MAX_BATCH_BYTES) await flush();
+      if (signal.aborted) return;
+    }
+    if (!signal.aborted && batch.length > 0) await flush();
+  } catch (error) {
+    // When it is aborted, the input ends with an error while nothing comes in, and so does what is being sent.
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** Holds events to the rules of the collector and the worker, and sends them to nobody. */
+function onlyChecked(now: () => Date): Send {
+  return async (lines, tally) => {
+    for (const { number, object } of lines) {
+      const checked = parseUsageEvent(object, now().getTime());
+      if (checked.ok) tally.accept(1);
+      else tally.reject(number, `${checked.reason}: ${checked.message}`);
+    }
+  };
+}
+
+interface CollectorOptions {
+  /** Of events that name none. */
+  readonly account: string | undefined;
+  /** Events are checked, and none is kept. */
+  readonly isTrial: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends the events of each account in a request of its own, or in several if one would be too large.
+ * @throws CommandError when the collector does not take them; some may be in the queue then
+ * @throws the signal's reason once it is aborted
+ */
+function toCollector({ url, key }: CollectorSettings, { account: own, isTrial, signal }: CollectorOptions): Send {
+  const client = new MeterlineClient({ baseUrl: url.value, credential: key.value });
+
+  async function sendOfAccount(account: string, lines: readonly Line[], tally: Tally): Promise<void> {
+    const events = lines.map(({ object }) => object);
+    const receipt = await withClientErrors({ url, key, server: 'collector' }, () =>
+      client.sendEvents(account, events, { isTrial, signal }).catch(tooLarge),
+    );
+    if (!(receipt instanceof MeterlineError)) {
+      for (const { index, reason, message } of receipt.rejected) {
+        tally.reject(lines[index]?.number ?? 0, `${reason}: ${message}`);
+      }
+      tally.accept(receipt.accepted);
+    } else if (lines.length > 1) {
+      const half = Math.ceil(lines.length / 2);
+      await sendOfAccount(account, lines.slice(0, half), tally);
+      await sendOfAccount(account, lines.slice(half), tally);
+    } else {
+      for (const { number } of lines) tally.reject(number, `too large: ${receipt.message}`);
+    }
+  }
+
+  return async (lines, tally) => {
+    const accounts = new Map<string, Line[]>();
+    for (const line of lines) {
+      const account = 'accountId' in line.object ? line.object.accountId : own;
+      if (typeof account === 'string' && !NO_ACCOUNT_PATH.test(account)) {
+        accounts.set(account, [...(accounts.get(account) ?? []), line]);
+      } else {
+        const message = 'invalid_account_id: accountId must name an account; --account is for events without one';
+        tally.reject(line.number, message);
+      }
+    }
+    for (const [account, ofAccount] of accounts) await sendOfAccount(account, ofAccount, tally);
+  };
+}
+
+function tooLarge(error: unknown): MeterlineError {
+  if (error instanceof MeterlineError && error.status === 413) return error;
+  throw error;
 }

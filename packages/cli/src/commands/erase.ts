@@ -6,8 +6,8 @@ import { withRedis, withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
 import { type JsonFlag, nameOf, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
 import { eraseAccount, findAccount, type Holdings } from '../operations/erasure.js';
+import { operate } from '../operations/operation.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
-import { operate } from './operation.js';
 
 interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
   readonly account: string;
@@ -16,9 +16,8 @@ interface EraseFlags extends ClickHouseFlags, RedisFlags, JsonFlag {
 
 const RESUMABLE = 'Run the same command again: it erases the rest.';
 
-export function addErase(program: Command, context: CommandContext): void {
-  const command = program
-    .command('erase')
+export function addErase(command: Command, context: CommandContext): void {
+  command
     .description(
       'Erases an account, after a typed confirmation of its name: its API keys and alerts first, so that nobody reads in between, then ' +
         'its events, the rejected events that claim it and what was computed from them, month by month. Rows are written ' +

@@ -42,13 +42,11 @@ const COLUMNS: readonly Column[] = [
   { heading: 'COST', isNumeric: true },
 ];
 
-export function addExplain(program: Command, context: CommandContext): void {
-  const command = program
-    .command('explain')
-    .description(
-      'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
-        'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
-    );
+export function addExplain(command: Command, context: CommandContext): void {
+  command.description(
+    'Lists the events behind a figure: with the window and the filters of the figure, their costs add up to it. Under an\n' +
+      'event is what it replaced, as far as that is still stored. Every digit is shown. For admins of the account.',
+  );
   withFilters(withWindow(withApiFlags(command)))
     .option('--include-voided', 'also events that were voided, which do not count')
     .option('--limit <n>', `events on a page, at most ${MAX_EVENTS_PAGE} (default: ${DEFAULT_EVENTS_PAGE})`, (text) =>
@@ -107,9 +105,8 @@ function cellsOf(payload: EventRevision, time: string, event: string): string[] 
 
 type ResourceTypesFlags = ApiFlags & WindowFlags & FilterFlags & JsonFlag;
 
-export function addResourceTypes(program: Command, context: CommandContext): void {
-  const command = program
-    .command('resource-types')
+export function addResourceTypes(command: Command, context: CommandContext): void {
+  command
     .description(
       'Lists the resource types with at least one event in a window. A filter given several times selects any of its values.',
     )

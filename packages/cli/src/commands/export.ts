@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises';
 import { type DecimalText, formatUsdExact } from '@meterline/catalog';
 import {
   DEFAULT_PROVIDER,
@@ -13,18 +14,14 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, say } from '../command.js';
 import { type AccountSession, withAccount } from '../connections/api.js';
 import { CommandError, usageError } from '../failure.js';
-import { nameOf, withApiFlags } from '../flags.js';
-import { PageProgress } from '../output/progress.js';
-import { type Draft, writeWhole } from '../output/whole-output.js';
+import { monthOf, monthText, nameOf, withApiFlags } from '../flags.js';
+import { PageProgress, writeWhole } from '../output/whole-output.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
-import { monthOf, monthText } from '../times.js';
-
-type Format = 'csv' | 'parquet';
 
 interface FocusFlags extends ApiFlags {
   readonly month: { readonly startTime: number };
   readonly resolution: FocusResolution;
-  readonly format: Format;
+  readonly format: keyof typeof OPEN;
   readonly output?: string;
   readonly provider: string;
 }
@@ -34,10 +31,8 @@ Examples:
   meterline export focus --account acme --month 2026-10 > acme-2026-10.csv
   meterline export focus --month 2026-10 --format parquet --output acme-2026-10.parquet`;
 
-export function addExport(program: Command, context: CommandContext): void {
-  const command = program
-    .command('export')
-    .description('a month of an account in a format of other tools')
+export function addExport(formats: Command, context: CommandContext): void {
+  const command = formats
     .command('focus')
     .summary('a FOCUS 1.2 data set, as CSV or Parquet')
     .description(
@@ -66,39 +61,35 @@ async function runExport(context: CommandContext, flags: FocusFlags): Promise<vo
     throw usageError(`${monthText(startTime)} has not begun: nothing was used in it`);
   const signal = context.interruption();
   await withAccount(context, flags, async (session) => {
-    const asked: Asked = { context, flags, session, signal };
-    const { cost } = await writeWhole(context, flags.output, (draft) => writeMonth(asked, draft));
+    const cost = await writeWhole(context, flags.output, (draft) => writeMonth(context, flags, session, draft, signal));
     say(context, `The rows add up to ${formatUsdExact(cost)}.`);
   });
 }
 
-interface Asked {
-  readonly context: CommandContext;
-  readonly flags: FocusFlags;
-  readonly session: AccountSession;
-  readonly signal: AbortSignal;
-}
-
-/** @throws CommandError */
-async function writeMonth({ context, flags, session, signal }: Asked, draft: Draft): Promise<{ cost: DecimalText }> {
-  const { client, account } = session;
-  const { resolution, provider, month, format } = flags;
-  const question = { account, month: month.startTime, resolution, provider };
+/** @returns what the rows add up to @throws CommandError */
+async function writeMonth(
+  context: CommandContext,
+  { month, resolution, provider, format }: FocusFlags,
+  { client, account }: AccountSession,
+  draft: FileHandle,
+  signal: AbortSignal,
+): Promise<DecimalText> {
   const progress = new PageProgress(context, 'row');
   const open = async () => {
     progress.restart();
-    await draft.clear();
-    const sink = format === 'csv' ? await openCsv(draft) : await openParquet(draft);
+    await draft.truncate();
+    const sink = await OPEN[format](draft);
     const write = (charges: readonly FocusCharge[]) => {
       progress.page(charges.length);
       return sink.write(charges);
     };
-    return { write, finish: () => sink.finish() };
+    return { ...sink, write };
   };
   try {
-    const { sink, cost } = await exportFocus(client, question, open, { signal });
+    const query = { account, month: month.startTime, resolution, provider };
+    const { sink, cost } = await exportFocus(client, query, open, { signal });
     await sink.finish();
-    return { cost };
+    return cost;
   } catch (error) {
     if (signal.aborted) throw new CommandError('interrupted; nothing was written', undefined, { cause: error });
     if (error instanceof FocusChanged) throw new CommandError(error.message, undefined, { cause: error });
@@ -108,16 +99,12 @@ async function writeMonth({ context, flags, session, signal }: Asked, draft: Dra
   }
 }
 
-async function openCsv(draft: Draft) {
-  await draft.write(focusCsvHeading());
-  return {
-    write: (charges: readonly FocusCharge[]) => draft.write(focusCsvLines(charges)),
-    finish: async () => undefined,
-  };
-}
-
-/** The writer is loaded by those who use it. */
-async function openParquet(draft: Draft) {
-  const { ParquetSink } = await import('../output/parquet.js');
-  return new ParquetSink(draft);
-}
+const OPEN = {
+  csv: async (draft: FileHandle) => {
+    await draft.appendFile(focusCsvHeading());
+    const write = (charges: readonly FocusCharge[]) => draft.appendFile(focusCsvLines(charges));
+    return { write, finish: async () => undefined };
+  },
+  // Its writer is loaded by those who use it.
+  parquet: async (draft: FileHandle) => (await import('../output/parquet.js')).openParquet(draft),
+};

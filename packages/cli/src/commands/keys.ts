@@ -1,28 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import type { EpochMs } from '@meterline/catalog';
-import {
-  AccountDirectory,
-  type ApiKey,
-  ApiKeyStore,
-  type CreatedApiKey,
-  KEY_ROLES,
-  type KeyRole,
-  type NewApiKey,
-  REDIS_PREFIX,
-  TooManyApiKeys,
-} from '@meterline/service/access';
+import { type ApiKey, ApiKeyStore, KEY_ROLES, type KeyRole, TooManyApiKeys } from '@meterline/service/access';
 import { type Command, Option } from 'commander';
 import { type CommandContext, printResult } from '../command.js';
 import { withRedis } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, withJson, withRedisUrl } from '../flags.js';
-import { textTable } from '../output/table.js';
+import { type JsonFlag, nameOf, timeOf, withJson, withRedisUrl } from '../flags.js';
+import { fieldLines, type ItemColumn, printList } from '../output/table.js';
 import type { RedisFlags } from '../settings.js';
-import { timeOf } from '../times.js';
 
-const COLUMNS = ['KEY', 'ACCOUNT', 'ROLE', 'CLIENT', 'CREATED', 'EXPIRES', 'LAST USED', 'REVOKED'].map((heading) => ({
-  heading,
-}));
+const COLUMNS: readonly ItemColumn<ApiKey>[] = [
+  { heading: 'KEY', cell: ({ keyId }) => keyId },
+  { heading: 'ACCOUNT', cell: ({ account }) => account },
+  { heading: 'ROLE', cell: ({ role }) => role },
+  { heading: 'CLIENT', cell: ({ clientId }) => clientId },
+  { heading: 'CREATED', cell: ({ createdAt }) => createdAt },
+  { heading: 'EXPIRES', cell: ({ expiresAt = '' }) => expiresAt },
+  { heading: 'LAST USED', cell: ({ lastUsedAt = '' }) => lastUsedAt },
+  { heading: 'REVOKED', cell: ({ revokedAt = '' }) => revokedAt },
+];
 
 type KeysFlags = RedisFlags & JsonFlag;
 
@@ -38,8 +34,8 @@ interface ListFlags extends KeysFlags {
   readonly account?: string;
 }
 
-export function addKeys(program: Command, context: CommandContext): void {
-  const keys = program.command('keys').description('API keys of the query API and the collector');
+export function addKeys(keys: Command, context: CommandContext): void {
+  keys.description('API keys of the query API and the collector');
 
   const create = keys
     .command('create')
@@ -90,40 +86,26 @@ async function createKey(context: CommandContext, flags: CreateFlags): Promise<v
   if (end !== undefined && end <= now.getTime()) throw usageError('--expires-at must lie in the future');
   const clientId = flags.client ?? `client_${randomBytes(9).toString('hex')}`;
   const wanted = { account, accountName, role, clientId, expiresAt: end === undefined ? undefined : new Date(end) };
-  const { keyId, key, expiresAt } = await withKeys(context, flags, (keys) => create(keys, wanted, now));
-  const text = [
-    `keyId    ${keyId}`,
-    `clientId ${clientId}`,
-    `account  ${account}`,
-    `role     ${role}`,
-    ...(expiresAt === undefined ? [] : [`expires  ${expiresAt}`]),
-    `key      ${key}`,
-    '',
-    'Keep the key now: it is not shown again.',
-  ];
+  const { keyId, key, expiresAt } = await withKeys(context, flags, (keys) => keys.create(wanted, now)).catch(
+    (error) => {
+      throw error instanceof TooManyApiKeys ? new CommandError(error.message) : error;
+    },
+  );
   const result = { keyId, clientId, account, role, ...(expiresAt !== undefined && { expiresAt }), key };
+  const text = [...fieldLines(Object.entries(result)), '', 'Keep the key now: it is not shown again.'];
   printResult(context, flags.json, result, text.join('\n'));
-}
-
-async function create(keys: ApiKeyStore, wanted: NewApiKey, now: Date): Promise<CreatedApiKey> {
-  try {
-    return await keys.create(wanted, now);
-  } catch (error) {
-    if (error instanceof TooManyApiKeys) throw new CommandError(error.message);
-    throw error;
-  }
 }
 
 async function listKeys(context: CommandContext, flags: ListFlags): Promise<void> {
   const all = await withKeys(context, flags, (keys) => keys.list());
-  const wanted = all.filter(({ account }) => flags.account === undefined || account === flags.account);
-  const rows = wanted.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
+  const items = all.filter(({ account }) => flags.account === undefined || account === flags.account);
+  const result = items.map(({ keyId, clientId, account, role, createdAt, expiresAt, lastUsedAt, revokedAt }) => ({
     ...{ keyId, clientId, account, role, createdAt },
     expiresAt: expiresAt ?? null,
     lastUsedAt: lastUsedAt ?? null,
     revokedAt: revokedAt ?? null,
   }));
-  printResult(context, flags.json, rows, wanted.length === 0 ? 'No keys.' : table(wanted));
+  printList(context, flags, { columns: COLUMNS, items, none: 'No keys.' }, result);
 }
 
 async function revokeKey(context: CommandContext, keyId: string, flags: KeysFlags): Promise<void> {
@@ -140,16 +122,5 @@ async function withKeys<T>(
   flags: KeysFlags,
   work: (keys: ApiKeyStore) => Promise<T>,
 ): Promise<T> {
-  return withRedis(await settings.redisUrl(flags), (redis) =>
-    work(new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX)),
-  );
-}
-
-function table(keys: readonly ApiKey[]): string {
-  const rows = keys.map(
-    ({ keyId, account, role, clientId, createdAt, expiresAt = '', lastUsedAt = '', revokedAt = '' }) => ({
-      cells: [keyId, account, role, clientId, createdAt, expiresAt, lastUsedAt, revokedAt],
-    }),
-  );
-  return textTable(COLUMNS, rows);
+  return withRedis(await settings.redisUrl(flags), (redis) => work(new ApiKeyStore(redis)));
 }

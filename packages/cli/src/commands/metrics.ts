@@ -1,12 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type { CommandContext } from '../command.js';
-import { withAccount, withAllAccounts, withClientErrors } from '../connections/api.js';
-import { usageError } from '../failure.js';
+import { type CommandContext, say } from '../command.js';
+import { withAccount, withClientErrors } from '../connections/api.js';
+import { CommandError, EXIT_CODES, usageError } from '../failure.js';
 import { wholeNumber, withApiFlags } from '../flags.js';
-import type { Request } from '../metrics/pages.js';
-import { printCsv, printJson, printTable, readTable } from '../metrics/print.js';
+import { printCsv, printJson, printTable, type Request, readTable } from '../metrics/answer.js';
 import { type QueryFlags, queryOf, withQuery } from '../metrics/query.js';
-import { watch } from '../metrics/watch.js';
 import { API_SETTINGS_HELP, type ApiFlags } from '../settings.js';
 
 interface MetricsFlags extends ApiFlags, QueryFlags {
@@ -31,14 +30,12 @@ Examples:
 const DEFAULT_WATCH_SECONDS = 10;
 const LONGEST_WATCH_SECONDS = 86_400;
 
-export function addMetrics(program: Command, context: CommandContext): void {
-  const command = program
-    .command('metrics')
-    .description(
-      'Shows what an account used and what it cost, the most expensive group first. Costs are in USD; all times are UTC.\n' +
-        'Amounts in the table are rounded for reading; --exact, --json and --csv give every digit. A filter ' +
-        'given several times selects any of its values.',
-    );
+export function addMetrics(command: Command, context: CommandContext): void {
+  command.description(
+    'Shows what an account used and what it cost, the most expensive group first. Costs are in USD; all times are UTC.\n' +
+      'Amounts in the table are rounded for reading; --exact, --json and --csv give every digit. A filter ' +
+      'given several times selects any of its values.',
+  );
   withQuery(withApiFlags(command))
     .option('--all', 'read every page, not only the first')
     .option('--json', "print the API's answer as it is; with --all or --compare one answer a line")
@@ -59,8 +56,7 @@ async function runMetrics(context: CommandContext, flags: MetricsFlags): Promise
   requireSense(flags);
   // Before the first request, so that flags which contradict each other ask nothing.
   const query = queryOf(flags, context.now());
-  const withSession = flags.allAccounts ? withAllAccounts : withAccount;
-  await withSession(context, flags, async ({ client, account, access }) => {
+  await withAccount(context, flags, async ({ client, account, access }) => {
     const { all = false, exact = false, json = false, csv = false, series = false, watch: watched } = flags;
     const request: Request = { context, client, account, query, all, isWatched: false, signal: undefined };
     if (watched === undefined) {
@@ -93,4 +89,64 @@ function requireSense({ json, csv, series, compare, watch: watched, cursor }: Me
     throw usageError('--watch shows a table, or with --json a line each time; leave out --csv');
   if (watched !== undefined && cursor)
     throw usageError('--watch begins at the first page each time; leave out --cursor');
+}
+
+/** Another screen than that of the shell, so that what stood there stays; without a cursor. */
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+const TO_THE_TOP = '\u001b[H';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+type Terminal = Pick<CommandContext, 'stdout' | 'stderr' | 'now'>;
+
+interface Watch {
+  readonly seconds: number;
+  /** Aborted when the person has seen enough. */
+  readonly signal: AbortSignal;
+  /** Draws on another screen of the terminal; else one result is printed after another. */
+  readonly isOnScreen: boolean;
+  /** @returns the text of the result */
+  readonly read: () => Promise<string>;
+}
+
+/**
+ * Shows a result again and again, until the person has seen enough. Ends without an error once the signal is aborted, and leaves
+ * the last result on the terminal. A service that cannot be reached, or is busy, is asked again at the next turn.
+ * @throws any other error of `read`
+ */
+export async function watch(context: Terminal, { seconds, signal, isOnScreen, read }: Watch): Promise<void> {
+  const { stdout } = context;
+  let last = '';
+  if (isOnScreen) stdout.write(ENTER);
+  try {
+    while (!signal.aborted) {
+      let fault: string | undefined;
+      try {
+        last = await read();
+      } catch (error) {
+        if (!(error instanceof CommandError) || error.exitCode !== EXIT_CODES.unavailable) throw error;
+        fault = error.message;
+      }
+      if (isOnScreen) draw(context, last, fault, seconds);
+      else if (fault !== undefined) say(context, `meterline: ${fault}; asking again in ${seconds} s`);
+      else stdout.write(last);
+      await delay(seconds * 1_000, undefined, { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    if (isOnScreen) stdout.write(`${LEAVE}${last.trimEnd()}\n`);
+  }
+}
+
+/** Written over what stands there, line by line, so that nothing flickers; what does not fit is counted. */
+function draw({ stdout, now }: Terminal, text: string, fault: string | undefined, seconds: number): void {
+  const time = now().toISOString().slice(11, 19);
+  const state = fault === undefined ? `as of ${time} UTC` : `${time} UTC: ${fault.split('\n', 1)[0]}`;
+  const lines = [`Every ${seconds} s, ${state}. Ctrl-C ends.`, '', ...text.trimEnd().split('\n')];
+  const height = stdout.rows ?? lines.length;
+  const shown =
+    lines.length <= height ? lines : [...lines.slice(0, height - 1), `… ${lines.length - height + 1} more lines`];
+  stdout.write(`${TO_THE_TOP}${shown.map((line) => line + CLEAR_LINE).join('\n')}${CLEAR_BELOW}`);
 }

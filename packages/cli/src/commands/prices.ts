@@ -1,4 +1,4 @@
-/** Prices without a server: what is billed, and what a list of usage would cost. */
+/** Prices without a server: the book that a command prices with, what is billed, and what a list of usage would cost. */
 
 import {
   BILLING_DIMENSIONS,
@@ -13,30 +13,80 @@ import {
   formatTimestamp,
   formatUsage,
   formatUsdExact,
-  isBillingDimension,
-  parseTimestamp,
+  instantText,
+  type PriceBook,
+  PriceBookError,
   parseUsage,
   priceText,
+  sumDecimals,
   UNIT_NAME,
   USAGE_SCALE,
 } from '@meterline/catalog';
+import { loadPriceBook } from '@meterline/service/files';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type CommandContext, printResult, say } from '../command.js';
-import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, withJson } from '../flags.js';
+import { CommandError, EXIT_CODES, type ExitCode, readFailure, systemErrorCode, usageError } from '../failure.js';
+import { type JsonFlag, nameOf, timeOf, withJson } from '../flags.js';
 import { jsonLines, openEventSource } from '../input.js';
-import { layoutFor, textTable } from '../output/table.js';
-import { type BookFlags, type OpenedBook, openBook, withBook } from '../price-book.js';
+import { type ItemColumn, itemRows, layoutFor, printList, textTable } from '../output/table.js';
+import type { Setting } from '../settings.js';
+
+interface BookFlags {
+  readonly book?: string;
+  readonly account?: string;
+  readonly at?: number;
+}
+
+interface OpenedBook {
+  readonly book: PriceBook;
+  /** For which the prices hold. */
+  readonly account: string;
+  readonly at: number;
+  /** Which book it is and when, in a sentence. */
+  readonly origin: string;
+}
+
+/** No account has this name, so no override applies. */
+const NO_ACCOUNT = '';
+
+function withBook(command: Command): Command {
+  return command
+    .option('--book <file>', 'the price book, a JSON file (else PRICE_BOOK, the built-in example book)')
+    .option('--account <account>', 'with the prices of this account', nameOf)
+    .option('--at <time>', 'with the prices in force at this time (default: now)', timeOf);
+}
+
+/** @throws CommandError when the book cannot be used */
+async function openBook({ settings, now }: CommandContext, flags: BookFlags): Promise<OpenedBook> {
+  const file = settings.priceBookFile(flags.book);
+  const book = await readPriceBook(file);
+  const at = flags.at ?? now().getTime();
+  const name = file
+    ? `the book ${file.value} (from ${file.source}), version ${book.version}`
+    : 'the built-in example book; if your Meterline prices with another, name it with --book';
+  const moment = flags.at === undefined ? 'now' : `at ${formatTimestamp(at)}`;
+  return { book, account: flags.account ?? NO_ACCOUNT, at, origin: `Prices in force ${moment} by ${name}.` };
+}
+
+/**
+ * The price book in a JSON file, or the built-in one when there is no file.
+ * @throws CommandError when the file cannot be read or is no usable price book
+ */
+export async function readPriceBook(file: Setting | undefined): Promise<PriceBook> {
+  try {
+    return await loadPriceBook(file?.value, file && `the price book ${file.value} (from ${file.source})`);
+  } catch (error) {
+    if (!(error instanceof PriceBookError)) throw error;
+    if (file && systemErrorCode(error.cause) !== undefined) throw readFailure(file.value, error.cause);
+    throw new CommandError(error.message, undefined, { cause: error });
+  }
+}
 
 type DimensionsFlags = BookFlags & JsonFlag;
 
-const DIMENSION_COLUMNS = [{ heading: 'DIMENSION' }, { heading: 'TYPE' }, { heading: 'UNIT' }, { heading: 'PRICE' }];
-const NO_PRICE = 'none yet';
-
-export function addDimensions(program: Command, context: CommandContext): void {
-  const command = program
-    .command('dimensions')
+export function addDimensions(command: Command, context: CommandContext): void {
+  command
     .description(
       'Lists the billing dimensions: what each belongs to, its unit, and its price. GB-s are gigabyte-seconds; a month is ' +
         '730 hours.\nAsks no server.',
@@ -47,18 +97,21 @@ export function addDimensions(program: Command, context: CommandContext): void {
 
 async function listDimensions(context: CommandContext, flags: DimensionsFlags): Promise<void> {
   const { book, account, at, origin } = await openBook(context, flags);
-  const dimensions = BILLING_DIMENSIONS.map((billingDimension) => {
+  const items = BILLING_DIMENSIONS.map((billingDimension) => {
     const price = book.priceAt(account, billingDimension, at);
     return { billingDimension, ...DIMENSIONS[billingDimension], price };
   });
-  const result = dimensions.map(({ price, ...dimension }) => ({
+  const result = items.map(({ price, ...dimension }) => ({
     ...dimension,
     price: price ? { currency: 'USD', amount: price.amount, per: price.per } : null,
   }));
-  const rows = dimensions.map(({ billingDimension, resourceType, unit, price }) => ({
-    cells: [billingDimension, resourceType, UNIT_NAME[unit], price ? priceText(price, unit) : NO_PRICE],
-  }));
-  printResult(context, flags.json, result, textTable(DIMENSION_COLUMNS, rows, layoutFor(context)));
+  const columns: ItemColumn<(typeof items)[number]>[] = [
+    { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
+    { heading: 'TYPE', cell: ({ resourceType }) => resourceType },
+    { heading: 'UNIT', cell: ({ unit }) => UNIT_NAME[unit] },
+    { heading: 'PRICE', cell: ({ unit, price }) => (price ? priceText(price, unit) : 'none yet') },
+  ];
+  printList(context, flags, { columns, items, none: '' }, result);
   say(context, origin);
 }
 
@@ -86,15 +139,25 @@ Examples:
   meterline estimate agent_compute_runtime_gbs=86400 agent_async_requests_count=1000000
   meterline estimate --file events.jsonl`;
 
-const ESTIMATE_COLUMNS = [
-  { heading: 'DIMENSION' },
-  { heading: 'USAGE', isNumeric: true },
-  { heading: 'COST', isNumeric: true },
+/** A line of the estimate. */
+interface Line {
+  readonly billingDimension: BillingDimension;
+  readonly usage: DecimalText;
+  readonly cost: DecimalText;
+}
+
+const ESTIMATE_COLUMNS: readonly ItemColumn<Line>[] = [
+  { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
+  {
+    heading: 'USAGE',
+    cell: ({ usage, billingDimension }) => formatUsage(usage, DIMENSIONS[billingDimension].unit),
+    isNumeric: true,
+  },
+  { heading: 'COST', cell: ({ cost }) => formatUsdExact(cost), isNumeric: true },
 ];
 
-export function addEstimate(program: Command, context: CommandContext): void {
-  const command = program
-    .command('estimate')
+export function addEstimate(command: Command, context: CommandContext): void {
+  command
     .description(
       'Prices a list of usage as the service would: each item by the price in force at its time, rounded once to 12 ' +
         'decimals, then added up.\nA file has a JSON object on each line, with billingDimension and usage, and optionally ' +
@@ -114,10 +177,8 @@ async function estimate(context: CommandContext, usage: readonly string[], flags
   }
   const opened = await openBook(context, flags);
   const sums = new Map<BillingDimension, Amounts>();
-  for (const item of usage.map(usageArgument)) add(sums, item, opened);
-  if (flags.file !== undefined) {
-    for await (const item of readItems(context, flags.file)) add(sums, item, opened);
-  }
+  const items = flags.file === undefined ? usage.map(usageArgument) : readItems(context, flags.file);
+  for await (const item of items) if (item) add(sums, item, opened);
   report(context, flags, sums, opened.origin);
 }
 
@@ -129,14 +190,13 @@ function add(sums: Map<BillingDimension, Amounts>, item: UsageItem, { book, acco
   sums.set(billingDimension, { usage: sum.usage + usage, cost: sum.cost + costOf(usage, price) });
 }
 
-async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerator<UsageItem> {
+async function* readItems({ stdin }: CommandContext, path: string): AsyncGenerator<UsageItem | undefined> {
   const { name, input } = await openEventSource(path, stdin);
   try {
     for await (const line of jsonLines(input)) {
       const place = `${name}:${line.number}`;
       if ('fault' in line) throw new CommandError(`${place}: ${line.fault}`);
-      const item = usageLine(line.object, place);
-      if (item) yield item;
+      yield usageItem(line.object, place);
     }
   } finally {
     input.destroy();
@@ -149,19 +209,13 @@ function report(
   sums: ReadonlyMap<BillingDimension, Amounts>,
   origin: string,
 ): void {
-  const lines = BILLING_DIMENSIONS.flatMap((billingDimension) => {
+  const lines = BILLING_DIMENSIONS.flatMap((billingDimension): Line[] => {
     const sum = sums.get(billingDimension);
     return sum ? [{ billingDimension, usage: scaled(sum.usage, USAGE_SCALE), cost: scaled(sum.cost, COST_SCALE) }] : [];
   });
-  const totalCost = scaled(
-    [...sums.values()].reduce((total, { cost }) => total + cost, 0n),
-    COST_SCALE,
-  );
-  const rows = lines.map(({ billingDimension, usage, cost }) => ({
-    cells: [billingDimension, formatUsage(usage, DIMENSIONS[billingDimension].unit), formatUsdExact(cost)],
-  }));
+  const totalCost = sumDecimals(lines.map(({ cost }) => cost));
   const total = { cells: ['Total', '', formatUsdExact(totalCost)], isStrong: true };
-  const text = textTable(ESTIMATE_COLUMNS, [...rows, total], layoutFor(context));
+  const text = textTable(ESTIMATE_COLUMNS, [...itemRows(ESTIMATE_COLUMNS, lines), total], layoutFor(context));
   printResult(context, json, { currency: 'USD', lines, totalCost }, text);
   say(context, origin);
 }
@@ -171,39 +225,31 @@ function scaled(value: bigint, scale: number): DecimalText {
 }
 
 /** A line of a file such as `meterline emit` takes. */
-const lineSchema = z.object({
-  billingDimension: z.enum(
-    BILLING_DIMENSIONS,
-    'billingDimension must be one of those that "meterline dimensions" lists',
-  ),
-  usage: z.union([z.number(), z.string()], 'usage must be a number or a decimal string'),
-  timestamp: z.string('timestamp must be RFC 3339 in UTC').optional(),
-  accountId: z.string('accountId must be a string').optional(),
-  void: z.boolean('void must be true or false').optional(),
+const usageLine = z.object({
+  billingDimension: z.enum(BILLING_DIMENSIONS, 'must be one of those that "meterline dimensions" lists'),
+  usage: z.union([z.number(), z.string()], 'must be a number or a decimal string'),
+  timestamp: z.string('must be RFC 3339 in UTC').pipe(instantText).optional(),
+  accountId: z.string('must be a string').optional(),
+  void: z.boolean('must be true or false').optional(),
 });
 
 /** `agent_compute_runtime_gbs=12.5`. @throws CommandError */
-function usageArgument(text: string): UsageItem {
-  const [dimension = '', amount = '', ...rest] = text.split('=');
-  if (rest.length > 0 || !isBillingDimension(dimension)) {
-    throw usageError(`${text} is not <dimension>=<usage>, with a dimension that "meterline dimensions" lists`);
-  }
-  const usage = parseUsage(dimension, amount);
-  if (!usage.ok) throw usageError(`${text}: ${usage.message}`);
-  return { billingDimension: dimension, usage: usage.value, timestamp: undefined, account: undefined };
+function usageArgument(text: string): UsageItem | undefined {
+  const [, billingDimension, usage] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
+  if (billingDimension === undefined) throw usageError(`${text} is not <dimension>=<usage>`);
+  return usageItem({ billingDimension, usage }, text, EXIT_CODES.usage);
 }
 
-/** Undefined for an event that is void, and costs nothing. @throws CommandError with what is wrong with the line */
-function usageLine(object: object, place: string): UsageItem | undefined {
-  const line = lineSchema.safeParse(object);
-  if (!line.success) throw new CommandError(`${place}: ${line.error.issues.map(({ message }) => message).join('; ')}`);
-  const { billingDimension, timestamp: at, accountId: account } = line.data;
+/** Undefined for an event that is void, and costs nothing. @throws CommandError with what is wrong with it */
+function usageItem(object: object, place: string, exitCode?: ExitCode): UsageItem | undefined {
+  const line = usageLine.safeParse(object);
+  if (!line.success) {
+    const faults = line.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+    throw new CommandError(`${place}: ${faults.join('; ')}`, exitCode);
+  }
+  const { billingDimension, timestamp, accountId: account } = line.data;
   if (line.data.void) return undefined;
   const usage = parseUsage(billingDimension, line.data.usage);
-  if (!usage.ok) throw new CommandError(`${place}: ${usage.message}`);
-  const timestamp = at === undefined ? undefined : parseTimestamp(at);
-  if (at !== undefined && timestamp === undefined) {
-    throw new CommandError(`${place}: timestamp must be RFC 3339 in UTC, such as 2026-11-01T00:00:00Z`);
-  }
+  if (!usage.ok) throw new CommandError(`${place}: ${usage.message}`, exitCode);
   return { billingDimension, usage: usage.value, timestamp, account };
 }

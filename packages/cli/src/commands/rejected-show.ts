@@ -11,13 +11,18 @@ import { type CommandContext, printResult, say } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
 import type { JsonFlag } from '../flags.js';
-import { formatRejectionId, requireRejection } from '../operations/rejection-selection.js';
-import { holderOf } from '../operations/rejections.js';
-import { printable, shortened, textTable } from '../output/table.js';
+import { formatRejectionId, holderOf, requireRejection } from '../operations/rejections.js';
+import { fieldLines, type ItemColumn, printable, printList, shortened } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
 
 const MESSAGE_LENGTH = 100;
-const LIST_COLUMNS = ['RECEIVED', 'ID', 'ACCOUNT', 'REASON', 'MESSAGE'].map((heading) => ({ heading }));
+const COLUMNS: readonly ItemColumn<ReturnType<typeof describeRejection>>[] = [
+  { heading: 'RECEIVED', cell: ({ receivedAt }) => receivedAt },
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'ACCOUNT', cell: ({ account }) => account },
+  { heading: 'REASON', cell: ({ reason }) => reason },
+  { heading: 'MESSAGE', cell: ({ message }) => shortened(message, MESSAGE_LENGTH) },
+];
 
 export interface ListFlags extends ClickHouseFlags, JsonFlag {
   readonly limit: number;
@@ -34,13 +39,9 @@ export async function listRejections(
   const found = await withShards(context, flags, ({ whole }) =>
     readOpenRejections(whole, filter, { limit: flags.limit + 1 }),
   );
-  const shown = found.slice(0, flags.limit);
-  const rows = shown.map(describeRejection).map(({ receivedAt, id, account, reason, message }) => ({
-    cells: [receivedAt, id, account, reason, shortened(message, MESSAGE_LENGTH)],
-  }));
-  const text = rows.length === 0 ? 'No rejections.' : textTable(LIST_COLUMNS, rows);
-  printResult(context, flags.json, shown.map(describeRejection), text);
-  if (found.length > shown.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
+  const items = found.slice(0, flags.limit).map(describeRejection);
+  printList(context, flags, { columns: COLUMNS, items, none: 'No rejections.' });
+  if (found.length > items.length) say(context, `There are more; raise --limit (${flags.limit}) or narrow the filter.`);
 }
 
 export async function showRejection(context: CommandContext, id: RejectionId, flags: ShowFlags): Promise<void> {
@@ -55,17 +56,16 @@ export async function showRejection(context: CommandContext, id: RejectionId, fl
     const holder = await holderOf(warehouse, rejection, payload);
     const heldBy = holder ? formatRejectionId(holder) : null;
     const described = describeRejection(rejection);
-    const text = [
-      `id        ${described.id}`,
-      `received  ${described.receivedAt}`,
-      `job       ${printable(rejection.jobId)}, position ${rejection.position}`,
-      `account   ${printable(rejection.accountId)}`,
-      `reason    ${rejection.reason}`,
-      `message   ${printable(rejection.message)}`,
-      ...(heldBy === null ? [] : [`held by   ${heldBy}: the payload there is the whole job`]),
-      '',
-      indented(payload),
-    ];
+    const lines = fieldLines([
+      ['id', described.id],
+      ['received', described.receivedAt],
+      ['job', `${rejection.jobId}, position ${rejection.position}`],
+      ['account', rejection.accountId],
+      ['reason', rejection.reason],
+      ['message', rejection.message],
+      ...(heldBy === null ? [] : [['held by', `${heldBy}: the payload there is the whole job`] as const]),
+    ]);
+    const text = [...lines, '', indented(payload)];
     printResult(context, flags.json, { ...described, payload, heldBy }, text.join('\n'));
   });
 }

@@ -5,27 +5,38 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { withQueue, withShards } from '../connections/servers.js';
 import { CommandError, usageError } from '../failure.js';
-import { type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import {
+  type JsonFlag,
+  lastSpan,
+  nameOf,
+  SPANS,
+  type Span,
+  spanOf,
+  timeOf,
+  wholeNumber,
+  withClickHouseFlags,
+  withJson,
+  withRedisFlags,
+} from '../flags.js';
+import { operate } from '../operations/operation.js';
 import {
   countSelected,
+  discardRejections,
   formatRejectionId,
+  type KeptRejection,
   parseRejectionId,
   type RejectionSelection,
-  selectionAt,
-} from '../operations/rejection-selection.js';
-import {
-  discardRejections,
-  type KeptRejection,
   type ReplayOptions,
+  type Resend,
   replayRejections,
+  type SettlementOptions,
+  selectionAt,
   sendableRejections,
   verdict,
 } from '../operations/rejections.js';
 import { type Edits, parseEdit } from '../operations/resendable.js';
-import { printable, textTable } from '../output/table.js';
+import { type ItemColumn, itemRows, printable, textTable } from '../output/table.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
-import { lastSpan, SPANS, type Span, spanOf, timeOf } from '../times.js';
-import { operate } from './operation.js';
 import { describeRejection, type ListFlags, listRejections, type ShowFlags, showRejection } from './rejected-show.js';
 
 interface FilterFlags extends ClickHouseFlags, JsonFlag {
@@ -48,16 +59,19 @@ interface ReplayFlags extends RedisFlags, SelectionFlags {
 }
 
 const MAX_LIMIT = 100_000;
-const REPLAY_COLUMNS = ['ID', 'ACCOUNT', 'REJECTED FOR', 'NOW'].map((heading) => ({ heading }));
+const REPLAY_COLUMNS: readonly ItemColumn<{ id: string; account: string; reason: string; verdict: string }>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'ACCOUNT', cell: ({ account }) => account },
+  { heading: 'REJECTED FOR', cell: ({ reason }) => reason },
+  { heading: 'NOW', cell: ({ verdict: now }) => now },
+];
 const RESUMABLE = 'What is not done yet is still there: run the same command again.';
 
-export function addRejected(program: Command, context: CommandContext): void {
-  const rejected = program
-    .command('rejected')
-    .description(
-      'Events and jobs that the ingest workers could not accept. Each has an id that never changes: the time of receipt and a ' +
-        'hash of job, position and payload, so a job that is delivered again brings no new ids.',
-    );
+export function addRejected(rejected: Command, context: CommandContext): void {
+  rejected.description(
+    'Events and jobs that the ingest workers could not accept. Each has an id that never changes: the time of receipt and a ' +
+      'hash of job, position and payload, so a job that is delivered again brings no new ids.',
+  );
 
   const list = rejected
     .command('list')
@@ -143,29 +157,56 @@ function idOf(text: string): RejectionId {
   throw usageError(`${text} is no id of a rejection; "meterline rejected list" shows the ids`);
 }
 
+/** The selection of now, and what is known of it. */
+interface Selected extends Omit<SettlementOptions, 'signal'> {
+  readonly found: number;
+  /** Those that stay where they are. */
+  readonly kept: readonly KeptRejection[];
+}
+
+/**
+ * @param stay what to say of those that stay
+ * @throws CommandError when some stay
+ */
+async function withSelected(
+  context: CommandContext,
+  flags: ClickHouseFlags,
+  asked: RejectionSelection,
+  stay: string,
+  work: (selected: Selected) => Promise<void>,
+): Promise<void> {
+  const kept: KeptRejection[] = [];
+  const onKept = (one: KeptRejection) => {
+    kept.push(one);
+    say(context, `${one.id} stays: ${one.why}`);
+  };
+  await withShards(context, flags, async (shards) => {
+    const selection = await selectionAt(shards.whole, asked, context.now());
+    const found = await countSelected(shards.whole, selection);
+    await work({ shards, selection, found, kept, onKept });
+  });
+  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} ${stay}`);
+}
+
 async function replayRejected(context: CommandContext, ids: readonly string[], flags: ReplayFlags): Promise<void> {
   const asked = selectionOf(ids, flags, context.now());
   const edits = editsOf(flags);
   requireIdentities(asked, edits);
-  const { kept, onKept } = keptOnes(context);
-  await withShards(context, flags, async (shards) => {
-    const selection = await selectionAt(shards.whole, asked, context.now());
-    const options = { shards, selection, onKept, edits };
-    if (flags.dryRun) return printReplay(context, flags, options);
-    const found = await countSelected(shards.whole, selection);
+  await withSelected(context, flags, asked, 'could not be sent and stay where they are', async (selected) => {
+    const { found, kept } = selected;
+    if (flags.dryRun) return printReplay(context, flags, { ...selected, edits });
     let replayed = 0;
     const jobIds: string[] = [];
-    return withQueue(context, flags, (queue) =>
+    await withQueue(context, flags, (queue) =>
       operate(context, flags, {
         label: (rejections) => `Sending ${counted(rejections, 'rejection')}`,
-        work: (onProgress, signal) => {
+        work: async (onProgress, signal) => {
           onProgress(0, found);
-          const onReplayed = (ids: readonly string[], count: number) => {
-            jobIds.push(...ids);
-            replayed += count;
+          for await (const group of replayRejections({ ...selected, edits, signal }, queue)) {
+            jobIds.push(...group.jobIds);
+            replayed += group.count;
             onProgress(replayed + kept.length, found);
-          };
-          return replayRejections({ ...options, signal, queue, onReplayed });
+          }
         },
         describe: () => {
           const jobs = jobIds.length === 1 ? `job ${jobIds[0]}` : counted(jobIds.length, 'job');
@@ -176,43 +217,36 @@ async function replayRejected(context: CommandContext, ids: readonly string[], f
       }),
     );
   });
-  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} could not be sent and stay where they are`);
 }
 
 /** Says for each what would be sent, and what the worker would say of it. */
 async function printReplay(
   context: CommandContext,
   flags: ReplayFlags,
-  options: Omit<ReplayOptions, 'queue' | 'onReplayed' | 'signal'>,
+  options: Omit<ReplayOptions, 'signal'>,
 ): Promise<void> {
+  const now = context.now().getTime();
+  // What a filter selects may be too much to hold.
+  const dataOf = ({ sendable }: Resend) =>
+    'ids' in options.selection && { data: sendable.kind === 'event' ? sendable.event : sendable.jobs };
   await operate(context, flags, {
     label: () => 'Reading',
     work: async (_, signal) => {
-      const now = context.now().getTime();
       const found = [];
       for await (const resends of sendableRejections({ ...options, signal })) {
         for (const resend of resends) {
-          const { rejection, sendable } = resend;
-          const { id, account, reason } = describeRejection(rejection);
-          // What a filter selects may be too much to hold.
-          const data = sendable.kind === 'event' ? sendable.event : sendable.jobs;
-          found.push({
-            id,
-            account,
-            reason,
-            verdict: verdict(resend, now),
-            ...('ids' in options.selection && { data }),
-          });
+          const { id, account, reason } = describeRejection(resend.rejection);
+          found.push({ id, account, reason, verdict: verdict(resend, now), ...dataOf(resend) });
         }
       }
       return found;
     },
     describe: (found) => {
-      const rows = found.map(({ id, account, reason, verdict: now }) => ({ cells: [id, account, reason, now] }));
       const [only] = found;
       const data = found.length === 1 && only?.data ? ['', printable(JSON.stringify(only.data))] : [];
       const end = ['', `${formatCount(found.length)} would be sent. Nothing was sent.`];
-      return { json: found, text: [textTable(REPLAY_COLUMNS, rows), ...data, ...end].join('\n') };
+      const table = textTable(REPLAY_COLUMNS, itemRows(REPLAY_COLUMNS, found));
+      return { json: found, text: [table, ...data, ...end].join('\n') };
     },
     resume: undefined,
   });
@@ -220,10 +254,8 @@ async function printReplay(
 
 async function discardRejected(context: CommandContext, ids: readonly string[], flags: DiscardFlags): Promise<void> {
   const asked = selectionOf(ids, flags, context.now());
-  const { kept, onKept } = keptOnes(context);
-  await withShards(context, flags, async (shards) => {
-    const selection = await selectionAt(shards.whole, asked, context.now());
-    const found = await countSelected(shards.whole, selection);
+  await withSelected(context, flags, asked, 'stay, because others refer to them', async (selected) => {
+    const { found, kept } = selected;
     const rejections = counted(found, 'rejection');
     if (flags.dryRun) {
       printResult(context, flags.json, { found }, `${rejections} would be discarded. Nothing was deleted.`);
@@ -234,29 +266,17 @@ async function discardRejected(context: CommandContext, ids: readonly string[], 
     await operate(context, flags, {
       confirm: found > 0 && !flags.yes ? { question, answer: 'yes' } : undefined,
       label: () => `Discarding ${rejections}`,
-      work: (onProgress, signal) => {
+      work: async (onProgress, signal) => {
         onProgress(0, found);
-        const onDiscarded = (count: number) => {
+        for await (const count of discardRejections({ ...selected, signal })) {
           discarded += count;
-          onProgress(discarded, found);
-        };
-        return discardRejections({ shards, selection, signal, onKept, onDiscarded });
+          onProgress(discarded + kept.length, found);
+        }
       },
       describe: () => ({ json: { discarded, kept }, text: `Discarded ${formatCount(discarded)}.` }),
       resume: RESUMABLE,
     });
   });
-  if (kept.length > 0) throw new CommandError(`${formatCount(kept.length)} stay, because others refer to them`);
-}
-
-/** Names each that stays, and keeps it for the result. */
-function keptOnes(context: CommandContext) {
-  const kept: KeptRejection[] = [];
-  const onKept = (one: KeptRejection) => {
-    kept.push(one);
-    say(context, `${one.id} stays: ${one.why}`);
-  };
-  return { kept, onKept };
 }
 
 /** @throws CommandError for an edit that is none */

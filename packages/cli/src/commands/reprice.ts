@@ -3,13 +3,12 @@ import { type Command, Option } from 'commander';
 import { type CommandContext, formatCount } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, nameOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, nameOf, timeOf, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { operate } from '../operations/operation.js';
 import { type CostChange, CostChanges, reprice } from '../operations/repricing.js';
-import { textTable } from '../output/table.js';
-import { readPriceBook } from '../price-book.js';
+import { type ItemColumn, itemRows, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
-import { timeOf } from '../times.js';
-import { operate } from './operation.js';
+import { readPriceBook } from './prices.js';
 
 interface RepriceFlags extends ClickHouseFlags, JsonFlag {
   readonly account: string;
@@ -20,19 +19,19 @@ interface RepriceFlags extends ClickHouseFlags, JsonFlag {
   readonly step: number;
 }
 
-const COLUMNS = [
-  { heading: 'DIMENSION' },
-  ...['EVENTS', 'CHANGED', 'BEFORE (USD)', 'AFTER (USD)', 'DIFFERENCE'].map((heading) => ({
-    heading,
-    isNumeric: true,
-  })),
+const COLUMNS: readonly ItemColumn<CostChange>[] = [
+  { heading: 'DIMENSION', cell: ({ billingDimension }) => billingDimension },
+  { heading: 'EVENTS', cell: ({ events }) => formatCount(events), isNumeric: true },
+  { heading: 'CHANGED', cell: ({ changed }) => formatCount(changed), isNumeric: true },
+  { heading: 'BEFORE (USD)', cell: ({ before }) => before, isNumeric: true },
+  { heading: 'AFTER (USD)', cell: ({ after }) => after, isNumeric: true },
+  { heading: 'DIFFERENCE', cell: ({ difference }) => difference, isNumeric: true },
 ];
 const STEP_EVENTS = 10_000;
 const RESUMABLE = 'Run the same command again: it does the rest, and nothing twice.';
 
-export function addReprice(program: Command, context: CommandContext): void {
-  const command = program
-    .command('reprice')
+export function addReprice(command: Command, context: CommandContext): void {
+  command
     .description(
       'Gives the events of an account in a window the cost they have under a price book. What producers own stays: usage, ' +
         'revision and every other field. Voided events are left alone, and so are those whose cost is right already.\n' +
@@ -85,9 +84,5 @@ function describe(changes: CostChanges, book: PriceBook, dryRun: boolean): strin
   const outcome = dryRun
     ? `Price book ${book.version} would change ${share}. Nothing was written.`
     : `Changed ${share} to the prices of book ${book.version}; the others had them already.`;
-  return `${textTable(COLUMNS, [...changes.byDimension(), changes.total()].map(row))}\n\n${outcome}`;
-}
-
-function row({ billingDimension, events, changed, before, after, difference }: CostChange) {
-  return { cells: [billingDimension, formatCount(events), formatCount(changed), before, after, difference] };
+  return `${textTable(COLUMNS, itemRows(COLUMNS, [...changes.byDimension(), changes.total()]))}\n\n${outcome}`;
 }

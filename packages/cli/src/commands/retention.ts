@@ -1,25 +1,22 @@
-import { counted, type EpochMs, formatTimestamp } from '@meterline/catalog';
+import { bucketStart, counted, type EpochMs, formatTimestamp, plusMonths } from '@meterline/catalog';
 import type { Command } from 'commander';
 import { type CommandContext, formatCount, printResult, say } from '../command.js';
 import { withShards } from '../connections/servers.js';
 import { usageError } from '../failure.js';
-import { type JsonFlag, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
+import { type JsonFlag, monthOf, monthText, wholeNumber, withClickHouseFlags, withJson } from '../flags.js';
 import { requireAnswer } from '../input.js';
+import { operate } from '../operations/operation.js';
 import {
   closeMonths,
   compareClosedMonths,
   dropClosedMonths,
-  latestClosing,
-  monthsBefore,
   type Retention,
   readRetention,
   reopenMonths,
-  requireClosable,
+  requireSealed,
 } from '../operations/retention.js';
-import { textTable } from '../output/table.js';
+import { type ItemColumn, itemRows, textTable } from '../output/table.js';
 import type { ClickHouseFlags } from '../settings.js';
-import { monthOf, monthText } from '../times.js';
-import { operate } from './operation.js';
 
 type StatusFlags = ClickHouseFlags & JsonFlag;
 
@@ -37,17 +34,19 @@ interface ReopenFlags extends StatusFlags {
   readonly from: EpochMs;
 }
 
-const COLUMNS = [{ heading: 'MONTH' }, { heading: 'EVENTS', isNumeric: true }, { heading: 'STATE' }];
+const COLUMNS: readonly ItemColumn<MonthState>[] = [
+  { heading: 'MONTH', cell: ({ month }) => month },
+  { heading: 'EVENTS', cell: ({ rows }) => formatCount(rows), isNumeric: true },
+  { heading: 'STATE', cell: ({ state }) => state },
+];
 const MAX_MONTHS = 1_200;
 const RESUMABLE = 'Run the same command again: it does the rest.';
 
-export function addRetention(program: Command, context: CommandContext): void {
-  const retention = program
-    .command('retention')
-    .description(
-      'How long single events are kept. By default for ever. Hours and days are always kept, so figures of whole hours and ' +
-        'days stay as they are, to the last digit. To save the space of old events, close their months, and later drop them.',
-    );
+export function addRetention(retention: Command, context: CommandContext): void {
+  retention.description(
+    'How long single events are kept. By default for ever. Hours and days are always kept, so figures of whole hours and ' +
+      'days stay as they are, to the last digit. To save the space of old events, close their months, and later drop them.',
+  );
 
   const status = retention
     .command('status')
@@ -102,22 +101,22 @@ function withChange(command: Command): Command {
 
 const monthStart = (text: string): EpochMs => monthOf(text).startTime;
 
-async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
-  const found = await withShards(context, flags, readRetention);
-  const months = found.months.map((month) => ({ month: monthText(month.startTime), ...stateOf(month, found) }));
-  const result = {
-    closedBefore: formatTimestamp(found.closedBefore),
-    droppedBefore: formatTimestamp(found.droppedBefore),
-    months,
-  };
-  const rows = months.map(({ month, rows, state }) => ({ cells: [month, formatCount(rows), state] }));
-  const table = rows.length > 0 ? `${textTable(COLUMNS, rows)}\n\n` : '';
-  printResult(context, flags.json, result, `${table}${describe(found)}`);
+interface MonthState {
+  readonly month: string;
+  readonly rows: number;
+  readonly state: string;
 }
 
-function stateOf({ endTime, rows }: Retention['months'][number], { closedBefore, droppingBefore }: Retention) {
-  if (endTime <= droppingBefore) return { rows, state: 'being dropped' };
-  return { rows, state: endTime <= closedBefore ? 'closed' : 'open' };
+async function showStatus(context: CommandContext, flags: StatusFlags): Promise<void> {
+  const found = await withShards(context, flags, readRetention);
+  const { closedBefore, droppingBefore, droppedBefore } = found;
+  const months = found.months.map(({ startTime, endTime, rows }): MonthState => {
+    const state = endTime <= droppingBefore ? 'being dropped' : endTime <= closedBefore ? 'closed' : 'open';
+    return { month: monthText(startTime), rows, state };
+  });
+  const bounds = { closedBefore: formatTimestamp(closedBefore), droppedBefore: formatTimestamp(droppedBefore) };
+  const table = months.length > 0 ? `${textTable(COLUMNS, itemRows(COLUMNS, months))}\n\n` : '';
+  printResult(context, flags.json, { ...bounds, months }, `${table}${describe(found)}`);
 }
 
 function describe({ closedBefore, droppedBefore }: Retention): string {
@@ -127,30 +126,36 @@ function describe({ closedBefore, droppedBefore }: Retention): string {
 }
 
 async function runClose(context: CommandContext, flags: CloseFlags): Promise<void> {
-  const now = context.now().getTime();
-  const before = closingOf(flags, now);
+  const before = closingOf(flags, context.now().getTime());
   await withShards(context, flags, async (shards) => {
     const { closedBefore } = await readRetention(shards);
     const result = { closedBefore: formatTimestamp(Math.max(before, closedBefore)) };
     const print = (text: string) => printResult(context, flags.json, result, text);
     if (before <= closedBefore) return print(`Months before ${monthText(closedBefore)} are closed already.`);
-    await requireClosable(shards, before, now);
+    await requireSealed(shards, before);
     if (flags.dryRun) return print(`Months before ${monthText(before)} would be closed. Nothing was changed.`);
     const question = `Reject events before ${monthText(before)} from now on? Type yes:`;
     if (!flags.yes) await requireAnswer(context, question, 'yes');
-    await closeMonths(shards, before, now);
+    await closeMonths(shards, before);
     print(`Months before ${monthText(before)} are closed. Every worker knows within seconds.`);
   });
 }
 
-/** @throws CommandError when not exactly one of the flags is there */
+/** @throws CommandError when not exactly one of the flags is there, or as {@link requireClosable} */
 function closingOf({ before, months }: CloseFlags, now: EpochMs): EpochMs {
   if ((before === undefined) === (months === undefined)) throw usageError('give --before or --months');
-  const start = before ?? monthsBefore(now, months ?? 0);
-  if (start > latestClosing(now)) {
-    throw usageError(`months before ${monthText(start)} cannot be closed: this month and the one before it stay open`);
-  }
+  const start = before ?? plusMonths(bucketStart(now, 'monthly'), -(months ?? 0));
+  requireClosable(start, now);
   return start;
+}
+
+/**
+ * This month and the one before it stay open: late events of its end are usual, and so are queries that are under way.
+ * @throws CommandError when months before are one of these
+ */
+function requireClosable(before: EpochMs, now: EpochMs): void {
+  if (before <= plusMonths(bucketStart(now, 'monthly'), -1)) return;
+  throw usageError(`months before ${monthText(before)} cannot be closed: this month and the one before it stay open`);
 }
 
 async function runReopen(context: CommandContext, flags: ReopenFlags): Promise<void> {
@@ -174,6 +179,8 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       printResult(context, json, { dropped: [] }, 'No closed month has events. Nothing was changed.');
       return;
     }
+    // Another machine, whose clock is ahead, may have closed them.
+    requireClosable(closedBefore, context.now().getTime());
     const rows = closed.reduce((sum, month) => sum + month.rows, 0);
     const names = closed.map(({ startTime }) => monthText(startTime));
     say(context, `Closed months with ${counted(rows, 'stored event')}: ${names.join(', ')}.`);
@@ -182,7 +189,7 @@ async function runDrop(context: CommandContext, flags: ChangeFlags): Promise<voi
       confirm: dryRun || yes ? undefined : { question: 'Delete these events for good? Type yes:', answer: 'yes' },
       label: (days) => `Comparing ${counted(days, 'day')}`,
       work: async (onProgress, signal) => {
-        const options = { shards, now: context.now().getTime(), signal, onProgress };
+        const options = { shards, signal, onProgress };
         if (dryRun) await compareClosedMonths(options);
         else await dropClosedMonths({ ...options, onDropped: ({ startTime }) => dropped.push(monthText(startTime)) });
       },

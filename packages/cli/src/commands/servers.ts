@@ -9,13 +9,13 @@ import { type CommandContext, formatCount, printResult } from '../command.js';
 import { clickHouseFailure, reachClickHouse, withRedis } from '../connections/servers.js';
 import { CommandError } from '../failure.js';
 import { type JsonFlag, withClickHouseFlags, withJson, withRedisFlags } from '../flags.js';
+import { fieldLines } from '../output/table.js';
 import type { ClickHouseFlags, RedisFlags } from '../settings.js';
 
 type MigrateFlags = ClickHouseFlags & JsonFlag;
 
-export function addMigrate(program: Command, context: CommandContext): void {
-  const command = program
-    .command('migrate')
+export function addMigrate(command: Command, context: CommandContext): void {
+  command
     .description('Creates the database if there is none and runs the migrations that it lacks. Safe to run again.')
     .action((flags: MigrateFlags) => runMigrate(context, flags));
   withJson(withClickHouseFlags(command));
@@ -40,8 +40,7 @@ async function runMigrate(context: CommandContext, flags: MigrateFlags): Promise
 
 type StatusFlags = RedisFlags & JsonFlag;
 
-export function addQueue(program: Command, context: CommandContext): void {
-  const queue = program.command('queue').description('the queue between runtimes and the ingest workers');
+export function addQueue(queue: Command, context: CommandContext): void {
   const status = queue
     .command('status')
     .summary('how many jobs wait, for how long, and who takes them')
@@ -91,16 +90,17 @@ async function readQueueStatus(queue: Queue, redis: RedisClient, now: Date) {
 
 function describe(status: Awaited<ReturnType<typeof readQueueStatus>>): string {
   const age = (seconds: number | null) => (seconds === null ? '-' : `${formatCount(seconds)} s`);
-  return [
-    `waiting         ${formatCount(status.waiting)}`,
-    `oldest waiting  ${age(status.oldestWaitingSeconds)}`,
-    `active          ${formatCount(status.active)}`,
-    `oldest active   ${age(status.oldestActiveSeconds)}`,
-    `delayed         ${formatCount(status.delayed)}`,
-    `failed          ${formatCount(status.failed)}`,
-    `flow parents    ${formatCount(status.flowParents)}`,
-    `completed kept  ${formatCount(status.completedKept)}`,
-    `paused          ${status.paused ? 'yes' : 'no'}`,
-    `workers         ${formatCount(status.workers)}`,
-  ].join('\n');
+  const lines = fieldLines([
+    ['waiting', formatCount(status.waiting)],
+    ['oldest waiting', age(status.oldestWaitingSeconds)],
+    ['active', formatCount(status.active)],
+    ['oldest active', age(status.oldestActiveSeconds)],
+    ['delayed', formatCount(status.delayed)],
+    ['failed', formatCount(status.failed)],
+    ['flow parents', formatCount(status.flowParents)],
+    ['completed kept', formatCount(status.completedKept)],
+    ['paused', status.paused ? 'yes' : 'no'],
+    ['workers', formatCount(status.workers)],
+  ]);
+  return lines.join('\n');
 }

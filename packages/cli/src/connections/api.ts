@@ -46,25 +46,16 @@ export interface AccountSession extends ApiSession {
   readonly account: string;
 }
 
-/** The same for the usage of one account. */
+/** The same for the usage of one account, or of every account that the key may read. */
 export async function withAccount<T>(
   context: CommandContext,
-  flags: ApiFlags,
+  flags: ApiFlags & { readonly allAccounts?: boolean },
   work: (session: AccountSession) => Promise<T>,
 ): Promise<T> {
   return withApi(context, flags, async (session) => {
-    const account = session.access.account?.value ?? (await onlyAccount(session.client));
-    return work({ ...session, account });
+    const named = flags.allAccounts ? ALL_ACCOUNTS : session.access.account?.value;
+    return work({ ...session, account: named ?? (await onlyAccount(session.client)) });
   });
-}
-
-/** The same for the usage of every account that the key may read. */
-export async function withAllAccounts<T>(
-  context: CommandContext,
-  flags: ApiFlags,
-  work: (session: AccountSession) => Promise<T>,
-): Promise<T> {
-  return withApi(context, flags, (session) => work({ ...session, account: ALL_ACCOUNTS }));
 }
 
 async function onlyAccount(client: MeterlineClient): Promise<string> {
@@ -118,13 +109,10 @@ function exitCodeOf({ code, status }: MeterlineError): ExitCode {
 }
 
 function unreachable({ url, server }: ServerAccess, error: MeterlineConnectionError): CommandError {
-  const name = server ?? 'API';
   const reason = reasonOf(error.cause);
-  const detail =
-    reason === undefined
-      ? error.message
-      : `cannot reach the ${name} at ${url.value} (from ${url.source}): ${reason}; is it running?`;
-  return new CommandError(detail, EXIT_CODES.unavailable, { cause: error });
+  const place = `the ${server ?? 'API'} at ${url.value} (from ${url.source})`;
+  const text = reason === undefined ? error.message : `cannot reach ${place}: ${reason}; is it running?`;
+  return new CommandError(text, EXIT_CODES.unavailable, { cause: error });
 }
 
 /** Node's fetch wraps what went wrong: the cause of the cause has the code. */
@@ -153,15 +141,9 @@ function describedFetch(say: (line: string) => void): Fetch {
       say(`${asked}: ${status} ${took()}, ${formatCount(Buffer.byteLength(text))} bytes, request ${id}`);
       return { ok, status, headers, text: async () => text };
     } catch (error) {
-      say(`${asked}: no answer ${took()}: ${failureText(error)}`);
+      const cause = error instanceof Error ? error.cause : undefined;
+      say(`${asked}: no answer ${took()}: ${reasonOf(error) ?? cause ?? error}`);
       throw error;
     }
   };
-}
-
-/** Node's fetch wraps what went wrong: the cause has the code, or says it. */
-function failureText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  return systemErrorCode(cause) ?? systemErrorCode(error) ?? (cause instanceof Error ? cause : error).message;
 }

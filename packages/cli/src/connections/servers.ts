@@ -1,6 +1,13 @@
 /** Connections to ClickHouse and Redis. Each is tried once: a command in a terminal ends with a clear message rather than wait. */
-import { parseRedisUrl } from '@meterline/catalog';
-import { createRedisClient, moreInformative, type RedisClient, redisFailureKind } from '@meterline/service/access';
+import { QUEUE_NAME } from '@meterline/catalog';
+import {
+  createRedisClient,
+  moreInformative,
+  type RedisClient,
+  redisFailureKind,
+  replicated,
+} from '@meterline/service/access';
+import { parseRedisUrl } from '@meterline/service/redis-address';
 import {
   ClusterError,
   checkConnection,
@@ -10,6 +17,8 @@ import {
   type Shards,
   type WarehouseOptions,
 } from '@meterline/warehouse';
+import { Queue } from 'bullmq';
+import { z } from 'zod';
 import type { CommandContext } from '../command.js';
 import { CommandError, systemErrorCode } from '../failure.js';
 import {
@@ -19,7 +28,6 @@ import {
   type RedisFlags,
   type Setting,
 } from '../settings.js';
-import { UsageQueue } from './usage-queue.js';
 
 /** Until the server has answered, not only until the connection stands. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -27,6 +35,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 600_000;
 /** A Redis that stays silent for this long while it owes an answer counts as gone. */
 const SILENCE_TIMEOUT_MS = 30_000;
+/** Until replicas and the disk have a job. */
+const ANSWER_WITHIN_MS = 10_000;
 
 /**
  * What a warehouse needs to know, after a check that ClickHouse answers and lets us in.
@@ -123,23 +133,69 @@ export async function withRedis<T>(address: Setting, work: (redis: RedisClient) 
   }
 }
 
-/** The same with the queue of the ingest workers. Jobs carry the trace of the command, if it has one. */
+/** The queue that the ingest workers consume, seen from outside. */
+export interface UsageQueue {
+  /**
+   * Puts each of these into the queue as one job, whatever it is. When it rejects, those before may be in the queue; sending events again
+   * is harmless, because their ids make them the same events.
+   * @returns the ids of the jobs, when Redis has them on its disk as far as it can say
+   * @throws CommandError when the disk takes too long
+   */
+  send(jobs: readonly unknown[]): Promise<string[]>;
+}
+
+/** The same with the queue. Jobs carry the trace of the command, if it has one. */
 export async function withQueue<T>(
   { settings, tracing }: CommandContext,
   flags: RedisFlags,
   work: (queue: UsageQueue) => Promise<T>,
 ): Promise<T> {
   const address = await settings.redisUrl(flags);
+  const durability = { replicas: parseRedisUrl(address.value).replicas, withinMs: ANSWER_WITHIN_MS };
   return withRedis(address, async (redis) => {
     const { queueTelemetry: telemetry } = await tracing();
-    const { replicas } = parseRedisUrl(address.value);
-    const queue = new UsageQueue(redis, { prefix: settings.queuePrefix(flags), replicas, telemetry });
+    const prefix = settings.queuePrefix(flags);
+    const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, ...(telemetry && { telemetry }) });
+    // The same errors reject the command that was under way.
+    queue.on('error', () => undefined);
+    const send = async (jobs: readonly unknown[]) => {
+      await queue.waitUntilReady();
+      const ids: string[] = [];
+      for (const data of jobs) {
+        const { id = '' } = await replicated(redis, () => queue.add('usage', data), durability);
+        ids.push(id);
+      }
+      // The connection is still the one that wrote: it is never made again.
+      if (ids.length > 0) await requireWritten(redis);
+      return ids;
+    };
     try {
-      return await work(queue);
+      return await work({ send });
     } finally {
       await queue.close();
     }
   });
+}
+
+/** Its own, and those of replicas. */
+const disksReached = z.tuple([z.number(), z.number()]);
+
+/**
+ * Redis can say what is on its disk from 7.2 on, and only with an append-only file; of any other it is only known that it has
+ * answered, as it does to every producer.
+ */
+async function requireWritten(redis: RedisClient): Promise<void> {
+  if (!reportsItsDisk(await redis.info('server'), await redis.info('persistence'))) return;
+  const [local] = disksReached.parse(await redis.call('WAITAOF', 1, 0, ANSWER_WITHIN_MS));
+  if (local === 1) return;
+  throw new CommandError(`Redis has not written to its disk within ${ANSWER_WITHIN_MS / 1000} s; try again later`);
+}
+
+/** @param server, persistence the sections of INFO. Source: Redis documentation, WAITAOF */
+export function reportsItsDisk(server: string, persistence: string): boolean {
+  const [, major = 0, minor = 0] = /^redis_version:(\d+)\.(\d+)/m.exec(server) ?? [];
+  const isRecent = Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2);
+  return isRecent && /^aof_enabled:1\r?$/m.test(persistence);
 }
 
 function redisFailure({ value, source }: Setting, cause: unknown): CommandError {

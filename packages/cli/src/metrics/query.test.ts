@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
 import { CommandError } from '../failure.js';
-import { windowOf, withWindow } from './query.js';
+import { queryOf, windowOf, withQuery, withWindow } from './query.js';
 
 const NOW = new Date('2026-11-21T12:34:56.789Z');
 
-function windowFor(...args: string[]) {
-  const command = withWindow(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
-  command.parse(args, { from: 'user' });
-  return windowOf(command.opts(), NOW);
+function flagsOf(add: (command: Command) => Command, args: readonly string[]) {
+  const command = add(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
+  return command.parse(args, { from: 'user' }).opts();
 }
+const windowFor = (args: readonly string[]) => windowOf(flagsOf(withWindow, args), NOW);
 
 describe('the window', () => {
   it.each([
@@ -32,7 +32,7 @@ describe('the window', () => {
     ],
     [['--from', '2100-12-31', '--to', '2101-01-01'], '2100-12-31T00:00:00Z', '2101-01-01T00:00:00Z', 'hourly'],
   ])('%j is from %s to %s, %s', (args, startTime, endTime, resolution) => {
-    expect(windowFor(...args)).toMatchObject({ sent: { startTime, endTime }, resolution });
+    expect(windowFor(args)).toMatchObject({ sent: { startTime, endTime }, resolution });
   });
 
   it.each([
@@ -47,13 +47,36 @@ describe('the window', () => {
     [['--from', '2026-02-30']],
     [['--from', '2026-10-01T00:00:00+02:00']],
   ])('%j is wrong usage', (args) => {
-    expect(() => windowFor(...args)).toThrow(/invalid|cannot be used with/);
+    expect(() => windowFor(args)).toThrow(/invalid|cannot be used with/);
   });
 
   it.each([[['--from', '2026-11-22']], [['--from', '2026-11-02', '--to', '2026-11-02']], [['--since', '900000d']]])(
     '%j contradicts itself',
     (args) => {
-      expect(() => windowFor(...args)).toThrow(CommandError);
+      expect(() => windowFor(args)).toThrow(CommandError);
     },
   );
+});
+
+it.each([
+  [['--filter', 'resourceName=box', '--resource-name', 'a=b'], { resourceName: ['box', 'a=b'] }],
+  [['--filter', 'resourceName!=box', '--filter', 'excludeResourceName=b'], { excludeResourceName: ['box', 'b'] }],
+  [['--without-resource-uuid'], { withoutResourceUuid: true }],
+  [['--filter', 'withoutResourceUuid=false'], { withoutResourceUuid: false }],
+  [['--filter', 'withoutResourceUuid!=true'], { excludeWithoutResourceUuid: true }],
+  [
+    ['--workspace', '東京', '--resource-type', 'agent', '--resource-type', 'job', '--resource-uuid', 'u'],
+    { workspace: ['東京'], resourceType: ['agent', 'job'], resourceUuid: ['u'] },
+  ],
+  [
+    ['--billing-dimension', 'volume_storage_gbs', '--filter', 'billingDimension!=job_compute_runtime_gbs'],
+    { billingDimension: ['volume_storage_gbs'], excludeBillingDimension: ['job_compute_runtime_gbs'] },
+  ],
+  [['--all-accounts', '--filter', 'account=a', '--filter', 'account!=b'], { account: ['a'], excludeAccount: ['b'] }],
+  [['--group-by', 'resource_type', '--group-by', 'workspace'], { groupBy: ['workspace', 'resource_type'] }],
+  [['--resolution', 'monthly', '--limit', '5'], { resolution: 'monthly', limit: 5 }],
+])('%j asks for %j', (args, sent) => {
+  const times = { startTime: '2026-10-23T00:00:00Z', endTime: '2026-11-21T12:34:56Z' };
+  const plain = { ...times, resolution: 'daily', groupBy: [], limit: undefined, cursor: undefined };
+  expect(queryOf(flagsOf(withQuery, args), NOW).sent).toEqual({ ...plain, ...sent });
 });

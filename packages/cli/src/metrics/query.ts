@@ -1,14 +1,15 @@
 /** The flags of a query, as people say it, and the query that they make: its window, its filters, its groups. */
 import {
+  ACCOUNT_FILTERS,
+  ACCOUNTS_METRICS_PARAMETERS,
   BILLING_DIMENSIONS,
-  type BillingDimension,
   COMPARISONS,
   type Comparison,
-  canonicalGroupBy,
   comparedWindow,
   defaultResolution,
   type EpochMs,
   EXCLUDING_PARAMETER,
+  FILTER_PARAMETERS,
   formatTimestamp,
   MAX_GROUP_BY_DIMENSIONS,
   MAX_METRICS_PAGE,
@@ -17,17 +18,16 @@ import {
   RESOLUTIONS,
   RESOURCE_TYPES,
   type Resolution,
-  type ResourceType,
   START_OF_CALENDAR,
   upTo,
   type Window,
   wholeMonths,
-} from '@meterline/catalog/plain';
+} from '@meterline/catalog';
 import type { MetricsQuery, WindowQuery } from '@meterline/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { z } from 'zod';
 import { usageError } from '../failure.js';
-import { nameOf, wholeNumber } from '../flags.js';
-import { lastSpan, monthOf, SPANS, type Span, spanOf, timeOf } from '../times.js';
+import { lastSpan, monthOf, parsedBy, SPANS, type Span, spanOf, timeOf, wholeNumber } from '../flags.js';
 
 export interface WindowFlags {
   readonly since?: Span;
@@ -95,34 +95,21 @@ function timesOf({ startTime, endTime }: Window) {
   return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
 }
 
-interface Filters {
-  readonly account?: readonly string[];
-  readonly workspace?: readonly string[];
-  readonly resourceType?: readonly ResourceType[];
-  readonly resourceName?: readonly string[];
-  readonly resourceUuid?: readonly string[];
-  readonly withoutResourceUuid?: boolean;
-  readonly billingDimension?: readonly BillingDimension[];
-  readonly excludeAccount?: readonly string[];
-  readonly excludeWorkspace?: readonly string[];
-  readonly excludeResourceType?: readonly ResourceType[];
-  readonly excludeResourceName?: readonly string[];
-  readonly excludeResourceUuid?: readonly string[];
-  readonly excludeWithoutResourceUuid?: boolean;
-  readonly excludeBillingDimension?: readonly BillingDimension[];
-}
+const FILTERS = { ...FILTER_PARAMETERS, ...ACCOUNT_FILTERS };
+type Value<Name extends keyof typeof FILTERS> = z.output<(typeof FILTERS)[Name]>;
+type Filters = {
+  readonly [Name in keyof typeof FILTERS]?: Value<Name> extends boolean ? boolean : readonly Value<Name>[];
+};
 
 export interface FilterFlags {
   readonly filter?: Filters;
 }
 
-const NAMES = [...Object.keys(EXCLUDING_PARAMETER), 'withoutResourceUuid'];
-const EXCLUDING: ReadonlyMap<string, string> = new Map([
+const EXCLUDING = new Map<string, string>([
   ...Object.entries(EXCLUDING_PARAMETER),
   ['withoutResourceUuid', 'excludeWithoutResourceUuid'],
 ]);
-const resourceTypeOf = oneOf(RESOURCE_TYPES);
-const billingDimensionOf = oneOf(BILLING_DIMENSIONS);
+const NAMES = [...EXCLUDING.keys()];
 
 /** A flag that adds to the filters: `--filter` with `name=value`, or one with a name of its own and the value alone. */
 class FilterOption extends Option {
@@ -171,41 +158,19 @@ export function withFilters(command: Command): Command {
  * @throws InvalidArgumentError
  */
 function filterOf(text: string, before: Filters = {}): Filters {
-  const [, named = '', operator = '', value = ''] = /^(\w+)(!?=)(.*)$/s.exec(text) ?? [];
+  const [, named = '', operator, value = ''] = /^(\w+)(!?=)(.*)$/s.exec(text) ?? [];
   const name = operator === '!=' ? EXCLUDING.get(named) : named;
-  switch (name) {
-    case 'account':
-    case 'excludeAccount':
-    case 'workspace':
-    case 'resourceName':
-    case 'resourceUuid':
-    case 'excludeWorkspace':
-    case 'excludeResourceName':
-    case 'excludeResourceUuid':
-      return { ...before, [name]: [...(before[name] ?? []), nameOf(value)] };
-    case 'resourceType':
-    case 'excludeResourceType':
-      return { ...before, [name]: [...(before[name] ?? []), resourceTypeOf(value)] };
-    case 'billingDimension':
-    case 'excludeBillingDimension':
-      return { ...before, [name]: [...(before[name] ?? []), billingDimensionOf(value)] };
-    case 'withoutResourceUuid':
-    case 'excludeWithoutResourceUuid':
-      return { ...before, [name]: oneOf(['true', 'false'])(value) === 'true' };
-    default:
-      throw new InvalidArgumentError(
-        `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
-      );
+  if (name === undefined || !isFilter(name)) {
+    throw new InvalidArgumentError(
+      `It must be name=value or name!=value, such as resourceType=agent, with a name of ${NAMES.join(', ')}.`,
+    );
   }
+  const read = parsedBy<string | boolean>(FILTERS[name], value);
+  return { ...before, [name]: typeof read === 'boolean' ? read : [...[before[name] ?? []].flat(), read] };
 }
 
-/** @throws InvalidArgumentError */
-function oneOf<const Value extends string>(values: readonly Value[]): (text: string) => Value {
-  return (text) => {
-    const value = values.find((each) => each === text);
-    if (value === undefined) throw new InvalidArgumentError(`Allowed choices are ${values.join(', ')}.`);
-    return value;
-  };
+function isFilter(name: string): name is keyof Filters {
+  return Object.hasOwn(FILTERS, name);
 }
 
 export interface QueryFlags extends WindowFlags, FilterFlags {
@@ -275,14 +240,7 @@ export function queryOf(flags: QueryFlags, now: Date): Query {
 }
 
 /** Added to those before. @throws InvalidArgumentError */
-function groupByOf(text: string, before: readonly MetricsDimension[] = []): MetricsDimension[] {
+function groupByOf(text: string, before: readonly MetricsDimension[] = []): readonly MetricsDimension[] {
   const names = [...before, ...text.split(',').map((name) => name.trim())];
-  const known = names.flatMap((name) => METRICS_DIMENSIONS.filter((dimension) => dimension === name));
-  const areDifferent = new Set(names).size === names.length;
-  if (known.length === names.length && areDifferent && names.length <= MAX_GROUP_BY_DIMENSIONS) {
-    return canonicalGroupBy(known);
-  }
-  throw new InvalidArgumentError(
-    `It must be up to ${MAX_GROUP_BY_DIMENSIONS} different ones of ${METRICS_DIMENSIONS.join(', ')}.`,
-  );
+  return parsedBy(ACCOUNTS_METRICS_PARAMETERS.groupBy, names.join(','));
 }

@@ -20,16 +20,16 @@ import {
   subtractDecimals,
   sumDecimals,
   ZERO,
-} from '@meterline/catalog/plain';
+} from '@meterline/catalog';
 import { ALL_ACCOUNTS, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
-import { type Column, type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
+import { type Row, type TableLayout, tableWidth, textTable } from '../output/table.js';
 
 export interface Report {
   readonly account: string;
   readonly groupBy: readonly MetricsDimension[];
   /** Groups do not show their workspace, because the caller is a member. */
   readonly hidesWorkspace: boolean;
-  /** The first page; its summary is that of the whole window. */
+  /** A page; its summary is that of the whole window. */
   readonly answer: Omit<MetricsAnswer, 'data'>;
   /** Of all pages that were read. */
   readonly entries: readonly MetricsEntry[];
@@ -54,107 +54,6 @@ export interface ReportLayout extends Required<TableLayout> {
 const LEAST_NAME = 8;
 const LEAST_TREND = 8;
 const MOST_TREND = 40;
-const TOTAL = 'Total';
-
-export function reportText(report: Report, layout: ReportLayout): string {
-  const { account, answer, entries, before } = report;
-  const { startTime, endTime, resolution } = answer;
-  const name = account === ALL_ACCOUNTS ? 'All accounts' : account;
-  const heading = [layout.style.strong(`${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
-  if (before) heading.push(`Before: ${before.answer.startTime} to ${before.answer.endTime}, ${before.distance}`);
-  if (entries.length > 0 || (before && before.answer.summary.totalCost !== '0')) {
-    return [...heading, '', table(report, layout)].join('\n');
-  }
-  return [...heading, '', 'Nothing was used in this window.'].join('\n');
-}
-
-function table(report: Report, { width, style, isExact }: ReportLayout): string {
-  const { groupBy, entries } = report;
-  const buckets = entries[0]?.timeseries.length ?? 0;
-  const complete = draftOf(report, shownFields(report), isExact);
-  const fits = width === undefined || draftWidth(complete, LEAST_TREND) <= width;
-  // On a narrow terminal, fields that nobody asked for are left out before names are cut.
-  const draft = fits
-    ? complete
-    : draftOf(
-        report,
-        groupBy.map((dimension) => ENTRY_FIELD[dimension]),
-        isExact,
-      );
-  const room = width === undefined ? MOST_TREND : width - draftWidth(draft, LEAST_TREND) + LEAST_TREND;
-  const trendWidth = Math.min(buckets, MOST_TREND, Math.max(LEAST_TREND, room));
-  return textTable(draft.columns, draft.rows(trendWidth), { width, style });
-}
-
-/** A table without its sparklines, whose width depends on the rest. */
-interface Draft {
-  readonly columns: readonly Column[];
-  readonly rows: (trendWidth: number) => readonly Row[];
-}
-
-function draftWidth({ columns, rows }: Draft, trendWidth: number): number {
-  return tableWidth(columns, rows(trendWidth));
-}
-
-function draftOf(
-  { groupBy, answer, entries, before }: Report,
-  fields: readonly MetricsField[],
-  isExact: boolean,
-): Draft {
-  const { totalCost } = answer.summary;
-  const hasUsage = showsUsage(groupBy);
-  const amount = isExact ? formatUsdExact : formatUsd;
-  const money = (cost: DecimalText, costBefore: DecimalText) => [
-    amount(cost),
-    shareText(cost, totalCost),
-    ...(before ? [amount(costBefore), percentChangeText(changeFrom(costBefore, cost))] : []),
-  ];
-  const beforeOf = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
-  // Without groups there is one entry, and it is the total.
-  const names = (entry: MetricsEntry) =>
-    fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? SEVERAL_VALUES[field]);
-  const usage = (entry: MetricsEntry) => (hasUsage ? [usageText(entry, isExact)] : []);
-  const ofEntry = (entry: MetricsEntry, trendWidth: number): Row => ({
-    cells: [
-      ...names(entry),
-      ...money(entry.summary.cost, beforeOf(entry)),
-      ...usage(entry),
-      sparkline(costSeries(entry), trendWidth),
-    ],
-    isStrong: fields.length === 0,
-  });
-  const summary = (label: string, cost: DecimalText, costBefore: DecimalText): Row => ({
-    cells: [label, ...fields.slice(1).map(() => ''), ...money(cost, costBefore)],
-    isStrong: label === TOTAL,
-  });
-  const totalBefore = before?.answer.summary.totalCost ?? ZERO;
-  const unread = subtractDecimals(totalCost, sumDecimals(entries.map((entry) => entry.summary.cost)));
-  const unreadBefore = before ? subtractDecimals(totalBefore, sumDecimals(entries.map(beforeOf))) : ZERO;
-  const hasOthers = unread !== ZERO || unreadBefore !== ZERO;
-  const others = hasOthers ? [summary('(other groups)', unread, unreadBefore)] : [];
-  const totals = fields.length === 0 ? [] : [...others, summary(TOTAL, totalCost, totalBefore)];
-  return {
-    columns: columnsOf(fields, { hasUsage, isCompared: before !== undefined }),
-    rows: (trendWidth) => [...entries.map((entry) => ofEntry(entry, trendWidth)), ...totals],
-  };
-}
-
-interface ColumnChoice {
-  readonly hasUsage: boolean;
-  readonly isCompared: boolean;
-}
-
-function columnsOf(fields: readonly MetricsField[], { hasUsage, isCompared }: ColumnChoice): Column[] {
-  const names = fields.map((field) => ({ heading: FIELD_HEADING[field], least: LEAST_NAME }));
-  return [
-    ...(fields.length === 0 ? [{ heading: '' }] : names),
-    { heading: 'COST', isNumeric: true },
-    { heading: 'SHARE', isNumeric: true },
-    ...(isCompared ? ['BEFORE', 'CHANGE'].map((heading) => ({ heading, isNumeric: true })) : []),
-    ...(hasUsage ? [{ heading: 'USAGE', isNumeric: true }] : []),
-    { heading: 'TREND' },
-  ];
-}
 
 const FIELD_HEADING = {
   account: 'ACCOUNT',
@@ -165,14 +64,82 @@ const FIELD_HEADING = {
   billingDimension: 'DIMENSION',
 } as const satisfies Record<MetricsField, string>;
 
+export function reportText(report: Report, { width, style, isExact }: ReportLayout): string {
+  const { account, groupBy, answer, entries, before } = report;
+  const { startTime, endTime, resolution } = answer;
+  const name = account === ALL_ACCOUNTS ? 'All accounts' : account;
+  const heading = [style.strong(`${name}: ${startTime} to ${endTime} (UTC), ${resolution}`)];
+  if (before) heading.push(`Before: ${before.answer.startTime} to ${before.answer.endTime}, ${before.distance}`);
+  if (entries.length === 0 && (!before || before.answer.summary.totalCost === ZERO)) {
+    return [...heading, '', 'Nothing was used in this window.'].join('\n');
+  }
+  const widthOf = (table: Table) => tableWidth(table.columns, table.rows(LEAST_TREND));
+  let table = tableOf(report, shownFields(report), isExact);
+  // On a narrow terminal, fields that nobody asked for are left out before names are cut.
+  if (width !== undefined && widthOf(table) > width) {
+    const asked = groupBy.map((dimension) => ENTRY_FIELD[dimension]);
+    table = tableOf(report, asked, isExact);
+  }
+  const room = width === undefined ? MOST_TREND : width - widthOf(table) + LEAST_TREND;
+  const buckets = entries[0]?.timeseries.length ?? 0;
+  const trendWidth = Math.min(buckets, MOST_TREND, Math.max(LEAST_TREND, room));
+  return [...heading, '', textTable(table.columns, table.rows(trendWidth), { width, style })].join('\n');
+}
+
 /** Those that were asked for and those that enrich them, in canonical order. */
 function shownFields({ groupBy, hidesWorkspace }: Report): MetricsField[] {
   const enriched = enrichedDimensions(groupBy).filter((dimension) => dimension !== 'workspace' || !hidesWorkspace);
   return canonicalGroupBy([...groupBy, ...enriched]).map((dimension) => ENTRY_FIELD[dimension]);
 }
 
-function costSeries({ timeseries }: MetricsEntry): number[] {
-  return timeseries.map(({ cost }) => approximateDecimal(cost));
+/** The width of the sparklines depends on the rest. */
+type Table = ReturnType<typeof tableOf>;
+
+function tableOf({ groupBy, answer, entries, before }: Report, fields: readonly MetricsField[], isExact: boolean) {
+  const { totalCost } = answer.summary;
+  const hasUsage = showsUsage(groupBy);
+  const amount = isExact ? formatUsdExact : formatUsd;
+  const beforeOf = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
+  const money = (cost: DecimalText, costBefore: DecimalText) => [
+    amount(cost),
+    shareText(cost, totalCost),
+    ...(before ? [amount(costBefore), percentChangeText(changeFrom(costBefore, cost))] : []),
+  ];
+  // Without groups there is one entry, and it is the total.
+  const names = (entry: MetricsEntry) =>
+    fields.length === 0 ? ['Total'] : fields.map((field) => entry[field] ?? SEVERAL_VALUES[field]);
+  const group = (entry: MetricsEntry, trendWidth: number): Row => ({
+    cells: [
+      ...names(entry),
+      ...money(entry.summary.cost, beforeOf(entry)),
+      ...(hasUsage ? [usageText(entry, isExact)] : []),
+      sparkline(
+        entry.timeseries.map(({ cost }) => approximateDecimal(cost)),
+        trendWidth,
+      ),
+    ],
+    isStrong: fields.length === 0,
+  });
+  const summary = (label: string, cost: DecimalText, costBefore: DecimalText): Row => ({
+    cells: [label, ...fields.slice(1).map(() => ''), ...money(cost, costBefore)],
+    isStrong: label === 'Total',
+  });
+  const totalBefore = before?.answer.summary.totalCost ?? ZERO;
+  const unread = subtractDecimals(totalCost, sumDecimals(entries.map((entry) => entry.summary.cost)));
+  const unreadBefore = subtractDecimals(totalBefore, sumDecimals(entries.map(beforeOf)));
+  const hasOthers = unread !== ZERO || unreadBefore !== ZERO;
+  const others = hasOthers ? [summary('(other groups)', unread, unreadBefore)] : [];
+  const totals = fields.length === 0 ? [] : [...others, summary('Total', totalCost, totalBefore)];
+  const numbers = ['COST', 'SHARE', ...(before ? ['BEFORE', 'CHANGE'] : []), ...(hasUsage ? ['USAGE'] : [])];
+  return {
+    columns: [
+      ...(fields.length === 0 ? [{ heading: '' }] : []),
+      ...fields.map((field) => ({ heading: FIELD_HEADING[field], least: LEAST_NAME })),
+      ...numbers.map((heading) => ({ heading, isNumeric: true })),
+      { heading: 'TREND' },
+    ],
+    rows: (trendWidth: number) => [...entries.map((entry) => group(entry, trendWidth)), ...totals],
+  };
 }
 
 function usageText({ billingDimension, summary: { usage } }: MetricsEntry, isExact: boolean): string {

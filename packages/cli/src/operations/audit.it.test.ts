@@ -2,9 +2,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { END_OF_TIME } from '@meterline/catalog';
 import { type PricedEvent, type ReadableRollups, readMetrics, readWatermarks, sealNext } from '@meterline/warehouse';
+import { runCommand } from '../../../../test/cli/run-command.js';
 import { event } from '../../../../test/harness/events.js';
-import { recomputeAll, storeEvents } from '../../../../test/harness/late-events.js';
-import { createTestDatabase, execute, type TestDatabase } from '../../../../test/harness/stack.js';
+import {
+  createTestDatabase,
+  databaseVariables,
+  execute,
+  recomputeAll,
+  storeEvents,
+  type TestDatabase,
+} from '../../../../test/harness/stack.js';
 import { auditRollups } from './audit.js';
 
 const DAY = Date.UTC(2025, 9, 1);
@@ -36,15 +43,8 @@ async function store(events: readonly PricedEvent[]): Promise<void> {
 function audit({ repair }: { repair: boolean }) {
   const window = { startTime: 0, endTime: END_OF_TIME };
   const { signal } = new AbortController();
-  return auditRollups({
-    shards: database.shards,
-    accountId: undefined,
-    window,
-    repair,
-    signal,
-    onProgress: () => undefined,
-    recheckMs: 1,
-  });
+  const options = { shards: database.shards, accountId: undefined, window, repair, signal, recheckMs: 1 };
+  return auditRollups({ ...options, onProgress: () => undefined });
 }
 
 async function damage(query: string): Promise<void> {
@@ -55,21 +55,13 @@ async function damage(query: string): Promise<void> {
 async function answers(accountId: string) {
   const { hourly, daily } = await readWatermarks(database.warehouse);
   const window = { startTime: DAY, endTime: MIDNIGHT_AFTER };
-  const question = { accounts: [accountId], window, filters: {}, limit: 100 } as const;
-  const ask = async (rollups?: ReadableRollups) => [
-    await readMetrics(database.warehouse, {
-      ...question,
-      resolution: 'hourly',
-      groupBy: ['workspace'],
-      ...(rollups && { rollups }),
-    }),
-    await readMetrics(database.warehouse, {
-      ...question,
-      resolution: 'daily',
-      groupBy: ['resource_uuid'],
-      ...(rollups && { rollups }),
-    }),
-  ];
+  const ask = (rollups?: ReadableRollups) => {
+    const question = { accounts: [accountId], window, filters: {}, limit: 100, ...(rollups && { rollups }) } as const;
+    return Promise.all([
+      readMetrics(database.warehouse, { ...question, resolution: 'hourly', groupBy: ['workspace'] }),
+      readMetrics(database.warehouse, { ...question, resolution: 'daily', groupBy: ['resource_uuid'] }),
+    ]);
+  };
   // Rollup rows do not tell which blocks their events came from.
   const truth = (await ask()).map((answer) => ({ ...answer, mark: { ...answer.mark, newest_block: '0' } }));
   return { rollups: await ask({ hourly: hourly.sealedUntil, daily: daily.sealedUntil, dirtyHours: [] }), truth };
@@ -138,4 +130,26 @@ describe('an audit', () => {
     await store([event({ cost: '7' })]);
     expect((await audit({ repair: false })).differences).toEqual([]);
   });
+});
+
+it('the command audit looks at one account and window when asked to, and says what it found in its exit code', async () => {
+  const env = databaseVariables(database.options);
+  const audit = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand(['audit', '--json', ...args], { env });
+    return { code, stderr, ...JSON.parse(stdout) };
+  };
+  const agrees = 'Compared 2 days. Every rollup row agrees with its events.\n';
+  expect(await runCommand(['audit'], { env })).toMatchObject({ code: 0, stdout: agrees });
+  await damage("ALTER TABLE usage_hourly DELETE WHERE account_id = 'globex' AND toHour(bucket) = 5");
+  expect(await audit('--account', 'acme')).toMatchObject({ code: 0, days: 2, differences: [] });
+  expect(await audit('--to', '2025-10-02T05:00:00Z')).toMatchObject({ code: 0 });
+  const found = await audit('--from', '2025-10-02T05:00:00Z', '--to', '2025-10-02T06:00:00Z');
+  expect(found).toMatchObject({ code: 1, stderr: expect.stringContaining('--repair') });
+  expect(found.differences).toContainEqual({
+    ...{ grain: 'hourly', bucket: '2025-10-02T05:00:00Z', account: 'globex', part: 'detail' },
+    truth: { events: 1, usage: '1', cost: '1' },
+    rollup: { events: 0, usage: '0', cost: '0' },
+  });
+  expect(await audit('--repair')).toMatchObject({ code: 0, stillDifferent: [] });
+  expect(await audit()).toMatchObject({ code: 0, differences: [] });
 });

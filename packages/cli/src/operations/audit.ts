@@ -20,7 +20,7 @@ import {
   type Shards,
   type Warehouse,
 } from '@meterline/warehouse';
-import type { OnProgress } from '../output/progress.js';
+import type { OnProgress } from './operation.js';
 
 /** A worker that stores late events marks their hours within moments; a difference that outlasts these is one. */
 const RECHECKS = 3;

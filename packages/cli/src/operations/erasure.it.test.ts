@@ -1,6 +1,6 @@
 /** Erasing an account from a real ClickHouse and Redis, also when it ends half way. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX } from '@meterline/service/access';
+import { ApiKeyStore } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import { insertUsageEvents, readAccountPartitions, sealNext } from '@meterline/warehouse';
 import { Redis } from 'ioredis';
@@ -36,9 +36,9 @@ async function optionsOfAccount() {
     event({ accountId: account, at: '2025-11-01T00:00:00Z' }),
   ]);
   while (await sealNext(database.shards.all, Date.UTC(2025, 9, 2)));
-  const keys = new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
+  const keys = new ApiKeyStore(redis);
   const { key } = await keys.create({ account, role: 'admin', clientId: 'client' }, new Date());
-  await new AlertStore(redis, REDIS_PREFIX).create(account, ALERT_SETTINGS, new Date());
+  await new AlertStore(redis).create(account, ALERT_SETTINGS, new Date());
   const withRedis = <T>(work: (connection: Redis) => Promise<T>) => work(redis);
   return { options: { shards: database.shards, withRedis, account }, keys, key };
 }

@@ -1,5 +1,5 @@
 /** Erases an account: its API keys, its alerts, its events, the rejected events that claim it, and what was computed from them. */
-import { AccountDirectory, ApiKeyStore, REDIS_PREFIX, type RedisClient } from '@meterline/service/access';
+import { ApiKeyStore, type RedisClient } from '@meterline/service/access';
 import { AlertStore } from '@meterline/service/alerts';
 import {
   type AccountPartition,
@@ -11,7 +11,7 @@ import {
   removeDeletedRejections,
   type Shards,
 } from '@meterline/warehouse';
-import type { OnProgress } from '../output/progress.js';
+import type { OnProgress } from './operation.js';
 
 /** How much there is of an account, or how much of it was erased. */
 export interface Holdings {
@@ -43,8 +43,8 @@ export interface Erasure extends Holdings {
 export async function findAccount({ shards, withRedis, account }: ErasureOptions): Promise<FoundAccount> {
   const partitions = await readAccountPartitions(shards.all, account);
   const inRedis = await withRedis(async (redis) => ({
-    apiKeys: (await keyStore(redis).list()).filter((key) => key.account === account).length,
-    alerts: (await alertStore(redis).listOf(account)).length,
+    apiKeys: (await new ApiKeyStore(redis).list()).filter((key) => key.account === account).length,
+    alerts: (await new AlertStore(redis).listOf(account)).length,
   }));
   return { holdings: holdingsOf(partitions, inRedis), partitions };
 }
@@ -99,16 +99,9 @@ function holdingsOf(partitions: readonly AccountPartition[], inRedis: Pick<Holdi
 }
 
 async function eraseFromRedis(redis: RedisClient, account: string): Promise<Pick<Holdings, 'apiKeys' | 'alerts'>> {
-  const apiKeys = await keyStore(redis).eraseKeysOf(account);
-  const alerts = await alertStore(redis).eraseOf(account);
-  await new AccountDirectory(redis, REDIS_PREFIX).forget(account);
+  const keys = new ApiKeyStore(redis);
+  const apiKeys = await keys.eraseKeysOf(account);
+  const alerts = await new AlertStore(redis).eraseOf(account);
+  await keys.accounts.forget(account);
   return { apiKeys, alerts };
-}
-
-function alertStore(redis: RedisClient): AlertStore {
-  return new AlertStore(redis, REDIS_PREFIX);
-}
-
-function keyStore(redis: RedisClient): ApiKeyStore {
-  return new ApiKeyStore(redis, new AccountDirectory(redis, REDIS_PREFIX), REDIS_PREFIX);
 }

@@ -1,31 +1,25 @@
 import { expect, it } from '@jest/globals';
 import type { OpenRejection } from '@meterline/warehouse';
-import { formatRejectionId, parseRejectionId } from './rejection-selection.js';
-import { settlementGroups } from './rejections.js';
+import { formatRejectionId, parseRejectionId, settlementGroups } from './rejections.js';
 
 function rejection(payloadBytes: number, reason: OpenRejection['reason'] = 'invalid_usage'): OpenRejection {
   const key = { receivedAt: 0, fingerprint: 0n, jobId: '1', position: 0 };
   return { ...key, accountId: '', reason, message: '', payloadBytes };
 }
+const job = (megabytes: number) => rejection(megabytes * 1024 * 1024, 'job_too_large');
 
-function sizes(rejections: readonly OpenRejection[]): number[] {
-  return settlementGroups(rejections).map((group) => group.length);
-}
-
-it('groups hold at most 500 rejections', () => {
-  expect(sizes(Array.from({ length: 1_001 }, () => rejection(100)))).toEqual([500, 500, 1]);
+it.each<[string, OpenRejection[], number[]]>([
+  ['at most 500 rejections', Array.from({ length: 1_001 }, () => rejection(100)), [500, 500, 1]],
+  ['at most 4 MB, or one rejection', [job(2), job(2), job(1), job(9), job(1)], [2, 1, 1, 1]],
+  [
+    'one that may hold others as their first alone',
+    [50, 50, 9_000, 50, 9_000].map((size) => rejection(size)),
+    [2, 2, 1],
+  ],
+  ['nothing where there is nothing', [], []],
+])('groups have %s', (_what, rejections, sizes) => {
+  expect(settlementGroups(rejections).map((group) => group.length)).toEqual(sizes);
 });
-
-it('groups hold at most 4 MB, or one rejection', () => {
-  const job = (megabytes: number) => rejection(megabytes * 1024 * 1024, 'job_too_large');
-  expect(sizes([job(2), job(2), job(1), job(9), job(1)])).toEqual([2, 1, 1, 1]);
-});
-
-it('an event whose payload others may refer to begins a group', () => {
-  expect(sizes([rejection(50), rejection(50), rejection(9_000), rejection(50), rejection(9_000)])).toEqual([2, 2, 1]);
-});
-
-it('no rejections are no groups', () => expect(sizes([])).toEqual([]));
 
 it.each([
   [0, 0n, '0-0'],

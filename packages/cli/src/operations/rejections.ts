@@ -1,4 +1,4 @@
-/** Settling rejections: rejected events and jobs are sent through the queue again, or discarded. */
+/** Settling rejections: those that are meant, by their ids or a filter, are sent through the queue again, or discarded. */
 import {
   type EpochMs,
   isJobRejection,
@@ -9,19 +9,98 @@ import {
 import {
   countOpenRejections,
   type OpenRejection,
+  type RejectionFilter,
+  type RejectionId,
   readOpenRejections,
   readRejectionPayloads,
   type Shards,
   settleRejections,
   type Warehouse,
 } from '@meterline/warehouse';
-import type { UsageQueue } from '../connections/usage-queue.js';
-import { formatRejectionId, type RejectionSelection, selectedPages } from './rejection-selection.js';
+import type { UsageQueue } from '../connections/servers.js';
+import { CommandError } from '../failure.js';
 import { type Edits, OVERSIZED, type Resendable, resendable } from './resendable.js';
 
+const PAGE_SIZE = 2_000;
+const ID = /^([0-9a-z]{1,9})-([0-9a-z]{1,13})$/;
+const MAX_FINGERPRINT = 2n ** 64n;
 const MAX_GROUP = 500;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 const IN_USE = 'other rejected events of its job refer to its payload; settle those first';
+
+/** A rejection's id as people see it: the time of receipt and the fingerprint, both in base 36. Times sort as ids do. */
+export function formatRejectionId({ receivedAt, fingerprint }: RejectionId): string {
+  return `${receivedAt.toString(36)}-${fingerprint.toString(36)}`;
+}
+
+/** Undefined when it is no such id. */
+export function parseRejectionId(text: string): RejectionId | undefined {
+  const [, time, hash] = ID.exec(text) ?? [];
+  if (time === undefined || hash === undefined) return undefined;
+  const fingerprint = [...hash].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
+  return fingerprint < MAX_FINGERPRINT ? { receivedAt: Number.parseInt(time, 36), fingerprint } : undefined;
+}
+
+export type RejectionSelection = { readonly ids: readonly RejectionId[] } | { readonly filter: RejectionFilter };
+
+/**
+ * The selection as it is now: what is rejected later, which nobody has seen, is left out. The time of receipt is the
+ * producer's, whose clock may be ahead; what `readOpenRejections` shows now is selected nevertheless.
+ */
+export async function selectionAt(
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+  now: Date,
+): Promise<RejectionSelection> {
+  if ('ids' in selection || selection.filter.to !== undefined) return selection;
+  const [newest] = await readOpenRejections(warehouse, selection.filter, { limit: 1 });
+  const to = Math.max(now.getTime(), (newest?.receivedAt ?? 0) + 1);
+  return { filter: { ...selection.filter, to } };
+}
+
+/** @throws CommandError when one that is named is not there */
+export async function countSelected(warehouse: Warehouse, selection: RejectionSelection): Promise<number> {
+  if ('filter' in selection) return countOpenRejections(warehouse, selection.filter);
+  return (await namedRejections(warehouse, selection.ids)).length;
+}
+
+/**
+ * The selected rejections a page at a time, in the order in which they may be settled: the last of a job first.
+ * @throws CommandError when one that is named is not there
+ */
+export async function* selectedPages(
+  warehouse: Warehouse,
+  selection: RejectionSelection,
+): AsyncGenerator<OpenRejection[]> {
+  if ('ids' in selection) {
+    const named = await namedRejections(warehouse, selection.ids);
+    yield named.sort((a, b) => b.position - a.position);
+    return;
+  }
+  let after: OpenRejection | undefined;
+  do {
+    const page = await readOpenRejections(warehouse, selection.filter, { limit: PAGE_SIZE, after });
+    if (page.length > 0) yield page;
+    after = page.length === PAGE_SIZE ? page.at(-1) : undefined;
+  } while (after);
+}
+
+/** Each once, however often it is named. */
+async function namedRejections(warehouse: Warehouse, ids: readonly RejectionId[]): Promise<OpenRejection[]> {
+  const different = new Map(ids.map((id) => [formatRejectionId(id), id]));
+  return Promise.all([...different.values()].map((id) => requireRejection(warehouse, id)));
+}
+
+/** @throws CommandError when there is none */
+export async function requireRejection(warehouse: Warehouse, id: RejectionId): Promise<OpenRejection> {
+  const { receivedAt, fingerprint } = id;
+  const filter = { from: receivedAt, to: receivedAt + 1, fingerprint };
+  const [found] = await readOpenRejections(warehouse, filter, { limit: 1 });
+  if (found) return found;
+  throw new CommandError(
+    `there is no rejection ${formatRejectionId(id)}, or it is settled; "meterline rejected list" shows those that are not`,
+  );
+}
 
 /** One that stays as it is, and why. */
 export interface KeptRejection {
@@ -38,10 +117,7 @@ export interface SettlementOptions {
 }
 
 export interface ReplayOptions extends SettlementOptions {
-  readonly queue: UsageQueue;
   readonly edits: Edits;
-  /** Of every group, when it is settled: the ids of its jobs, and how many rejections they were. */
-  readonly onReplayed: (jobIds: readonly string[], count: number) => void;
 }
 
 /** A rejection and what would be sent for it. */
@@ -56,44 +132,38 @@ export interface Resend {
  * Crash order of a group: sent, on Redis' disk, settled. A crash before the end leaves rejections open that are in the queue
  * already; running it again sends them again, which is harmless, because the ids of events make them the same events.
  * Never the other way round: a rejection that is settled and not in the queue would be lost.
+ * @returns of every group, when it is settled: the ids of its jobs, and how many rejections they were
  * @throws CommandError when one that is named is not there, or Redis' disk takes too long
  */
-export async function replayRejections(options: ReplayOptions): Promise<void> {
-  const { shards, queue, edits, onKept, onReplayed } = options;
-  await settleGroups(options, async (group) => {
-    const resends = await resendsOf(shards.whole, group, edits, onKept);
+export async function* replayRejections(options: ReplayOptions, queue: UsageQueue) {
+  const { shards } = options;
+  for await (const group of settleable(options)) {
+    const resends = await resendsOf(group, options);
     const events = resends.flatMap(({ sendable }) => (sendable.kind === 'event' ? [sendable.event] : []));
     const jobs = resends.flatMap(({ sendable }) => (sendable.kind === 'jobs' ? sendable.jobs : []));
-    const jobIds: string[] = [];
-    for (const job of [...(events.length > 0 ? [{ events }] : []), ...jobs]) jobIds.push(await queue.send(job));
-    await queue.writtenToDisk();
+    const jobIds = await queue.send([...(events.length > 0 ? [{ events }] : []), ...jobs]);
     const rejections = resends.map(({ rejection }) => rejection);
     await settleRejections(shards, rejections, 'replayed');
-    onReplayed(jobIds, resends.length);
-  });
+    yield { jobIds, count: resends.length };
+  }
 }
 
 /** What `replayRejections` would send, a group at a time. It settles nothing, so it cannot see what others still refer to. */
-export async function* sendableRejections(
-  options: Omit<ReplayOptions, 'queue' | 'onReplayed'>,
-): AsyncGenerator<Resend[]> {
-  for await (const group of selectedGroups(options)) {
-    yield await resendsOf(options.shards.whole, group, options.edits, options.onKept);
-  }
+export async function* sendableRejections(options: ReplayOptions): AsyncGenerator<Resend[]> {
+  for await (const group of selectedGroups(options)) yield await resendsOf(group, options);
 }
 
 /**
  * Deletes the selected rejections for good, group by group: one insert settles the group, then its rows are deleted. So a crash
  * leaves whole groups discarded and the others open.
+ * @returns of every group, when it is settled, its size
  * @throws CommandError when one that is named is not there
  */
-export async function discardRejections(
-  options: SettlementOptions & { readonly onDiscarded: (count: number) => void },
-): Promise<void> {
-  await settleGroups(options, async (group) => {
+export async function* discardRejections(options: SettlementOptions): AsyncGenerator<number> {
+  for await (const group of settleable(options)) {
     await settleRejections(options.shards, group, 'discarded');
-    options.onDiscarded(group.length);
-  });
+    yield group.length;
+  }
 }
 
 /** What the worker would say, except for the price and the storage, which only it knows. */
@@ -103,16 +173,14 @@ export function verdict({ sendable }: Resend, now: EpochMs): string {
   return checked.ok ? 'valid' : `still ${checked.reason}: ${checked.message}`;
 }
 
-async function settleGroups(
-  options: SettlementOptions,
-  settle: (group: readonly OpenRejection[]) => Promise<void>,
-): Promise<void> {
+/** The groups without what others still refer to. */
+async function* settleable(options: SettlementOptions): AsyncGenerator<readonly OpenRejection[]> {
   for await (const group of selectedGroups(options)) {
     const [first] = group;
     // Only the first of a group can be one that others refer to.
     const isHeld = first !== undefined && (await isReferredTo(options.shards.whole, first));
     if (isHeld) options.onKept({ id: formatRejectionId(first), why: IN_USE });
-    await settle(isHeld ? group.slice(1) : group);
+    yield isHeld ? group.slice(1) : group;
   }
 }
 
@@ -149,10 +217,8 @@ export function settlementGroups(rejections: readonly OpenRejection[]): OpenReje
 
 /** What would be sent for each rejection of the group; reports those for which nothing can be sent. */
 async function resendsOf(
-  warehouse: Warehouse,
   group: readonly OpenRejection[],
-  edits: Edits,
-  onKept: (kept: KeptRejection) => void,
+  { shards: { whole: warehouse }, edits, onKept }: ReplayOptions,
 ): Promise<Resend[]> {
   const keep = (rejection: OpenRejection, why: string) => onKept({ id: formatRejectionId(rejection), why });
   const isOversized = ({ reason }: OpenRejection) => reason === 'job_oversized';

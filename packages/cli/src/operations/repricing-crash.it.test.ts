@@ -3,8 +3,13 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
 import { insertUsageEvents, readMetrics, sealNext } from '@meterline/warehouse';
 import { event } from '../../../../test/harness/events.js';
-import { recomputeAll, storeEvents } from '../../../../test/harness/late-events.js';
-import { createTestDatabase, type TestDatabase, uniquePrefix } from '../../../../test/harness/stack.js';
+import {
+  createTestDatabase,
+  recomputeAll,
+  storeEvents,
+  type TestDatabase,
+  uniquePrefix,
+} from '../../../../test/harness/stack.js';
 import { auditRollups } from './audit.js';
 import { CostChanges, reprice, repricedEvent } from './repricing.js';
 

@@ -28,7 +28,7 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { CommandError } from '../failure.js';
-import type { OnProgress } from '../output/progress.js';
+import type { OnProgress } from './operation.js';
 
 export interface RepricingOptions {
   readonly shards: Shards;
@@ -132,7 +132,7 @@ export function repricedEvent(event: PricedEvent, book: PriceBook): PricedEvent 
 }
 
 /** @throws CommandError when the event is older than the first price of its dimension */
-export function requirePrice(
+function requirePrice(
   book: PriceBook,
   accountId: string,
   dimension: BillingDimension,
@@ -146,7 +146,7 @@ export function requirePrice(
   );
 }
 
-/** Amounts are in USD, scaled by 10^12. */
+/** What changes in money in one dimension, or in all. Amounts are in USD, scaled by 10^12. */
 interface Sum {
   readonly events: number;
   readonly changed: number;
@@ -154,50 +154,45 @@ interface Sum {
   readonly after: bigint;
 }
 
+const NOTHING: Sum = { events: 0, changed: 0, before: 0n, after: 0n };
+
 /** What re-pricing changes in money, by billing dimension. */
 export class CostChanges {
-  readonly #sums = new Map<BillingDimension, Sum>();
+  readonly #sums = new Map<BillingDimension | 'total', Sum>();
 
   /** @param before, after USD scaled by 10^12 */
   add(dimension: BillingDimension, before: bigint, after: bigint): void {
-    const sum = this.#sums.get(dimension) ?? { events: 0, changed: 0, before: 0n, after: 0n };
-    this.#sums.set(dimension, {
-      events: sum.events + 1,
-      changed: sum.changed + (before === after ? 0 : 1),
-      before: sum.before + before,
-      after: sum.after + after,
-    });
+    for (const key of [dimension, 'total'] as const) {
+      const sum = this.#sums.get(key) ?? NOTHING;
+      this.#sums.set(key, {
+        events: sum.events + 1,
+        changed: sum.changed + (before === after ? 0 : 1),
+        before: sum.before + before,
+        after: sum.after + after,
+      });
+    }
   }
 
   /** Dimensions with events, in the catalog's order. */
   byDimension(): CostChange[] {
-    return BILLING_DIMENSIONS.flatMap((dimension) => {
-      const sum = this.#sums.get(dimension);
-      return sum ? [costChange(dimension, [sum])] : [];
-    });
+    return BILLING_DIMENSIONS.filter((dimension) => this.#sums.has(dimension)).map((dimension) => this.#of(dimension));
   }
 
   total(): CostChange {
-    return costChange('total', [...this.#sums.values()]);
+    return this.#of('total');
+  }
+
+  #of(billingDimension: CostChange['billingDimension']): CostChange {
+    const { before, after, ...counts } = this.#sums.get(billingDimension) ?? NOTHING;
+    const usd = (amount: bigint) => formatScaled(amount, COST_SCALE);
+    return { billingDimension, ...counts, before: usd(before), after: usd(after), difference: usd(after - before) };
   }
 }
 
 /** Of events that count in the window: how many, how many of them have another cost, and the amounts as exact text, in USD. */
-export type CostChange = ReturnType<typeof costChange>;
-
-function costChange(billingDimension: BillingDimension | 'total', sums: readonly Sum[]) {
-  const count = (of: (sum: Sum) => number) => sums.reduce((total, sum) => total + of(sum), 0);
-  const amount = (of: (sum: Sum) => bigint) =>
-    formatScaled(
-      sums.reduce((total, sum) => total + of(sum), 0n),
-      COST_SCALE,
-    );
-  return {
-    billingDimension,
-    events: count(({ events }) => events),
-    changed: count(({ changed }) => changed),
-    before: amount(({ before }) => before),
-    after: amount(({ after }) => after),
-    difference: amount(({ before, after }) => after - before),
-  };
+export interface CostChange extends Pick<Sum, 'events' | 'changed'> {
+  readonly billingDimension: BillingDimension | 'total';
+  readonly before: string;
+  readonly after: string;
+  readonly difference: string;
 }

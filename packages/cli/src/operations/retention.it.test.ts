@@ -15,15 +15,21 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { recomputeAll, storeEvents } from '../../../../test/harness/late-events.js';
 import { LONG } from '../../../../test/harness/long.js';
-import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/harness/stack.js';
+import {
+  createTestDatabase,
+  execute,
+  recomputeAll,
+  select,
+  storeEvents,
+  type TestDatabase,
+} from '../../../../test/harness/stack.js';
 import { auditRollups } from './audit.js';
 import { closeMonths, compareClosedMonths, type DropOptions, dropClosedMonths, reopenMonths } from './retention.js';
 
 const [OCTOBER, NOVEMBER, DECEMBER] = [Date.UTC(2025, 9), Date.UTC(2025, 10), Date.UTC(2025, 11)];
+const ALL_MONTHS = [OCTOBER, NOVEMBER, DECEMBER];
 const SEALED_UNTIL = Date.UTC(2026, 0);
-const NOW = Date.UTC(2026, 1, 10);
 const WINDOW = { startTime: OCTOBER, endTime: SEALED_UNTIL };
 const ACCOUNTS = ['acme', 'globex'];
 
@@ -37,7 +43,7 @@ beforeEach(async () => {
   database = await createTestDatabase();
   warehouse = database.warehouse;
   const [first, ...others] = ACCOUNTS.flatMap((accountId) =>
-    [OCTOBER, NOVEMBER, DECEMBER].flatMap((month) =>
+    ALL_MONTHS.flatMap((month) =>
       [0, 1, 5, 23, 24, 31 * 24 - 25].map((hour) =>
         pricedEvent({ accountId, timestamp: month + hour * MS_PER_HOUR + 1, workspace: `w${hour % 3}` }),
       ),
@@ -53,16 +59,16 @@ afterEach(() => database.drop());
 function options(changes: Partial<DropOptions> = {}): DropOptions {
   const { signal } = new AbortController();
   const [onProgress, onDropped] = [() => undefined, () => undefined];
-  return {
-    shards: oneServer(warehouse),
-    now: NOW,
-    signal,
-    onProgress,
-    onDropped,
-    recheckMs: 1,
-    ...changes,
-  };
+  return { shards: oneServer(warehouse), signal, onProgress, onDropped, recheckMs: 1, ...changes };
 }
+
+const close = (before: number) => closeMonths(oneServer(warehouse), before);
+const drop = (changes?: Partial<DropOptions>) => dropClosedMonths(options(changes));
+/** Before which months are closed, about to be dropped, and dropped. */
+const bounds = async () => {
+  const { closedBefore, droppingBefore, droppedBefore } = await readRetentionBounds(warehouse);
+  return [closedBefore, droppingBefore, droppedBefore];
+};
 
 /** What every account gets for whole hours and days, from rollup rows. */
 async function answers() {
@@ -118,122 +124,105 @@ function dyingAt(at: number, runs: boolean): Warehouse {
 }
 
 describe('closing months', () => {
-  it('is refused for this month and the one before it, and for what is not sealed', async () => {
-    await expect(closeMonths(oneServer(warehouse), Date.UTC(2026, 1), NOW)).rejects.toThrow('cannot be closed yet');
-    await expect(closeMonths(oneServer(warehouse), Date.UTC(2026, 1), Date.UTC(2026, 3))).rejects.toThrow(
-      'sealed until 2026-01-01',
-    );
-    await closeMonths(oneServer(warehouse), SEALED_UNTIL, NOW);
-    expect(await readRetentionBounds(warehouse)).toEqual({
-      closedBefore: SEALED_UNTIL,
-      droppingBefore: 0,
-      droppedBefore: 0,
-    });
+  it('closing is refused for what is not sealed', async () => {
+    await expect(close(Date.UTC(2026, 1))).rejects.toThrow('sealed until 2026-01-01');
+    await close(SEALED_UNTIL);
+    expect(await bounds()).toEqual([SEALED_UNTIL, 0, 0]);
   });
 
-  it('can be taken back until their events are dropped', async () => {
-    await closeMonths(oneServer(warehouse), SEALED_UNTIL, NOW);
+  it('closing can be taken back until their events are dropped', async () => {
+    await close(SEALED_UNTIL);
     await reopenMonths(oneServer(warehouse), NOVEMBER);
-    expect(await readRetentionBounds(warehouse)).toMatchObject({ closedBefore: NOVEMBER });
-    await dropClosedMonths(options());
+    expect(await bounds()).toEqual([NOVEMBER, 0, 0]);
+    await drop();
     await expect(reopenMonths(oneServer(warehouse), OCTOBER)).rejects.toThrow('cannot be opened again');
-    expect(await readRetentionBounds(warehouse)).toEqual({
-      closedBefore: NOVEMBER,
-      droppingBefore: NOVEMBER,
-      droppedBefore: NOVEMBER,
-    });
+    expect(await bounds()).toEqual([NOVEMBER, NOVEMBER, NOVEMBER]);
   });
 });
 
 describe('dropping the events of closed months', () => {
-  it('leaves every answer about whole hours and days as it was, and the other months', async () => {
+  it('dropping leaves every answer about whole hours and days as it was, and a comparison changes nothing', async () => {
     const before = await answers();
     expect(before[0]?.totals.usage).toBe('17.000000007');
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
+    await close(DECEMBER);
+    await compareClosedMonths(options());
+    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [DECEMBER, 0, 0]]);
     const dropped: number[] = [];
-    await dropClosedMonths(options({ onDropped: ({ startTime }) => dropped.push(startTime) }));
-    expect(dropped).toEqual([OCTOBER, NOVEMBER]);
-    expect(await months()).toEqual([DECEMBER]);
+    await drop({ onDropped: ({ startTime }) => dropped.push(startTime) });
+    expect([dropped, await months()]).toEqual([[OCTOBER, NOVEMBER], [DECEMBER]]);
     expect(await answers()).toEqual(before);
-    expect(await readRetentionBounds(warehouse)).toMatchObject({ droppedBefore: DECEMBER });
+    expect(await bounds()).toEqual([DECEMBER, DECEMBER, DECEMBER]);
   });
 
-  it('does nothing that shows when it is rehearsed', async () => {
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
-    const closed = await compareClosedMonths(options());
-    expect(closed.map(({ startTime }) => startTime)).toEqual([OCTOBER, NOVEMBER]);
-    expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
-    expect(await readRetentionBounds(warehouse)).toMatchObject({ droppingBefore: 0 });
+  const different = (table: string) =>
+    `ALTER TABLE ${table} DELETE WHERE account_id = 'globex' AND toMonth(bucket) = 10`;
+  it.each([
+    ['hours differ from the events', different('usage_hourly'), 'audit --from 1970-01-01T00:00:00Z --to 2025-1'],
+    ['days differ from the events', different('usage_daily'), 'rollup rows differ from their events'],
+    ['hours are to be sealed again', 'TRUNCATE TABLE rollup_watermarks', 'sealed until 1970-01-01T00:00:00Z only'],
+  ])('nothing is dropped where %s', async (_what, query, message) => {
+    await close(DECEMBER);
+    await execute(warehouse, query);
+    await expect(compareClosedMonths(options())).rejects.toThrow(message);
+    await expect(drop()).rejects.toThrow(message);
+    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [DECEMBER, 0, 0]]);
   });
 
-  it.each(['usage_hourly', 'usage_daily'])('drops nothing where %s differs from the events', async (table) => {
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
-    await execute(warehouse, `ALTER TABLE ${table} DELETE WHERE account_id = 'globex' AND toMonth(bucket) = 10`);
-    await expect(compareClosedMonths(options())).rejects.toThrow('audit --from 1970-01-01T00:00:00Z --to 2025-12-01');
-    await expect(dropClosedMonths(options())).rejects.toThrow('rollup rows differ from their events');
-    expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
-    expect(await readRetentionBounds(warehouse)).toMatchObject({ droppingBefore: 0 });
-  });
-
-  it('drops nothing when hours are to be sealed again', async () => {
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
-    await execute(warehouse, 'TRUNCATE TABLE rollup_watermarks');
-    await expect(dropClosedMonths(options())).rejects.toThrow('sealed until 1970-01-01T00:00:00Z only');
-    expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
-  });
-
-  it('counts an event whose worker died between storing and repairing', async () => {
-    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
-    await setRetentionBound([warehouse], 'dropping', NOVEMBER);
-    await insertUsageEvents(warehouse, [pricedEvent({ timestamp: OCTOBER, workspace: 'stored' })]);
-    await dropClosedMonths(options());
+  const LATE = pricedEvent({ timestamp: OCTOBER, workspace: 'late' });
+  it.each([
+    ['is marked as dirty and not recomputed', () => storeEvents(warehouse, [LATE])],
+    [
+      'was not marked, because the worker died after it had stored',
+      async () => {
+        await setRetentionBound([warehouse], 'dropping', NOVEMBER);
+        await insertUsageEvents(warehouse, [LATE]);
+      },
+    ],
+  ])('an event counts whose hour %s', async (_what, store) => {
+    await close(NOVEMBER);
+    await store();
+    await drop();
     const [first] = await answers();
-    expect(first?.groups.map(({ values }) => values.workspace)).toContain('stored');
+    expect(first?.groups.map(({ values }) => values.workspace)).toContain('late');
   });
 
-  it('counts an event whose hour is marked as dirty and not repaired', async () => {
-    await storeEvents(warehouse, [pricedEvent({ timestamp: OCTOBER, workspace: 'marked' })]);
-    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
-    await dropClosedMonths(options());
-    const [first] = await answers();
-    expect(first?.groups.map(({ values }) => values.workspace)).toContain('marked');
-  });
+  it.each(LAST_RUNS)(
+    'dropping is finished by the next call, wherever it dies (its last statement runs: %s)',
+    async (runs) => {
+      const before = await answers();
+      await close(DECEMBER);
+      let died = 0;
+      for (let at = 1; ; at += DEATHS.apart) {
+        const isDone = await drop({ shards: oneServer(dyingAt(at, runs)) }).then(
+          () => true,
+          (error: Error) => {
+            if (error.message !== 'died') throw error;
+            return false;
+          },
+        );
+        expect(await answers()).toEqual(before);
+        if (isDone) break;
+        died += 1;
+      }
+      expect(died).toBeGreaterThan(DEATHS.atLeast);
+      expect(await months()).toEqual([DECEMBER]);
+    },
+  );
 
-  it.each(LAST_RUNS)('is finished by the next call, wherever it dies (its last statement runs: %s)', async (runs) => {
-    const before = await answers();
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
-    let died = 0;
-    for (let at = 1; ; at += DEATHS.apart) {
-      const isDone = await dropClosedMonths(options({ shards: oneServer(dyingAt(at, runs)) })).then(
-        () => true,
-        (error: Error) => {
-          if (error.message !== 'died') throw error;
-          return false;
-        },
-      );
-      expect(await answers()).toEqual(before);
-      if (isDone) break;
-      died += 1;
-    }
-    expect(died).toBeGreaterThan(DEATHS.atLeast);
-    expect(await months()).toEqual([DECEMBER]);
-  });
-
-  it('ends between two days when it is interrupted', async () => {
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
+  it('dropping ends between two days when it is interrupted', async () => {
+    await close(DECEMBER);
     const interruption = new AbortController();
     const onProgress = (done: number) => done === 2 && interruption.abort();
-    await dropClosedMonths(options({ signal: interruption.signal, onProgress }));
-    expect(await months()).toEqual([OCTOBER, NOVEMBER, DECEMBER]);
-    expect(await readRetentionBounds(warehouse)).toMatchObject({ droppingBefore: 0 });
+    await drop({ signal: interruption.signal, onProgress });
+    expect([await months(), await bounds()]).toEqual([ALL_MONTHS, [DECEMBER, 0, 0]]);
   });
 });
 
 describe('final rollup rows', () => {
-  it('are not replaced from the events that came too late, whatever their revisions', async () => {
+  it('final rows are not replaced from the events that came too late, whatever their revisions', async () => {
     const before = await answers();
-    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
-    await dropClosedMonths(options());
+    await close(NOVEMBER);
+    await drop();
     const late = Array.from({ length: 3 }, () => pricedEvent({ timestamp: OCTOBER + 1, revision: 65_535 }));
     expect(await storeLate(late)).toEqual([]);
     // A worker that had read the bounds before all this, and goes on.
@@ -247,14 +236,14 @@ describe('final rollup rows', () => {
     await execute(warehouse, 'OPTIMIZE TABLE usage_daily FINAL');
     expect(await answers()).toEqual(before);
     // The next drop removes what nobody reads.
-    await dropClosedMonths(options());
+    await drop();
     expect(await months()).toEqual([NOVEMBER, DECEMBER]);
     expect(await answers()).toEqual(before);
   });
 
-  it('have a version that no sum over events reaches, and days are those of their hours', async () => {
-    await closeMonths(oneServer(warehouse), NOVEMBER, NOW);
-    await dropClosedMonths(options());
+  it('final rows have a version that no sum over events reaches, and days are those of their hours', async () => {
+    await close(NOVEMBER);
+    await drop();
     const versions = (table: string, start: string) =>
       select(
         warehouse,
@@ -268,9 +257,9 @@ describe('final rollup rows', () => {
     expect(await versions('usage_hourly', 'toStartOfDay(bucket)')).toEqual(days);
   });
 
-  it('are skipped by an audit, which says so', async () => {
-    await closeMonths(oneServer(warehouse), DECEMBER, NOW);
-    await dropClosedMonths(options());
+  it('final rows are skipped by an audit, which says so', async () => {
+    await close(DECEMBER);
+    await drop();
     const audit = (window: typeof WINDOW) =>
       auditRollups({ ...options(), accountId: undefined, window, repair: true, recheckMs: 1 });
     expect(await audit(WINDOW)).toEqual({ days: 3, comparedFrom: DECEMBER, differences: [], stillDifferent: [] });

@@ -1,4 +1,4 @@
-/** Closes months, opens them again, and drops the events of months that are closed. Why it is safe: retention/bounds.ts. */
+/** Closes months, opens them again, and drops the events of months that are closed. Why it is safe: retention.ts in packages/warehouse. */
 import { type EpochMs, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import {
   dropEvents,
@@ -15,8 +15,8 @@ import {
   type Warehouse,
 } from '@meterline/warehouse';
 import { CommandError } from '../failure.js';
-import type { OnProgress } from '../output/progress.js';
 import { auditRollups } from './audit.js';
+import type { OnProgress } from './operation.js';
 
 /** What is kept, for an operator to see. */
 export interface Retention extends RetentionBounds {
@@ -41,29 +41,17 @@ export async function readRetention({ all }: Shards): Promise<Retention> {
 }
 
 /**
- * The last month that a clock of now keeps open is the one before this month: late events of its end are usual, and so are
- * questions that are under way.
- */
-export function latestClosing(now: EpochMs): EpochMs {
-  return monthsBefore(now, 1);
-}
-
-/** The start of the month that lies so many months before the one of the instant. */
-export function monthsBefore(instant: EpochMs, months: number): EpochMs {
-  const date = new Date(instant);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - months);
-}
-
-/**
+ * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
  * @param before the start of a month
- * @throws CommandError when the months before it cannot be closed yet
+ * @throws CommandError when the months before it are not sealed
  */
-export async function requireClosable({ all }: Shards, before: EpochMs, now: EpochMs): Promise<void> {
-  if (before > latestClosing(now)) {
-    throw new CommandError(
-      `months before ${formatTimestamp(before)} cannot be closed yet: this month and the one before it stay open`,
-    );
-  }
+export async function closeMonths(shards: Shards, before: EpochMs): Promise<void> {
+  await requireSealed(shards, before);
+  await setRetentionBound(shards.all, 'closed', before);
+}
+
+/** @throws CommandError when the months before are not sealed */
+export async function requireSealed({ all }: Shards, before: EpochMs): Promise<void> {
   const { hourly, daily } = await lowestWatermarks(all);
   const sealedUntil = Math.min(hourly.sealedUntil, daily.sealedUntil);
   if (sealedUntil >= before) return;
@@ -71,15 +59,6 @@ export async function requireClosable({ all }: Shards, before: EpochMs, now: Epo
     `hours are sealed until ${formatTimestamp(sealedUntil)} only, so months before ${formatTimestamp(before)} cannot be ` +
       'closed yet; wait until the ingest workers have sealed them',
   );
-}
-
-/**
- * Events before are rejected from now on; workers know within seconds. Durable when the promise resolves.
- * @throws CommandError as {@link requireClosable}
- */
-export async function closeMonths(shards: Shards, before: EpochMs, now: EpochMs): Promise<void> {
-  await requireClosable(shards, before, now);
-  await setRetentionBound(shards.all, 'closed', before);
 }
 
 /**
@@ -99,7 +78,6 @@ export async function reopenMonths(shards: Shards, from: EpochMs): Promise<void>
 
 export interface DropOptions {
   readonly shards: Shards;
-  readonly now: EpochMs;
   /** Ends the drop between two days. */
   readonly signal: AbortSignal;
   /** In days that are compared. */
@@ -114,12 +92,12 @@ export interface DropOptions {
  *
  * Crash order, for each month: compared; the bound `dropping` is set on every shard; compared again, with what was stored
  * meanwhile, and repaired; rollup rows made final, a day after the other; the bound `dropped` is set on every shard; events
- * dropped. What a crash leaves is at retention/bounds.ts in packages/warehouse; calling it again does the rest.
+ * dropped. What a crash leaves: retention.ts in packages/warehouse; calling it again does the rest.
  *
  * @throws CommandError when a month is not sealed, or its rollup rows differ from its events
  */
 export async function dropClosedMonths(options: DropOptions): Promise<void> {
-  const { shards, now, signal, onDropped } = options;
+  const { shards, signal, onDropped } = options;
   for (;;) {
     const { closedBefore, droppingBefore, droppedBefore, months } = await readRetention(shards);
     const [month] = months.filter(({ endTime }) => endTime <= closedBefore);
@@ -127,7 +105,7 @@ export async function dropClosedMonths(options: DropOptions): Promise<void> {
     const { endTime } = month;
     // What is stored in a month that is final has come too late and was rejected.
     if (endTime > droppedBefore) {
-      await requireClosable(shards, endTime, now);
+      await requireSealed(shards, endTime);
       // With earlier months, which had no events a moment ago.
       const window = { startTime: droppedBefore, endTime };
       if (endTime > droppingBefore) await compare(options, window);
@@ -151,21 +129,17 @@ async function makeDaysFinal(shard: Warehouse, window: Window, signal: AbortSign
   }
 }
 
-type Rehearsal = Omit<DropOptions, 'onDropped'>;
+type DryRun = Omit<DropOptions, 'onDropped'>;
 
 /**
  * Whether the events of months that are closed could be dropped; changes nothing.
- * @returns these months
  * @throws CommandError as {@link dropClosedMonths}
  */
-export async function compareClosedMonths(options: Rehearsal): Promise<readonly EventMonth[]> {
+export async function compareClosedMonths(options: DryRun): Promise<void> {
   const { closedBefore, droppedBefore, months } = await readRetention(options.shards);
-  const closed = months.filter(({ endTime }) => endTime <= closedBefore);
-  if (closed.some(({ endTime }) => endTime > droppedBefore)) {
-    await requireClosable(options.shards, closedBefore, options.now);
-    await compare(options, { startTime: droppedBefore, endTime: closedBefore });
-  }
-  return closed;
+  if (!months.some(({ endTime }) => endTime > droppedBefore && endTime <= closedBefore)) return;
+  await requireSealed(options.shards, closedBefore);
+  await compare(options, { startTime: droppedBefore, endTime: closedBefore });
 }
 
 /**
@@ -173,7 +147,7 @@ export async function compareClosedMonths(options: Rehearsal): Promise<readonly 
  * @throws CommandError when rollup rows differ from their events, after a repair if it is wanted
  */
 async function compare(
-  { shards, signal, onProgress, recheckMs }: Rehearsal,
+  { shards, signal, onProgress, recheckMs }: DryRun,
   window: Window,
   isLast = false,
 ): Promise<void> {

@@ -1,4 +1,5 @@
 /** Charges as Parquet, with decimals that are exact and times that are times. */
+import type { FileHandle } from 'node:fs/promises';
 import { parseDecimalText, toScaled } from '@meterline/catalog';
 import {
   FOCUS_COLUMNS,
@@ -8,7 +9,6 @@ import {
   type FocusSink,
 } from '@meterline/client/focus';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
-import type { Draft } from './whole-output.js';
 
 /** So many rows are in memory at a time. */
 const ROWS_IN_GROUP = 10_000;
@@ -30,39 +30,41 @@ function typeOf(column: FocusColumn): Omit<SchemaElement, 'name'> {
   return { ...width, converted_type: 'DECIMAL', precision: DECIMAL_DIGITS, scale: column.scale };
 }
 
-export class ParquetSink implements FocusSink {
-  readonly #writer: ParquetWriter;
-  #waiting: FocusCharge[] = [];
-
-  constructor(draft: Draft) {
-    this.#writer = new ParquetWriter({
-      writer: new DraftWriter(draft),
-      schema: SCHEMA,
-      kvMetadata: [{ key: 'FocusVersion', value: FOCUS_VERSION }],
-      createdBy: 'Meterline',
-    });
-  }
-
-  async write(charges: readonly FocusCharge[]): Promise<void> {
-    this.#waiting.push(...charges);
-    if (this.#waiting.length >= ROWS_IN_GROUP) await this.#writeGroup();
-  }
-
-  async finish(): Promise<void> {
-    if (this.#waiting.length > 0) await this.#writeGroup();
-    await this.#writer.finish();
-  }
-
-  async #writeGroup(): Promise<void> {
-    const charges = this.#waiting;
-    this.#waiting = [];
+/** A sink whose row groups go to the draft one by one, and are then forgotten. */
+export function openParquet(draft: FileHandle): FocusSink & { finish(): Promise<void> } {
+  const bytes = new ByteWriter();
+  const flush = async () => {
+    const group = bytes.getBytes();
+    bytes.index = 0;
+    await draft.appendFile(group);
+  };
+  const writer = new ParquetWriter({
+    writer: Object.assign(bytes, { flush, finish: flush }),
+    schema: SCHEMA,
+    kvMetadata: [{ key: 'FocusVersion', value: FOCUS_VERSION }],
+    createdBy: 'Meterline',
+  });
+  let waiting: FocusCharge[] = [];
+  const writeGroup = async () => {
+    const charges = waiting;
+    waiting = [];
     const columnData = FOCUS_COLUMNS.map((column) => ({
       name: column.name,
       data: charges.map((charge) => cellOf(column, charge)),
       offsetIndex: false,
     }));
-    await this.#writer.write({ columnData, rowGroupSize: charges.length });
-  }
+    await writer.write({ columnData, rowGroupSize: charges.length });
+  };
+  return {
+    write: async (charges) => {
+      waiting.push(...charges);
+      if (waiting.length >= ROWS_IN_GROUP) await writeGroup();
+    },
+    finish: async () => {
+      if (waiting.length > 0) await writeGroup();
+      await writer.finish();
+    },
+  };
 }
 
 /** A bigint is a decimal without its point, or milliseconds. */
@@ -77,24 +79,4 @@ function scaled(text: string, scale: number): bigint {
   const digits = parseDecimalText(text);
   if (!digits) throw new RangeError(`not a decimal: ${text}`);
   return toScaled(digits, scale);
-}
-
-/** Hands each row group to the draft, and keeps none. */
-class DraftWriter extends ByteWriter {
-  readonly #draft: Draft;
-
-  constructor(draft: Draft) {
-    super();
-    this.#draft = draft;
-  }
-
-  async flush(): Promise<void> {
-    const bytes = this.getBytes();
-    this.index = 0;
-    await this.#draft.write(bytes);
-  }
-
-  override finish(): Promise<void> {
-    return this.flush();
-  }
 }

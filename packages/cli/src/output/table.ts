@@ -1,12 +1,17 @@
 /** Tables of text in aligned columns. On a terminal they fit its width: names are cut short, amounts never. */
 import { eastAsianWidth } from 'get-east-asian-width';
-import type { CommandContext } from '../command.js';
+import { type CommandContext, printResult } from '../command.js';
 
 export interface Column {
   readonly heading: string;
   readonly isNumeric?: boolean;
   /** The width below which it is not cut; left out, it is not cut at all. */
   readonly least?: number;
+}
+
+/** A column of a list. */
+export interface ItemColumn<Item> extends Column {
+  readonly cell: (item: Item) => string;
 }
 
 export interface Row {
@@ -42,6 +47,32 @@ export function textTable(
     style.quiet(line(columns.map(({ heading }) => heading))),
     ...shown.map(({ cells, isStrong }) => (isStrong ? style.strong(line(cells)) : line(cells))),
   ].join('\n');
+}
+
+/** The rows of a list, an item each. */
+export function itemRows<Item>(columns: readonly ItemColumn<Item>[], items: readonly Item[]): Row[] {
+  return items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
+}
+
+/**
+ * A list as the result of a command.
+ * @param none what people read when it is empty
+ * @param result with --json
+ */
+export function printList<Item>(
+  context: CommandContext,
+  { json }: { readonly json?: boolean },
+  { columns, items, none }: { columns: readonly ItemColumn<Item>[]; items: readonly Item[]; none: string },
+  result: unknown = items,
+): void {
+  const text = items.length === 0 ? none : textTable(columns, itemRows(columns, items), layoutFor(context));
+  printResult(context, json, result, text);
+}
+
+/** Lines of a name and a value each, with nothing in them that a terminal would obey. */
+export function fieldLines(fields: readonly (readonly [name: string, value: string])[]): string[] {
+  const width = Math.max(...fields.map(([name]) => name.length));
+  return fields.map(([name, value]) => printable(`${name.padEnd(width)}${GAP}${value}`));
 }
 
 /** What the table takes when nothing is cut. */

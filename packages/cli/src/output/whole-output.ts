@@ -4,73 +4,44 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { CommandContext } from '../command.js';
+import { counted } from '@meterline/catalog';
+import { type CommandContext, type CommandStreams, say } from '../command.js';
 import { CommandError, systemErrorCode, usageError } from '../failure.js';
-
-/** The temp file, until it is whole. */
-export class Draft {
-  readonly #file: FileHandle;
-  #length = 0;
-
-  constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** @throws the system's error, such as that of a full disk */
-  async write(chunk: string | Uint8Array): Promise<void> {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    let done = 0;
-    while (done < bytes.length) {
-      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#length);
-      done += bytesWritten;
-      this.#length += bytesWritten;
-    }
-  }
-
-  /** Forgets what was written, but for so many bytes. */
-  async clear(kept = 0): Promise<void> {
-    await this.#file.truncate(kept);
-    this.#length = kept;
-  }
-}
 
 /**
  * Runs `produce`, and puts what it has written in place once it is done: in the file, on disk, or on standard output. If it
  * fails or is killed, the file stays as it was and standard output has nothing.
  *
  * @param path undefined: standard output, which waits in a file of the system's temporary folder that has no name
+ * @param produce is given the temp file, opened for appending
  * @throws CommandError when it cannot be written
  */
 export async function writeWhole<Result>(
   { stdout }: Pick<CommandContext, 'stdout'>,
   path: string | undefined,
-  produce: (draft: Draft) => Promise<Result>,
+  produce: (draft: FileHandle) => Promise<Result>,
 ): Promise<Result> {
   const mode = path === undefined ? 0o600 : await modeOf(path);
   const id = `.meterline-${randomUUID()}`;
   const temp = path === undefined ? join(tmpdir(), id) : join(dirname(path), `${id}-${basename(path)}`);
-  return describing(path ?? tmpdir(), async () => {
-    const file = await open(temp, 'wx+', mode);
-    try {
-      if (path === undefined) await rm(temp);
-      const draft = new Draft(file);
-      const result = await produce(draft);
-      if (path !== undefined) {
-        await file.sync();
-        await rename(temp, path);
-      } else if (draft.length > 0) {
-        await pipeline(file.createReadStream({ start: 0, autoClose: false }), stdout, { end: false });
-      }
-      return result;
-    } finally {
-      await file.close();
-      await rm(temp, { force: true });
+  let file: FileHandle | undefined;
+  try {
+    file = await open(temp, 'ax+', mode);
+    if (path === undefined) await rm(temp);
+    const result = await produce(file);
+    if (path === undefined) {
+      await pipeline(file.createReadStream({ start: 0, autoClose: false }), stdout, { end: false });
+    } else {
+      await file.sync();
+      await rename(temp, path);
     }
-  });
+    return result;
+  } catch (error) {
+    throw writeFailure(path ?? tmpdir(), error);
+  } finally {
+    await file?.close();
+    await rm(temp, { force: true });
+  }
 }
 
 /** A temp file would take the place of a device or a pipe. @throws CommandError */
@@ -90,13 +61,53 @@ const WRITE_FAILURES: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
 };
 
-/** @throws CommandError for a failure of the disk; any other error as it is */
-async function describing<T>(path: string, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    const reason = WRITE_FAILURES[systemErrorCode(error) ?? ''];
-    if (reason === undefined) throw error;
-    throw new CommandError(`cannot write ${path}: ${reason}`, undefined, { cause: error });
+/** A failure of the disk in words; any other error as it is. */
+function writeFailure(path: string, error: unknown): unknown {
+  const reason = WRITE_FAILURES[systemErrorCode(error) ?? ''];
+  return reason === undefined
+    ? error
+    : new CommandError(`cannot write ${path}: ${reason}`, undefined, { cause: error });
+}
+
+/** Pages between two lines where there is no terminal. */
+const PAGES_PER_LINE = 10;
+
+/** How many pages have been read: nobody knows how many there are. */
+export class PageProgress {
+  readonly #streams: Pick<CommandStreams, 'stderr'>;
+  readonly #noun: string;
+  #pages = 0;
+  #items = 0;
+
+  /** @param noun what the pages have */
+  constructor(streams: Pick<CommandStreams, 'stderr'>, noun: string) {
+    this.#streams = streams;
+    this.#noun = noun;
+  }
+
+  page(items: number): void {
+    this.#pages += 1;
+    this.#items += items;
+    const { stderr } = this.#streams;
+    if (stderr.isTTY) stderr.write(`\r${this.#text()}`);
+    else if (this.#pages % PAGES_PER_LINE === 0) say(this.#streams, this.#text());
+  }
+
+  /** The pages come again. */
+  restart(): void {
+    this.end();
+    if (this.#pages > 0) say(this.#streams, 'The answer changed while its pages were read; reading it again.');
+    [this.#pages, this.#items] = [0, 0];
+  }
+
+  end(): void {
+    const { stderr } = this.#streams;
+    if (this.#pages === 0) return;
+    if (stderr.isTTY) stderr.write('\r\u001b[K');
+    else say(this.#streams, this.#text());
+  }
+
+  #text(): string {
+    return `Read ${counted(this.#items, this.#noun)} on ${counted(this.#pages, 'page')}.`;
   }
 }

@@ -44,7 +44,7 @@ export function chargesOf({ data }: FocusPage, setting: FocusSetting): FocusChar
     const { resourceName, billingDimension } = group;
     const { resourceType, unit } = DIMENSIONS[billingDimension];
     const [typeName, serviceName, category, subcategory] = FOCUS_SERVICES[resourceType];
-    const meter = FOCUS_METERS[billingDimension];
+    const meter = meterOf(billingDimension);
     // Members may not see workspaces.
     const workspace = group.workspace ?? null;
     const place = workspace === null ? '' : ` in ${workspace}`;
@@ -88,21 +88,15 @@ const FOCUS_SERVICES = {
   readonly [type: string, service: string, category: string, subcategory: string]
 >;
 
-/** What is measured. */
-const FOCUS_METERS = {
-  sandbox_compute_runtime_gbs: 'Compute Runtime',
-  sandbox_image_storage_gbs: 'Image Storage',
-  sandbox_snapshot_storage_gbs: 'Snapshot Storage',
-  agent_compute_runtime_gbs: 'Compute Runtime',
-  agent_image_storage_gbs: 'Image Storage',
-  agent_async_requests_count: 'Async Requests',
-  job_compute_runtime_gbs: 'Compute Runtime',
-  job_image_storage_gbs: 'Image Storage',
-  mcp_server_compute_runtime_gbs: 'Compute Runtime',
-  mcp_server_image_storage_gbs: 'Image Storage',
-  volume_storage_gbs: 'Storage',
-  custom_domain_active_time_hours: 'Active Time',
-} as const satisfies Record<BillingDimension, string>;
+/** What is measured: `Compute Runtime` of `mcp_server_compute_runtime_gbs`. */
+function meterOf(dimension: BillingDimension): string {
+  const words = dimension
+    .slice(DIMENSIONS[dimension].resourceType.length)
+    .replace(/_[a-z]+$/, '')
+    .split('_')
+    .slice(1);
+  return words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join(' ');
+}
 
 /** In the Unit Format. */
 const FOCUS_UNITS = {

@@ -1,4 +1,30 @@
-/** A month as a FOCUS 1.2 data set, for the command line, the web page and other people's programs. */
+/**
+ * A month as a FOCUS 1.2 data set, for the command line, the web page and other people's programs: it is read, and its charges are given
+ * to a sink, a page at a time, with proof that nothing is missing.
+ */
+import {
+  addDecimals,
+  type DecimalText,
+  formatTimestamp,
+  MS_PER_DAY,
+  plusMonths,
+  sumDecimals,
+  type Window,
+  ZERO,
+} from '@meterline/catalog';
+import { MeterlineError } from '../answers.js';
+import type { MeterlineClient } from '../client.js';
+import type { RequestOptions } from '../transport.js';
+import {
+  ADMIN_GROUPS,
+  chargesOf,
+  type FocusPage,
+  type FocusResolution,
+  type FocusSetting,
+  MEMBER_GROUPS,
+} from './charges.js';
+import type { FocusCharge } from './columns.js';
+
 export { FOCUS_RESOLUTIONS, type FocusResolution } from './charges.js';
 export {
   FOCUS_COLUMNS,
@@ -8,11 +34,156 @@ export {
   focusCsvHeading,
   focusCsvLines,
 } from './columns.js';
-export {
-  DEFAULT_PROVIDER,
-  exportFocus,
-  FocusChanged,
-  type FocusQuestion,
-  type FocusResult,
-  type FocusSink,
-} from './export.js';
+
+export interface FocusQuestion {
+  readonly account: string;
+  /** The first instant of a UTC month, in epoch milliseconds. */
+  readonly month: number;
+  /** Default: daily. */
+  readonly resolution?: FocusResolution | undefined;
+  /** The provider's name, which stands for publisher and invoice issuer too. Default: {@link DEFAULT_PROVIDER}. */
+  readonly provider?: string | undefined;
+}
+
+/** Where charges go. */
+export interface FocusSink {
+  /** Awaited before the next page is asked for. */
+  write(charges: readonly FocusCharge[]): Promise<void> | void;
+}
+
+export interface FocusResult<Sink> {
+  /** The one that has all charges. */
+  readonly sink: Sink;
+  readonly rows: number;
+  /** USD: the sum of BilledCost, and `summary.totalCost` of the month. */
+  readonly cost: DecimalText;
+}
+
+export const DEFAULT_PROVIDER = 'Meterline';
+
+/** The API's longest window of hours. */
+const HOURLY_WINDOW_MS = 7 * MS_PER_DAY;
+/** A month that changes faster than it can be read is not read again for ever. */
+const MOST_ATTEMPTS = 3;
+
+/** The sums of what was written, or of what the API says. */
+interface Totals {
+  readonly cost: DecimalText;
+  readonly usage: DecimalText;
+}
+
+/** The month changed while it was read. */
+export class FocusChanged extends Error {
+  override readonly name = 'FocusChanged';
+}
+
+/**
+ * Writes every charge of the month once. Days are one answer, so they are of one moment. Hours are an answer for each week, the
+ * week that is under way last, and when that is read the others must still cost what they did. If an answer changes while it is
+ * read, all begins again with another sink, twice at most.
+ *
+ * @param open makes an empty sink; those that came before it are of no use any more
+ * @throws MeterlineError, MeterlineConnectionError as the client's calls
+ * @throws FocusChanged when the month kept changing
+ * @throws Error when the rows do not add up to what the API says: a defect
+ */
+export async function exportFocus<Sink extends FocusSink>(
+  client: MeterlineClient,
+  { account: id, month: startTime, resolution = 'daily', provider = DEFAULT_PROVIDER }: FocusQuestion,
+  open: () => Promise<Sink> | Sink,
+  options: RequestOptions = {},
+): Promise<FocusResult<Sink>> {
+  const month = { startTime, endTime: plusMonths(startTime, 1) };
+  const known = (await client.accounts(options)).find((account) => account.id === id);
+  const setting = { account: { id, name: known?.name ?? id }, provider, month, resolution };
+  const groupBy = known?.role === 'admin' ? ADMIN_GROUPS : MEMBER_GROUPS;
+  for (let attempt = 1; ; attempt += 1) {
+    const sink = await open();
+    try {
+      return { sink, ...(await writeMonth(client, setting, groupBy, sink, options)) };
+    } catch (error) {
+      if (!hasChanged(error)) throw error;
+      if (attempt < MOST_ATTEMPTS) continue;
+      const name = formatTimestamp(startTime).slice(0, 7);
+      throw new FocusChanged(`${name} kept changing while it was read; try again when fewer events arrive`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function hasChanged(error: unknown): boolean {
+  return error instanceof FocusChanged || (error instanceof MeterlineError && error.code === 'cursor_expired');
+}
+
+type Groups = typeof ADMIN_GROUPS | typeof MEMBER_GROUPS;
+
+async function writeMonth(
+  client: MeterlineClient,
+  setting: FocusSetting,
+  groupBy: Groups,
+  sink: FocusSink,
+  options: RequestOptions,
+): Promise<{ rows: number; cost: DecimalText }> {
+  const windows = windowsOf(setting.month, setting.resolution, Date.now());
+  const written: Totals[] = [];
+  let rows = 0;
+  for (const window of windows) {
+    let sums: Totals = { cost: ZERO, usage: ZERO };
+    let totals = sums;
+    for await (const page of pagesOf(client, setting, groupBy, window, options)) {
+      const charges = chargesOf(page, setting);
+      await sink.write(charges);
+      rows += charges.length;
+      sums = {
+        cost: addDecimals(sums.cost, sumDecimals(charges.map(({ cost }) => cost))),
+        usage: addDecimals(sums.usage, sumDecimals(charges.map(({ usage }) => usage))),
+      };
+      totals = { cost: page.summary.totalCost, usage: page.summary.totalUsage };
+    }
+    if (!areEqual(sums, totals)) {
+      throw new Error(`the rows add up to ${sums.cost} USD, but the API says ${totals.cost}: please report this`);
+    }
+    written.push(sums);
+  }
+  // After the last window: together they are what the month was when that was read.
+  for (const [index, window] of windows.slice(0, -1).entries()) {
+    const query = { ...textOf(window), groupBy: ['billing_dimension'] } as const;
+    const { summary } = await client.metrics(setting.account.id, query, options);
+    const now = { cost: summary.totalCost, usage: summary.totalUsage };
+    if (!areEqual(now, written[index])) throw new FocusChanged('a week changed after it was read');
+  }
+  return { rows, cost: sumDecimals(written.map(({ cost }) => cost)) };
+}
+
+function pagesOf(
+  client: MeterlineClient,
+  { account, resolution }: FocusSetting,
+  groupBy: Groups,
+  window: Window,
+  options: RequestOptions,
+): AsyncGenerator<FocusPage> {
+  const query = { ...textOf(window), resolution };
+  return groupBy === ADMIN_GROUPS
+    ? client.metricsPages(account.id, { ...query, groupBy: ADMIN_GROUPS }, options)
+    : client.metricsPages(account.id, { ...query, groupBy: MEMBER_GROUPS }, options);
+}
+
+/** The week that is under way comes last: events arrive for it all the time, and what is read last may change afterwards. */
+function windowsOf({ startTime, endTime }: Window, resolution: FocusResolution, now: number): Window[] {
+  if (resolution === 'daily') return [{ startTime, endTime }];
+  const windows: Window[] = [];
+  for (let start = startTime; start < endTime; start += HOURLY_WINDOW_MS) {
+    windows.push({ startTime: start, endTime: Math.min(start + HOURLY_WINDOW_MS, endTime) });
+  }
+  const isUnderWay = (week: Window) => week.startTime <= now && now < week.endTime;
+  return [...windows.filter((week) => !isUnderWay(week)), ...windows.filter(isUnderWay)];
+}
+
+function textOf({ startTime, endTime }: Window) {
+  return { startTime: formatTimestamp(startTime), endTime: formatTimestamp(endTime) };
+}
+
+function areEqual(a: Totals, b: Totals | undefined): boolean {
+  return a.cost === b?.cost && a.usage === b.usage;
+}

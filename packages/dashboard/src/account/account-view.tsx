@@ -7,8 +7,7 @@ import { ChartCard } from '../chart/chart-card.js';
 import { FilterBar } from '../controls/filters.js';
 import { FilterChips, Toolbar } from '../controls/toolbar.js';
 import { periodWindow } from '../period/period.js';
-import { Empty } from '../states/empty.js';
-import { MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
+import { Empty, MessagePanel, ProblemPanel, Waiting } from '../states/panels.js';
 import { problemOf } from '../states/problem.js';
 import { ViewLink } from '../table/cells.js';
 import { TableCard } from '../table/table-card.js';
@@ -39,7 +38,6 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
   const [isFiltering, setFiltering] = useState(false);
   useEffect(() => onShown(shown.asOf), [onShown, shown.asOf]);
   const window = periodWindow(view.period, now);
-  const settled = { ...view, groupBy: shown.groupBy };
   const membersReason = account === ALL_ACCOUNTS ? ADMINS_OF_ALL_SEE : MEMBERS_ONLY_SEE_ALL;
   const workspaceReason = role === 'member' ? membersReason : undefined;
   const retry = () => void result.refetch();
@@ -76,9 +74,9 @@ export function AccountView({ account, role, view, now, refresh, onShown }: Acco
               </button>
             </div>
           )}
-          <Figures {...{ view, shown }} />
-          <ChartCard {...{ account, role, shown }} view={settled} />
-          <TableCard {...{ account, shown, role }} view={settled} />
+          <Figures shown={shown} />
+          <ChartCard shown={shown} />
+          <TableCard shown={shown} />
         </div>
       )}
     </>

@@ -7,16 +7,14 @@ import { amountText, exactText } from '../breakdown/texts.js';
 import { budgetShare, FORECAST_RULE, FORECAST_SUMMARY } from '../forecast/forecast.js';
 import { bucketText, monthText, windowText } from '../period/period.js';
 import { ChangeText } from '../table/cells.js';
-import type { View } from '../view/view.js';
 import type { ShownAccount } from './use-account-view.js';
 
 interface FiguresProps {
-  readonly view: View;
   readonly shown: ShownAccount;
 }
 
-export function Figures({ view, shown }: FiguresProps) {
-  const { breakdown, resolution, window, unit, compared } = shown;
+export function Figures({ shown }: FiguresProps) {
+  const { breakdown, resolution, window, unit, compared, view } = shown;
   const { isExact } = view;
   const peak = breakdown && peakBucket(breakdown.totals);
   return (
@@ -24,8 +22,8 @@ export function Figures({ view, shown }: FiguresProps) {
       <Figure title={unit === undefined ? 'Cost' : 'Usage'} note={`${windowText(window)} UTC`} isMain>
         {breakdown && <FigureAmount amount={breakdown.total} {...{ unit, isExact }} />}
       </Figure>
-      {compared && <ChangeFigure {...{ shown, isExact }} />}
-      <MonthFigures {...{ view, shown }} />
+      {compared && <ChangeFigure shown={shown} />}
+      <MonthFigures shown={shown} />
       <Figure
         isPeak
         title={`Highest ${BUCKET_NOUN[resolution]}`}
@@ -39,8 +37,8 @@ export function Figures({ view, shown }: FiguresProps) {
   );
 }
 
-function ChangeFigure({ shown, isExact }: Pick<FiguresProps, 'shown'> & { readonly isExact: boolean }) {
-  const { breakdown, unit, compared, previousTotals, comparisonError, asOf } = shown;
+function ChangeFigure({ shown }: FiguresProps) {
+  const { breakdown, unit, compared, previousTotals, comparisonError, asOf, view } = shown;
   if (!compared || !breakdown || !previousTotals) {
     return (
       <Figure title="Change" note="from the period before">
@@ -52,13 +50,13 @@ function ChangeFigure({ shown, isExact }: Pick<FiguresProps, 'shown'> & { readon
   const note = `${compared.distance}: ${amountText(before, unit)} in ${windowText(compared.window, asOf)}`;
   return (
     <Figure title="Change" note={note}>
-      <ChangeText change={changeFrom(before, breakdown.total)} {...{ unit, isExact }} />
+      <ChangeText change={changeFrom(before, breakdown.total)} unit={unit} isExact={view.isExact} />
     </Figure>
   );
 }
 
 /** What the month cost up to now, and will cost, each beside the budget. */
-function MonthFigures({ view, shown: { month, asOf, unit, budget } }: FiguresProps) {
+function MonthFigures({ shown: { view, month, asOf, unit, budget } }: FiguresProps) {
   const forecast = month?.forecast;
   const isOver = budget !== undefined && forecast !== undefined && compareDecimals(forecast, budget) > 0;
   // The cost of the period is the same figure.

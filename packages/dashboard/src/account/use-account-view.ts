@@ -13,7 +13,7 @@ import { useMemo } from 'react';
 import { budgetOf, useAlerts } from '../alerts/alerts.js';
 import { amountOf, type Breakdown, buildBreakdown, sumSeries } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/texts.js';
-import type { ComparedSeries } from '../chart/chart-figures.js';
+import { type ComparedSeries, chartFigures } from '../chart/chart-figures.js';
 import { monthFigures } from '../forecast/forecast.js';
 import {
   snapshotOf,
@@ -109,7 +109,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   }, [found, compared, previousGroups.data, groupBy, sortsByChange, sort]);
 
   const previousWhole = compared && previousTotal.data;
-  const previousSeries = useMemo((): ComparedSeries | undefined => {
+  const previous = useMemo((): ComparedSeries | undefined => {
     if (!previousWhole || !compared) return undefined;
     const buckets = bucketAxis(compared.window, resolution);
     const points = sumSeries(previousWhole.data, measure, buckets.length);
@@ -120,10 +120,20 @@ export function useAccountView(account: string, view: View, role: Role | undefin
   const daily = useDailyCosts(account, filters, asOf, !isForbidden && first !== undefined);
   const month = useMemo(() => daily.data && monthFigures(daily.data, asOf), [daily.data, asOf]);
   const alerts = useAlerts(account, account !== ALL_ACCOUNTS && first !== undefined);
+  const budget = budgetOf(alerts, filters);
+  const { isCumulative } = view;
+  const toCome = month?.toCome;
+  const figures = useMemo(() => {
+    const source = { window, resolution, unit, asOf, isCumulative, toCome, previous, budget };
+    return breakdown && chartFigures({ ...source, breakdown });
+  }, [breakdown, window, resolution, unit, asOf, isCumulative, toCome, previous, budget]);
 
   return {
+    account,
+    role,
+    /** Grouped as the figures are. */
+    view: { ...view, groupBy },
     awaited: [result, further, previousTotal, previousGroups],
-    groupBy,
     window,
     resolution,
     asOf,
@@ -133,6 +143,7 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     isStale,
     result,
     breakdown,
+    figures,
     first,
     /** All that were found, and where the page of the table begins. */
     rows,
@@ -143,7 +154,6 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     further,
     compared,
     previousQuery,
-    previousSeries,
     previousTotals: previousWhole && {
       shown: sumDecimals(previousWhole.data.map(({ summary }) => amountOf(summary, measure))),
       cost: sumDecimals(previousWhole.data.map(({ summary }) => summary.cost)),
@@ -157,6 +167,6 @@ export function useAccountView(account: string, view: View, role: Role | undefin
     filters,
     alerts,
     /** USD a month. */
-    budget: budgetOf(alerts, filters),
+    budget,
   };
 }

@@ -2,7 +2,7 @@
 import { alertUnit, DEFAULT_THRESHOLDS, UNIT_NAME } from '@meterline/catalog';
 import type { AlertAnswer, AlertWithSecretAnswer, NewAlertBody } from '@meterline/client';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { Field, Segments } from '../controls/controls.js';
+import { Fault, Field, Segments } from '../controls/controls.js';
 import { subjectText, useAlertAction } from './alerts.js';
 
 interface AlertEditorProps {
@@ -19,17 +19,26 @@ interface AlertEditorProps {
 const PERIODS = { Month: 'month', Day: 'day' } as const;
 
 export function AlertEditor({ account, alert, filters, onCancel, onSaved }: AlertEditorProps) {
-  const [name, setName] = useState(alert?.name ?? '');
-  const [period, setPeriod] = useState<'month' | 'day'>(alert?.period ?? 'month');
-  const [amount, setAmount] = useState<string>(alert?.amount ?? '');
-  const [thresholds, setThresholds] = useState((alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '));
-  const [url, setUrl] = useState(alert?.url ?? '');
+  const [draft, setDraft] = useState({
+    name: alert?.name ?? '',
+    period: alert?.period ?? ('month' as const),
+    amount: alert?.amount ?? '',
+    thresholds: (alert?.thresholds ?? DEFAULT_THRESHOLDS).join(', '),
+    url: alert?.url ?? '',
+  });
+  const { period } = draft;
+  /** A line of text for a member of the draft. */
+  const field = (member: Exclude<keyof typeof draft, 'period'>) => ({
+    value: draft[member],
+    onChange: (text: string) => setDraft({ ...draft, [member]: text }),
+    autoComplete: 'off',
+  });
   const fields = {
-    name: name.trim(),
+    name: draft.name.trim(),
     period,
-    amount: amount.replace(/[$,\s]/g, ''),
-    thresholds: percentsIn(thresholds),
-    url: url.trim(),
+    amount: draft.amount.replace(/[$,\s]/g, ''),
+    thresholds: percentsIn(draft.thresholds),
+    url: draft.url.trim(),
   };
   const save = useAlertAction(account, async (client) => {
     if (!alert) return client.alerts.create(account, { ...fields, measure: 'cost', filters });
@@ -53,35 +62,22 @@ export function AlertEditor({ account, alert, filters, onCancel, onSaved }: Aler
     >
       <p className="form-title">{alert ? `Change ${alert.name}` : 'New alert'}</p>
       <p className="hint">{subjectText(alert?.measure ?? 'cost', alert?.filters ?? filters)}</p>
-      <Field label="Name" value={name} onChange={setName} autoComplete="off" placeholder="Monthly spend" />
+      <Field label="Name" {...field('name')} placeholder="Monthly spend" />
       <Segments
         legend="Period"
         choices={Object.keys(PERIODS)}
         chosen={period === 'day' ? 'Day' : 'Month'}
-        onChoose={(chosen) => setPeriod(chosen === 'Day' ? PERIODS.Day : PERIODS.Month)}
+        onChoose={(chosen) => setDraft({ ...draft, period: chosen === 'Day' ? PERIODS.Day : PERIODS.Month })}
       />
       <Field
         label={`Amount, ${unit ? UNIT_NAME[unit] : 'USD'} a ${period}`}
-        value={amount}
-        onChange={setAmount}
+        {...field('amount')}
         inputMode="decimal"
-        autoComplete="off"
         placeholder="1000"
       />
-      <Field label="Fires at, percent of it" value={thresholds} onChange={setThresholds} autoComplete="off" />
-      <Field
-        label="Sent to"
-        value={url}
-        onChange={setUrl}
-        type="url"
-        autoComplete="off"
-        placeholder="https://example.com/webhooks"
-      />
-      {save.error && (
-        <p className="fault" role="alert">
-          {save.error.message}
-        </p>
-      )}
+      <Field label="Fires at, percent of it" {...field('thresholds')} />
+      <Field label="Sent to" {...field('url')} type="url" placeholder="https://example.com/webhooks" />
+      <Fault>{save.error?.message}</Fault>
       <div className="alert-actions">
         <button type="submit" className="primary" disabled={save.isPending}>
           {alert ? 'Save' : 'Create the alert'}

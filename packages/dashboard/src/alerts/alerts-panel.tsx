@@ -1,14 +1,15 @@
 /** The alerts of an account: what each is about, what it has fired, and its deliveries; admins make and change them here. */
-import type { AlertAnswer, AlertWithSecretAnswer, FilterQuery } from '@meterline/client';
+import { counted } from '@meterline/catalog';
+import type { AlertAnswer, AlertWithSecretAnswer, DeliveryAnswer, FilterQuery } from '@meterline/client';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { CopyButton } from '../controls/controls.js';
-import { Sheet } from '../controls/sheet.js';
+import { CopyButton, Fault, Sheet } from '../controls/controls.js';
 import { instantText } from '../period/period.js';
+import { useSession } from '../shell/session.js';
 import { AlertEditor } from './alert-editor.js';
 import { alertFilters, measuredText, subjectText, useAlertAction } from './alerts.js';
-import { Deliveries } from './deliveries.js';
 
-export interface AlertsPanelProps {
+interface AlertsPanelProps {
   readonly account: string;
   /** May make and change alerts. */
   readonly isAdmin: boolean;
@@ -18,9 +19,31 @@ export interface AlertsPanelProps {
   readonly onClose: () => void;
 }
 
+/** Opens the account's alerts, and says how many have fired. */
+export function AlertsButton(props: Omit<AlertsPanelProps, 'onClose'>) {
+  const { alerts, isAdmin } = props;
+  const [isOpen, setOpen] = useState(false);
+  if (alerts.length === 0 && !isAdmin) return null;
+  const fired = alerts.filter((alert) => alert.fired.length > 0).length;
+  return (
+    <>
+      <button
+        type="button"
+        className={fired > 0 ? 'control active' : 'control'}
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      >
+        {alerts.length === 0 ? 'Set an alert' : 'Alerts'}
+        {fired > 0 && <span className="control-value">{fired} fired</span>}
+      </button>
+      {isOpen && <AlertsPanel {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
 const NEW = 'new';
 
-export function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanelProps) {
+function AlertsPanel({ account, isAdmin, alerts, filters, onClose }: AlertsPanelProps) {
   /** The id of an alert. */
   const [edited, setEdited] = useState(alerts.length === 0 ? NEW : undefined);
   const [created, setCreated] = useState<AlertWithSecretAnswer>();
@@ -120,11 +143,7 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
         })}
       </ul>
       <p className="hint">{url}</p>
-      {fault && (
-        <p className="fault" role="alert">
-          {fault.message}
-        </p>
-      )}
+      <Fault>{fault?.message}</Fault>
       <div className="alert-actions">
         <button type="button" className="control" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Deliveries
@@ -161,4 +180,57 @@ function AlertItem({ account, isAdmin, alert, onEdit }: AlertItemProps) {
       {isOpen && <Deliveries {...{ account, isAdmin }} alert={alert} />}
     </article>
   );
+}
+
+const SHOWN = 10;
+/** So often the list is read again while something is on its way. */
+const LOOK_MS = 2_000;
+
+/** The newest deliveries of an alert: whether they came through, and why not. */
+function Deliveries({ account, isAdmin, alert: { id, name } }: Omit<AlertItemProps, 'onEdit'>) {
+  const { client } = useSession();
+  const { data, error } = useQuery({
+    queryKey: ['alerts', account, id],
+    queryFn: ({ signal }) => client.alerts.deliveries(account, id, { signal }),
+    refetchInterval: ({ state }) => state.data?.some((each) => each.state === 'pending') && LOOK_MS,
+  });
+  const again = useAlertAction(account, (api, delivery: string) => api.alerts.redeliver(account, id, delivery));
+  const fault = error ?? again.error;
+  return (
+    <section aria-label={`Deliveries of ${name}`}>
+      <Fault>{fault?.message}</Fault>
+      {data?.length === 0 && <p className="hint">Nothing was sent yet.</p>}
+      <ul className="deliveries">
+        {data?.slice(0, SHOWN).map((delivery) => (
+          <li key={delivery.id}>
+            <span>{instantText(delivery.createdAt)}</span>
+            <span>{thresholdText(delivery)}</span>
+            <span className={delivery.state === 'failed' ? 'fault' : undefined}>{stateText(delivery)}</span>
+            {isAdmin && delivery.state !== 'pending' && (
+              <button
+                type="button"
+                className="quiet"
+                disabled={again.isPending}
+                onClick={() => again.mutate(delivery.id)}
+              >
+                Send again
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const STATE = { pending: 'On its way', delivered: 'Delivered', failed: 'Failed' } as const;
+
+function thresholdText({ payload: { data } }: DeliveryAnswer): string {
+  return data.threshold === undefined ? 'Test' : `${data.threshold}%`;
+}
+
+/** `Failed, after 14 attempts: 503`. */
+function stateText({ state, attempts, lastOutcome }: DeliveryAnswer): string {
+  if (state === 'delivered' || lastOutcome === undefined) return STATE[state];
+  return `${STATE[state]}, after ${counted(attempts, 'attempt')}: ${lastOutcome}`;
 }

@@ -2,8 +2,7 @@
 import { alertAmountText, compareDecimals, type DecimalText, decimalText } from '@meterline/catalog';
 import type { AlertAnswer, FilterQuery, MeterlineClient, NewAlertBody } from '@meterline/client';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { localized } from '../breakdown/texts.js';
-import { filterTexts } from '../events/row-events.js';
+import { filterTexts, localized } from '../breakdown/texts.js';
 import { useSession } from '../shell/session.js';
 
 /** Undefined where there are none to see: not read yet, or the service is one without alerts. */

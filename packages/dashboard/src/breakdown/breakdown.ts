@@ -117,14 +117,8 @@ export function amountOf(amounts: Pick<MetricsPoint, 'cost' | 'usage'>, measure:
 
 /** The bucket with the most; undefined when there is nothing at all. */
 export function peakBucket(totals: readonly DecimalText[]): number | undefined {
-  let peak: number | undefined;
-  let most = ZERO;
-  for (const [bucket, amount] of totals.entries()) {
-    if (compareDecimals(amount, most) <= 0) continue;
-    peak = bucket;
-    most = amount;
-  }
-  return peak;
+  const most = totals.reduce((peak, amount) => (compareDecimals(amount, peak) > 0 ? amount : peak), ZERO);
+  return most === ZERO ? undefined : totals.indexOf(most);
 }
 
 /** Every bucket with what came before it: what the bars show when they are cumulative. */

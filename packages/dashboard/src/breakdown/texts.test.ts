@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { addDecimals, changeFrom, decimalText } from '@meterline/catalog';
+import { changeFrom, decimalText } from '@meterline/catalog';
+import type { FilterQuery } from '@meterline/client';
 import {
   amountText,
   axisText,
@@ -10,8 +11,10 @@ import {
   filterText,
   quantityOf,
   quantityText,
+  scopeText,
   shareOf,
   unitPriceText,
+  valueLabel,
 } from './texts.js';
 
 const GB_HOUR = quantityOf('agent_compute_runtime_gbs');
@@ -37,8 +40,9 @@ describe('rounded amounts', () => {
 
   it('a difference has its sign', () => {
     const [less, more] = [decimalText('1'), decimalText('1.5')];
-    const texts = [changeFrom(less, more), changeFrom(more, less)].map((change) => differenceText(change, undefined));
-    expect(texts).toEqual(['+$0.50', '−$0.50']);
+    const changes = [changeFrom(less, more), changeFrom(more, less)];
+    expect(changes.map((change) => differenceText(change, undefined))).toEqual(['+$0.50', '−$0.50']);
+    expect(changes.map(changePercentText)).toEqual(['+50.0%', '−33.3%']);
   });
 
   it.each([
@@ -61,26 +65,21 @@ describe('a filter', () => {
   ])('%j, excluded: %s, is %s', (values, isExcluded, text) => {
     expect(filterText('resourceType', { values, isExcluded })).toBe(text);
   });
+
+  it.each<[FilterQuery, string]>([
+    [{ resourceType: ['agent', 'job'], withoutResourceUuid: true }, 'Agent or Job · Instance: no instance id'],
+    [
+      { excludeResourceType: ['agent', 'job'], excludeWithoutResourceUuid: true },
+      'all but Agent and Job · Instance: all but no instance id',
+    ],
+  ])('%j is described with its window', (filters, text) => {
+    const window = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z' };
+    expect(scopeText({ ...window, ...filters })).toBe(`1 Oct – 31 Oct 2025 · Resource type: ${text}`);
+  });
 });
 
 it('the bar of a share is between nothing and everything', () => {
   expect(['4', '0'].map((whole) => shareOf(decimalText('1'), decimalText(whole)))).toEqual([0.25, 0]);
-});
-
-describe('a change', () => {
-  it.each([
-    ['100', '112.34', '12.34', '+12.3%', 'up'],
-    ['100', '99.9', '-0.1', '−0.1%', 'down'],
-    ['5', '5', '0', '0.0%', 'same'],
-    ['0', '3', '3', 'new', 'up'],
-    ['0', '0', '0', '0%', 'same'],
-    ['2', '0', '-2', '−100.0%', 'down'],
-    ['0.000001', '1', '0.999999', '+99,999,900.0%', 'up'],
-  ] as const)('from %s to %s', (before, now, difference, percent, direction) => {
-    const change = changeFrom(decimalText(before), decimalText(now));
-    expect([change.difference, changePercentText(change), change.direction]).toEqual([difference, percent, direction]);
-    expect(addDecimals(decimalText(before), change.difference)).toBe(now);
-  });
 });
 
 describe('usage as people compare it', () => {
@@ -116,4 +115,14 @@ describe('usage as people compare it', () => {
     expect(commonQuantity(['sandbox_compute_runtime_gbs', 'sandbox_image_storage_gbs'])?.name).toBe('GB-h');
     expect(commonQuantity(['agent_compute_runtime_gbs', 'agent_async_requests_count'])).toBeUndefined();
   });
+});
+
+it.each([
+  ['resourceType', 'mcp_server', 'MCP server'],
+  ['billingDimension', 'mcp_server_compute_runtime_gbs', 'MCP server compute'],
+  ['billingDimension', 'agent_async_requests_count', 'Agent async requests'],
+  ['resourceUuid', '', 'no instance id'],
+  ['resourceName', 'my_agent_gbs', 'my_agent_gbs'],
+] as const)('the %s %j is called %s', (field, value, label) => {
+  expect(valueLabel(field, value)).toBe(label);
 });

@@ -7,21 +7,26 @@ import {
   DIMENSIONS,
   decimalText,
   divideDecimals,
+  ENTRY_FIELD,
   type EntryField,
+  EXCLUDING_PARAMETER,
   formatUsage,
   formatUsd,
   formatUsdExact,
+  GROUP_BY_DIMENSIONS,
   grouped,
   type MetricsDimension,
   type MetricsField,
+  parseTimestamp,
   percentChangeText,
   priceText,
-  type ResourceType,
   roundDecimal,
   type Unit,
   ZERO,
 } from '@meterline/catalog';
-import { givenLocale } from '../embed/embedding.js';
+import type { EventsQuery, FilterQuery } from '@meterline/client';
+import { windowText } from '../period/period.js';
+import { givenLocale } from '../shell/embedding.js';
 import type { Filter } from '../view/view.js';
 
 export const DIMENSION_LABEL = {
@@ -42,43 +47,17 @@ export const FIELD_LABEL = {
   billingDimension: DIMENSION_LABEL.billing_dimension,
 } as const satisfies Record<EntryField, string>;
 
-export const RESOURCE_TYPE_LABEL = {
-  sandbox: 'Sandbox',
-  agent: 'Agent',
-  job: 'Job',
-  mcp_server: 'MCP server',
-  volume: 'Volume',
-  custom_domain: 'Custom domain',
-} as const satisfies Record<ResourceType, string>;
-
-export const BILLING_DIMENSION_LABEL = {
-  sandbox_compute_runtime_gbs: 'Sandbox compute',
-  sandbox_image_storage_gbs: 'Sandbox image storage',
-  sandbox_snapshot_storage_gbs: 'Sandbox snapshots',
-  agent_compute_runtime_gbs: 'Agent compute',
-  agent_image_storage_gbs: 'Agent image storage',
-  agent_async_requests_count: 'Agent async requests',
-  job_compute_runtime_gbs: 'Job compute',
-  job_image_storage_gbs: 'Job image storage',
-  mcp_server_compute_runtime_gbs: 'MCP server compute',
-  mcp_server_image_storage_gbs: 'MCP server image storage',
-  volume_storage_gbs: 'Volume storage',
-  custom_domain_active_time_hours: 'Custom domain active time',
-} as const satisfies Record<BillingDimension, string>;
-
 export const UNIT_LABEL = { gbs: 'GB-seconds', count: 'events', hours: 'hours' } as const satisfies Record<
   Unit,
   string
 >;
 
-const LABELS_OF_FIELD: Partial<Record<MetricsField, Readonly<Record<string, string>>>> = {
-  resourceType: RESOURCE_TYPE_LABEL,
-  billingDimension: BILLING_DIMENSION_LABEL,
-};
-
+/** Of what producers named it is the name itself; a code is in words, without its unit: `MCP server compute`. */
 export function valueLabel(field: MetricsField, value: string): string {
   if (value === '') return 'no instance id';
-  return LABELS_OF_FIELD[field]?.[value] ?? value;
+  if (field !== 'resourceType' && field !== 'billingDimension') return value;
+  const words = value.replace(/(_runtime)?_(gbs|count|hours)$/, '').replaceAll('_', ' ');
+  return words.replace('mcp', 'MCP').replace(/^./, (first) => first.toUpperCase());
 }
 
 const SEPARATORS = new Intl.NumberFormat(givenLocale ?? 'en-US').formatToParts(12_345.6);
@@ -121,12 +100,9 @@ export function shareOf(part: DecimalText, whole: DecimalText): number {
   return denominator > 0 ? Math.min(1, Math.max(0, approximateDecimal(part) / denominator)) : 0;
 }
 
-export function differenceText({ difference, direction }: Change, unit: Quantity | undefined): string {
-  return `${direction === 'up' ? '+' : ''}${amountText(difference, unit)}`;
-}
-
-export function exactDifferenceText({ difference, direction }: Change, unit: Quantity | undefined): string {
-  return `${direction === 'up' ? '+' : ''}${exactText(difference, unit)}`;
+/** With its sign. @param isExact with every digit */
+export function differenceText({ difference, direction }: Change, unit: Quantity | undefined, isExact = false): string {
+  return `${direction === 'up' ? '+' : ''}${(isExact ? exactText : amountText)(difference, unit)}`;
 }
 
 /** `+12.3%`; `new` when there was nothing before. */
@@ -205,4 +181,28 @@ function significant(amount: DecimalText, digits: number): DecimalText {
   const [integer = '', fraction = ''] = amount.replace('-', '').split('.');
   const leading = integer === '0' ? fraction.search(/[1-9]/) : -integer.length;
   return roundDecimal(amount, Math.max(0, leading + digits));
+}
+
+/** The window and the filters in words: `14 Nov 2025 · Resource type: Agent`. */
+export function scopeText(query: EventsQuery): string {
+  const [startTime = 0, endTime = 0] = [query.startTime, query.endTime].map(
+    (time) => parseTimestamp(String(time)) ?? 0,
+  );
+  return [windowText({ startTime, endTime }), ...filterTexts(query)].join(' · ');
+}
+
+/** `Resource type: Agent or Job`, `Workspace: all but main`. */
+export function filterTexts(query: FilterQuery): string[] {
+  return GROUP_BY_DIMENSIONS.flatMap((dimension) => {
+    const field = ENTRY_FIELD[dimension];
+    const isUuid = field === 'resourceUuid';
+    const labels = (without: boolean | undefined, named: string | readonly string[] = []) =>
+      [...(isUuid && without ? [''] : []), ...[named].flat()].map((value) => valueLabel(field, value));
+    const included = labels(query.withoutResourceUuid, query[field]);
+    const excluded = labels(query.excludeWithoutResourceUuid, query[EXCLUDING_PARAMETER[field]]);
+    return [
+      ...(included.length > 0 ? [`${DIMENSION_LABEL[dimension]}: ${included.join(' or ')}`] : []),
+      ...(excluded.length > 0 ? [`${DIMENSION_LABEL[dimension]}: all but ${excluded.join(' and ')}`] : []),
+    ];
+  });
 }

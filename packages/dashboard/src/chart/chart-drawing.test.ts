@@ -55,17 +55,9 @@ describe('the chart', () => {
   });
 
   it('names the buckets, and the steps of the amounts', () => {
-    expect(draw().times.map(({ text, x }) => [text, x])).toEqual([
-      ['1 Nov', 94],
-      ['2 Nov', 194],
-    ]);
-    expect(draw().amounts.map(({ text, y }) => [text, y])).toEqual([
-      ['$0', 122],
-      ['$1', 97],
-      ['$2', 72],
-      ['$3', 47],
-      ['$4', 22],
-    ]);
+    expect(draw().times.map(({ text, x }) => `${text} at ${x}`)).toEqual(['1 Nov at 94', '2 Nov at 194']);
+    const amounts = ['$0 at 122', '$1 at 97', '$2 at 72', '$3 at 47', '$4 at 22'];
+    expect(draw().amounts.map(({ text, y }) => `${text} at ${y}`)).toEqual(amounts);
   });
 
   it('leaves out labels that would touch', () => {
@@ -83,9 +75,7 @@ describe('the chart', () => {
     const { barAt } = draw();
     expect(barAt(94, 100)).toEqual({ series: 0, bucket: 0 });
     expect(barAt(194, 50)).toEqual({ series: 1, bucket: 1 });
-    expect(barAt(194, 40)).toBeUndefined();
-    expect(barAt(60, 100)).toBeUndefined();
-    expect(barAt(20, 100)).toBeUndefined();
+    expect([barAt(194, 40), barAt(60, 100), barAt(20, 100)]).toEqual([undefined, undefined, undefined]);
     expect(draw({}, ['agent']).barAt(94, 100)).toBeUndefined();
   });
 
@@ -133,17 +123,13 @@ describe('the forecast in the chart', () => {
   });
 });
 
-describe('the budget in the chart', () => {
-  const budget = decimalText('300');
-
-  it.each([
-    ['by days is an even pace', {}, { amount: '10', per: 'a day' }],
-    ['by months is itself', { resolution: 'monthly' }, { amount: '300', per: 'a month' }],
-    ['of the sum of a month is itself', { isCumulative: true }, { amount: '300', per: 'a month' }],
-    ['by hours is no line', { resolution: 'hourly' }, undefined],
-  ] as const)('%s', (_what, change, line) => {
-    expect(chartFigures({ ...source, ...change, budget }).budget).toEqual(line);
-  });
+it.each([
+  ['by days is an even pace', {}, { amount: '10', per: 'a day' }],
+  ['by months is itself', { resolution: 'monthly' }, { amount: '300', per: 'a month' }],
+  ['of the sum of a month is itself', { isCumulative: true }, { amount: '300', per: 'a month' }],
+  ['by hours is no line', { resolution: 'hourly' }, undefined],
+] as const)('the budget in the chart %s', (_what, change, line) => {
+  expect(chartFigures({ ...source, ...change, budget: decimalText('300') }).budget).toEqual(line);
 });
 
 describe('the axis of amounts', () => {

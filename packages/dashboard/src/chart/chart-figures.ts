@@ -17,6 +17,15 @@ import {
 import { accumulated, accumulatedBreakdown, type Breakdown } from '../breakdown/breakdown.js';
 import type { Quantity } from '../breakdown/texts.js';
 import { unfinishedBucket } from '../period/period.js';
+import type { View } from '../view/view.js';
+
+/** What choosing a bar opens, and that in words; undefined: nothing. @param series undefined: the whole bucket */
+export type TargetOf = (series: number | undefined, bucket: number) => Target | undefined;
+
+export interface Target {
+  readonly view: View;
+  readonly hint: string;
+}
 
 export interface ComparedSeries {
   /** `4 weeks earlier`. */
@@ -31,27 +40,11 @@ interface BudgetLine {
   readonly per: string;
 }
 
-export interface ChartFigures {
-  /** Of the window; in a month, with the forecast's days after it. */
-  readonly buckets: readonly EpochMs[];
-  readonly breakdown: Breakdown;
-  readonly resolution: Resolution;
-  /** Undefined: money. */
-  readonly unit: Quantity | undefined;
-  readonly asOf: EpochMs;
-  readonly isCumulative: boolean;
-  /** The bucket that has begun and is not over. */
-  readonly unfinished: number | undefined;
-  /** What the forecast adds to each bucket; undefined: no forecast is drawn. */
-  readonly toCome: readonly DecimalText[] | undefined;
-  readonly previous: ComparedSeries | undefined;
-  readonly budget: BudgetLine | undefined;
-}
-
 export interface ChartSource {
   readonly breakdown: Breakdown;
   readonly window: Window;
   readonly resolution: Resolution;
+  /** Undefined: money. */
   readonly unit: Quantity | undefined;
   readonly asOf: EpochMs;
   readonly isCumulative: boolean;
@@ -62,19 +55,24 @@ export interface ChartSource {
   readonly budget: DecimalText | undefined;
 }
 
+export interface ChartFigures extends Omit<ChartSource, 'window' | 'toCome' | 'budget'> {
+  /** Of the window; in a month, with the forecast's days after it. */
+  readonly buckets: readonly EpochMs[];
+  /** The bucket that has begun and is not over. */
+  readonly unfinished: number | undefined;
+  /** What the forecast adds to each bucket; undefined: no forecast is drawn. */
+  readonly toCome: readonly DecimalText[] | undefined;
+  readonly budget: BudgetLine | undefined;
+}
+
 export function chartFigures(source: ChartSource): ChartFigures {
-  const { breakdown, resolution, unit, asOf, isCumulative } = source;
+  const { breakdown, resolution, unit, asOf, isCumulative, previous } = source;
   const unfinished = unfinishedBucket(breakdown.buckets, resolution, asOf);
   const expected = unit === undefined ? expectedPoints(source, unfinished) : undefined;
-  const buckets = expected?.buckets ?? breakdown.buckets;
-  const { previous } = source;
   return {
-    buckets,
+    ...source,
+    buckets: expected?.buckets ?? breakdown.buckets,
     breakdown: isCumulative ? upToNow(accumulatedBreakdown(breakdown), unfinished) : breakdown,
-    resolution,
-    unit,
-    asOf,
-    isCumulative,
     unfinished,
     toCome: expected && (isCumulative ? accumulatedForecast(expected.points, breakdown, unfinished) : expected.points),
     previous: previous && isCumulative ? { ...previous, points: accumulated(previous.points) } : previous,

@@ -2,18 +2,17 @@
 import { type DecimalText, ZERO } from '@meterline/catalog';
 import { bucketText } from '../period/period.js';
 import { Amount, roomOf, ViewLink } from '../table/cells.js';
-import type { View } from '../view/view.js';
-import type { ChartFigures } from './chart-figures.js';
+import { canDrill, drillDown, type View } from '../view/view.js';
+import type { ChartFigures, TargetOf } from './chart-figures.js';
 
 interface SeriesTableProps {
   readonly figures: ChartFigures;
-  readonly isExact: boolean;
-  /** What a bucket opens; undefined: nothing. */
-  readonly viewOf: (series: number | undefined, bucket: number) => View | undefined;
-  readonly groupViewOf: (series: number) => View | undefined;
+  readonly view: View;
+  readonly targetOf: TargetOf;
 }
 
-export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTableProps) {
+export function SeriesTable({ figures, view, targetOf }: SeriesTableProps) {
+  const { isExact } = view;
   const { breakdown, buckets, resolution, previous, unit, toCome, unfinished = buckets.length } = figures;
   const { series, totals, total } = breakdown;
   const room = roomOf([total, ...totals, ...(previous?.points ?? []), ...series.flatMap(({ points }) => points)], unit);
@@ -27,10 +26,10 @@ export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTab
     ...(toCome
       ? [{ key: 'forecast', label: 'Forecast', points: toCome.map((amount) => (amount === ZERO ? undefined : amount)) }]
       : []),
-    ...(series.length > 1 ? series : []).map((each, rank) => ({
+    ...(series.length > 1 ? series : []).map((each) => ({
       ...each,
       points: passed(each.points),
-      to: groupViewOf(rank),
+      to: each.values && canDrill(view) ? drillDown(view, each.values) : undefined,
     })),
   ];
   return (
@@ -50,7 +49,7 @@ export function SeriesTable({ figures, isExact, viewOf, groupViewOf }: SeriesTab
           {buckets.map((bucket, index) => (
             <tr key={bucket}>
               <th scope="row">
-                <Linked to={index > unfinished ? undefined : viewOf(undefined, index)}>
+                <Linked to={index > unfinished ? undefined : targetOf(undefined, index)?.view}>
                   {bucketText(bucket, resolution)}
                 </Linked>
                 {index === unfinished && <span className="beside"> so far</span>}

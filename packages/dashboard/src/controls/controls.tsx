@@ -1,43 +1,9 @@
 /** The page's controls: those of Base UI, with the page's look. */
+import { Dialog } from '@base-ui/react/dialog';
 import { Popover as BasePopover } from '@base-ui/react/popover';
-import { Select as BaseSelect } from '@base-ui/react/select';
 import { Switch as BaseSwitch } from '@base-ui/react/switch';
 import { type ComponentProps, type ReactNode, useId, useState } from 'react';
-
-/** Where something opens: below its button, inside the window. */
-export const PLACE = { align: 'start', sideOffset: 4, collisionPadding: 8 } as const;
-
-export interface Choice<Value extends string = string> {
-  readonly value: Value;
-  readonly label: string;
-  /** Next to the label, in grey. */
-  readonly hint?: string | undefined;
-  /** Why it cannot be chosen; shown under its label. */
-  readonly disabledReason?: string | undefined;
-}
-
-/** What a button that opens something says: what it is for, and its present choice. */
-export function ControlText({ label, shown }: { readonly label: string; readonly shown: string | undefined }) {
-  return (
-    <>
-      <span className={shown === undefined ? undefined : 'control-label'}>{label}</span>
-      {shown !== undefined && <span className="control-value">{shown}</span>}
-      <svg viewBox="0 0 12 12" aria-hidden="true">
-        <path d="m3 4.500 3 3 3-3" />
-      </svg>
-    </>
-  );
-}
-
-export function ChoiceText({ label, hint, disabledReason }: Choice) {
-  return (
-    <>
-      <span className="choice-label">{label}</span>
-      {hint && <span className="choice-hint">{hint}</span>}
-      {disabledReason && <span className="choice-reason">{disabledReason}</span>}
-    </>
-  );
-}
+import { ControlText, PLACE } from './lists.js';
 
 interface PopoverProps {
   readonly label: string;
@@ -77,70 +43,9 @@ export function Popover({ label, shown, active = false, disabledReason, children
   );
 }
 
-interface SelectProps<Value extends string> {
-  readonly label: string;
-  readonly value: Value;
-  readonly choices: readonly Choice<Value>[];
-  readonly onChange: (value: Value) => void;
-  readonly hint?: string;
-  /** Where the label is: above, in the button, or for screen readers alone. */
-  readonly labelled?: 'above' | 'inside' | 'hidden';
-  /** Marks a choice that differs from the default. */
-  readonly active?: boolean;
-}
-
-/** A choice of one of a few. */
-export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { label, value, choices, onChange, hint = '', labelled = 'above', active = false } = props;
-  const hintId = useId();
-  const shown = choices.find((choice) => choice.value === value)?.label ?? (value || 'Choose…');
-  const select = (
-    <BaseSelect.Root value={value} onValueChange={(next) => next !== null && onChange(next)} modal={false}>
-      {labelled === 'above' && <BaseSelect.Label className="option-label">{label}</BaseSelect.Label>}
-      <BaseSelect.Trigger
-        className={active ? 'control active' : 'control'}
-        aria-label={labelled === 'above' ? undefined : label}
-        aria-describedby={hint === '' ? undefined : hintId}
-      >
-        <ControlText {...(labelled === 'inside' ? { label, shown } : { label: shown, shown: undefined })} />
-      </BaseSelect.Trigger>
-      <BaseSelect.Portal>
-        <BaseSelect.Positioner className="positioner" alignItemWithTrigger={false} {...PLACE}>
-          <BaseSelect.Popup className="panel">
-            <BaseSelect.List className="choices">
-              {choices.map((choice) => (
-                <BaseSelect.Item
-                  key={choice.value}
-                  className="choice"
-                  value={choice.value}
-                  label={choice.label}
-                  disabled={choice.disabledReason !== undefined}
-                >
-                  <ChoiceText {...choice} />
-                </BaseSelect.Item>
-              ))}
-            </BaseSelect.List>
-          </BaseSelect.Popup>
-        </BaseSelect.Positioner>
-      </BaseSelect.Portal>
-    </BaseSelect.Root>
-  );
-  if (labelled !== 'above') return select;
-  return (
-    <div className="option">
-      {select}
-      {hint !== '' && (
-        <span className="hint" id={hintId}>
-          {hint}
-        </span>
-      )}
-    </div>
-  );
-}
-
 interface FieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
-  readonly onChange: (text: string) => void;
+  readonly onChange?: (text: string) => void;
 }
 
 /** A line of text with its label. */
@@ -151,8 +56,18 @@ export function Field({ label, onChange, ...input }: FieldProps) {
       <label className="option-label" htmlFor={id}>
         {label}
       </label>
-      <input id={id} className="field" onChange={({ target }) => onChange(target.value)} {...input} />
+      <input id={id} className="field" onChange={({ target }) => onChange?.(target.value)} {...input} />
     </>
+  );
+}
+
+/** What is wrong, if something is, next to what it is about. */
+export function Fault({ id, children }: { readonly id?: string; readonly children: ReactNode }) {
+  if (!children) return null;
+  return (
+    <p className="fault" id={id} role="alert">
+      {children}
+    </p>
   );
 }
 
@@ -209,5 +124,35 @@ export function CopyButton({ text, label = 'Copy', className }: CopyButtonProps)
     <button type="button" className={className} onClick={copy}>
       {copied ? 'Copied' : label}
     </button>
+  );
+}
+
+interface SheetProps {
+  readonly className: string;
+  readonly title: string;
+  readonly hint: string;
+  /** Called once it has gone. */
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** A sheet at the right edge of the page, over what it is about. */
+export function Sheet({ className, title, hint, onClose, children }: SheetProps) {
+  return (
+    <Dialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className={`sheet ${className}`}>
+          <header className="card-header">
+            <div>
+              <Dialog.Title>{title}</Dialog.Title>
+              <p className="hint">{hint}</p>
+            </div>
+            <Dialog.Close className="quiet">Close</Dialog.Close>
+          </header>
+          {children}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
   );
 }

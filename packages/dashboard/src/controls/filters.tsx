@@ -4,22 +4,13 @@ import { Combobox } from '@base-ui/react/combobox';
 import { BILLING_DIMENSIONS, type EntryField, grouped, RESOURCE_TYPES, type Window } from '@meterline/catalog';
 import type { FilterQuery } from '@meterline/client';
 import { useState } from 'react';
-import {
-  amountText,
-  BILLING_DIMENSION_LABEL,
-  FIELD_LABEL,
-  filterText,
-  localized,
-  quantityOf,
-  RESOURCE_TYPE_LABEL,
-  valueLabel,
-} from '../breakdown/texts.js';
+import { amountText, FIELD_LABEL, filterText, localized, quantityOf, valueLabel } from '../breakdown/texts.js';
 import { useUsedValues } from '../metrics/queries.js';
 import { filterQuery } from '../metrics/query.js';
 import { navigate } from '../view/address.js';
-import { type Filter, type NameField, type View, withFilter } from '../view/view.js';
-import { type Choice, ControlText, Popover, Segments } from './controls.js';
-import { choiceItem, MOST_SHOWN, SearchPopup } from './search-list.js';
+import { type NameField, type View, withFilter } from '../view/view.js';
+import { Popover, Segments } from './controls.js';
+import { type Choice, ControlText, choiceItem, MOST_SHOWN, SearchPopup } from './lists.js';
 
 interface FilterBarProps {
   readonly account: string;
@@ -31,31 +22,23 @@ interface FilterBarProps {
 }
 
 export function FilterBar({ account, view, window, workspaceReason }: FilterBarProps) {
-  const { filters } = view;
-  const apply = (field: EntryField) => (filter: Filter | undefined) => navigate(withFilter(view, field, filter));
   return (
     <fieldset className="filters">
       <legend className="sr-only">Filters</legend>
       <NameFilter {...{ account, view, window }} field="workspace" disabledReason={workspaceReason} />
       <ValuePicker
-        label={FIELD_LABEL.resourceType}
-        shown={shownFilter(view, 'resourceType')}
-        filter={filters.resourceType}
-        choices={RESOURCE_TYPES.map((value) => ({ value, label: RESOURCE_TYPE_LABEL[value] }))}
-        onApply={apply('resourceType')}
+        view={view}
+        field="resourceType"
+        choices={RESOURCE_TYPES.map((value) => ({ value, label: valueLabel('resourceType', value) }))}
       />
       <NameFilter {...{ account, view, window }} field="resourceName" />
       <NameFilter {...{ account, view, window }} field="resourceUuid" />
       <ValuePicker
-        label={FIELD_LABEL.billingDimension}
-        shown={shownFilter(view, 'billingDimension')}
-        filter={filters.billingDimension}
-        choices={BILLING_DIMENSIONS.map((value) => ({
-          value,
-          label: BILLING_DIMENSION_LABEL[value],
-          hint: quantityOf(value).name,
-        }))}
-        onApply={apply('billingDimension')}
+        view={view}
+        field="billingDimension"
+        choices={BILLING_DIMENSIONS.map((value) => {
+          return { value, label: valueLabel('billingDimension', value), hint: quantityOf(value).name };
+        })}
       />
     </fieldset>
   );
@@ -72,17 +55,16 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
   const choices = used.entries.map(({ [field]: value = '', summary }) => {
     return { value, label: valueLabel(field, value), hint: amountText(summary.cost, undefined) };
   });
+  const note = used.isError
+    ? 'The list cannot be read.'
+    : used.isCut
+      ? 'There are more; type the exact name.'
+      : undefined;
   return (
     <ValuePicker
-      label={FIELD_LABEL[field]}
-      shown={shownFilter(view, field)}
-      filter={view.filters[field]}
-      choices={choices}
-      onApply={(filter) => navigate(withFilter(view, field, filter))}
+      {...{ view, field, choices, note, disabledReason }}
       takesText
       isLoading={used.isLoading && opened}
-      note={used.isError ? 'The list cannot be read.' : used.isCut ? 'There are more; type the exact name.' : undefined}
-      disabledReason={disabledReason}
       onOpenChange={setOpened}
     />
   );
@@ -94,20 +76,13 @@ function otherFilters({ filters }: View, field: NameField): FilterQuery {
   return filterQuery(others);
 }
 
-function shownFilter({ filters }: View, field: EntryField): string {
-  const filter = filters[field];
-  return filter === undefined ? 'All' : filterText(field, filter);
-}
-
 const ONLY = 'Only';
 const ALL_BUT = 'All but';
 
 interface ValuePickerProps {
-  readonly label: string;
-  readonly shown: string;
-  readonly filter: Filter | undefined;
+  readonly view: View;
+  readonly field: EntryField;
   readonly choices: readonly Choice[];
-  readonly onApply: (filter: Filter | undefined) => void;
   /** Any text may be a value, not only those in the list. */
   readonly takesText?: boolean;
   readonly isLoading?: boolean;
@@ -119,7 +94,10 @@ interface ValuePickerProps {
 
 /** What is ticked is applied when the list closes, unless Escape closes it. */
 function ValuePicker(props: ValuePickerProps) {
-  const { label, shown, filter, choices, onApply, takesText = false, isLoading = false, note, disabledReason } = props;
+  const { view, field, choices, takesText = false, isLoading = false, note, disabledReason } = props;
+  const filter = view.filters[field];
+  const label = FIELD_LABEL[field];
+  const shown = filter === undefined ? 'All' : filterText(field, filter);
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
   const [values, setValues] = useState<readonly string[]>([]);
@@ -127,13 +105,11 @@ function ValuePicker(props: ValuePickerProps) {
 
   const chosen = values.length === 0 ? undefined : { values, isExcluded };
   const isChanged = JSON.stringify(chosen) !== JSON.stringify(filter);
-  const show = () => {
-    setValues(filter?.values ?? []);
-    setExcluded(filter?.isExcluded ?? false);
-  };
   const turn = (isOpen: boolean, isApplied: boolean) => {
-    if (isOpen) show();
-    else if (isApplied && isChanged) onApply(chosen);
+    if (isOpen) {
+      setValues(filter?.values ?? []);
+      setExcluded(filter?.isExcluded ?? false);
+    } else if (isApplied && isChanged) navigate(withFilter(view, field, chosen));
     setOpen(isOpen);
     setText('');
     props.onOpenChange?.(isOpen);

@@ -5,16 +5,29 @@ import {
   GROUP_BY_DIMENSIONS,
   METRICS_DIMENSIONS,
   type MetricsDimension,
+  MS_PER_DAY,
+  plusMonths,
   type Resolution,
   type Window,
 } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
+import { type FormEvent, useState } from 'react';
 import { DIMENSION_LABEL, FIELD_LABEL, filterText } from '../breakdown/texts.js';
 import { resolutionChoices, resolutionOf, usageScope } from '../metrics/query.js';
-import { PeriodPicker } from '../period/period-picker.js';
+import {
+  dayText,
+  monthChoices,
+  monthOf,
+  type PeriodChoice,
+  PRESETS,
+  parseDay,
+  periodText,
+  windowText,
+} from '../period/period.js';
 import { navigate } from '../view/address.js';
 import { hasFilters, type View, withFilter, withGroups } from '../view/view.js';
-import { type Choice, ControlText, Popover, Select, Switch } from './controls.js';
+import { Fault, Field, Popover, Switch } from './controls.js';
+import { type Choice, ControlText, Menu, Select } from './lists.js';
 
 const RESOLUTION_LABEL = {
   hourly: 'Hourly',
@@ -59,6 +72,74 @@ export function Toolbar(props: ToolbarProps) {
       </button>
       <Options {...{ view, window }} />
     </fieldset>
+  );
+}
+
+interface PeriodPickerProps {
+  readonly period: PeriodChoice;
+  readonly window: Window;
+  readonly now: EpochMs;
+  readonly onChoose: (period: PeriodChoice) => void;
+}
+
+function PeriodPicker({ period, window, now, onChoose }: PeriodPickerProps) {
+  return (
+    <Popover label="Period" shown={periodText(period)}>
+      {(close) => {
+        const choose = (next: PeriodChoice) => {
+          onChoose(next);
+          close();
+        };
+        const month = monthOf(window);
+        return (
+          <div className="period">
+            <Menu
+              choices={PRESETS.map(({ id: value, label, window: of }) => {
+                return { value, label, hint: windowText(of(now)) };
+              })}
+              chosen={'preset' in period ? period.preset : undefined}
+              onChoose={(preset) => choose({ preset })}
+            />
+            <div className="period-own">
+              <Select
+                label="A month"
+                value={month === undefined ? '' : String(month)}
+                choices={monthChoices(now, month)}
+                onChange={(from) => choose({ from: Number(from), to: plusMonths(Number(from), 1) })}
+              />
+              <CustomRange window={window} onChoose={choose} />
+            </div>
+          </div>
+        );
+      }}
+    </Popover>
+  );
+}
+
+function CustomRange({ window, onChoose }: Pick<PeriodPickerProps, 'window' | 'onChoose'>) {
+  const [from, setFrom] = useState(dayText(window.startTime));
+  const [to, setTo] = useState(dayText(window.endTime - 1));
+  const [problem, setProblem] = useState<string>();
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const [start, last] = [parseDay(from), parseDay(to)];
+    if (start === undefined || last === undefined) return setProblem('Write days as 1 Nov 2026 or 2026-11-01.');
+    if (last < start) return setProblem('The last day is before the first.');
+    if (start < 0 || last >= Date.UTC(2100, 0)) return setProblem('Choose days between 1970 and 2099.');
+    onChoose({ from: start, to: last + MS_PER_DAY });
+  };
+  return (
+    <form className="form" onSubmit={submit} noValidate>
+      <p className="form-title">Custom range</p>
+      <Field label="First day" value={from} onChange={setFrom} />
+      <Field label="Last day, inclusive" value={to} onChange={setTo} />
+      <Fault>{problem}</Fault>
+      <button type="submit" className="primary">
+        Apply
+      </button>
+      <p className="hint">Days begin and end at midnight UTC.</p>
+    </form>
   );
 }
 

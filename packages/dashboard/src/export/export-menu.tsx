@@ -1,23 +1,26 @@
+/** What the table offers to take along: files, and its query for use elsewhere. */
 import { bucketStart, counted, type EpochMs, isName, parseTimestamp } from '@meterline/catalog';
 import { ALL_ACCOUNTS } from '@meterline/client';
 import { DEFAULT_PROVIDER, type FocusQuestion } from '@meterline/client/focus';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { localized } from '../breakdown/texts.js';
-import { Field, Popover, Select } from '../controls/controls.js';
-import { browserStorage } from '../embed/embedding.js';
-import { monthChoices } from '../period/period-picker.js';
+import { CopyButton, Fault, Field, Popover, Segments } from '../controls/controls.js';
+import { type Choice, Menu, Select } from '../controls/lists.js';
+import { monthChoices } from '../period/period.js';
+import { browserStorage } from '../shell/embedding.js';
 import { useSession } from '../shell/session.js';
 import { type ExportedFile, focusFile, type TableKind, type TableSource, tableFile } from './exports.js';
+import { cliCommand, curlCommand, type SharedQuery, typeScriptCode } from './snippets.js';
 
 interface ExportMenuProps extends TableSource {
   readonly now: EpochMs;
 }
 
-const KINDS = {
-  groups: { label: 'The table', hint: 'a line for each group' },
-  series: { label: 'The series', hint: 'a line for each group and bar' },
-} as const satisfies Record<TableKind, unknown>;
+const KINDS: readonly Choice<TableKind>[] = [
+  { value: 'groups', label: 'The table', hint: 'a line for each group' },
+  { value: 'series', label: 'The series', hint: 'a line for each group and bar' },
+];
 
 export function ExportMenu({ now, ...source }: ExportMenuProps) {
   const { client } = useSession();
@@ -36,42 +39,21 @@ export function ExportMenu({ now, ...source }: ExportMenuProps) {
   if (isPending) return <span className="control">Exporting{read}…</span>;
   return (
     <>
-      {isError && (
-        <span className="fault" role="alert">
-          Export failed: {error.message}
-        </span>
-      )}
+      <Fault>{isError && `Export failed: ${error.message}`}</Fault>
       <Popover label="Export CSV">
-        {(close) => (
-          <>
-            <ul className="menu">
-              {(['groups', 'series'] as const).map((kind) => (
-                <li key={kind}>
-                  <button
-                    type="button"
-                    onClick={() => {
-                      mutate(kind);
-                      close();
-                    }}
-                  >
-                    <span>{KINDS[kind].label}</span>
-                    <span className="choice-hint">{KINDS[kind].hint}</span>
-                  </button>
-                </li>
-              ))}
-            </ul>
-            {account !== ALL_ACCOUNTS && (
-              <FocusForm
-                {...{ account, now }}
-                during={(parseTimestamp(String(query.endTime)) ?? now) - 1}
-                onSubmit={(question) => {
-                  mutate(question);
-                  close();
-                }}
-              />
-            )}
-          </>
-        )}
+        {(close) => {
+          const start = (wanted: TableKind | FocusQuestion) => {
+            mutate(wanted);
+            close();
+          };
+          const during = (parseTimestamp(String(query.endTime)) ?? now) - 1;
+          return (
+            <>
+              <Menu choices={KINDS} onChoose={start} />
+              {account !== ALL_ACCOUNTS && <FocusForm {...{ account, now, during }} onSubmit={start} />}
+            </>
+          );
+        }}
       </Popover>
     </>
   );
@@ -140,5 +122,33 @@ function FocusForm({ account, during, now, onSubmit }: FocusFormProps) {
         Export FOCUS
       </button>
     </form>
+  );
+}
+
+const FORMS: Readonly<Record<string, (shared: SharedQuery) => string>> = {
+  curl: curlCommand,
+  'Command line': cliCommand,
+  TypeScript: typeScriptCode,
+};
+
+/** The query of the table for use elsewhere. The text is shown too: without https a page has no clipboard. */
+export function CopyMenu(shared: Omit<SharedQuery, 'origin'>) {
+  return <Popover label="Copy as">{() => <CopyPanel shared={{ ...shared, origin: location.origin }} />}</Popover>;
+}
+
+function CopyPanel({ shared }: { readonly shared: SharedQuery }) {
+  const [chosen, setChosen] = useState('curl');
+  const text = FORMS[chosen]?.(shared) ?? '';
+  return (
+    <div className="copy">
+      <Segments legend="Form" choices={Object.keys(FORMS)} chosen={chosen} onChoose={setChosen} />
+      <pre>
+        <code>{text}</code>
+      </pre>
+      <div className="choices-end">
+        <span className="hint">Set METERLINE_API_KEY to a key. The key is not part of the text.</span>
+        <CopyButton key={text} text={text} className="primary" />
+      </div>
+    </div>
   );
 }

@@ -24,9 +24,9 @@ import { useEffect } from 'react';
 import type { BreakdownSource } from '../breakdown/breakdown.js';
 import { type DailyCosts, monthWindow } from '../forecast/forecast.js';
 import { periodWindow } from '../period/period.js';
+import { readPageSettings } from '../shell/embedding.js';
 import { type Session, useSession } from '../shell/session.js';
 import type { NameField, View } from '../view/view.js';
-import { readPageSettings } from './page-settings.js';
 import { metricsQuery, resolutionOf, timesOf, wholeQuery } from './query.js';
 
 const BREAKDOWN_ATTEMPTS = 3;

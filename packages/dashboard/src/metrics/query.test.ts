@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import type { MetricsDimension } from '@meterline/catalog';
+import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
 import { periodWindow } from '../period/period.js';
-import { DEFAULT_VIEW, only, type View } from '../view/view.js';
+import { DEFAULT_VIEW, type DimensionValues, type Filters, only, type View } from '../view/view.js';
 import {
   filterQuery,
   measureOf,
@@ -9,6 +11,7 @@ import {
   queriesOfGroups,
   resolutionChoices,
   resolutionOf,
+  rowEventsQuery,
   usageScope,
   wholeQuery,
 } from './query.js';
@@ -98,40 +101,30 @@ describe('usage', () => {
 });
 
 const allBut = (...values: string[]) => ({ values, isExcluded: true });
+const twoDimensions = ['volume_storage_gbs', 'job_compute_runtime_gbs'];
 
-describe('filters as the API takes them', () => {
-  it('have one value, or several of which one is enough', () => {
-    expect(filterQuery({ workspace: only('main'), resourceName: only('a', 'b') })).toEqual({
-      workspace: 'main',
-      resourceName: ['a', 'b'],
-    });
-  });
-
-  it('exclude by parameters of their own', () => {
-    const filters = {
-      workspace: allBut('main'),
-      resourceType: allBut('agent'),
-      resourceName: allBut('a', 'b'),
-      billingDimension: allBut('volume_storage_gbs', 'job_compute_runtime_gbs'),
-    };
-    expect(filterQuery(filters)).toEqual({
-      excludeWorkspace: 'main',
-      excludeResourceType: 'agent',
-      excludeResourceName: ['a', 'b'],
-      // In the order of the catalog.
-      excludeBillingDimension: ['job_compute_runtime_gbs', 'volume_storage_gbs'],
-    });
-  });
-
-  it('ask for what has no instance by its own parameter', () => {
-    expect(filterQuery({ resourceUuid: only('') })).toEqual({ withoutResourceUuid: true });
-    expect(filterQuery({ resourceUuid: only('', 'u') })).toEqual({ withoutResourceUuid: true, resourceUuid: 'u' });
-    expect(filterQuery({ resourceUuid: allBut('') })).toEqual({ excludeWithoutResourceUuid: true });
-    expect(filterQuery({ resourceUuid: allBut('u', '') })).toEqual({
-      excludeWithoutResourceUuid: true,
-      excludeResourceUuid: 'u',
-    });
-  });
+it.each<[string, Filters, FilterQuery]>([
+  ['one value', { workspace: only('main') }, { workspace: 'main' }],
+  ['several values', { resourceName: only('a', 'b') }, { resourceName: ['a', 'b'] }],
+  [
+    'excluded values',
+    { workspace: allBut('main'), resourceType: allBut('agent'), resourceName: allBut('a', 'b') },
+    { excludeWorkspace: 'main', excludeResourceType: 'agent', excludeResourceName: ['a', 'b'] },
+  ],
+  [
+    'codes, in the order of the catalog',
+    { billingDimension: allBut(...twoDimensions) },
+    { excludeBillingDimension: ['job_compute_runtime_gbs', 'volume_storage_gbs'] },
+  ],
+  ['no instance', { resourceUuid: only('') }, { withoutResourceUuid: true }],
+  ['none or one instance', { resourceUuid: only('', 'u') }, { withoutResourceUuid: true, resourceUuid: 'u' }],
+  [
+    'all but none and one instance',
+    { resourceUuid: allBut('u', '') },
+    { excludeWithoutResourceUuid: true, excludeResourceUuid: 'u' },
+  ],
+])('a filter for %s is one as the API takes it', (_what, filters, query) => {
+  expect(filterQuery(filters)).toEqual(query);
 });
 
 describe('the query for the groups that are shown', () => {
@@ -146,5 +139,43 @@ describe('the query for the groups that are shown', () => {
     expect(first?.resourceUuid).toHaveLength(24);
     expect(second).toMatchObject({ resourceUuid: 'u24', withoutResourceUuid: undefined, groupBy: query.groupBy });
     expect(others).toEqual([]);
+  });
+});
+
+describe('the query for the events behind a row', () => {
+  const window = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-11-01T00:00:00Z' };
+  const byName = ['workspace', 'resource_name'] as const;
+  const byInstance = ['resource_uuid'] as const;
+  const ofPage = { resolution: 'daily', groupBy: byName, limit: 100, cursor: 'next' } as const;
+  const chosen = { resourceUuid: ['u-1', 'u-2'], withoutResourceUuid: true };
+  const leftOut = { excludeResourceUuid: 'u-1', excludeWithoutResourceUuid: true };
+  const shown = { workspace: 'dev', resourceName: 'x', resourceUuid: 'u-1' };
+
+  it.each<[string, Partial<MetricsQuery>, readonly MetricsDimension[], DimensionValues, Partial<EventsQuery>]>([
+    [
+      'has the values that the row is grouped by',
+      { ...ofPage, workspace: ['prod', 'dev'] },
+      byName,
+      shown,
+      { workspace: 'dev', resourceName: 'x' },
+    ],
+    [
+      'has the filters of a table without groups',
+      { resourceName: 'x', resourceType: 'job' },
+      [],
+      {},
+      { resourceName: 'x', resourceType: 'job' },
+    ],
+    ['is for an instance alone', chosen, byInstance, { resourceUuid: 'u-2' }, { resourceUuid: 'u-2' }],
+    ['is for what has no instance', chosen, byInstance, { resourceUuid: '' }, { withoutResourceUuid: true }],
+    [
+      'leaves nothing out of what the row has a value of',
+      { ...leftOut, excludeResourceType: 'job' },
+      byInstance,
+      { resourceUuid: 'u-2' },
+      { excludeResourceType: 'job', resourceUuid: 'u-2' },
+    ],
+  ])('%s', (_what, filters, groupBy, values, sent) => {
+    expect(rowEventsQuery({ ...window, ...filters }, groupBy, values)).toEqual({ ...window, ...sent });
   });
 });

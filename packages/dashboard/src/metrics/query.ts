@@ -6,6 +6,7 @@ import {
   defaultResolution,
   ENTRY_FIELD,
   type EntryField,
+  EXCLUDING_PARAMETER,
   exceededCap,
   formatTimestamp,
   type MetricsDimension,
@@ -16,7 +17,7 @@ import {
   type Unit,
   type Window,
 } from '@meterline/catalog';
-import type { FilterQuery, MetricsQuery } from '@meterline/client';
+import type { EventsQuery, FilterQuery, MetricsQuery } from '@meterline/client';
 import { commonQuantity, type Quantity, UNIT_LABEL } from '../breakdown/texts.js';
 import type { View } from '../view/view.js';
 import { type DimensionValues, dimensionsLeft, type Filters, only, withoutAccount } from '../view/view.js';
@@ -152,4 +153,35 @@ function valuesOf(filters: Filters, isExcluded: boolean) {
 /** A single value is sent and shown as people write it. */
 function oneOrMore<Value>(values: readonly Value[]): Value | readonly Value[] | undefined {
   return values.length > 1 ? values : values[0];
+}
+
+/**
+ * The window and the filters of the table, and of each dimension that it is grouped by the value of the row: that value passes
+ * the filters.
+ */
+export function rowEventsQuery(
+  {
+    startTime,
+    endTime,
+    resolution: _resolution,
+    groupBy: _groupBy,
+    limit: _limit,
+    cursor: _cursor,
+    ...filters
+  }: MetricsQuery,
+  groupBy: readonly MetricsDimension[],
+  values: DimensionValues,
+): EventsQuery {
+  const own = Object.fromEntries(
+    groupBy.flatMap((dimension) => {
+      const field = ENTRY_FIELD[dimension];
+      return [[field, values[field]] as const, [EXCLUDING_PARAMETER[field], undefined] as const];
+    }),
+  );
+  const query: EventsQuery = { startTime, endTime, ...filters, ...own };
+  if (!groupBy.includes('resource_uuid')) return query;
+  // The API has a parameter of its own for what has no instance id.
+  return values.resourceUuid === ''
+    ? { ...query, resourceUuid: undefined, withoutResourceUuid: true, excludeWithoutResourceUuid: undefined }
+    : { ...query, withoutResourceUuid: undefined, excludeWithoutResourceUuid: undefined };
 }

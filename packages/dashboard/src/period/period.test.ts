@@ -1,82 +1,153 @@
 import { describe, expect, it } from '@jest/globals';
-import { exceededCap, formatTimestamp, type Resolution, type Window } from '@meterline/catalog';
+import {
+  type Comparison,
+  comparedWindow,
+  exceededCap,
+  formatTimestamp,
+  type Resolution,
+  type Window,
+} from '@meterline/catalog';
+import fc from 'fast-check';
 import {
   bucketText,
   bucketWindow,
   monthOf,
+  type PeriodChoice,
+  PRESETS,
   parseDay,
+  periodMonths,
   periodText,
-  presetWindow,
+  periodWindow,
   tickText,
   unfinishedBucket,
   windowText,
 } from './period.js';
 
-const NOW = Date.parse('2026-03-21T16:49:00Z');
+const NOW_TEXT = '2026-03-21T16:49:00Z';
+const NOW = Date.parse(NOW_TEXT);
+const WEEK = 7 * 86_400_000;
 const window = (from: string, to: string): Window => ({ startTime: Date.parse(from), endTime: Date.parse(to) });
-const text = (of: Window | undefined) => of && [formatTimestamp(of.startTime), formatTimestamp(of.endTime)];
+/** `2026-03-21T16:49`. */
+const minute = (instant: number) => formatTimestamp(instant).slice(0, 16);
+const text = ({ startTime, endTime }: Window) => `${minute(startTime)} ${minute(endTime)}`;
+const custom = (from: string, to: string): PeriodChoice => ({ from: Date.parse(from), to: Date.parse(to) });
+const JANUARY = custom('2026-01-01', '2026-02-01');
+const AUTUMN = custom('2025-10-01', '2026-01-01');
 
 describe('a preset', () => {
   it.each([
-    ['24h', '2026-03-20T17:00:00Z', '2026-03-21T17:00:00Z'],
-    ['7d', '2026-03-15T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['30d', '2026-02-20T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['90d', '2025-12-22T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['month', '2026-03-01T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['last-month', '2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z'],
-    ['week', '2026-03-16T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['quarter', '2026-01-01T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['year', '2026-01-01T00:00:00Z', '2026-03-22T00:00:00Z'],
-    ['12m', '2025-04-01T00:00:00Z', '2026-04-01T00:00:00Z'],
-  ] as const)('%s is whole and holds the present', (preset, from, to) => {
-    expect(text(presetWindow(preset, NOW))).toEqual([from, to]);
-  });
-
-  it.each([
-    ['24h', 'hourly'],
-    ['7d', 'hourly'],
-    ['90d', 'daily'],
-    ['12m', 'weekly'],
-  ] as const)('%s is within the cap of %s', (preset, resolution) => {
-    expect(exceededCap(resolution, presetWindow(preset, NOW))).toBeUndefined();
+    ['24h', '2026-03-20T17:00 2026-03-21T17:00', 'hourly'],
+    ['7d', '2026-03-15T00:00 2026-03-22T00:00', 'hourly'],
+    ['30d', '2026-02-20T00:00 2026-03-22T00:00', 'daily'],
+    ['90d', '2025-12-22T00:00 2026-03-22T00:00', 'daily'],
+    ['month', '2026-03-01T00:00 2026-03-22T00:00', 'daily'],
+    ['last-month', '2026-02-01T00:00 2026-03-01T00:00', 'daily'],
+    ['week', '2026-03-16T00:00 2026-03-22T00:00', 'hourly'],
+    ['quarter', '2026-01-01T00:00 2026-03-22T00:00', 'daily'],
+    ['year', '2026-01-01T00:00 2026-03-22T00:00', 'weekly'],
+    ['12m', '2025-04-01T00:00 2026-04-01T00:00', 'weekly'],
+  ] as const)('%s is whole, holds the present, and can be shown %s', (preset, expected, resolution) => {
+    expect(text(periodWindow({ preset }, NOW))).toBe(expected);
+    expect(exceededCap(resolution, periodWindow({ preset }, NOW))).toBeUndefined();
   });
 });
 
-describe('the instant that a screen is as of', () => {
-  it('is in a bucket that is not over, unless the window ends before', () => {
-    const days = ['2026-03-20T00:00:00Z', '2026-03-21T00:00:00Z', '2026-03-22T00:00:00Z'].map((day) => Date.parse(day));
-    expect(unfinishedBucket(days, 'daily', NOW)).toBe(1);
-    expect(unfinishedBucket(days.slice(0, 1), 'daily', NOW)).toBeUndefined();
-    expect(unfinishedBucket(days, 'daily', days[1] ?? 0)).toBeUndefined();
-    expect(unfinishedBucket([Date.parse('2026-03-01T00:00:00Z')], 'monthly', NOW)).toBe(0);
+describe('the period before', () => {
+  /** `2026-03-13T17:00 2026-03-14T16:49 1 week earlier`. */
+  function compared(period: PeriodChoice, resolution: Resolution, comparison: Comparison = 'period', asOf = NOW) {
+    const months = periodMonths(period);
+    const found = comparedWindow(comparison, { window: periodWindow(period, asOf), months, resolution, asOf });
+    return found && `${text(found.window)} ${found.distance}`;
+  }
+
+  it.each<[string, PeriodChoice, Resolution, string]>([
+    ['a day faces the same weekday', { preset: '24h' }, 'hourly', '2026-03-13T17:00 2026-03-14T16:49 1 week'],
+    ['a week faces the one before', { preset: '7d' }, 'daily', '2026-03-08T00:00 2026-03-14T16:49 1 week'],
+    ['thirty days go back five weeks', { preset: '30d' }, 'daily', '2026-01-16T00:00 2026-02-14T16:49 5 weeks'],
+    ['a month by days goes back four', { preset: 'month' }, 'daily', '2026-02-01T00:00 2026-02-21T16:49 4 weeks'],
+    ['a month of 31 days goes back five', JANUARY, 'daily', '2025-11-27T00:00 2025-12-28T00:00 5 weeks'],
+    ['a quarter by weeks goes back 13', { preset: 'quarter' }, 'weekly', '2025-10-02T00:00 2025-12-20T16:49 13 weeks'],
+    ['a year by weeks goes back 52', { preset: 'year' }, 'weekly', '2025-01-02T00:00 2025-03-22T16:49 52 weeks'],
+    ['months face months', { preset: '12m' }, 'monthly', '2024-04-01T00:00 2025-03-21T16:49 12 months'],
+  ])('%s', (_what, period, resolution, before) => {
+    expect(compared(period, resolution)).toBe(`${before} earlier`);
+  });
+
+  it.each<[string, PeriodChoice, string, string]>([
+    ['a month to date faces a part', { preset: 'month' }, NOW_TEXT, '2026-02-01T00:00 2026-02-21T16:49 1 month'],
+    [
+      'a month that is over faces a whole one',
+      { preset: 'last-month' },
+      NOW_TEXT,
+      '2026-01-01T00:00 2026-02-01T00:00 1 month',
+    ],
+    ['months that are over face as many', AUTUMN, NOW_TEXT, '2025-07-01T00:00 2025-10-01T00:00 3 months'],
+    [
+      'nothing faces the present month',
+      { preset: 'month' },
+      '2026-03-30T12:00:00Z',
+      '2026-02-01T00:00 2026-03-01T00:00 1 month',
+    ],
+  ])('by date, %s', (_what, period, asOf, before) => {
+    expect(compared(period, 'daily', 'months', Date.parse(asOf))).toBe(`${before} earlier`);
+  });
+
+  it('is not there before 1970, nor for what is yet to come', () => {
+    expect(compared(custom('1970-01-02', '2026-01-01'), 'monthly')).toBeUndefined();
+    expect(compared(custom('2027-01-01', '2027-01-02'), 'hourly')).toBeUndefined();
+  });
+
+  it('has weekends where the weekends are, is as long, and never overlaps, for every preset at every moment', () => {
+    const moment = fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2090, 0) });
+    const resolution = fc.constantFrom<Resolution>('hourly', 'daily', 'weekly');
+    fc.assert(
+      fc.property(fc.constantFrom(...PRESETS), moment, resolution, ({ id }, asOf, by) => {
+        const shown = periodWindow({ preset: id }, asOf);
+        expect(shown.startTime).toBeLessThan(shown.endTime);
+        const months = periodMonths({ preset: id });
+        const before = comparedWindow('period', { window: shown, months, resolution: by, asOf })?.window;
+        const passed = Math.min(shown.endTime, Math.max(asOf, shown.startTime));
+        if (!before) return passed === shown.startTime;
+        const shift = shown.startTime - before.startTime;
+        expect(shift % WEEK).toBe(0);
+        expect(passed - before.endTime).toBe(shift);
+        return before.endTime <= shown.startTime;
+      }),
+    );
+  });
+
+  it('goes by months for what is meant as months', () => {
+    const periods = [{ preset: '30d' }, { preset: 'year' }, JANUARY, custom('2026-01-01', '2026-01-30')] as const;
+    expect(periods.map(periodMonths)).toEqual([undefined, 12, 1, undefined]);
   });
 });
 
-describe('a calendar month', () => {
-  it('is known by its name', () => {
-    const february = window('2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z');
-    expect(monthOf(february)).toBe(february.startTime);
-    expect(monthOf({ ...february, endTime: february.endTime + 1_000 })).toBeUndefined();
-    expect(periodText({ from: february.startTime, to: february.endTime })).toBe('February 2026');
-    expect(periodText({ preset: 'quarter' })).toBe('Quarter to date');
-  });
+it('the instant that a screen is as of is in a bucket that is not over, unless the window ends before', () => {
+  const days = ['2026-03-20', '2026-03-21', '2026-03-22'].map((day) => Date.parse(day));
+  expect(unfinishedBucket(days, 'daily', NOW)).toBe(1);
+  expect(unfinishedBucket(days.slice(0, 1), 'daily', NOW)).toBeUndefined();
+  expect(unfinishedBucket(days, 'daily', days[1] ?? 0)).toBeUndefined();
+  expect(unfinishedBucket([Date.parse('2026-03-01')], 'monthly', NOW)).toBe(0);
 });
 
 describe('times as people read them', () => {
-  it.each([
-    ['2026-11-01T00:00:00Z', '2026-11-22T00:00:00Z', '1 Nov – 21 Nov 2026'],
-    ['2025-12-01T00:00:00Z', '2026-02-01T00:00:00Z', '1 Dec 2025 – 31 Jan 2026'],
-    ['2026-11-21T00:00:00Z', '2026-11-22T00:00:00Z', '21 Nov 2026'],
-    ['2026-11-20T18:00:00Z', '2026-11-21T18:00:00Z', '20 Nov 18:00 – 21 Nov 2026 18:00'],
-    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '1 Oct – 21 Oct 2026 16:49'],
-  ])('%s to %s is %s', (from, to, expected) => {
-    expect(windowText(window(from, to))).toBe(expected);
+  it('are a calendar month, or the name of a preset', () => {
+    const february = window('2026-02-01', '2026-03-01');
+    expect(monthOf(february)).toBe(february.startTime);
+    expect(monthOf({ ...february, endTime: february.endTime + 1_000 })).toBeUndefined();
+    expect(periodText(custom('2026-02-01', '2026-03-01'))).toBe('February 2026');
+    expect(periodText({ preset: 'quarter' })).toBe('Quarter to date');
   });
 
-  it('the year goes without saying where it is known', () => {
-    const october = window('2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z');
-    expect(windowText(october, NOW)).toBe('1 Oct – 21 Oct 16:49');
-    expect(windowText(october, Date.parse('2027-01-01T00:00:00Z'))).toBe('1 Oct – 21 Oct 2026 16:49');
+  it.each([
+    ['2026-11-01T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '1 Nov – 21 Nov 2026'],
+    ['2025-12-01T00:00:00Z', '2026-02-01T00:00:00Z', undefined, '1 Dec 2025 – 31 Jan 2026'],
+    ['2026-11-21T00:00:00Z', '2026-11-22T00:00:00Z', undefined, '21 Nov 2026'],
+    ['2026-11-20T18:00:00Z', '2026-11-21T18:00:00Z', undefined, '20 Nov 18:00 – 21 Nov 2026 18:00'],
+    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2026-01-01', '1 Oct – 21 Oct 16:49'],
+    ['2026-10-01T00:00:00Z', '2026-10-21T16:49:00Z', '2027-01-01', '1 Oct – 21 Oct 2026 16:49'],
+  ])('%s to %s, where the year of %s is known, are %s', (from, to, known, expected) => {
+    expect(windowText(window(from, to), known === undefined ? undefined : Date.parse(known))).toBe(expected);
   });
 
   it.each<[Resolution, string, string, string]>([
@@ -85,31 +156,26 @@ describe('times as people read them', () => {
     ['daily', '00:00', '21 Nov', 'Sat, 21 Nov 2026'],
     ['weekly', '00:00', '21 Nov', 'Week of 21 Nov 2026'],
     ['monthly', '00:00', 'Nov 2026', 'November 2026'],
-  ])('a bucket of a series that is %s, at %s', (resolution, time, tick, full) => {
+  ])('are of a bucket of a series that is %s, at %s', (resolution, time, tick, full) => {
     const bucket = Date.parse(`2026-11-21T${time}:00Z`);
     expect([tickText(bucket, resolution), bucketText(bucket, resolution)]).toEqual([tick, full]);
   });
-
-  it('a bucket at the edge is as long as it is in the window', () => {
-    const shown = window('2026-11-04T00:00:00Z', '2026-11-22T00:00:00Z');
-    const monday = Date.parse('2026-11-02T00:00:00Z');
-    expect(text(bucketWindow(monday, 'weekly', shown))).toEqual(['2026-11-04T00:00:00Z', '2026-11-09T00:00:00Z']);
-    const november = Date.parse('2026-11-01T00:00:00Z');
-    expect(text(bucketWindow(november, 'monthly', shown))).toEqual(['2026-11-04T00:00:00Z', '2026-11-22T00:00:00Z']);
-  });
 });
 
-describe('a day that a person writes', () => {
-  it.each([
-    ['1 Nov 2026', '2026-11-01'],
-    ['30 Sept 2026', '2026-09-30'],
-    [' 21 november 2026 ', '2026-11-21'],
-    ['2026-02-28', '2026-02-28'],
-  ])('may be %s', (text, day) => {
-    expect(parseDay(text)).toBe(Date.parse(day));
-  });
+it.each([
+  ['weekly', '2026-11-02', '2026-11-04T00:00 2026-11-09T00:00'],
+  ['monthly', '2026-11-01', '2026-11-04T00:00 2026-11-22T00:00'],
+] as const)('a %s bucket at the edge of a window is as long as it is in it', (resolution, bucket, expected) => {
+  const shown = window('2026-11-04', '2026-11-22');
+  expect(text(bucketWindow(Date.parse(bucket), resolution, shown))).toBe(expected);
+});
 
-  it.each(['', '31 Jun 2026', '2026-02-30', '11/01/2026', '1 Foo 2026', '5'])('cannot be %j', (text) => {
-    expect(parseDay(text)).toBeUndefined();
-  });
+it.each([
+  ['1 Nov 2026', '2026-11-01'],
+  ['30 Sept 2026', '2026-09-30'],
+  [' 21 november 2026 ', '2026-11-21'],
+  ['2026-02-28', '2026-02-28'],
+  ...['', '31 Jun 2026', '2026-02-30', '11/01/2026', '1 Foo 2026', '5'].map((none) => [none, undefined]),
+])('a person who writes %j means the day %s', (written, day) => {
+  expect(parseDay(written ?? '')).toBe(day && Date.parse(day));
 });

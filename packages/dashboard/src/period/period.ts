@@ -11,72 +11,63 @@ import {
   type Window,
   wholeMonths,
 } from '@meterline/catalog';
-import { givenLocale } from '../embed/embedding.js';
+import { givenLocale } from '../shell/embedding.js';
 
 const SECOND_MS = 1_000;
 const QUARTER_MONTHS = 3;
 
-/** All are whole UTC hours, days or months, and but for the last month all include the present one. */
+const last = (count: number, unit: 'hourly' | 'daily') => (now: EpochMs) => lastUnits(count, unit, now);
+const toDate = (startOf: (now: EpochMs) => EpochMs) => (now: EpochMs) => {
+  return { startTime: startOf(now), endTime: lastUnits(1, 'daily', now).endTime };
+};
+const monthAt = (now: EpochMs, months = 0) => plusMonths(bucketStart(now, 'monthly'), months);
+const monthOfYear = (now: EpochMs) => new Date(now).getUTCMonth();
+
+/**
+ * All are whole UTC hours, days or months, and but for the last month all include the present one. `months`: those that are meant; a year
+ * to date is compared with the year before, however few of its months have passed.
+ */
 export const PRESETS = [
-  { id: '24h', label: 'Last 24 hours' },
-  { id: '7d', label: 'Last 7 days' },
-  { id: '30d', label: 'Last 30 days' },
-  { id: '90d', label: 'Last 90 days' },
-  { id: 'week', label: 'Week to date' },
-  { id: 'month', label: 'Month to date' },
-  { id: 'last-month', label: 'Last month' },
-  { id: 'quarter', label: 'Quarter to date' },
-  { id: 'year', label: 'Year to date' },
-  { id: '12m', label: 'Last 12 months' },
-] as const;
-export type PresetId = (typeof PRESETS)[number]['id'];
+  { id: '24h', label: 'Last 24 hours', window: last(24, 'hourly') },
+  { id: '7d', label: 'Last 7 days', window: last(7, 'daily') },
+  { id: '30d', label: 'Last 30 days', window: last(30, 'daily') },
+  { id: '90d', label: 'Last 90 days', window: last(90, 'daily') },
+  { id: 'week', label: 'Week to date', window: toDate((now) => bucketStart(now, 'weekly')) },
+  { id: 'month', label: 'Month to date', months: 1, window: toDate(monthAt) },
+  {
+    ...{ id: 'last-month', label: 'Last month', months: 1 },
+    window: (now) => ({ startTime: monthAt(now, -1), endTime: monthAt(now) }),
+  },
+  {
+    ...{ id: 'quarter', label: 'Quarter to date', months: QUARTER_MONTHS },
+    window: toDate((now) => monthAt(now, -(monthOfYear(now) % QUARTER_MONTHS))),
+  },
+  { id: 'year', label: 'Year to date', months: 12, window: toDate((now) => monthAt(now, -monthOfYear(now))) },
+  {
+    ...{ id: '12m', label: 'Last 12 months', months: 12 },
+    window: (now) => ({ startTime: monthAt(now, -11), endTime: monthAt(now, 1) }),
+  },
+] as const satisfies readonly Preset[];
+
+interface Preset {
+  readonly id: string;
+  readonly label: string;
+  readonly months?: number;
+  readonly window: (now: EpochMs) => Window;
+}
+type PresetId = (typeof PRESETS)[number]['id'];
 
 export type PeriodChoice = { readonly preset: PresetId } | { readonly from: EpochMs; readonly to: EpochMs };
 
+const presetOf = (id: PresetId): Preset => PRESETS.find((preset) => preset.id === id) ?? PRESETS[0];
+
 export function periodWindow(period: PeriodChoice, now: EpochMs): Window {
-  return 'preset' in period ? presetWindow(period.preset, now) : { startTime: period.from, endTime: period.to };
+  return 'preset' in period ? presetOf(period.preset).window(now) : { startTime: period.from, endTime: period.to };
 }
-
-export function presetWindow(preset: PresetId, now: EpochMs): Window {
-  const tomorrow = lastUnits(1, 'daily', now).endTime;
-  const month = bucketStart(now, 'monthly');
-  const monthOfYear = new Date(now).getUTCMonth();
-  switch (preset) {
-    case '24h':
-      return lastUnits(24, 'hourly', now);
-    case '7d':
-      return lastUnits(7, 'daily', now);
-    case '30d':
-      return lastUnits(30, 'daily', now);
-    case '90d':
-      return lastUnits(90, 'daily', now);
-    case 'week':
-      return { startTime: bucketStart(now, 'weekly'), endTime: tomorrow };
-    case 'month':
-      return { startTime: month, endTime: tomorrow };
-    case 'last-month':
-      return { startTime: plusMonths(month, -1), endTime: month };
-    case 'quarter':
-      return { startTime: plusMonths(month, -(monthOfYear % QUARTER_MONTHS)), endTime: tomorrow };
-    case 'year':
-      return { startTime: plusMonths(month, -monthOfYear), endTime: tomorrow };
-    case '12m':
-      return { startTime: plusMonths(month, -11), endTime: plusMonths(month, 1) };
-  }
-}
-
-/** A year to date is compared with the year before, however few of its months have passed. */
-const PRESET_MONTHS: Readonly<Partial<Record<PresetId, number>>> = {
-  month: 1,
-  'last-month': 1,
-  quarter: 3,
-  year: 12,
-  '12m': 12,
-};
 
 /** The calendar months that the period is meant as; undefined for days, and for a range that begins or ends within a month. */
 export function periodMonths(period: PeriodChoice): number | undefined {
-  if ('preset' in period) return PRESET_MONTHS[period.preset];
+  if ('preset' in period) return presetOf(period.preset).months;
   return wholeMonths({ startTime: period.from, endTime: period.to });
 }
 
@@ -180,7 +171,16 @@ export function periodText(period: PeriodChoice): string {
     const month = monthOf(window);
     return month === undefined ? windowText(window) : monthText(month);
   }
-  return PRESETS.find(({ id }) => id === period.preset)?.label ?? period.preset;
+  return presetOf(period.preset).label;
+}
+
+const MONTHS_OFFERED = 24;
+
+/** The last two years, and the month that is shown. */
+export function monthChoices(now: EpochMs, shown: EpochMs | undefined) {
+  const recent = Array.from({ length: MONTHS_OFFERED }, (_, back) => plusMonths(bucketStart(now, 'monthly'), -back));
+  const months = shown === undefined || recent.includes(shown) ? recent : [...recent, shown];
+  return months.map((month) => ({ value: String(month), label: monthText(month) }));
 }
 
 /** `21 Nov 2026`, which {@link parseDay} reads. */

@@ -4,15 +4,14 @@ import { type AccountAnswer, ALL_ACCOUNTS } from '@meterline/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { AccountView } from '../account/account-view.js';
-import { Select } from '../controls/controls.js';
-import { SearchSelect } from '../controls/search-list.js';
-import { isEmbedded } from '../embed/embedding.js';
+import { SearchSelect, Select } from '../controls/lists.js';
 import { useAccounts } from '../metrics/queries.js';
 import { clockText, currentSecond } from '../period/period.js';
 import { MessagePanel, OfflineBanner, ProblemPanel, Waiting } from '../states/panels.js';
 import { isOnFirstPage } from '../table/rows.js';
 import { navigate, replaceView, useView } from '../view/address.js';
 import { accountName, DEFAULT_VIEW, type View } from '../view/view.js';
+import { isEmbedded } from './embedding.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { SHARED_SECONDS, useSession } from './session.js';
 
@@ -69,8 +68,8 @@ export function Explorer() {
           </div>
         </header>
       )}
-      <OfflineBanner />
       <main className="page">
+        <OfflineBanner />
         <h1 className="sr-only">Cost and usage of {account === undefined ? 'your accounts' : accountName(account)}</h1>
         {account !== undefined && (
           <AccountView

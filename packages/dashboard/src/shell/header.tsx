@@ -1,6 +1,6 @@
 /** For the top of every page: the name, and the switch of the theme. */
 import { useEffect, useState } from 'react';
-import { browserStorage, givenTheme } from '../embed/embedding.js';
+import { browserStorage, givenTheme } from './embedding.js';
 
 export function Brand() {
   return (
@@ -23,9 +23,9 @@ function currentTheme(): 'light' | 'dark' {
   return (chosen === null ? DARK.matches : chosen === 'dark') ? 'dark' : 'light';
 }
 
-/** Shows the system's theme in the style sheet, unless the person or the embedding page chose one. */
+/** Shows the system's theme, unless the person or the embedding page chose one. */
 export function applyTheme(): void {
-  document.documentElement.dataset['theme'] = currentTheme();
+  document.documentElement.style.colorScheme = currentTheme();
 }
 
 export function ThemeSwitch() {

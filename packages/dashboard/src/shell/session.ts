@@ -1,11 +1,14 @@
-/** Who is signed in: the client that uses the tab's key or token. */
+/** Who is signed in: the client that uses the tab's key or token, and the cache of its responses. */
 import type { EpochMs } from '@meterline/catalog';
-import { MeterlineClient } from '@meterline/client';
-import type { QueryClient } from '@tanstack/react-query';
+import { MeterlineClient, MeterlineError } from '@meterline/client';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
+import { currentSecond } from '../period/period.js';
+import { retryDelay, shouldRetry, shouldRetryExport } from '../states/problem.js';
 
 export interface Session {
   readonly client: MeterlineClient;
+  /** Each session has its own: nobody sees the responses of the session before. */
   readonly queries: QueryClient;
   /** What the first screen is as of. */
   readonly openedAt: EpochMs;
@@ -28,4 +31,30 @@ export function useSession(): Session {
 /** Without retries: the page retries by itself, and shows that it does. */
 export function createClient(credential: string): MeterlineClient {
   return new MeterlineClient({ baseUrl: location.origin, credential, retries: 0 });
+}
+
+interface Ends {
+  /** The API does not accept the key or token any more. */
+  readonly end: (reason?: string) => void;
+  readonly signOut?: () => void;
+}
+
+export function createSession(client: MeterlineClient, { end, signOut = end }: Ends): Session {
+  const onError = (error: Error) => {
+    if (error instanceof MeterlineError && error.status === 401) end(error.message);
+  };
+  const queries = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        staleTime: Number.POSITIVE_INFINITY,
+        refetchOnWindowFocus: false,
+        retry: (_failures, error) => shouldRetry(error),
+        retryDelay,
+      },
+      mutations: { retry: shouldRetryExport, retryDelay },
+    },
+  });
+  return { client, queries, openedAt: currentSecond(), signOut, maxAgeSeconds: SHARED_SECONDS };
 }

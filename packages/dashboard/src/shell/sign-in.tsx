@@ -1,4 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { Fault, Field } from '../controls/controls.js';
 import { signInProblem } from '../states/problem.js';
 import { Brand, ThemeSwitch } from './header.js';
 import { createClient } from './session.js';
@@ -14,7 +15,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
   const [checking, setChecking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
-  const [inputId, hintId, faultId] = [useId(), useId(), useId()];
+  const [hintId, faultId] = [useId(), useId()];
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -49,11 +50,9 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
           </p>
         )}
         <form onSubmit={submit} noValidate>
-          <label htmlFor={inputId}>API key or access token</label>
-          <input
+          <Field
+            label="API key or access token"
             ref={input}
-            className="field"
-            id={inputId}
             type="password"
             autoComplete="off"
             spellCheck={false}
@@ -61,11 +60,7 @@ export function SignIn({ endedBecause, onSignedIn }: SignInProps) {
             aria-describedby={fault ? `${faultId} ${hintId}` : hintId}
             aria-invalid={fault !== undefined}
           />
-          {fault && (
-            <p className="fault" id={faultId} role="alert">
-              {fault}
-            </p>
-          )}
+          <Fault id={faultId}>{fault}</Fault>
           <button type="submit" className="primary" disabled={checking}>
             {checking ? 'Checking…' : 'Sign in'}
           </button>

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { MeterlineConnectionError, MeterlineError } from '@meterline/client';
-import { firstEvent, keyCommand, producerCode, sendCommand } from './first-event.js';
 import {
   problemOf,
   retryDelay,
@@ -61,25 +60,5 @@ describe('the page', () => {
     expect([0, 1, 2, 9].map((failures) => retryDelay(failures, failure(503)))).toEqual([1_000, 2_000, 4_000, 15_000]);
     expect([60, 61].map((asked) => shouldRetryExport(0, failure(429, 'some_code', asked)))).toEqual([true, false]);
     expect([7, 3600].map(waitText)).toEqual(['in 7 s', 'in 60 minutes']);
-  });
-});
-
-describe('the first event', () => {
-  const now = new Date('2026-11-21T16:49:12.345Z');
-  const event = firstEvent("o'hara & co", now);
-
-  it('is sent by a command that leaves every name alone', () => {
-    const [command, _headers, json, end] = sendCommand(event, 'https://collector.example.com').split('\n');
-    expect([command, end]).toEqual([
-      'curl -sS "https://collector.example.com/v0/accounts/o%27hara%20%26%20co/events" \\',
-      'EVENT',
-    ]);
-    expect(JSON.parse(json ?? '')).toEqual(event);
-    expect(keyCommand("o'hara & co")).toContain("--account 'o'\\''hara & co' ");
-  });
-
-  it('is sent to where a variable says, when the page does not know the collector', () => {
-    expect(sendCommand(event)).toContain('curl -sS "$COLLECTOR/v0/accounts/');
-    expect(producerCode(event)).toContain('url: process.env.COLLECTOR,');
   });
 });

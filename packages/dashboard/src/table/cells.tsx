@@ -9,15 +9,7 @@ import {
 } from '@meterline/catalog';
 import type { MouseEvent, ReactNode } from 'react';
 import type { Quantity } from '../breakdown/texts.js';
-import {
-  amountText,
-  changePercentText,
-  differenceText,
-  exactDifferenceText,
-  exactText,
-  localized,
-  valueLabel,
-} from '../breakdown/texts.js';
+import { amountText, changePercentText, differenceText, exactText, localized, valueLabel } from '../breakdown/texts.js';
 import { navigate, viewHref } from '../view/address.js';
 import { canDrill, drillDown, type View } from '../view/view.js';
 import { longestFraction, type Row } from './rows.js';
@@ -81,10 +73,9 @@ interface ChangeTextProps {
 
 /** `+$1.20 +3.4%`, with all digits on hover. */
 export function ChangeText({ change, unit, isExact }: ChangeTextProps) {
-  const exact = exactDifferenceText(change, unit);
   return (
     <>
-      <span title={exact}>{isExact ? exact : differenceText(change, unit)}</span>{' '}
+      <span title={differenceText(change, unit, true)}>{differenceText(change, unit, isExact)}</span>{' '}
       <span className={`change ${change.direction}`}>{changePercentText(change)}</span>
     </>
   );

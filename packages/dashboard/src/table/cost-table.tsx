@@ -1,36 +1,24 @@
 /** The table of groups: what each costs, its share, its usage and price where it has one unit, and how it changed. */
-import { changeFrom, type DecimalText, shareText } from '@meterline/catalog';
+import { changeFrom, counted, type DecimalText, shareText, sumDecimals } from '@meterline/catalog';
+import type { MetricsAnswer } from '@meterline/client';
 import type { ReactNode } from 'react';
-import { amountText, DIMENSION_LABEL, localized, type Quantity, shareOf, unitPriceText } from '../breakdown/texts.js';
+import type { ShownAccount } from '../account/use-account-view.js';
+import { seriesColor } from '../breakdown/breakdown.js';
+import { amountText, DIMENSION_LABEL, localized, shareOf, unitPriceText } from '../breakdown/texts.js';
 import { navigate } from '../view/address.js';
 import type { SortColumn, View } from '../view/view.js';
 import { Amount, ChangeText, GroupCells, roomOf } from './cells.js';
 import type { Row } from './rows.js';
 
-interface Totals {
-  readonly cost: DecimalText;
-  readonly usage: DecimalText | undefined;
-  /** Undefined: the groups are measured in several units. */
-  readonly unit: Quantity | undefined;
-  readonly previousCost: DecimalText | undefined;
-}
-
-export interface CostTableProps {
-  readonly view: View;
-  readonly rows: readonly Row[];
-  /** Of all groups on all pages. */
-  readonly totals: Totals;
-  /** The sum of those that a search found; undefined: nothing is searched for. */
-  readonly found: { readonly label: string; readonly cost: DecimalText } | undefined;
-  /** `4 weeks earlier`; undefined: not compared. */
-  readonly distance: string | undefined;
-  readonly isComparing: boolean;
-  readonly seesWorkspaces: boolean;
+interface CostTableProps {
+  readonly shown: ShownAccount;
+  readonly first: MetricsAnswer;
   /** Opens the events behind a row; undefined where the caller may not see them. */
   readonly onExplain: ((row: Row) => void) | undefined;
-  /** The colour that the chart shows a group in; undefined if it has none of its own. */
-  readonly colorOf: (key: string) => string | undefined;
 }
+
+/** Of all groups on all pages. The unit is undefined where they have several. */
+type Totals = Pick<Row, 'cost' | 'usage' | 'unit' | 'previousCost'>;
 
 interface Column {
   readonly label: string;
@@ -42,10 +30,20 @@ interface Column {
   readonly found?: ReactNode;
 }
 
-export function CostTable(props: CostTableProps) {
-  const { view, rows, totals, found, seesWorkspaces, colorOf } = props;
-  const columns = columnsOf(props);
-  const [first = 'Group', ...others] = view.groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
+export function CostTable({ shown, first: { summary }, onExplain }: CostTableProps) {
+  const { view, role, breakdown, from, usageUnit: unit, previousTotals } = shown;
+  const rows = shown.rows.slice(from, from + view.pageSize);
+  const usage = unit && summary.totalUsage;
+  const totals = { cost: summary.totalCost, usage, unit, previousCost: previousTotals?.cost };
+  const isSearch = view.search.trim() !== '' && rows.length > 0;
+  const found = isSearch ? sumDecimals(shown.rows.map(({ cost }) => cost)) : undefined;
+  const columns = columnsOf({ shown, rows, totals, found, onExplain });
+  /** The one in the chart; undefined if the group has none of its own there. */
+  const colorOf = (key: string) => {
+    const rank = breakdown?.series.findIndex((series) => series.key === key) ?? -1;
+    return rank === -1 ? undefined : seriesColor({ key }, rank);
+  };
+  const [name = 'Group', ...others] = view.groupBy.map((dimension) => DIMENSION_LABEL[dimension]);
   const restOfName = others.map((label) => <td key={label} className="group-more" />);
   const cells = (contentOf: (column: Column) => ReactNode) =>
     columns.map((column) => (
@@ -57,7 +55,7 @@ export function CostTable(props: CostTableProps) {
     <table>
       <thead>
         <tr>
-          <Header view={view} label={first} sort="name" className="" />
+          <Header view={view} label={name} sort="name" className="" />
           {others.map((label) => (
             <Header key={label} view={view} label={label} className="group-more" />
           ))}
@@ -69,7 +67,7 @@ export function CostTable(props: CostTableProps) {
       <tbody>
         {rows.map((row) => (
           <tr key={row.key}>
-            <GroupCells {...{ row, view, seesWorkspaces }} color={colorOf(row.key)} />
+            <GroupCells {...{ row, view }} color={colorOf(row.key)} seesWorkspaces={role === 'admin'} />
             {cells(({ cell }) => cell(row))}
           </tr>
         ))}
@@ -77,7 +75,7 @@ export function CostTable(props: CostTableProps) {
       <tfoot>
         {found && (
           <tr>
-            <th scope="row">{found.label}</th>
+            <th scope="row">{localized(counted(shown.rows.length, 'group'))} found</th>
             {restOfName}
             {cells((column) => column.found)}
           </tr>
@@ -92,7 +90,16 @@ export function CostTable(props: CostTableProps) {
   );
 }
 
-function columnsOf({ view, rows, totals, found, distance, isComparing, onExplain }: CostTableProps): Column[] {
+interface ColumnsSource extends Pick<CostTableProps, 'shown' | 'onExplain'> {
+  /** On this page. */
+  readonly rows: readonly Row[];
+  readonly totals: Totals;
+  /** What all that a search found cost. */
+  readonly found: DecimalText | undefined;
+}
+
+function columnsOf({ shown, rows, totals, found, onExplain }: ColumnsSource): Column[] {
+  const { view, compared, isComparing } = shown;
   const { isExact } = view;
   const costRoom = roomOf([...rows.map(({ cost }) => cost), totals.cost], undefined);
   const money = (amount: DecimalText, room = costRoom) => <Amount {...{ amount, room, isExact }} unit={undefined} />;
@@ -103,13 +110,13 @@ function columnsOf({ view, rows, totals, found, distance, isComparing, onExplain
       sort: 'cost',
       className: 'number',
       cell: (of) => (onExplain && 'key' in of ? explainButton(of, onExplain, money(of.cost)) : money(of.cost)),
-      found: found && money(found.cost),
+      found: found && money(found),
     },
     {
       label: 'Share',
       className: 'share-column',
       cell: (of) => 'key' in of && share(of.cost),
-      found: found && share(found.cost),
+      found: found && share(found),
     },
   ];
   if (rows.some(({ usage }) => usage !== undefined)) {
@@ -129,12 +136,12 @@ function columnsOf({ view, rows, totals, found, distance, isComparing, onExplain
       },
     );
   }
-  if (distance === undefined) return columns;
+  if (!compared) return columns;
   const unknown = isComparing ? '…' : 'not compared';
   return [
     ...columns,
     {
-      label: distance,
+      label: compared.distance,
       className: 'number',
       cell: ({ previousCost }) => (previousCost ? money(previousCost, roomOf([previousCost], undefined)) : unknown),
     },

@@ -36,43 +36,27 @@ describe('the rows of the table', () => {
   });
 
   it('know their longest fraction, so that points can be aligned', () => {
-    expect(
-      longestFraction(
-        rows.map(({ cost }) => cost),
-        2,
-      ),
-    ).toBe(6);
+    expect(longestFraction([undefined, decimalText('9.5'), decimalText('0.000001')], 2)).toBe(6);
     expect(longestFraction([undefined, decimalText('5')], 2)).toBe(2);
   });
 });
 
-describe('what a group cost before', () => {
-  const entry = (resourceName: string, cost: string) => ({
-    resourceName,
-    summary: { cost: decimalText(cost) },
-    timeseries: [],
-  });
-
-  it('is nothing where all groups were read, and not known where some were left out', () => {
-    const entries = [entry('box', '1.5')];
-    for (const [isWhole, other] of [
-      [true, '0'],
-      [false, undefined],
-    ] as const) {
-      const cost = previousCostIn({ entries, isWhole }, ['resource_name']);
-      expect([cost('["box"]'), cost('["other"]')]).toEqual(['1.5', other]);
-    }
-  });
+it.each([
+  [true, '0'],
+  [false, undefined],
+])('a group that is not among those of the period before, which are whole: %s, cost %s', (isWhole, other) => {
+  const entry = { resourceName: 'box', summary: { cost: decimalText('1.5') }, timeseries: [] };
+  const cost = previousCostIn({ entries: [entry], isWhole }, ['resource_name']);
+  expect([cost('["box"]'), cost('["other"]')]).toEqual(['1.5', other]);
 });
 
-describe('a view that refreshes by itself', () => {
-  it('has all its groups on the first page: for others the service stores the whole result each time', () => {
-    const can = (change: Partial<View>) => isOnFirstPage({ ...DEFAULT_VIEW, ...change });
-    expect([can({}), can({ page: 4 }), can({ compare: 'period' })]).toEqual([true, true, true]);
-    expect([can({ page: 5 }), can({ search: 'x' }), can({ sort: { column: 'name', descending: false } })]).toEqual([
-      false,
-      false,
-      false,
-    ]);
-  });
+it.each<[boolean, Partial<View>]>([
+  [true, {}],
+  [true, { page: 4 }],
+  [true, { compare: 'period' }],
+  [false, { page: 5 }],
+  [false, { search: 'x' }],
+  [false, { sort: { column: 'name', descending: false } }],
+])('a view refreshes by itself, %s, where the service need not store its whole result: %j', (is, change) => {
+  expect(isOnFirstPage({ ...DEFAULT_VIEW, ...change })).toBe(is);
 });

@@ -81,24 +81,19 @@ describe('the breadcrumb', () => {
 
 describe('a filter', () => {
   const agents = withFilter(DEFAULT_VIEW, 'billingDimension', only(AGENTS));
+  const jobs = withFilter(DEFAULT_VIEW, 'resourceType', only('job'));
+  const both = only('job', 'agent');
+  const noAgents = { values: ['agent'], isExcluded: true };
+  const storage = only('volume_storage_gbs');
 
-  it('takes away another that would leave nothing', () => {
-    expect(withFilter(agents, 'resourceType', only('job')).filters).toEqual({ resourceType: only('job') });
-    expect(withFilter(agents, 'resourceType', only('job', 'agent')).filters).toEqual({
-      billingDimension: only(AGENTS),
-      resourceType: only('job', 'agent'),
-    });
-    const noAgents = { values: ['agent'], isExcluded: true };
-    expect(withFilter(agents, 'resourceType', noAgents).filters).toEqual({ resourceType: noAgents });
-    const jobs = withFilter(DEFAULT_VIEW, 'resourceType', only('job'));
-    expect(withFilter(jobs, 'billingDimension', only('volume_storage_gbs')).filters).toEqual({
-      billingDimension: only('volume_storage_gbs'),
-    });
-  });
-
-  it('is gone when it is set to undefined, or to no values', () => {
-    const one = withFilter(DEFAULT_VIEW, 'resourceUuid', only(''));
-    expect(withFilter(one, 'resourceUuid', undefined).filters).toEqual({});
-    expect(withFilter(one, 'resourceUuid', only()).filters).toEqual({});
+  it.each([
+    ['takes away a dimension of another type', agents, 'resourceType', only('job'), { resourceType: only('job') }],
+    ['takes away a type of another dimension', jobs, 'billingDimension', storage, { billingDimension: storage }],
+    ['takes away what it leaves nothing of', agents, 'resourceType', noAgents, { resourceType: noAgents }],
+    ['keeps what it leaves', agents, 'resourceType', both, { ...agents.filters, resourceType: both }],
+    ['is gone when it is undefined', agents, 'billingDimension', undefined, {}],
+    ['is gone without values', agents, 'billingDimension', only(), {}],
+  ] as const)('%s', (_what, before, field, filter, filters) => {
+    expect(withFilter(before, field, filter).filters).toEqual(filters);
   });
 });

@@ -1,18 +1,18 @@
 /** `npm start`: the whole of Meterline on one machine, until a signal asks it to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { EnvError } from '@meterline/service';
 import { MigrationError } from '@meterline/warehouse';
 import { LocalStackError } from '../errors.js';
-import { HELP, parseCommandLine, readEnv, UsageError } from './settings.js';
-import { Session, startStack } from './stack.js';
-import { summarize } from './summary.js';
+import { DEFAULT_DATA_DIR, HELP, parseCommandLine, readEnv } from './settings.js';
+import { LOCAL_HOSTS, type RunningStack, Session, startStack } from './stack.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
 /** As a shell reports a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 /** Errors that are printed as their message alone, without a stack trace. */
-const EXPECTED_ERRORS = [UsageError, LocalStackError, MigrationError];
+const EXPECTED_ERRORS = [EnvError, LocalStackError, MigrationError];
 
 async function run(args: string[], variables: NodeJS.ProcessEnv, say: (line: string) => void): Promise<void> {
   const { help, ...asked } = parseCommandLine(args);
@@ -53,6 +53,64 @@ function stopRequest(): AbortSignal {
   return request.signal;
 }
 
+interface SummaryOptions {
+  /** METERLINE_DATA_DIR as it is set, and as an absolute path. */
+  readonly dataDir: { readonly name: string; readonly path: string };
+  readonly demo: boolean;
+  readonly now: Date;
+}
+
+/** What `npm start` prints when the stack runs. The commands can be pasted as they are. */
+function summarize({ addresses, metricsUrls }: RunningStack, options: SummaryOptions): string {
+  const { apiUrl, collectorUrl, account, adminKey, emitterKey } = addresses;
+  const { dataDir, demo, now } = options;
+  const day = now.toISOString().slice(0, 10);
+  const nextDay = new Date(Date.parse(day) + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+  const event = {
+    eventId: 'my-first-event',
+    workspace: 'production',
+    resourceType: 'agent',
+    resourceName: 'my-agent',
+    billingDimension: 'agent_compute_runtime_gbs',
+    usage: '12.5',
+    timestamp: `${now.toISOString().slice(0, 19)}Z`,
+  };
+  const query = `startTime=${day}T00:00:00Z&endTime=${nextDay}T00:00:00Z&groupBy=resource_name`;
+  return `
+Meterline is running.
+
+  Web page   ${apiUrl}/
+  API        ${apiUrl}
+  Collector  ${collectorUrl}
+  Account    ${account}
+  Admin key  ${adminKey}
+  Data, logs ${dataDir.path}
+  Webhooks   may go to ${LOCAL_HOSTS} too, also without TLS
+  Metrics    ${metricsUrls.join('\n             ')}
+${dataDir.name === DEFAULT_DATA_DIR ? '' : forOtherTerminals(dataDir.path)}
+Send an event${demo ? '' : ', for the account is empty'}:
+
+  curl -s -H 'Authorization: Bearer ${emitterKey}' -H 'Content-Type: application/json' \\
+    '${collectorUrl}/v0/accounts/${account}/events' \\
+    -d '${JSON.stringify(event)}'
+
+What did the account use today, and what did it cost?
+
+  curl -s -H 'Authorization: Bearer ${adminKey}' \\
+    '${apiUrl}/v0/accounts/${account}/metrics?${query}'
+
+Ctrl-C stops everything; the data stays.
+`;
+}
+
+function forOtherTerminals(path: string): string {
+  return `
+In another terminal the meterline command finds it after
+
+  export METERLINE_DATA_DIR='${path.replaceAll("'", "'\\''")}'
+`;
+}
+
 // Its reader may go before the stack does: `npm start | head`. Its own log files have what the parts say.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
@@ -60,6 +118,7 @@ try {
   await run(process.argv.slice(2), process.env, (line) => console.log(line));
 } catch (error) {
   if (!EXPECTED_ERRORS.some((known) => error instanceof known)) throw error;
-  console.error(`meterline: ${error instanceof Error ? error.message : error}`);
+  const faults = error instanceof EnvError ? error.faults : [error instanceof Error ? error.message : error];
+  console.error(`meterline: ${faults.join('; ')}`);
   process.exitCode = 1;
 }

@@ -1,8 +1,10 @@
-/** The services as separate processes, as in production, and the ports that they listen on. */
+/** The services as separate processes, as in production, the ports that they listen on, and what starts a process again that has ended. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { DataDirectory } from '../data-directory.js';
+import { errorMessage } from '../errors.js';
 import { findFreePort, isPortFree, LOOPBACK, requireFreePort } from '../ports.js';
-import { probe, type RunningServer, startServer } from '../server-process.js';
+import { describeExit, probe, type RunningServer, startServer } from '../server-process.js';
 
 const READY_TIMEOUT_MS = 60_000;
 const EVERY_ADDRESS = '0.0.0.0';
@@ -45,7 +47,7 @@ export function startService(
     label: name,
     args: [fileURLToPath(new URL(`../../../../services/${name}/dist/main.js`, import.meta.url))],
     ends: 'channel',
-    env: { NODE_OPTIONS: NODE_OPTIONS[name], ...env, ...listen },
+    env: { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] || NODE_OPTIONS[name], ...listen },
     url: urlAt(port ?? adminPort),
     answers: async () => {
       const urls = [`${urlAt(adminPort)}/healthz`, ...(port ? [`${urlAt(port)}/readyz`] : [])];
@@ -81,4 +83,63 @@ export async function choosePort(
   const port = await findFreePort();
   say(`Port ${usual} is in use; ${listener} listens on ${port}.`);
   return port;
+}
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+/** A process that ran at least this long is restarted with the first delay. */
+const STABLE_MS = 60_000;
+
+/** Restarts a server or service that runs whenever it ends by itself, with growing delays. */
+export class Supervised {
+  readonly #stopping = new AbortController();
+  readonly #watching: Promise<void>;
+  #current: RunningServer;
+
+  constructor(
+    first: RunningServer,
+    private readonly say: (line: string) => void,
+  ) {
+    this.#current = first;
+    this.#watching = this.#watch(first);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#current.stop();
+    await this.#watching;
+  }
+
+  async #watch({ name }: RunningServer): Promise<void> {
+    const { signal } = this.#stopping;
+    let delay = FIRST_DELAY_MS;
+    let startedAt = Date.now();
+    for (;;) {
+      const exit = await this.#current.exited;
+      if (signal.aborted) return;
+      if (Date.now() - startedAt >= STABLE_MS) delay = FIRST_DELAY_MS;
+      this.say(`${name} ended unexpectedly (${describeExit(exit)}); restarting it in ${delay / 1000} s.`);
+
+      for (let started = false; !started; ) {
+        await sleep(delay, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) return;
+        delay = Math.min(delay * 2, LONGEST_DELAY_MS);
+        started = await this.#restart(delay);
+      }
+      startedAt = Date.now();
+      if (signal.aborted) return await this.#current.stop();
+      this.say(`${name} is back.`);
+    }
+  }
+
+  async #restart(nextDelay: number): Promise<boolean> {
+    try {
+      this.#current = await this.#current.restart();
+      return true;
+    } catch (error) {
+      const { name } = this.#current;
+      this.say(`${name} does not start; next attempt in ${nextDelay / 1000} s. ${errorMessage(error)}`);
+      return false;
+    }
+  }
 }

@@ -1,6 +1,13 @@
 /** The settings of `npm start`: its command line and its environment, read once. Source: DESIGN section 8. */
 import { parseArgs } from 'node:util';
-import { clickHouseUrlVariable, queueVariables, redisUrlVariable, wholeNumberVariable } from '@meterline/service';
+import {
+  clickHouseUrlVariable,
+  EnvError,
+  queueVariables,
+  readEnvironment,
+  redisUrlVariable,
+  wholeNumberVariable,
+} from '@meterline/service';
 import { z } from 'zod';
 
 /** Where the meterline command looks for a local stack by default. */
@@ -20,11 +27,6 @@ Runs Meterline on this machine: ClickHouse, Redis, the three services, and a dem
   CLICKHOUSE_URL      use this ClickHouse (with CLICKHOUSE_USER, _PASSWORD, _DATABASE) instead of the embedded one
   REDIS_URL           use this Redis instead of a local one; it needs appendonly yes and appendfsync always`;
 
-/** The environment or the command line cannot be used; the message says in one line what is wrong. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 export interface CommandLine {
   readonly demo: boolean;
   /** How many embedded ClickHouse servers; their data is apart from that of one server. */
@@ -35,7 +37,7 @@ export interface CommandLine {
 
 const portText = wholeNumberVariable(1, 65_535);
 
-/** @throws UsageError */
+/** @throws EnvError */
 export function parseCommandLine(args: string[]): CommandLine {
   try {
     const { values } = parseArgs({
@@ -52,7 +54,7 @@ export function parseCommandLine(args: string[]): CommandLine {
     if (!port.success) throw new RangeError(`--collector-port ${port.error.issues[0]?.message}`);
     return { demo: !values['no-demo'], shards: Number(values.shards), collectorPort: port.data, help: values.help };
   } catch (cause) {
-    throw new UsageError(`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`, { cause });
+    throw new EnvError([`${cause instanceof Error ? cause.message : cause} (see npm start -- --help)`]);
   }
 }
 
@@ -81,10 +83,7 @@ export interface Env extends z.output<typeof environment> {
   readonly inherited: NodeJS.ProcessEnv;
 }
 
-/** An empty variable counts as one that is not set. @throws UsageError */
-export function readEnv(variables: NodeJS.ProcessEnv): Env {
-  const inherited = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
-  const env = environment.safeParse(inherited);
-  if (env.success) return { ...env.data, inherited };
-  throw new UsageError(env.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
+/** @throws EnvError */
+export function readEnv(inherited: NodeJS.ProcessEnv): Env {
+  return { ...readEnvironment(environment, inherited), inherited };
 }

@@ -1,18 +1,37 @@
 /** Starts every part after those that it needs, and side by side those that do not need each other. */
 import { rm } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { warehouseOptions } from '@meterline/service';
+import { ApiKeyStore, createRedisClient, type KeyRole } from '@meterline/service/access';
 import { createWarehouse, hostsOf, migrate, readDatabaseId, type WarehouseOptions } from '@meterline/warehouse';
-import { startClickHouse } from '../clickhouse.js';
+import { z } from 'zod';
 import { CLUSTER, OWNER, type Passwords } from '../clickhouse-config.js';
-import { DataDirectory, passwordOf, writePrivateFile } from '../data-directory.js';
-import { Demo } from '../demo/demo.js';
+import { DataDirectory, passwordOf, readPrivateFile, writePrivateFile } from '../data-directory.js';
+import { Demo } from '../demo.js';
 import { findFreePort } from '../ports.js';
-import { type RedisUser, startRedis } from '../redis.js';
+import type { RedisUser } from '../redis.js';
 import { type Servers, startServers } from '../servers.js';
-import { ensureKeys, type LocalKeys } from './keys.js';
-import { choosePort, type ServiceOptions, startService, urlAt } from './services.js';
+import { choosePort, type ServiceOptions, Supervised, startService, urlAt } from './services.js';
 import type { CommandLine, Env } from './settings.js';
-import { Supervised } from './supervised.js';
+
+const LOCAL_ACCOUNT = 'demo';
+const CLIENT_ID = 'local-stack';
+
+/** The roles, by the name that the key of each has in `local.json`. */
+const KEYS = { adminKey: 'admin', memberKey: 'member', emitterKey: 'emitter' } as const satisfies Record<
+  string,
+  KeyRole
+>;
+type KeyName = keyof typeof KEYS;
+
+const keysSchema = z.object({
+  account: z.string(),
+  adminKey: z.string().optional(),
+  memberKey: z.string().optional(),
+  emitterKey: z.string().optional(),
+});
+
+type LocalKeys = Readonly<Record<'account' | KeyName, string>>;
 
 /** Where a running stack is; the content of `local.json`. */
 interface StackAddresses extends LocalKeys {
@@ -99,8 +118,8 @@ export async function startStack(session: Session, options: StackOptions): Promi
     { name: 'alerts', env: { ...clickhouse('query'), ...redis('alerts'), ...webhooks }, adminPort: alertsPort },
   ];
   const starts = services.map(async (service) => {
-    const start = () => startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
-    session.add(new Supervised(`The ${service.name} service`, await start(), start, say));
+    const started = await startService({ ...service, env: { ...env.inherited, ...service.env } }, directory);
+    session.add(new Supervised(started, say));
   });
   // What has started is in the session, which stops it if another one fails.
   await Promise.allSettled(starts);
@@ -144,14 +163,7 @@ async function startOwnServers(
   const count = env.CLICKHOUSE_URL === undefined ? shards : 0;
   const redis = env.REDIS_URL === undefined;
   const servers = await startServers({ dataDir, shards: count, redis, database, queuePrefix, say });
-  for (const first of servers.shards) {
-    const again = ({ shard, httpPort }: typeof first) => startClickHouse({ dataDir, database, shard, httpPort });
-    session.add(new Supervised(first.name, first, again, say));
-  }
-  if (redis) {
-    const again = ({ port }: typeof servers.redis) => startRedis({ dataDir, port, queuePrefix, say });
-    session.add(new Supervised('Redis', servers.redis, again, say));
-  }
+  for (const server of [...servers.shards, ...(redis ? [servers.redis] : [])]) session.add(new Supervised(server, say));
   return servers;
 }
 
@@ -174,5 +186,33 @@ async function databaseIdOf(options: WarehouseOptions): Promise<string> {
     return await readDatabaseId(warehouse);
   } finally {
     await warehouse.close();
+  }
+}
+
+/**
+ * An account with a key of each role. They are created once and kept in `file`, for a key's text is shown only at its
+ * creation; a new one is made of each that this Redis does not know or that was revoked.
+ */
+async function ensureKeys(redisUrl: string, file: string, now: Date): Promise<LocalKeys> {
+  const redis = createRedisClient(redisUrl, { lazyConnect: true });
+  try {
+    await redis.connect();
+    const store = new ApiKeyStore(redis);
+    const kept = await readPrivateFile(file, keysSchema);
+    const ensure = async (name: KeyName) => {
+      const key = kept?.[name];
+      if (key !== undefined && (await store.authenticate(key, now))) return key;
+      return (await store.create({ account: LOCAL_ACCOUNT, role: KEYS[name], clientId: CLIENT_ID }, now)).key;
+    };
+    const keys = {
+      account: LOCAL_ACCOUNT,
+      adminKey: await ensure('adminKey'),
+      memberKey: await ensure('memberKey'),
+      emitterKey: await ensure('emitterKey'),
+    };
+    if (!isDeepStrictEqual(keys, kept)) await writePrivateFile(file, keys);
+    return keys;
+  } finally {
+    redis.disconnect();
   }
 }

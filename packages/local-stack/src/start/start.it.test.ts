@@ -1,15 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { START } from '../../../../test/harness/program.js';
+import { START } from '../../../../test/harness/programs.js';
 import { DataDirectory } from '../data-directory.js';
 import { findFreePort, isPortFree } from '../ports.js';
+import { startService } from './services.js';
 
 jest.setTimeout(300_000);
 
@@ -36,7 +40,8 @@ let stack: ChildProcess;
 let summary: string;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'meterline-start-'));
+  // A name that a shell must be given in quotes.
+  dataDir = await mkdtemp(join(tmpdir(), "meterline-it's-"));
   await startStack();
 });
 afterAll(async () => {
@@ -78,6 +83,12 @@ function said(child: ChildProcess, text: string): Promise<string> {
   });
 }
 
+/** The exit code of a process that cannot start, and what it has said about that. */
+async function failed(child: ChildProcess): Promise<[code: unknown, errors: string]> {
+  const [[code], errors] = await Promise.all([once(child, 'close'), child.stderr ? text(child.stderr) : '']);
+  return [code, errors];
+}
+
 async function redisPid(url: string): Promise<number> {
   const redis = new Redis(url);
   try {
@@ -117,133 +128,131 @@ async function accountsOf(apiUrl: string, key: string): Promise<unknown> {
   return response.json();
 }
 
-describe('npm start', () => {
-  it('says where everything is, on the loopback address alone', async () => {
-    const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
-    const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
-    expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
-      'ingest',
-      'query',
-      'collector',
-      'alerts',
-    ]);
-    const addresses = await readAddresses();
-    expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
-    expect(await accountsOf(addresses.apiUrl, addresses.adminKey)).toMatchObject([
-      { id: addresses.account, role: 'admin' },
-    ]);
-    expect(await accountsOf(addresses.apiUrl, addresses.memberKey)).toMatchObject([{ role: 'member' }]);
-    expect(await onlyOnLoopback(port)).toBe(true);
-    expect(await onlyOnLoopback(Number(new URL(addresses.collectorUrl).port))).toBe(true);
-  });
+it('npm start says where everything is, on the loopback address alone', async () => {
+  const { apiUrl, collectorUrl, adminKey, memberKey, account } = await readAddresses();
+  expect(summary).toContain(`\n  Web page   ${apiUrl}/\n  API        ${apiUrl}\n  Collector  ${collectorUrl}\n`);
+  expect(summary).toContain(`\n  Admin key  ${adminKey}\n`);
+  expect(summary).toContain(`\n  export METERLINE_DATA_DIR='${dataDir.replace("'", "'\\''")}'\n`);
+  const metrics = /^ +(?:Metrics +)?(http\S+\/metrics)$/gm;
+  const pages = await Promise.all([...summary.matchAll(metrics)].map(([, url = '']) => pageOf(url)));
+  expect(pages.map((page) => /meterline_service_info\{service="(\w+)"\}/.exec(page)?.[1])).toEqual([
+    'ingest',
+    'query',
+    'collector',
+    'alerts',
+  ]);
+  expect((await stat(join(dataDir, 'local.json'))).mode & 0o777).toBe(0o600);
+  expect(await accountsOf(apiUrl, adminKey)).toMatchObject([{ id: account, role: 'admin' }]);
+  expect(await accountsOf(apiUrl, memberKey)).toMatchObject([{ role: 'member' }]);
+  for (const listening of [port, collectorPort]) expect(await onlyOnLoopback(listening)).toBe(true);
+});
 
-  it('stores and prices what the printed command sends', async () => {
-    const { collectorUrl, emitterKey, apiUrl, account, adminKey } = await readAddresses();
-    const body = /-d '(.*)'/.exec(summary)?.[1] ?? '';
-    const sent = await fetch(`${collectorUrl}/v0/accounts/${account}/events`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${emitterKey}`, 'content-type': 'application/json', connection: 'close' },
-      body,
-    });
-    expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
-    const question = /'(http\S+metrics\?\S+)'/.exec(summary)?.[1] ?? '';
-    const groups = async () => {
-      const answer = await fetch(question, { headers: { authorization: `Bearer ${adminKey}`, connection: 'close' } });
-      return metricsSchema.parse(await answer.json()).data;
-    };
-    expect(question).toContain(apiUrl);
-    while ((await groups()).length === 0) await sleep(100);
-    expect(await groups()).toMatchObject([{ resourceName: 'my-agent', summary: { cost: 0.00014375 } }]);
-  });
+it('npm start stores and prices what the printed commands send and ask', async () => {
+  const { emitterKey, adminKey } = await readAddresses();
+  const [, key, url = '', body = ''] = /Bearer (\w+)'[^']*'[^']*'[^']*'(http\S+events)'[^']*'(.*)'/.exec(summary) ?? [];
+  expect(key).toBe(emitterKey);
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' };
+  const sent = await fetch(url, { method: 'POST', headers, body });
+  expect([sent.status, await sent.json()]).toMatchObject([202, { accepted: 1 }]);
+  const [, asking, question = ''] = /Bearer (\w+)' \\\n +'(http\S+metrics\?\S+)'/.exec(summary) ?? [];
+  expect(asking).toBe(adminKey);
+  const groups = async () => {
+    const answer = await fetch(question, { headers: { authorization: `Bearer ${asking}`, connection: 'close' } });
+    return metricsSchema.parse(await answer.json()).data;
+  };
+  while ((await groups()).length === 0) await sleep(100);
+  expect(await groups()).toMatchObject([{ resourceName: 'my-agent', summary: { cost: 0.00014375 } }]);
+});
 
-  it('lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
-    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
-    const answer = await fetch(clickhouseUrl, {
-      method: 'POST',
-      // Every user that has sent a statement.
-      body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
-      headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
-    });
-    expect((await answer.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
-
-    const redis = new Redis(redisUrl);
-    const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
-    const users = ['admin', 'alerts', 'collector', 'query', 'worker'];
-    expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(users);
-    expect(await redis.acl('LOG')).toEqual([]);
-    redis.disconnect();
+it('npm start lets each process into ClickHouse and Redis as a user of its own, which lacks no right', async () => {
+  const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+  const answer = await fetch(clickhouseUrl, {
+    method: 'POST',
+    // Every user that has sent a statement.
+    body: "SELECT user FROM system.user_processes WHERE user != 'default' ORDER BY user",
+    headers: { authorization: `Basic ${btoa(`${clickhouseUser}:${clickhousePassword}`)}`, connection: 'close' },
   });
+  expect((await answer.text()).trim().split('\n')).toEqual(['ingest', 'meterline', 'migrate', 'query']);
 
-  it('refuses a second copy in one line', async () => {
-    const second = spawnStart();
-    let errors = '';
-    second.stderr?.on('data', (chunk: Buffer) => {
-      errors += chunk.toString('utf8');
-    });
-    expect(await once(second, 'close')).toEqual([1, null]);
-    expect(errors).toBe(
-      `meterline: ${dataDir} is in use by process ${stack.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
-    );
-  });
+  const redis = new Redis(redisUrl);
+  const connected = String(await redis.client('LIST')).matchAll(/ user=(\w+) /g);
+  const users = ['admin', 'alerts', 'collector', 'query', 'worker'];
+  expect([...new Set([...connected].map(([, user]) => user))].sort()).toEqual(users);
+  expect(await redis.acl('LOG')).toEqual([]);
+  redis.disconnect();
+});
 
-  it('ends when a part does not start, says why, and leaves nothing running that started beside it', async () => {
-    const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
-    const directory = join(dataDir, 'failing');
-    const variables = {
-      ...{ METERLINE_DATA_DIR: directory, PORT: '', ACCOUNT_RATE: 'much', REDIS_URL: redisUrl },
-      ...{ CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_USER: clickhouseUser, CLICKHOUSE_PASSWORD: clickhousePassword },
-    };
-    const failing = spawnStart(variables, []);
-    let fault = '';
-    failing.stderr?.on('data', (chunk: Buffer) => {
-      fault += chunk.toString('utf8');
-    });
-    // While a part runs, the process does not end, and its folder cannot be opened.
-    const [code] = await once(failing, 'close');
-    expect([code, fault]).toEqual([1, expect.stringMatching(/^meterline: .*ACCOUNT_RATE.*\n$/)]);
-    (await DataDirectory.open(directory)).close();
-  });
+it('npm start refuses a second copy in one line', async () => {
+  expect(await failed(spawnStart())).toEqual([
+    1,
+    `meterline: ${dataDir} is in use by process ${stack.pid}. Stop that one first, or choose another directory with METERLINE_DATA_DIR.\n`,
+  ]);
+});
 
-  it('keeps its keys over a restart, also after it was killed', async () => {
-    const { adminKey, emitterKey } = await readAddresses();
-    stack.kill('SIGKILL');
-    await once(stack, 'exit');
-    await startStack();
-    expect(await readAddresses()).toMatchObject({ adminKey, emitterKey });
-  });
+it('npm start ends when a part does not start, says why, and leaves nothing running that started beside it', async () => {
+  const { clickhouseUrl, clickhouseUser, clickhousePassword, redisUrl } = await readAddresses();
+  const directory = join(dataDir, 'failing');
+  const variables = {
+    ...{ METERLINE_DATA_DIR: directory, PORT: '', ACCOUNT_RATE: 'much', REDIS_URL: redisUrl },
+    ...{ CLICKHOUSE_URL: clickhouseUrl, CLICKHOUSE_USER: clickhouseUser, CLICKHOUSE_PASSWORD: clickhousePassword },
+  };
+  // While a part runs, the process does not end, and its folder cannot be opened.
+  const failing = await failed(spawnStart(variables, []));
+  expect(failing).toEqual([1, expect.stringMatching(/^meterline: .*ACCOUNT_RATE.*\n$/)]);
+  (await DataDirectory.open(directory)).close();
+});
 
-  it('goes on when nobody reads any more what it says, as with `npm start | head`', async () => {
-    const { redisUrl } = await readAddresses();
-    stack.stdout?.destroy();
-    stack.stderr?.destroy();
-    const before = await redisPid(redisUrl);
-    // It says so, twice.
-    process.kill(before, 'SIGKILL');
-    while ((await redisPid(redisUrl)) === before);
-    expect(stack.exitCode).toBeNull();
-  });
+it('a service does not take the answer of another stack, which has got its port meanwhile, for its own', async () => {
+  const other = createServer((_request, response) => void response.end('ready')).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port: taken } = other.address() as AddressInfo;
+  const directory = await DataDirectory.open(join(dataDir, 'service'));
+  const env = { ...process.env, REDIS_URL: (await readAddresses()).redisUrl };
+  const service = { name: 'collector', env, port: taken, adminPort: await findFreePort() } as const;
+  await expect(startService(service, directory)).rejects.toThrow(`cannot listen on port ${taken} `);
+  directory.close();
+  other.close();
+});
 
-  it('leaves only data behind when a signal stops it', async () => {
-    const addresses = await readAddresses();
-    stack.kill('SIGTERM');
-    expect(await once(stack, 'exit')).toEqual([0, null]);
-    expect(await portsFree(addresses)).toBe(true);
-    const left = await readdir(dataDir);
-    expect(left).not.toContain('local.json');
-  });
+it('npm start keeps its keys over a restart, also after it was killed', async () => {
+  const { adminKey, emitterKey } = await readAddresses();
+  stack.kill('SIGKILL');
+  await once(stack, 'exit');
+  await startStack();
+  expect(await readAddresses()).toMatchObject({ adminKey, emitterKey });
+});
 
-  it('ends when npm is told to end, which ends the shell between the two alone', async () => {
-    const directory = join(dataDir, 'of-npm');
-    const variables = { METERLINE_DATA_DIR: directory, PORT: '', npm_lifecycle_event: 'start' };
-    const shell = spawn('sh', ['-c', `"${process.execPath}" "${START}" --no-demo; true`], {
-      env: { ...environment(), ...variables },
-    });
-    await said(shell, 'Ctrl-C stops everything');
-    const addresses = await readAddresses(directory);
-    shell.kill('SIGTERM');
-    // Of the stack too, which has inherited its output.
-    await once(shell, 'close');
-    expect(await portsFree(addresses)).toBe(true);
-    expect(await readdir(directory)).not.toContain('local.json');
+it('npm start goes on when nobody reads any more what it says, as with `npm start | head`', async () => {
+  const { redisUrl } = await readAddresses();
+  stack.stdout?.destroy();
+  stack.stderr?.destroy();
+  const before = await redisPid(redisUrl);
+  // It says so, twice.
+  process.kill(before, 'SIGKILL');
+  while ((await redisPid(redisUrl)) === before);
+  expect(stack.exitCode).toBeNull();
+});
+
+it('npm start leaves only data behind when a signal stops it', async () => {
+  const addresses = await readAddresses();
+  stack.kill('SIGTERM');
+  expect(await once(stack, 'exit')).toEqual([0, null]);
+  expect(await portsFree(addresses)).toBe(true);
+  const left = await readdir(dataDir);
+  expect(left).not.toContain('local.json');
+});
+
+it('npm start ends when npm is told to end, which ends the shell between the two alone', async () => {
+  const directory = join(dataDir, 'of-npm');
+  const variables = { METERLINE_DATA_DIR: directory, PORT: '', npm_lifecycle_event: 'start' };
+  const shell = spawn('sh', ['-c', `"${process.execPath}" "${START}" --no-demo; true`], {
+    env: { ...environment(), ...variables },
   });
+  await said(shell, 'Ctrl-C stops everything');
+  const addresses = await readAddresses(directory);
+  shell.kill('SIGTERM');
+  // Of the stack too, which has inherited its output.
+  await once(shell, 'close');
+  expect(await portsFree(addresses)).toBe(true);
+  expect(await readdir(directory)).not.toContain('local.json');
 });

@@ -3,7 +3,7 @@
  * its first API key. One that only tokens name is not registered, so nobody knows since when it is there.
  */
 import { z } from 'zod';
-import type { RedisClient } from './redis.js';
+import { REDIS_PREFIX, type RedisClient } from './redis.js';
 
 export interface Account {
   readonly id: string;
@@ -20,7 +20,7 @@ export class AccountDirectory {
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
-  constructor(redis: RedisClient, prefix: string) {
+  constructor(redis: RedisClient, prefix = REDIS_PREFIX) {
     this.#redis = redis;
     this.#prefix = prefix;
   }

@@ -1,39 +1,32 @@
 /** An API key: its text, what Redis keeps of it, and what others are shown of it: all but the hash of its secret. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { KEY_ROLES, type KeyRole } from '@meterline/catalog';
+import { KEY_ROLES } from '@meterline/catalog';
 import { z } from 'zod';
-
-export interface ApiKey {
-  readonly keyId: string;
-  /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
-  readonly clientId: string;
-  readonly account: string;
-  readonly role: KeyRole;
-  /** RFC 3339, as all times here. */
-  readonly createdAt: string;
-  /** From then on the key is refused; absent for one that does not expire. */
-  readonly expiresAt?: string | undefined;
-  /** The hour, by its beginning, in which the key was last used; absent for one that never was. */
-  readonly lastUsedAt?: string | undefined;
-  /** Absent while the key is valid. */
-  readonly revokedAt?: string | undefined;
-}
 
 /** SHA-256 in hexadecimal. */
 const SECRET_HASH = /^[0-9a-f]{64}$/;
 
 export const keyRecord = z.object({
   secretHash: z.string().regex(SECRET_HASH),
+  /** The service account that the key belongs to: a name within the account, there as long as it has a key. */
   clientId: z.string(),
   account: z.string(),
   role: z.enum(KEY_ROLES),
+  /** RFC 3339, as all times here. */
   createdAt: z.string(),
+  /** From then on the key is refused; absent for one that does not expire. */
   expiresAt: z.iso.datetime().optional(),
+  /** The hour, by its beginning, in which the key was last used; absent for one that never was. */
   lastUsedAt: z.string().optional(),
+  /** Absent while the key is valid. */
   revokedAt: z.string().optional(),
 });
 
 export type ApiKeyRecord = z.output<typeof keyRecord>;
+
+export interface ApiKey extends Readonly<Omit<ApiKeyRecord, 'secretHash'>> {
+  readonly keyId: string;
+}
 
 /** Which fields, and what is wrong with them; never their values. */
 export function faultsOf({ issues }: z.ZodError): string {

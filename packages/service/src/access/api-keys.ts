@@ -3,7 +3,7 @@
  * revoked key stays, so that revoking it again is no error. Why the index of an account is as it is: docs/decisions/0016.
  */
 import type { KeyRole } from '@meterline/catalog';
-import type { AccountDirectory } from './accounts.js';
+import { AccountDirectory } from './accounts.js';
 import {
   type ApiKey,
   type ApiKeyRecord,
@@ -17,7 +17,7 @@ import {
   parseToken,
   secretMatches,
 } from './api-key.js';
-import type { RedisClient } from './redis.js';
+import { REDIS_PREFIX, type RedisClient } from './redis.js';
 
 /** A key at its creation, the only moment at which its text is known. */
 export interface CreatedApiKey extends ApiKey {
@@ -68,21 +68,16 @@ if redis.call('EXISTS', KEYS[1]) == 1 and ARGV[1] > (redis.call('HGET', KEYS[1],
 end`;
 
 export class ApiKeyStore {
+  readonly accounts: AccountDirectory;
   readonly #redis: RedisClient;
-  readonly #accounts: AccountDirectory;
   readonly #prefix: string;
   readonly #onMalformed: OnMalformedKey;
 
-  constructor(
-    redis: RedisClient,
-    accounts: AccountDirectory,
-    prefix: string,
-    onMalformed: OnMalformedKey = () => undefined,
-  ) {
+  constructor(redis: RedisClient, prefix = REDIS_PREFIX, onMalformed: OnMalformedKey = () => undefined) {
     this.#redis = redis;
-    this.#accounts = accounts;
     this.#prefix = prefix;
     this.#onMalformed = onMalformed;
+    this.accounts = new AccountDirectory(redis, prefix);
   }
 
   /**
@@ -92,7 +87,7 @@ export class ApiKeyStore {
   async create({ account, accountName, role, clientId, expiresAt }: NewApiKey, now: Date): Promise<CreatedApiKey> {
     await this.#makeRoom(account, now);
     const token = generateToken();
-    await this.#accounts.register(account, now, accountName);
+    await this.accounts.register(account, now, accountName);
     const record = {
       clientId,
       account,

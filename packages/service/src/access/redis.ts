@@ -1,6 +1,6 @@
 /** Meterline's Redis: its keys, connections to it, and what its errors mean. */
-import { parseRedisUrl, type RedisBehaviour, redisClientOptions } from '@meterline/catalog';
 import { Redis } from 'ioredis';
+import { type ConnectionOptions, parseRedisUrl, redisClientOptions } from '../redis-address.js';
 
 /** The prefix of Meterline's own keys; BullMQ's begin with `bull`. */
 export const REDIS_PREFIX = 'meterline';
@@ -8,8 +8,8 @@ export const REDIS_PREFIX = 'meterline';
 /** A connection to one server, which Sentinels may watch. */
 export type RedisClient = Redis;
 
-/** @param url an address as `redis.ts` of packages/catalog has it @throws Error when it is none */
-export function createRedisClient(url: string, behaviour: RedisBehaviour): RedisClient {
+/** @param url an address as redis-address.ts has it @throws Error when it is none */
+export function createRedisClient(url: string, behaviour: ConnectionOptions): RedisClient {
   return new Redis(redisClientOptions(parseRedisUrl(url), behaviour));
 }
 
@@ -39,4 +39,34 @@ export function redisFailureKind(error: unknown): RedisFailure {
 export function moreInformative(known: unknown, error: unknown): unknown {
   if (known === undefined) return error;
   return redisFailureKind(known) === 'away' && redisFailureKind(error) !== 'away' ? error : known;
+}
+
+/** What was written may be lost together with the master that has it. */
+export class NotReplicated extends Error {
+  override readonly name = 'NotReplicated';
+}
+
+interface Replication {
+  /** How many replicas must have it; 0: the master alone. */
+  readonly replicas: number;
+  readonly withinMs: number;
+}
+
+/**
+ * Writes, and resolves when so many replicas have it, too. Redis answers for what its connection has written, so one that was lost in
+ * between, perhaps with the master, answers for nothing: then it counts as not replicated.
+ * @throws NotReplicated, or the error of the write
+ */
+export async function replicated<T>(redis: RedisClient, write: () => Promise<T>, { replicas, withinMs }: Replication) {
+  if (replicas === 0) return write();
+  const { stream } = redis;
+  const result = await write();
+  const reached = await redis.wait(replicas, withinMs);
+  if (redis.stream !== stream) {
+    throw new NotReplicated('the connection to Redis was lost before its replicas had the events');
+  }
+  if (reached < replicas) {
+    throw new NotReplicated(`of ${replicas} replicas of Redis only ${reached} had the events within ${withinMs} ms`);
+  }
+  return result;
 }

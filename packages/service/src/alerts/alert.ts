@@ -8,8 +8,10 @@ import {
   type AlertPeriod,
   bucketStart,
   type EpochMs,
+  formatTimestamp,
   MS_PER_DAY,
   plusMonths,
+  type WebhookType,
   type Window,
 } from '@meterline/catalog';
 import { z } from 'zod';
@@ -55,6 +57,14 @@ export type AlertSettings = Pick<AlertRecord, 'name' | 'period' | 'measure' | 'a
   readonly thresholds: readonly number[];
   readonly filters: AlertFilters;
 };
+
+/** A threshold that was crossed. */
+export interface Fired {
+  readonly threshold: number;
+  /** A decimal: what the period had when that was found. */
+  readonly value: string;
+  readonly firedAt: string;
+}
 
 export function newAlertId(): string {
   return `alr_${randomBytes(12).toString('hex')}`;
@@ -132,4 +142,24 @@ export function validSecrets({ secret, previousSecret }: Alert, now: Date): stri
 export function periodAt(period: AlertPeriod, instant: EpochMs): Window {
   const startTime = bucketStart(instant, period === 'day' ? 'daily' : 'monthly');
   return { startTime, endTime: period === 'day' ? startTime + MS_PER_DAY : plusMonths(startTime, 1) };
+}
+
+/**
+ * The body of a webhook: what was found, with amounts in all their digits. Source: Standard Webhooks, "Payload structure".
+ * @param fired left out of a test
+ */
+export function webhookPayload(alert: Alert, type: WebhookType, period: Window, at: EpochMs, fired?: Fired): string {
+  const { id: alertId, account: accountId, name, measure, amount } = alert;
+  const { startTime, endTime } = period;
+  const members = [
+    `"alertId":${JSON.stringify(alertId)}`,
+    `"accountId":${JSON.stringify(accountId)}`,
+    `"name":${JSON.stringify(name)}`,
+    `"period":{"startTime":"${formatTimestamp(startTime)}","endTime":"${formatTimestamp(endTime)}"}`,
+    `"measure":"${measure}"`,
+    // A decimal in its shortest form is a JSON number.
+    `"amount":${amount}`,
+    ...(fired ? [`"threshold":${fired.threshold}`, `"value":${fired.value}`] : []),
+  ];
+  return `{"type":"${type}","timestamp":"${formatTimestamp(at)}","data":{${members.join(',')}}}`;
 }

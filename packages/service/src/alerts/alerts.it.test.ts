@@ -111,6 +111,23 @@ it('a delivery is due until it is noted that somebody has tried, and then when i
   expect(await due(NOW.getTime())).toEqual([{ id: delivery.id, atOnce: true }]);
 });
 
+it.each(['failed', 'delivered', 'pending'] as const)(
+  'a delivery that is wanted again during an attempt is due at once, though the attempt is noted as %s',
+  async (state) => {
+    const { deliveries } = alerts;
+    const delivery = await deliveries.addTest(alert, NOW, '{}');
+    await deliveries.sendAgain(delivery.id);
+    const attempt = { at: NOW, outcome: '500', state, dueAt: LATER.getTime() };
+    expect(await deliveries.noteAttempt(delivery, attempt)).toBe(true);
+    const found = await deliveries.find(delivery.id);
+    expect(found).toMatchObject({ state: 'pending', attempts: 1, lastOutcome: '500' });
+    expect(await deliveries.due(NOW, 10)).toEqual([{ id: delivery.id, atOnce: true }]);
+    const last = found && (await deliveries.noteAttempt(found, { ...attempt, at: LATER, state: 'failed' }));
+    expect(last).toBe(false);
+    expect(await deliveries.due(LATER, 10)).toEqual([]);
+  },
+);
+
 it('an attempt at a delivery that is gone does not bring it back', async () => {
   const delivery = await alerts.deliveries.addTest(alert, NOW, '{}');
   await alerts.remove(alert);

@@ -4,13 +4,14 @@
  */
 import { type AlertChange, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_DAY, parseJson } from '@meterline/catalog';
 import { z } from 'zod';
-import type { RedisClient } from '../access/index.js';
+import { REDIS_PREFIX, type RedisClient } from '../access/index.js';
 import {
   type Alert,
   type AlertSettings,
   alertRecord,
   changedRecord,
   definitionOf,
+  type Fired,
   newAlertId,
   newRecord,
   recordText,
@@ -23,14 +24,6 @@ export class TooManyAlerts extends Error {
   constructor() {
     super(`the account has ${MAX_ALERTS} alerts already, the most that it may have; delete some`);
   }
-}
-
-/** A threshold that was crossed. */
-export interface Fired {
-  readonly threshold: number;
-  /** A decimal: what the period had when that was found. */
-  readonly value: string;
-  readonly firedAt: string;
 }
 
 /** KEYS: all alerts, the account's; ARGV: id, record, the most that an account may have. */
@@ -56,7 +49,7 @@ export class AlertStore {
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
-  constructor(redis: RedisClient, prefix: string) {
+  constructor(redis: RedisClient, prefix = REDIS_PREFIX) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.deliveries = new DeliveryStore(redis, prefix);

@@ -24,6 +24,8 @@ const deliveryRecord = z.object({
   createdAt: z.string(),
   state: z.enum(DELIVERY_STATES),
   attempts: z.coerce.number(),
+  /** How often somebody has wanted it to be sent again. */
+  resends: z.coerce.number().default(0),
   lastAttemptAt: z.string().optional(),
   lastOutcome: z.string().optional(),
 });
@@ -67,17 +69,26 @@ if redis.call('HGET', KEYS[4], ARGV[1]) ~= ARGV[2] or redis.call('HLEN', KEYS[5]
 if redis.call('HSETNX', KEYS[5], ARGV[3], ARGV[4]) == 0 then return 0 end
 for _ = 1, 4 do table.remove(ARGV, 1) end
 ${ADD}`;
-/** KEYS: the delivery, pending; ARGV: id, when it is due, or an empty text, fields and values. One that is gone does not come back. */
-const NOTE = `
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('ZREM', KEYS[2], ARGV[1])
-  return 0
-end
-local fields = {}
-for at = 3, #ARGV do fields[at - 2] = ARGV[at] end
-redis.call('HSET', KEYS[1], unpack(fields))
-if ARGV[2] == '' then redis.call('ZREM', KEYS[2], ARGV[1]) else redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1]) end
+/** KEYS: the delivery, pending; ARGV: id. */
+const SEND_AGAIN = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], 'resends', 1)
+redis.call('HSET', KEYS[1], 'state', 'pending')
+redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1])
 return 1`;
+/**
+ * KEYS: the delivery, pending; ARGV: id, resends when the attempt began, state, when it is due, other fields and values. One that is gone
+ * does not come back, and one that somebody wants to be sent again since then stays pending: 1.
+ */
+const NOTE_ATTEMPT = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) and 0 end
+local fields = {}
+for at = 5, #ARGV do fields[at - 4] = ARGV[at] end
+redis.call('HSET', KEYS[1], unpack(fields))
+if (redis.call('HGET', KEYS[1], 'resends') or '0') ~= ARGV[2] then return redis.call('ZADD', KEYS[2], ${AT_ONCE}, ARGV[1]) and 1 end
+redis.call('HSET', KEYS[1], 'state', ARGV[3])
+if ARGV[3] == 'pending' then redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1]) else redis.call('ZREM', KEYS[2], ARGV[1]) end
+return 0`;
 
 export class DeliveryStore {
   readonly #redis: RedisClient;
@@ -102,11 +113,10 @@ export class DeliveryStore {
   /** A webhook about no crossing. */
   async addTest(alert: Alert, at: Date, payload: string): Promise<Delivery> {
     const id = `dlv_${randomBytes(16).toString('hex')}`;
-    const { keys, args } = this.#addition(id, alert, at, payload);
+    const { record, keys, args } = this.#addition(id, alert, at, payload);
     await this.#redis.eval(ADD, keys.length, ...keys, ...args);
     await this.#forgetOldest(alert.account, at);
-    const { account, id: alertId } = alert;
-    return { id, account, alertId, payload, createdAt: at.toISOString(), state: 'pending', attempts: 0 };
+    return { id, ...record };
   }
 
   async find(id: string): Promise<Delivery | undefined> {
@@ -126,21 +136,17 @@ export class DeliveryStore {
 
   /** To be sent again, at once: the same text under the same id. @returns whether there is such a delivery */
   async sendAgain(id: string): Promise<boolean> {
-    return this.#note(id, AT_ONCE, ['state', 'pending']);
+    return (await this.#redis.eval(SEND_AGAIN, 2, this.#key(id), this.#pending(), id)) === 1;
   }
 
-  async noteAttempt({ id, attempts }: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<void> {
-    const fields = [
-      'attempts',
-      attempts + 1,
-      'lastAttemptAt',
-      at.toISOString(),
-      'lastOutcome',
-      outcome,
-      'state',
-      state,
-    ];
-    await this.#note(id, state === 'pending' ? dueAt : undefined, fields);
+  /**
+   * @param delivery as it was when the attempt began
+   * @returns whether somebody wants it to be sent again since then: then it is pending, and due at once
+   */
+  async noteAttempt({ id, attempts, resends }: Delivery, { at, outcome, state, dueAt }: Attempt): Promise<boolean> {
+    const fields = { attempts: attempts + 1, lastAttemptAt: at.toISOString(), lastOutcome: outcome };
+    const args = [id, resends, state, dueAt, ...Object.entries(fields).flat()];
+    return (await this.#redis.eval(NOTE_ATTEMPT, 2, this.#key(id), this.#pending(), ...args)) === 1;
   }
 
   /** Pending ones that nobody has tried by then, and whether each is wanted at once, with what was planned left out. */
@@ -176,20 +182,13 @@ export class DeliveryStore {
     );
   }
 
-  async #note(id: string, dueAt: EpochMs | undefined, fields: readonly (string | number)[]): Promise<boolean> {
-    return (await this.#redis.eval(NOTE, 2, this.#key(id), this.#pending(), id, dueAt ?? '', ...fields)) === 1;
-  }
-
   #addition(id: string, { id: alertId, account }: Alert, at: Date, payload: string) {
-    const record: z.input<typeof deliveryRecord> = {
-      account,
-      alertId,
-      payload,
-      createdAt: at.toISOString(),
-      state: 'pending',
-      attempts: 0,
+    const record: z.output<typeof deliveryRecord> = {
+      ...{ account, alertId, payload, createdAt: at.toISOString() },
+      ...{ state: 'pending', attempts: 0, resends: 0 },
     };
     return {
+      record,
       keys: [this.#key(id), this.#indexOf(account), this.#pending()],
       args: [id, `${alertId} ${id}`, at.getTime(), KEPT_MS, ...Object.entries(record).flat().map(String)],
     };

@@ -44,7 +44,12 @@ export function targetFault(text: string, allowed: AllowedHosts): string | undef
   if (url.protocol !== 'https:') return 'must begin with https://, so that nobody can read or change what is sent';
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   const isLocal = host === 'localhost' || host.endsWith('.localhost');
-  const isPrivate = ipaddr.isValid(host) && ipaddr.parse(host).range() !== 'unicast';
-  if (!isLocal && !isPrivate) return undefined;
+  if (!isLocal && (!ipaddr.isValid(host) || isPublic(ipaddr.parse(host)))) return undefined;
   return 'must not be an address of this machine or of a private network; an operator may list it in ALERT_ALLOWED_HOSTS';
+}
+
+/** The library takes IPv4 addresses in the old form `::127.0.0.1` (RFC 4291, 2.5.5.1) for usual ones. */
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  const isOldForm = address instanceof ipaddr.IPv6 && address.match(ipaddr.IPv6.parse('::'), 96);
+  return address.range() === 'unicast' && !isOldForm;
 }

@@ -33,7 +33,7 @@ export interface Relation {
   readonly query_params: Readonly<Record<string, Parameter>>;
 }
 
-export interface Statement extends Relation {
+export interface Statement extends Pick<Relation, 'query'>, Partial<Pick<Relation, 'query_params'>> {
   /** Stable: metrics, dashboards and traces name the statement by it. */
   readonly name: string;
   /** For this statement alone. */
@@ -87,60 +87,22 @@ export interface Warehouse {
 
 /** Opens keep-alive connections. They connect at the first statement, so this never fails by itself. */
 export function createWarehouse(options: WarehouseOptions): Warehouse {
-  return new Connection(new Hosts(options), options.observe, {});
+  return connection(new Hosts(options), options.observe, {});
 }
 
 /** Of statements without a result this one may have long lists as parameters; a FORMAT means nothing to it. */
 const INSERT_SELECT = /^\s*INSERT\s.*\sSELECT\s/s;
 
-class Connection implements Warehouse {
-  readonly #hosts: Hosts;
-  readonly #observe: StatementObserver | undefined;
-  readonly #scope: Scope;
-
-  constructor(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope) {
-    this.#hosts = hosts;
-    this.#observe = observe;
-    this.#scope = scope;
-  }
-
-  async read<Row extends z.ZodType>(statement: Statement, row: Row): Promise<z.output<Row>[]> {
-    const rows = await this.#observed(statement, async () => JSON.parse(await this.#send(statement, true, queryText)));
-    return z.array(row).parse(rows);
-  }
-
-  run(statement: Statement, rows?: string | Buffer): Promise<void> {
-    const exec: Send = async (client, params) =>
-      text((await client.exec({ ...params, ...(rows !== undefined && { values: Readable.from([rows]) }) })).stream);
-    const send = rows === undefined && INSERT_SELECT.test(statement.query) ? queryText : exec;
-    return this.#observed(statement, async () => {
-      const response = await this.#send(statement, rows !== undefined, send);
-      if (response !== '') throw new Error(`${statement.name} returned: ${response.slice(0, 500)}`);
-    });
-  }
-
-  within(inner: Scope): Warehouse {
-    const settings = { ...this.#scope.settings, ...inner.settings };
-    return new Connection(this.#hosts, this.#observe, { ...this.#scope, ...inner, settings });
-  }
-
-  ping(): Promise<boolean> {
-    return this.#hosts.ping();
-  }
-
-  close(): Promise<void> {
-    return this.#hosts.close();
-  }
-
-  #send({ query, query_params, settings, isShort }: Statement, isRepeatable: boolean, send: Send): Promise<string> {
-    const params = { query, query_params, clickhouse_settings: { ...this.#scope.settings, ...settings } };
-    return this.#hosts.send(params, { isShort, isRepeatable, signal: this.#scope.signal }, send);
-  }
-
-  async #observed<T>({ name }: Statement, work: () => Promise<T>): Promise<T> {
-    const { signal } = this.#scope;
+function connection(hosts: Hosts, observe: StatementObserver | undefined, scope: Scope): Warehouse {
+  const { signal } = scope;
+  const send = (statement: Statement, isRepeatable: boolean, how: Send) => {
+    const { query, query_params = {}, settings, isShort } = statement;
+    const params = { query, query_params, clickhouse_settings: { ...scope.settings, ...settings } };
+    return hosts.send(params, { isShort, isRepeatable, signal }, how);
+  };
+  const observed = async <T>({ name }: Statement, work: () => Promise<T>): Promise<T> => {
     signal?.throwIfAborted();
-    const end = this.#observe?.(name);
+    const end = observe?.(name);
     try {
       const result = await work();
       end?.('ok');
@@ -150,10 +112,31 @@ class Connection implements Warehouse {
       else end?.(error instanceof ClickHouseError ? 'refused' : 'unanswered', error);
       throw error;
     }
-  }
+  };
+  return {
+    read: async (statement, row) => {
+      const rows = await observed(statement, async () => JSON.parse(await send(statement, true, queryText)));
+      return z.array(row).parse(rows);
+    },
+    run: (statement, rows) => {
+      const exec: Send = async (client, params) =>
+        text((await client.exec({ ...params, ...(rows !== undefined && { values: Readable.from([rows]) }) })).stream);
+      const how = rows === undefined && INSERT_SELECT.test(statement.query) ? queryText : exec;
+      return observed(statement, async () => {
+        const response = await send(statement, rows !== undefined, how);
+        if (response !== '') throw new Error(`${statement.name} returned: ${response.slice(0, 500)}`);
+      });
+    },
+    within: (inner) => {
+      const settings = { ...scope.settings, ...inner.settings };
+      return connection(hosts, observe, { ...scope, ...inner, settings });
+    },
+    ping: () => hosts.ping(),
+    close: () => hosts.close(),
+  };
 }
 
-const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', query_params: {}, isShort: true };
+const CHECK: Statement = { name: 'check_connection', query: 'SELECT 1 AS answer', isShort: true };
 
 /**
  * Runs a statement, so that a wrong password fails too, and looks at its result: many servers answer 200 to everything, and
@@ -204,7 +187,6 @@ export function prepareRows(table: string, rows: readonly JsonRow[], name = `ins
   const statement = {
     name,
     query: `INSERT INTO ${table} (${Object.keys(first).join(', ')}) FORMAT JSONEachRow`,
-    query_params: {},
     settings,
   };
   const body = rows.map((row) => JSON.stringify(row, wellFormed)).join('\n');

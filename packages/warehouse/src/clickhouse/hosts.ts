@@ -121,13 +121,10 @@ export class Hosts {
     const ping: Send = async (client) => {
       const result = await client.ping();
       if (!result.success) throw result.error;
-      return '';
+      return 'pong';
     };
     const options = { isShort: true, isRepeatable: true, signal: undefined };
-    return this.send({ query: '' }, options, ping).then(
-      () => true,
-      () => false,
-    );
+    return (await this.send({ query: '' }, options, ping).catch(() => '')) !== '';
   }
 
   async close(): Promise<void> {

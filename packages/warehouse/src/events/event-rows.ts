@@ -10,8 +10,6 @@ import {
   type UsageEvent,
 } from '@meterline/catalog';
 import type { AccountHours } from '../rollups/rollup-rows.js';
-import type { Names } from './names.js';
-import { setUuid, uuidAt } from './uuid-words.js';
 
 const TWO_TO_32 = 0x1_0000_0000;
 
@@ -144,15 +142,13 @@ export class EventRows {
   /** These rows as a table of its own. */
   pick(rows: readonly number[]): EventRows {
     const picked = new EventRows(rows.length, this.names);
-    for (const row of rows) picked.#copy(this, row);
+    for (const row of rows) {
+      const at = row * WORDS_PER_ROW;
+      picked.words.set(this.words.subarray(at, at + WORDS_PER_ROW), picked.#length * WORDS_PER_ROW);
+      picked.#earliest = Math.min(picked.#earliest, this.timestampOf(row));
+      picked.#length += 1;
+    }
     return picked;
-  }
-
-  #copy(from: EventRows, row: number): void {
-    const at = row * WORDS_PER_ROW;
-    this.words.set(from.words.subarray(at, at + WORDS_PER_ROW), this.#length * WORDS_PER_ROW);
-    this.#earliest = Math.min(this.#earliest, from.timestampOf(row));
-    this.#length += 1;
   }
 
   #name(at: number): string {
@@ -223,4 +219,82 @@ function int128At(words: Uint32Array, at: number): bigint {
   let value = 0n;
   for (let word = 3; word >= 0; word -= 1) value = (value << 32n) + BigInt(words[at + word] ?? 0);
   return BigInt.asIntN(128, value);
+}
+
+/**
+ * Texts by number: what events are called (accounts, workspaces, resources, types, dimensions) repeats from event to event.
+ * Number 0 is the empty text. It only grows; when it {@link isLarge}, start a new one.
+ */
+export class Names {
+  readonly #numbers = new Map<string, number>([['', 0]]);
+  readonly #texts: string[] = [''];
+  #characters = 0;
+
+  get size(): number {
+    return this.#texts.length;
+  }
+
+  /** Some tens of megabytes: there may be as many uuids of resources as events. */
+  get isLarge(): boolean {
+    return this.#texts.length > 65_536 || this.#characters > 4_000_000;
+  }
+
+  numberOf(text: string): number {
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    const number = this.#texts.length;
+    this.#numbers.set(text, number);
+    this.#texts.push(text);
+    this.#characters += text.length;
+    return number;
+  }
+
+  /** @throws RangeError for a number that no text has */
+  textOf(number: number): string {
+    const text = this.#texts[number];
+    if (text === undefined) throw new RangeError(`no text has the number ${number}`);
+    return text;
+  }
+}
+
+/** UUIDs as ClickHouse keeps them, two numbers of 64 bits: here four words of 32, each number's lower one first. */
+
+const UUID_LENGTH = 36;
+/** By character code; so large for what is no digit that it shows in a number of four digits. */
+const NO_DIGIT = 0x1_0000;
+const HEX_DIGITS = new Int32Array(256).fill(NO_DIGIT);
+for (let digit = 0; digit < 16; digit += 1) {
+  HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
+  HEX_DIGITS['0123456789ABCDEF'.charCodeAt(digit)] = digit;
+}
+const HYPHENS = [8, 13, 18, 23] as const;
+const HYPHEN = '-'.charCodeAt(0);
+/** Where the halves of each word stand in the text. */
+const UPPER = [9, 0, 28, 19] as const;
+const LOWER = [14, 4, 32, 24] as const;
+
+/** @returns whether the text is a UUID, in either case; words may be changed if it is not */
+function setUuid(words: Uint32Array, at: number, text: string): boolean {
+  if (text.length !== UUID_LENGTH) return false;
+  for (const hyphen of HYPHENS) if (text.charCodeAt(hyphen) !== HYPHEN) return false;
+  for (const [word, upper] of UPPER.entries()) {
+    const [high, low] = [fourDigits(text, upper), fourDigits(text, LOWER[word] ?? 0)];
+    if ((high | low) >= NO_DIGIT) return false;
+    words[at + word] = (high << 16) | low;
+  }
+  return true;
+}
+
+/** 65,536 or more when one of them is no digit. */
+function fourDigits(text: string, at: number): number {
+  return (digit(text, at) << 12) | (digit(text, at + 1) << 8) | (digit(text, at + 2) << 4) | digit(text, at + 3);
+}
+
+function digit(text: string, at: number): number {
+  return HEX_DIGITS[text.charCodeAt(at)] ?? NO_DIGIT;
+}
+
+function uuidAt(words: Uint32Array, at: number): string {
+  const [b, a, d, c] = [0, 1, 2, 3].map((word) => (words[at + word] ?? 0).toString(16).padStart(8, '0'));
+  return `${a}-${b?.slice(0, 4)}-${b?.slice(4)}-${c?.slice(0, 4)}-${c?.slice(4)}${d}`;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { PriceBook } from '@meterline/catalog';
 import { z } from 'zod';
 import { insertRows, onEachShard, type Warehouse } from '../clickhouse/connection.js';
-import type { Shards } from '../cluster/shards.js';
+import type { Shards } from '../shards.js';
 
 const REGISTERED_PRICE_BOOKS = `
 SELECT DISTINCT checksum

@@ -1,32 +1,60 @@
+/** How events become rows, and which row of several payloads of one event counts. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
+import { BILLING_DIMENSIONS, MS_PER_HOUR, RESOURCE_TYPES } from '@meterline/catalog';
 import fc from 'fast-check';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { createTestDatabase, execute, select, type TestDatabase } from '../../../../test/harness/stack.js';
-import { readMetrics } from '../metrics/read.js';
-import type { PricedEvent } from './event-rows.js';
-import { insertUsageEvents } from './usage-events.js';
+import { execute, select } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
+import { insertRows } from '../clickhouse/connection.js';
+import { EventRows, hoursBefore, Names, type PricedEvent } from './event-rows.js';
+import { insertUsageEvents, prepareUsageEvents } from './usage-events.js';
 
-const HOUR = 3_600_000;
 const NOON = Date.UTC(2025, 9, 1, 12);
+/** Of Decimal(38). */
+const MOST = 10n ** 38n - 1n;
 /** Every part is written through to the disk, which takes long where the disk is busy. */
 const PATIENCE_MS = 30_000;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
-
-const EVENT = pricedEvent({
-  eventId: '0190c5e4-7b1a-7def-8abc-0123456789ab',
-  resourceUuid: 'sbx-1',
-  usage: 12_500_000_000n,
-  timestamp: NOON,
-  cost: 143_750_000n,
-});
+const database = testDatabase();
+beforeAll(() => execute(database.warehouse, 'CREATE TABLE by_json AS usage_events'));
 
 type Payload = Partial<PricedEvent>;
+const EVENT = pricedEvent({ resourceUuid: 'sbx-1', usage: 12_500_000_000n, timestamp: NOON, cost: 143_750_000n });
+
+/** Stores payloads of the event, for an account of its own. */
+async function stored(payloads: readonly Payload[], accountId: string = randomUUID()): Promise<string> {
+  await insertUsageEvents(
+    database.warehouse,
+    payloads.map((payload) => ({ ...EVENT, accountId, ...payload })),
+  );
+  return accountId;
+}
+
+function rowsOf<Row = unknown>(accountId: string, columns: string, more = ''): Promise<Row[]> {
+  const query = `SELECT ${columns} FROM usage_events ${more} WHERE account_id = {accountId: String}`;
+  return select<Row>(database.warehouse, query, { accountId });
+}
+
+/** Lets the payloads of one event arrive in every order, an event for each order, each arrival an insert of its own. */
+async function winners(payloads: readonly Payload[]): Promise<{ unmerged: unknown[]; merged: unknown[] }> {
+  const accountId = randomUUID();
+  const arrivals = permutations(payloads).map((order) => ({ eventId: randomUUID(), order }));
+  for (const step of payloads.keys()) {
+    const arriving = arrivals.map(({ eventId, order }) => ({ ...order[step], eventId }));
+    await stored(arriving, accountId);
+  }
+  const columns = 'workspace, usage, revision, voided, price_revision, price_book, cost';
+  const left = () =>
+    select(
+      database.warehouse,
+      `SELECT ${columns}, count() AS events FROM usage_events FINAL WHERE account_id = {accountId: String} GROUP BY ALL`,
+      { accountId },
+    );
+  const unmerged = await left();
+  await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+  return { unmerged, merged: await left() };
+}
 
 function permutations<T>(list: readonly T[]): T[][] {
   if (list.length === 0) return [[]];
@@ -35,224 +63,246 @@ function permutations<T>(list: readonly T[]): T[][] {
   );
 }
 
-function rows<Row>(query: string, accountId: string): Promise<Row[]> {
-  return select<Row>(database.warehouse, query, { accountId });
-}
+const resend: Payload = { priceBook: 7, cost: 2n };
+const correction: Payload = { revision: 1, usage: 1n, cost: 1n };
+const repriced: Payload = { revision: 1, usage: 1n, cost: 9n, priceRevision: 1, priceBook: 8 };
+const voided: Payload = { revision: 2, voided: true };
 
-/**
- * Lets the payloads of one event arrive in every order, an event for each order, each arrival an insert of its own.
- * @returns what is left of the events in the end: the distinct winners, before and after the parts are merged
- */
-async function winners(payloads: readonly Payload[]): Promise<{ unmerged: unknown[]; merged: unknown[] }> {
-  const accountId = randomUUID();
-  const arrivals = permutations(payloads).map((order) => ({ eventId: randomUUID(), order }));
-  for (const step of payloads.keys()) {
-    await insertUsageEvents(
-      database.warehouse,
-      arrivals.map(({ eventId, order }) => ({ ...EVENT, accountId, eventId, ...order[step] })),
-    );
-  }
-  const left = () =>
-    rows(
-      `SELECT workspace, usage, revision, voided, price_revision, price_book, cost, count() AS events
-       FROM usage_events FINAL WHERE account_id = {accountId: String} GROUP BY ALL`,
-      accountId,
-    );
-  const unmerged = await left();
-  await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
-  return { unmerged, merged: await left() };
-}
-
-describe('of several payloads of one event, in whatever order they arrive,', () => {
-  const resend: Payload = { priceBook: 7, cost: 2n };
-  const correction: Payload = { revision: 1, usage: 1n, cost: 1n };
-  const repriced: Payload = { revision: 1, usage: 1n, cost: 9n, priceRevision: 1, priceBook: 8 };
-  const voided: Payload = { revision: 2, voided: true };
-
-  it.each<[string, Payload[], Payload]>([
-    ['the same sent again changes nothing', [{}, {}], {}],
-    ['the higher revision wins', [{}, correction], correction],
-    [
-      'a revision wins though it is priced with a newer book',
-      [{}, { ...correction, priceBook: 3 }],
-      { ...correction, priceBook: 3 },
-    ],
-    ['the older price book wins, so that a resend changes no price', [{}, resend], {}],
-    ['the oldest of four price books wins', [3, 1, 65_535, 2].map((priceBook) => ({ priceBook })), { priceBook: 1 }],
-    ['a new price wins over an older price book', [correction, repriced], repriced],
-    ['a revision wins over any new price', [{ priceRevision: 65_535 }, correction], correction],
-    ['a void wins over what it voids, re-priced or not', [{}, correction, repriced, voided], voided],
-    ['a revision after a void counts again', [{}, voided, { revision: 3 }], { revision: 3 }],
-    [
-      'the highest revision there is wins',
-      [{ revision: 65_535 }, { revision: 65_534, priceRevision: 65_535 }, {}],
-      { revision: 65_535 },
-    ],
-    ['one of five wins', [{}, resend, correction, repriced, voided], voided],
-  ])(
-    '%s',
-    async (_, payloads, winner) => {
-      const expected = { ...EVENT, ...winner };
-      const { unmerged, merged } = await winners(payloads);
-      expect(unmerged).toEqual([
-        {
-          workspace: expected.workspace,
-          usage: decimal(expected.usage, 9),
-          revision: expected.revision,
-          voided: expected.voided,
-          price_revision: expected.priceRevision,
-          price_book: expected.priceBook,
-          cost: decimal(expected.cost, 12),
-          events: String(permutations(payloads).length),
-        },
-      ]);
-      expect(merged).toEqual(unmerged);
-    },
-    PATIENCE_MS,
-  );
-
-  it.each<[string, Payload[]]>([
-    ['workspace', ['a', 'b', 'c', 'd'].map((workspace) => ({ workspace }))],
-    ['usage', [1n, 2n, 3n, 4n].map((usage) => ({ usage, cost: usage }))],
-    ['void', [{}, { voided: true }]],
-    ['several fields', [{}, { workspace: 'b' }, { usage: 3n, cost: 3n }, { voided: true }]],
-  ])(
-    'with one revision but another %s, always the same one wins',
-    async (_, payloads) => {
-      // The hash of the content decides, and that does not depend on the event: all orders have one and the same winner.
-      const { unmerged, merged } = await winners(payloads);
-      expect(unmerged).toHaveLength(1);
-      expect(merged).toEqual(unmerged);
-    },
-    PATIENCE_MS,
-  );
-});
-
-function decimal(scaled: bigint, scale: number): string {
-  const digits = scaled.toString().padStart(scale + 1, '0');
-  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '');
-}
-
-describe('row_version', () => {
-  it('leaves 32 bits of headroom and tells every field that may differ', async () => {
-    const accountId = randomUUID();
-    const fields: Payload[] = [
-      { timestamp: NOON + 1 },
-      { workspace: 'w' },
-      { resourceType: 'agent' },
-      { resourceName: 'n' },
-      { resourceUuid: 'u' },
-      { billingDimension: 'sandbox_image_storage_gbs' },
-      { usage: 1n },
-      { voided: true },
-      { revision: 65_535, priceRevision: 65_535 },
-      {},
-    ];
-    const events = fields.map((changes) => ({ ...EVENT, accountId, eventId: randomUUID(), ...changes }));
-    await insertUsageEvents(database.warehouse, events);
-    const [found] = await rows<{ distinct: string; fits: number }>(
-      `SELECT uniqExact(row_version) AS distinct, max(row_version) < bitShiftLeft(toUInt128(1), 96) AS fits
-       FROM usage_events WHERE account_id = {accountId: String}`,
-      accountId,
-    );
-    expect(found).toEqual({ distinct: String(fields.length), fits: 1 });
-  });
-
-  it('is the same for the same content, from any sender at any time', async () => {
-    const accountId = randomUUID();
-    for (const eventId of [randomUUID(), randomUUID()]) {
-      await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, eventId }]);
-    }
-    const found = await rows(
-      'SELECT DISTINCT row_version FROM usage_events WHERE account_id = {accountId: String}',
-      accountId,
-    );
-    expect(found).toHaveLength(1);
-  });
-});
-
-describe('the identity of an event', () => {
-  async function count(changes: readonly Payload[]): Promise<number> {
-    const accountId = randomUUID();
-    await insertUsageEvents(
-      database.warehouse,
-      changes.map((change) => ({ ...EVENT, accountId, ...change })),
-    );
-    return (await rows('SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}', accountId)).length;
-  }
-
-  const month = Date.UTC(2025, 9, 1);
-  it.each<[string, number, Payload[]]>([
-    ['one within an hour', 1, [{}, { timestamp: NOON + HOUR - 1, workspace: 'other' }]],
-    ['another in another UTC hour', 3, [{}, { timestamp: NOON + HOUR }, { timestamp: NOON - 1 }]],
-    ['another over the edge of a month', 2, [{ timestamp: month - 1 }, { timestamp: month }]],
-    ['another with another id', 2, [{}, { eventId: randomUUID() }]],
-  ])('is %s', async (_, events, changes) => {
-    expect(await count(changes)).toBe(events);
-  });
-
-  it('is another in another account', async () => {
-    const accounts = [randomUUID(), randomUUID()];
-    await insertUsageEvents(
-      database.warehouse,
-      accounts.map((accountId) => ({ ...EVENT, accountId })),
-    );
-    const query = 'SELECT 1 FROM usage_events FINAL WHERE account_id = {accountId: String}';
-    for (const accountId of accounts) expect(await rows(query, accountId)).toHaveLength(1);
-  });
-});
-
-describe('a revision', () => {
-  it('that changes a filtered value does not bring back the event under its old value', async () => {
-    const accountId = randomUUID();
-    await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'old' }]);
-    await insertUsageEvents(database.warehouse, [{ ...EVENT, accountId, workspace: 'new', revision: 1 }]);
-    const window = { startTime: NOON, endTime: NOON + HOUR / 2 };
-    const query = { accounts: [accountId], window, resolution: 'hourly', groupBy: [], limit: 1 } as const;
-    for (const [workspace, usage] of [
-      ['old', '0'],
-      ['new', '12.5'],
-    ] as const) {
-      const answer = await readMetrics(database.warehouse, { ...query, filters: { workspace: [workspace] } });
-      expect(answer.totals?.usage).toBe(usage);
-    }
-  });
-});
-
-it(
-  'an insert may hold events of more months than the 100 partitions that a server allows by itself',
-  async () => {
-    const accountId = randomUUID();
-    const events = Array.from({ length: 101 }, (_, month) => ({
-      ...EVENT,
-      accountId,
-      timestamp: Date.UTC(1970, month),
-    }));
-    await insertUsageEvents(database.warehouse, events);
-    expect(await rows('SELECT 1 FROM usage_events WHERE account_id = {accountId: String}', accountId)).toHaveLength(
-      101,
-    );
+it.each<[string, Payload[], Payload]>([
+  ['the same sent again changes nothing', [{}, {}], {}],
+  ['the higher revision wins', [{}, correction], correction],
+  [
+    'a revision wins though it is priced with a newer book',
+    [{}, { ...correction, priceBook: 3 }],
+    { ...correction, priceBook: 3 },
+  ],
+  ['the older price book wins, so that a resend changes no price', [{}, resend], {}],
+  ['the oldest of four price books wins', [3, 1, 65_535, 2].map((priceBook) => ({ priceBook })), { priceBook: 1 }],
+  ['a new price wins over an older price book', [correction, repriced], repriced],
+  ['a revision wins over any new price', [{ priceRevision: 65_535 }, correction], correction],
+  ['a void wins over what it voids, re-priced or not', [{}, correction, repriced, voided], voided],
+  ['a revision after a void counts again', [{}, voided, { revision: 3 }], { revision: 3 }],
+  [
+    'the highest revision there is wins',
+    [{ revision: 65_535 }, { revision: 65_534, priceRevision: 65_535 }, {}],
+    { revision: 65_535 },
+  ],
+  ['one of five wins', [{}, resend, correction, repriced, voided], voided],
+])(
+  'of several payloads of one event, in whatever order they arrive, %s',
+  async (_, payloads, winner) => {
+    const { workspace, usage, revision, voided, priceRevision, priceBook, cost } = { ...EVENT, ...winner };
+    const { unmerged, merged } = await winners(payloads);
+    expect(unmerged).toEqual([
+      {
+        ...{ workspace, revision, voided, price_revision: priceRevision, price_book: priceBook },
+        ...{ usage: decimal(usage, 9), cost: decimal(cost, 12), events: String(permutations(payloads).length) },
+      },
+    ]);
+    expect(merged).toEqual(unmerged);
   },
   PATIENCE_MS,
 );
 
-it('an insert may hold names of every length and script', async () => {
-  const lengths = [0, 1, 41, 42, 43, 44, 126, 127, 128, 129, 300, 16_383, 16_384, 70_000];
-  const names = [
-    ...['a', 'é', '€', '😀'].flatMap((character) => lengths.map((length) => character.repeat(length))),
-    ...[`'"\\`, '{a: String}', '%s', "'; DROP TABLE a", 'a\nb\tc\0d', '\u2028', 'e\u0301'],
-    ...fc.sample(fc.string({ unit: 'binary', maxLength: 300 }), 200),
+it.each<[string, Payload[]]>([
+  ['workspace', ['a', 'b', 'c', 'd'].map((workspace) => ({ workspace }))],
+  ['usage', [1n, 2n, 3n, 4n].map((usage) => ({ usage, cost: usage }))],
+  ['void', [{}, { voided: true }]],
+  ['several fields', [{}, { workspace: 'b' }, { usage: 3n, cost: 3n }, { voided: true }]],
+])(
+  'of several payloads with one revision but another %s, the same one wins in whatever order they arrive',
+  async (_, payloads) => {
+    // The hash of the content decides, and that does not depend on the event: all orders have one and the same winner.
+    const { unmerged, merged } = await winners(payloads);
+    expect(unmerged).toHaveLength(1);
+    expect(merged).toEqual(unmerged);
+  },
+  PATIENCE_MS,
+);
+
+it('the version of a row leaves 32 bits of headroom and tells every field that may differ', async () => {
+  const fields: Payload[] = [
+    { timestamp: NOON + 1 },
+    { workspace: 'w' },
+    { resourceType: 'agent' },
+    { resourceName: 'n' },
+    { resourceUuid: 'u' },
+    { billingDimension: 'sandbox_image_storage_gbs' },
+    { usage: 1n },
+    { voided: true },
+    { revision: 65_535, priceRevision: 65_535 },
+    {},
   ];
-  const accountId = randomUUID();
-  const events = names.map((resourceName, ms) => ({ ...EVENT, accountId, resourceName, timestamp: NOON + ms }));
-  await insertUsageEvents(
-    database.warehouse,
-    events.map((event) => ({ ...event, eventId: randomUUID() })),
-  );
-  const query = 'SELECT resource_name FROM usage_events WHERE account_id = {accountId: String} ORDER BY timestamp';
-  expect((await rows<{ resource_name: string }>(query, accountId)).map((row) => row.resource_name)).toEqual(names);
+  const accountId = await stored(fields.map((changes) => ({ eventId: randomUUID(), ...changes })));
+  const columns = 'uniqExact(row_version) AS distinct, max(row_version) < bitShiftLeft(toUInt128(1), 96) AS fits';
+  expect(await rowsOf(accountId, columns)).toEqual([{ distinct: String(fields.length), fits: 1 }]);
 });
 
-it('an insert may hold no events', async () => {
-  await expect(insertUsageEvents(database.warehouse, [])).resolves.toBeUndefined();
+const MONTH = Date.UTC(2025, 9, 1);
+it.each<[string, number, Payload[]]>([
+  ['none of no payload', 0, []],
+  ['one within an hour', 1, [{}, { timestamp: NOON + MS_PER_HOUR - 1, workspace: 'other' }]],
+  ['another in another UTC hour', 3, [{}, { timestamp: NOON + MS_PER_HOUR }, { timestamp: NOON - 1 }]],
+  ['another over the edge of a month', 2, [{ timestamp: MONTH - 1 }, { timestamp: MONTH }]],
+  ['another with another id', 2, [{}, { eventId: randomUUID() }]],
+])('an event is %s, and another in another account', async (_, events, payloads) => {
+  const accounts = [await stored(payloads), await stored(payloads)];
+  for (const accountId of accounts) expect(await rowsOf(accountId, '1', 'FINAL')).toHaveLength(events);
+});
+
+const LENGTHS = [0, 1, 41, 42, 43, 44, 126, 127, 128, 129, 300, 16_383, 16_384, 70_000];
+const NAMES = [
+  ...['a', 'é', '€', '😀'].flatMap((character) => LENGTHS.map((length) => character.repeat(length))),
+  ...[`'"\\`, '{a: String}', '%s', "'; DROP TABLE a", 'a\nb\tc\0d', '\u2028', 'e\u0301'],
+];
+const names = fc.oneof(fc.constantFrom('', 'a', 'b', '名前'), fc.string({ unit: 'binary', maxLength: 300 }));
+const amounts = fc.oneof(
+  fc.constantFrom(0n, 1n, -1n, MOST, -MOST, 2n ** 32n, 2n ** 64n - 1n, 2n ** 64n, -(2n ** 64n)),
+  fc.bigInt({ min: -MOST, max: MOST }),
+  fc.bigInt({ min: 0n, max: 2n ** 53n }),
+);
+const numbers = fc.oneof(fc.constantFrom(0, 1, 65_535), fc.nat(65_535));
+/** Of some hundred months. */
+const anyEvent: fc.Arbitrary<PricedEvent> = fc.record({
+  eventId: fc.uuid(),
+  accountId: names,
+  workspace: names,
+  resourceType: fc.constantFrom(...RESOURCE_TYPES),
+  resourceName: names,
+  resourceUuid: names,
+  billingDimension: fc.constantFrom(...BILLING_DIMENSIONS),
+  usage: amounts,
+  timestamp: fc.oneof(fc.constantFrom(0, 2 ** 32 - 1, 2 ** 32), fc.integer({ min: 0, max: Date.UTC(2105, 0) })),
+  revision: numbers,
+  voided: fc.boolean(),
+  cost: amounts,
+  priceRevision: numbers,
+  priceBook: numbers,
+});
+
+/** A row as ClickHouse reads it by itself. */
+function jsonRow(event: PricedEvent) {
+  return {
+    account_id: event.accountId,
+    event_id: event.eventId,
+    timestamp: new Date(event.timestamp).toISOString().replace('T', ' ').replace('Z', ''),
+    workspace: event.workspace,
+    resource_type: event.resourceType,
+    resource_name: event.resourceName,
+    resource_uuid: event.resourceUuid,
+    billing_dimension: event.billingDimension,
+    usage: decimal(event.usage, 9),
+    revision: event.revision,
+    voided: event.voided ? 1 : 0,
+    cost: decimal(event.cost, 12),
+    price_revision: event.priceRevision,
+    price_book: event.priceBook,
+  };
+}
+
+function decimal(value: bigint, scale: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '');
+}
+
+it('a block of events is stored as ClickHouse stores the same rows from JSON, with the same versions and hours', async () => {
+  await execute(database.warehouse, 'TRUNCATE TABLE usage_events');
+  const events = [...fc.sample(anyEvent, 400), ...NAMES.map((resourceName) => pricedEvent({ resourceName }))];
+  const [first, second] = [new Names(), new Names()];
+  // Jobs of one Names, and of two.
+  const parts = [
+    EventRows.of(events.slice(0, 100), first),
+    EventRows.of(events.slice(100, 101), first),
+    EventRows.of([], second),
+    EventRows.of(events.slice(101), second),
+  ];
+  await prepareUsageEvents(parts)(database.warehouse);
+  await insertRows(database.warehouse, 'by_json', events.map(jsonRow));
+  const all = (table: string) =>
+    select(
+      database.warehouse,
+      `SELECT * REPLACE (toUnixTimestamp64Milli(timestamp) AS timestamp, toString(usage) AS usage, toString(cost) AS cost),
+         event_hour, toString(row_version) AS version
+       FROM ${table} ORDER BY event_id`,
+    );
+  expect(await all('usage_events')).toEqual(await all('by_json'));
+});
+
+it.each([256, 257, 65_536, 65_537])('a block of events may have %d names in a column', async (count) => {
+  const accountId = randomUUID();
+  const rows = new EventRows(count + 1, new Names());
+  // The last is the first again.
+  for (let name = 0; name <= count; name += 1) {
+    rows.add(pricedEvent({ accountId, resourceName: `name-${name % count}` }), 0);
+  }
+  await prepareUsageEvents([rows])(database.warehouse);
+  const columns = `count() AS rows, uniqExact(resource_name) AS names, countIf(resource_name = 'name-0') AS first`;
+  expect(await rowsOf(accountId, columns)).toEqual([{ rows: String(count + 1), names: String(count), first: '2' }]);
+});
+
+it('rows give back every event as it was added, and those that are picked', () => {
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 5 }), fc.boolean(), (events, areUpper) => {
+      const written = events.map((event) => ({
+        ...event,
+        eventId: areUpper ? event.eventId.toUpperCase() : event.eventId,
+      }));
+      const rows = EventRows.of(written, new Names());
+      const picked = rows.pick([...events.keys()].reverse());
+      for (const [row, event] of events.entries()) {
+        const last = events.length - 1 - row;
+        expect([rows.eventOf(row), picked.eventOf(last), picked.positionOf(last)]).toEqual([event, event, row]);
+      }
+      const earliest = Math.min(...events.map(({ timestamp }) => timestamp));
+      expect([rows.earliest, picked.earliest]).toEqual([earliest, earliest]);
+    }),
+  );
+});
+
+it('rows say in which hours before an instant accounts have events', () => {
+  const [one, other] = [new Names(), new Names()];
+  const event = (accountId: string, timestamp: number) => pricedEvent({ accountId, timestamp });
+  const [a, b] = [event('a', 5), event('b', MS_PER_HOUR - 1)];
+  const parts = [
+    EventRows.of([a, b, event('a', 7), event('a', MS_PER_HOUR)], one),
+    EventRows.of([event('b', 0), event('a', 2 * MS_PER_HOUR + 1)], one),
+    EventRows.of([event('c', 9 * MS_PER_HOUR), event('a', 3 * MS_PER_HOUR)], other),
+    EventRows.of([event('d', 10 * MS_PER_HOUR)], other),
+  ];
+  expect(hoursBefore(10 * MS_PER_HOUR, parts)).toEqual([
+    { accountId: 'a', hours: [0, 1, 2, 3].map((hour) => hour * MS_PER_HOUR) },
+    { accountId: 'b', hours: [0] },
+    { accountId: 'c', hours: [9 * MS_PER_HOUR] },
+  ]);
+  expect(hoursBefore(MS_PER_HOUR, parts).map(({ accountId }) => accountId)).toEqual(['a', 'b']);
+  expect(hoursBefore(0, parts)).toEqual([]);
+});
+
+it.each<[string, Payload]>([
+  ...[-1, 65_536].map((revision): [string, Payload] => ['out of range', { revision }]),
+  ['out of range', { priceRevision: 65_536 }],
+  ['out of range', { priceBook: 65_536 }],
+  ['out of range', { usage: 2n ** 127n }],
+  ['out of range', { cost: -(2n ** 127n) - 1n }],
+  ...[
+    '',
+    '0190c5e4-7b1a-7def-8abc-0123456789a',
+    '0190c5e4-7b1a-7def-8abc-0123456789abc',
+    '0190c5e4-7b1a-7def-8abc-0123456789ag',
+    '0190c5e4-7b1a-7def-8abc-0123456789aü',
+    '0190c5e4-7b1a-7def-8abc_0123456789ab',
+    '0190c5e4-7b1a-7def-8ab-c0123456789ab',
+    '-190c5e4-7b1a-7def-8abc-0123456789ab',
+  ].map((eventId): [string, Payload] => ['is not a UUID', { eventId }]),
+])('rows refuse what %s: %p', (message, changes) => {
+  expect(() => EventRows.of([pricedEvent(changes)], new Names())).toThrow(message);
+  expect(() => new EventRows(0, new Names()).add(pricedEvent(), 0)).toThrow('there is room for 0 events only');
+});
+
+it('names are large when there are many of them, or long ones', () => {
+  const [many, long] = [new Names(), new Names()];
+  for (let name = 0; name < 65_536; name += 1) many.numberOf(String(name));
+  for (let name = 0; name < 16_000; name += 1) long.numberOf(`${name}`.padEnd(256));
+  expect([new Names().isLarge, many.isLarge, long.isLarge]).toEqual([false, true, true]);
+  expect(() => many.textOf(70_000)).toThrow('no text has the number 70000');
 });

@@ -4,8 +4,7 @@
  * Source: ClickHouse documentation, "Native" format.
  */
 import type { PreparedInsert, Warehouse } from '../clickhouse/connection.js';
-import { EventRows, type NameField, type PricedEvent, WORD, WORDS_PER_ROW } from './event-rows.js';
-import { Names } from './names.js';
+import { EventRows, type NameField, Names, type PricedEvent, WORD, WORDS_PER_ROW } from './event-rows.js';
 
 /** Of a row in the block, about; the buffer grows where it is too low. */
 const BYTES_PER_ROW = 90;
@@ -34,7 +33,6 @@ const COLUMNS: readonly { readonly name: string; readonly type: string; readonly
 const INSERT = {
   name: 'insert_usage_events',
   query: `INSERT INTO usage_events (${COLUMNS.map(({ name }) => name).join(', ')}) FORMAT Native`,
-  query_params: {},
 };
 
 /** Stores events; storing one again changes nothing. See {@link PreparedInsert} for what success and failure mean. */

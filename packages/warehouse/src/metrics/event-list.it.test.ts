@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { createTestDatabase, execute, type TestDatabase } from '../../../../test/harness/stack.js';
+import { execute } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { EVENT_LIST_LIMITS, type EventListLimits, type EventPlace, readEventList } from './event-list.js';
 
@@ -8,11 +9,9 @@ const START = Date.UTC(2025, 9, 1);
 const HOUR = 3_600_000;
 const id = (index: number) => `018f0000-0000-7000-8000-${String(index).padStart(12, '0')}`;
 
-let database: TestDatabase;
+const database = testDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   await execute(database.warehouse, 'SYSTEM STOP MERGES usage_events');
-  const { warehouse } = database;
   const event = (index: number, revision: number) =>
     pricedEvent({
       eventId: id(index),
@@ -21,14 +20,11 @@ beforeAll(async () => {
       workspace: 'w'.repeat(200),
       revision,
     });
-  const indices = Array.from({ length: 60 }, (_, index) => index);
-  for (const revision of [0, 1, 2])
-    await insertUsageEvents(
-      warehouse,
-      indices.map((index) => event(index, revision)),
-    );
+  for (const revision of [0, 1, 2]) {
+    const events = Array.from({ length: 60 }, (_, index) => event(index, revision));
+    await insertUsageEvents(database.warehouse, events);
+  }
 });
-afterAll(() => database.drop());
 
 interface Asked {
   readonly limit?: number;
@@ -52,37 +48,35 @@ async function walk({ limit = 1_000, limits, filters = {} }: Asked) {
   return { pages, ids: pages.flat(), histories: [...histories] };
 }
 
-describe('a page of events', () => {
-  const RARE = { resource_name: ['rare'] };
+const RARE = { resource_name: ['rare'] };
 
-  it('stops after so many rows, however few of them the filters select, and a walk has every event once', async () => {
-    const whole = await walk({});
-    expect([whole.pages.length, whole.ids.length, new Set(whole.ids).size]).toEqual([1, 60, 60]);
-    const rare = await walk({ filters: RARE });
-    expect([rare.pages.length, rare.ids]).toEqual([1, [9, 39, 19, 49, 29, 59].map(id)]);
-    for (const examined of [7, 20, 179, 180, 181]) {
-      const bounded = await walk({ filters: RARE, limits: { examined } });
-      // 180 rows: three of each event.
-      expect(bounded.pages.length).toBeGreaterThanOrEqual(Math.floor(180 / (examined + 3)));
-      expect(bounded.ids).toEqual(rare.ids);
-      expect((await walk({ limits: { examined }, limit: 11 })).ids).toEqual(whole.ids);
-    }
-    expect((await walk({ filters: RARE, limits: { examined: 20 } })).pages).toContainEqual([]);
-  });
+it('a page of events stops after so many rows, however few of them the filters select, and a walk has every event once', async () => {
+  const whole = await walk({});
+  expect([whole.pages.length, whole.ids.length, new Set(whole.ids).size]).toEqual([1, 60, 60]);
+  const rare = await walk({ filters: RARE });
+  expect([rare.pages.length, rare.ids]).toEqual([1, [9, 39, 19, 49, 29, 59].map(id)]);
+  for (const examined of [7, 20, 179, 180, 181]) {
+    const bounded = await walk({ filters: RARE, limits: { examined } });
+    // 180 rows: three of each event.
+    expect(bounded.pages.length).toBeGreaterThanOrEqual(Math.floor(180 / (examined + 3)));
+    expect(bounded.ids).toEqual(rare.ids);
+    expect((await walk({ limits: { examined }, limit: 11 })).ids).toEqual(whole.ids);
+  }
+  expect((await walk({ filters: RARE, limits: { examined: 20 } })).pages).toContainEqual([]);
+});
 
-  it('has fewer events when their histories are long, and each history is whole', async () => {
-    const { pages, ids, histories } = await walk({ limits: { payloads: 31 } });
-    expect(Math.max(...pages.map((page) => page.length))).toBe(10);
-    expect([ids, histories]).toEqual([(await walk({})).ids, [2]]);
-    // Never fewer than one event.
-    expect((await walk({ limits: { payloads: 1 } })).ids).toHaveLength(60);
-  });
+it('a page of events has fewer events when their histories are long, and each history is whole', async () => {
+  const { pages, ids, histories } = await walk({ limits: { payloads: 31 } });
+  expect(Math.max(...pages.map((page) => page.length))).toBe(10);
+  expect([ids, histories]).toEqual([(await walk({})).ids, [2]]);
+  // Never fewer than one event.
+  expect((await walk({ limits: { payloads: 1 } })).ids).toHaveLength(60);
+});
 
-  it('has fewer events when their names are long', async () => {
-    const { pages, ids } = await walk({ limits: { textLength: 5_000 } });
-    // Three payloads of 206 characters each.
-    expect(pages.map((page) => page.length)).toEqual([...Array.from({ length: 7 }, () => 8), 4]);
-    expect(ids).toHaveLength(60);
-    expect((await walk({ limits: { textLength: 1 } })).pages.every((page) => page.length <= 1)).toBe(true);
-  });
+it('a page of events has fewer events when their names are long', async () => {
+  const { pages, ids } = await walk({ limits: { textLength: 5_000 } });
+  // Three payloads of 206 characters each.
+  expect(pages.map((page) => page.length)).toEqual([...Array.from({ length: 7 }, () => 8), 4]);
+  expect(ids).toHaveLength(60);
+  expect((await walk({ limits: { textLength: 1 } })).pages.every((page) => page.length <= 1)).toBe(true);
 });

@@ -54,7 +54,7 @@ const COLUMNS = `
   price_book,
   toString(row_version) AS version`;
 
-const storedPayload = z.object({
+export const storedPayload = z.object({
   id: z.string(),
   /** Epoch milliseconds. */
   at: z.coerce.number(),
@@ -109,8 +109,12 @@ const storedPlace = z
   .object({ hour: z.number(), id: z.string() })
   .transform(({ hour, id }): EventPlace => ({ hour: hour * 1000, eventId: id }));
 
-/** @param last where to stop, that place included; undefined: nowhere */
-function eventListStatement(wanted: EventListQuery, last: EventPlace | undefined): Statement {
+/**
+ * The events that are selected, each as it counts now, in the order of the table's key, which no revision can change: an event keeps its
+ * hour and its id.
+ * @param last where to stop, that place included; undefined: nowhere
+ */
+export function eventListStatement(wanted: EventListQuery, last?: EventPlace): Statement {
   const accounts = [wanted.accountId];
   const { includesVoided, after, limit } = wanted;
   const { startTime: from, endTime: to } = withEvents(wanted.window);
@@ -131,7 +135,7 @@ ORDER BY event_hour, UUIDToNum(event_id)
 LIMIT {limit: UInt32}`,
     query_params: {
       ...selectionParameters({ ...wanted, accounts }, [{ from, to }]),
-      limit: limit + 1,
+      limit,
       ...afterParameters(after),
       ...(last && { last_hour: last.hour / 1000, last_id: last.eventId }),
     },
@@ -177,7 +181,8 @@ export async function readEventList(
   limits: EventListLimits = EVENT_LIST_LIMITS,
 ): Promise<EventListPage> {
   const [last] = await warehouse.read(lastPlaceStatement(wanted, limits.examined), storedPlace);
-  const found = await warehouse.read(eventListStatement(wanted, last), storedPayload);
+  const oneMore = { ...wanted, limit: wanted.limit + 1 };
+  const found = await warehouse.read(eventListStatement(oneMore, last), storedPayload);
   const newest = found.slice(0, wanted.limit);
   if (newest.length === 0) return { events: [], next: last };
   const events = withinLimits(await withHistories(warehouse, wanted.accountId, newest, limits), limits);

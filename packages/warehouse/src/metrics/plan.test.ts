@@ -1,8 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS } from '@meterline/catalog';
+import { expect, it } from '@jest/globals';
+import { MS_PER_DAY, MS_PER_HOUR, RESOLUTIONS, type Resolution, type Window } from '@meterline/catalog';
 import fc from 'fast-check';
-import type { AccountBucket } from '../rollups/rollup-rows.js';
-import { NO_ROLLUPS } from '../rollups/watermarks.js';
+import { type AccountBucket, GRAIN_MS } from '../rollups/rollup-rows.js';
+import type { ReadableRollups } from '../rollups/watermarks.js';
 import { planSegments, type Segment } from './plan.js';
 
 const START = Date.UTC(2025, 9, 1);
@@ -39,7 +39,21 @@ const sealed = fc
 const fresh = sealed.map((until) => ({ ...until, dirtyHours: [] }));
 const rollups = fc.tuple(sealed, someDirtyHours).map(([until, dirtyHours]) => ({ ...until, dirtyHours }));
 
-const LENGTH = { hourly: MS_PER_HOUR, daily: MS_PER_DAY } as const;
+interface Planned {
+  readonly segments: readonly Segment[];
+  readonly asked: Window;
+  readonly resolution: Resolution;
+  readonly known: ReadableRollups;
+}
+
+/** Checks the plan of any query. */
+function checkPlans(rollups: fc.Arbitrary<ReadableRollups>, check: (planned: Planned) => void): void {
+  fc.assert(
+    fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, known) =>
+      check({ segments: planSegments(asked, resolution, known), asked, resolution, known }),
+    ),
+  );
+}
 
 /** The parts of hours that a segment answers for of an account, as "from to". */
 function coveredBy({ source, from, to, only, except, days }: Segment, account = 'a'): string[] {
@@ -55,114 +69,74 @@ function coveredBy({ source, from, to, only, except, days }: Segment, account = 
   return parts;
 }
 
-describe('planSegments', () => {
-  it('covers the window exactly, in ascending order, without overlap', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, rollups) => {
-        const segments = planSegments(asked, resolution, rollups);
-        expect(segments[0]?.from).toBe(asked.startTime);
-        expect(segments.at(-1)?.to).toBe(asked.endTime);
-        for (const [index, segment] of segments.entries()) {
-          expect(segment.from).toBeLessThan(segment.to);
-          if (index > 0) expect(segment.from).toBe(segments[index - 1]?.to);
-        }
-      }),
-    );
+it('a plan covers the window exactly, in ascending order, without overlap', () => {
+  checkPlans(fresh, ({ segments, asked }) => {
+    const ends = segments.map(({ to }) => to);
+    expect(segments.map(({ from }) => from)).toEqual([asked.startTime, ...ends.slice(0, -1)]);
+    expect(ends.at(-1)).toBe(asked.endTime);
+    for (const { from, to } of segments) expect(from).toBeLessThan(to);
   });
+});
 
-  it('covers each hour of the window once for every account, however many are dirty', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        const segments = planSegments(asked, resolution, rollups);
-        const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime }).sort();
-        for (const account of ACCOUNTS) {
-          expect(segments.flatMap((segment) => coveredBy(segment, account)).sort()).toEqual(whole);
-        }
-      }),
-    );
+it('a plan covers each hour of the window once for every account, however many are dirty, and no segment is empty', () => {
+  checkPlans(rollups, ({ segments, asked }) => {
+    const whole = coveredBy({ source: 'events', from: asked.startTime, to: asked.endTime }).sort();
+    for (const account of ACCOUNTS) {
+      expect(segments.flatMap((segment) => coveredBy(segment, account)).sort()).toEqual(whole);
+    }
+    for (const segment of segments) {
+      expect(ACCOUNTS.flatMap((account) => coveredBy(segment, account))).not.toEqual([]);
+    }
   });
+});
 
-  it('reads no dirty hour from a rollup row, and no day that has one', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        for (const segment of planSegments(asked, resolution, rollups)) {
-          if (segment.source === 'events') continue;
-          for (const account of ACCOUNTS) {
-            const covered = new Set(coveredBy(segment, account).map((part) => Number(part.split(' ')[0])));
-            const dirty = rollups.dirtyHours.filter(({ accountId = account }) => accountId === account);
-            expect(dirty.filter(({ bucket }) => covered.has(bucket))).toEqual([]);
-          }
-        }
-      }),
-    );
+it('a plan reads whole, sealed buckets from rollup rows, no dirty hour and no day that has one, and never days where the result has hours', () => {
+  checkPlans(rollups, ({ segments, resolution, known }) => {
+    for (const segment of segments) {
+      const { source, from, to } = segment;
+      if (source === 'events') continue;
+      expect([from % GRAIN_MS[source], to % GRAIN_MS[source]]).toEqual([0, 0]);
+      expect(to).toBeLessThanOrEqual(known[source]);
+      if (resolution === 'hourly') expect(source).toBe('hourly');
+      for (const account of ACCOUNTS) {
+        const covered = new Set(coveredBy(segment, account).map((part) => Number(part.split(' ')[0])));
+        const dirty = known.dirtyHours.filter(({ accountId = account }) => accountId === account);
+        expect(dirty.filter(({ bucket }) => covered.has(bucket))).toEqual([]);
+      }
+    }
   });
+});
 
-  it('has no segment of which nothing is left', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        for (const segment of planSegments(asked, resolution, rollups)) {
-          expect(ACCOUNTS.flatMap((account) => coveredBy(segment, account))).not.toEqual([]);
-        }
-      }),
-    );
+it('a plan reads no events of a whole sealed hour, and no hours of a whole sealed day', () => {
+  const holds = ({ from, to }: Segment, length: number, until: number) =>
+    Math.ceil(from / length) * length + length <= Math.min(to, until);
+  checkPlans(fresh, ({ segments, resolution, known }) => {
+    for (const segment of segments) {
+      if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, known.hourly)).toBe(false);
+      if (segment.source === 'hourly' && resolution !== 'hourly') {
+        expect(holds(segment, MS_PER_DAY, known.daily)).toBe(false);
+      }
+    }
   });
+});
 
-  it('lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
-    const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
-    const dirtyDays = (count: number) =>
-      Array.from({ length: count }, (_, day) => ({ bucket: START + (7 + day) * MS_PER_DAY }));
-    const planned = (count: number) =>
-      planSegments(asked, 'monthly', {
-        hourly: asked.endTime,
-        daily: asked.endTime,
-        dirtyHours: dirtyDays(count),
-      });
-    const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
-    expect(Math.max(...lists.map(({ length }) => length))).toBe(5_000);
-    const end = START + 5_007 * MS_PER_DAY + MS_PER_HOUR;
-    expect(planned(5_001)).toEqual([
-      { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
-      { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
-      { source: 'hourly', from: end, to: START + 5_008 * MS_PER_DAY },
-      { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: asked.endTime },
-    ]);
-  });
-
-  it('reads whole, sealed buckets from rollup rows, and never days where the answer has hours', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), rollups, (asked, resolution, rollups) => {
-        for (const { source, from, to } of planSegments(asked, resolution, rollups)) {
-          if (source === 'events') continue;
-          expect(from % LENGTH[source]).toBe(0);
-          expect(to % LENGTH[source]).toBe(0);
-          expect(to).toBeLessThanOrEqual(rollups[source]);
-          if (resolution === 'hourly') expect(source).toBe('hourly');
-        }
-      }),
-    );
-  });
-
-  it('reads no events of a whole sealed hour, and no hours of a whole sealed day', () => {
-    fc.assert(
-      fc.property(window, fc.constantFrom(...RESOLUTIONS), fresh, (asked, resolution, rollups) => {
-        const holds = ({ from, to }: Segment, length: number, until: number) => {
-          const first = Math.ceil(from / length) * length;
-          return first + length <= Math.min(to, until);
-        };
-        for (const segment of planSegments(asked, resolution, rollups)) {
-          if (segment.source === 'events') expect(holds(segment, MS_PER_HOUR, rollups.hourly)).toBe(false);
-          if (segment.source === 'hourly' && resolution !== 'hourly') {
-            expect(holds(segment, MS_PER_DAY, rollups.daily)).toBe(false);
-          }
-        }
-      }),
-    );
-  });
-
-  it('asks the truth alone where nothing is sealed', () => {
-    const asked = { startTime: START, endTime: START + 30 * MS_PER_DAY };
-    expect(planSegments(asked, 'daily', NO_ROLLUPS)).toEqual([
-      { source: 'events', from: asked.startTime, to: asked.endTime },
-    ]);
-  });
+it('a plan lists few enough hours for a parameter, and beyond that reads all between the first dirty hour and the last', () => {
+  const asked = { startTime: START, endTime: START + 6_000 * MS_PER_DAY };
+  const dirtyDays = (count: number) =>
+    Array.from({ length: count }, (_, day) => ({ bucket: START + (7 + day) * MS_PER_DAY }));
+  const planned = (count: number) =>
+    planSegments(asked, 'monthly', {
+      hourly: asked.endTime,
+      daily: asked.endTime,
+      dirtyHours: dirtyDays(count),
+    });
+  const lists = planned(5_000).flatMap(({ only = [], except = [], days = [] }) => [only, except, days]);
+  expect(Math.max(...lists.map(({ length }) => length))).toBe(5_000);
+  const end = START + 5_007 * MS_PER_DAY + MS_PER_HOUR;
+  expect(planned(5_001)).toEqual([
+    { source: 'daily', from: START, to: START + 7 * MS_PER_DAY },
+    { source: 'events', from: START + 7 * MS_PER_DAY, to: end },
+    { source: 'hourly', from: end, to: START + 5_008 * MS_PER_DAY },
+    { source: 'daily', from: START + 5_008 * MS_PER_DAY, to: asked.endTime },
+  ]);
 });

@@ -179,14 +179,12 @@ interface Entries {
  * longer for each event than adding them up by group and bucket before it (docs/decisions/0022).
  */
 function entriesOf(segments: readonly Segment[], wanted: EntriesQuery): Entries {
-  const [only, ...others] = segments;
-  if (only && others.length === 0 && (only.source !== 'events' || wanted.isOneBucket)) {
-    return only.source === 'events' ? eventEntries(only, 0, wanted) : rollupEntries(only.source, only, 0, wanted);
-  }
-  const selects = segments.map((segment, index) =>
-    segment.source === 'events'
-      ? eventsSelect(segment, index, wanted)
-      : rollupsSelect(segment.source, segment, index, wanted),
+  const parts = segments.map((segment, index) => ({ segment, entries: segmentEntries(segment, index, wanted) }));
+  const [only, ...others] = parts;
+  if (only && others.length === 0 && (only.segment.source !== 'events' || wanted.isOneBucket)) return only.entries;
+  // Of events there are many to a group and bucket, and of hours of days some twenty: `sumMap` takes longer for each of them.
+  const selects = parts.map(({ segment: { source, days }, entries }) =>
+    source === 'events' || days ? sumsSelect(entries, wanted) : entriesSelect(entries, wanted),
   );
   const from = `
 FROM
@@ -195,15 +193,8 @@ FROM
   return { from, bucket: 'entry_bucket', cost: 'entry_cost', usage: 'entry_usage', block: 'entry_block' };
 }
 
-/** Added up here already: of events there are many to a group and bucket. */
-function eventsSelect(segment: TimeSpan, index: number, wanted: EntriesQuery): string {
-  return sumsSelect(eventEntries(segment, index, wanted), wanted);
-}
-
-/** Also of hours of days, where the answer has days or more: some twenty to a bucket, and `sumMap` takes longer for each. */
-function rollupsSelect(grain: Grain, span: TimeSpan, index: number, wanted: EntriesQuery): string {
-  const entries = rollupEntries(grain, span, index, wanted);
-  return span.days ? sumsSelect(entries, wanted) : entriesSelect(entries, wanted);
+function segmentEntries({ source, ...span }: Segment, index: number, wanted: EntriesQuery): Entries {
+  return source === 'events' ? eventEntries(span, index, wanted) : rollupEntries(source, span, index, wanted);
 }
 
 function sumsSelect({ from, bucket, cost, usage, block }: Entries, wanted: EntriesQuery): string {
@@ -230,10 +221,10 @@ function entriesSelect({ from, bucket, cost, usage, block }: Entries, wanted: En
  * A row for each event. What was inserted after block `as_of` is left out before FINAL chooses a row of each event, so that
  * a revision does not hide what it revises.
  */
-function eventEntries(segment: TimeSpan, index: number, wanted: EntriesQuery): Entries {
+function eventEntries(span: TimeSpan, index: number, wanted: EntriesQuery): Entries {
   const { accounts, resolution, filters, asOf } = wanted;
   const upTo = asOf === undefined ? '' : '\nPREWHERE _block_number <= {as_of: UInt64}';
-  const conditions = [...eventsCondition(accounts, segment, index), ...filters.map(({ condition }) => condition)];
+  const conditions = [...eventsCondition(accounts, span, index), ...filters.map(({ condition }) => condition)];
   const from = `\nFROM usage_events FINAL${upTo}\nWHERE ${conditions.join('\n  AND ')}`;
   const bucket = BUCKETS[resolution]('event_hour');
   return { from, bucket, cost: 'usage_events.cost', usage: 'usage_events.usage', block: '_block_number' };

@@ -1,14 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+/** What is stored of a result, and how its digest tells it from others. Pages as readers see them: test/contract/stored-pages. */
+import { beforeAll, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { createTestDatabase, execute, type TestDatabase } from '../../../../test/harness/stack.js';
+import { execute } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import type { PricedEvent } from '../events/event-rows.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { sealNext } from '../rollups/maintenance.js';
 import { NO_ROLLUPS } from '../rollups/watermarks.js';
-import { readMetrics } from './read.js';
+import {
+  readMetrics,
+  readStoredMetrics,
+  STORED_METRICS,
+  type StoredPage,
+  type StoredResult,
+  storeMetrics,
+} from './read.js';
 import type { MetricsQuery, SnapshotMark } from './statement.js';
-import { readStoredMetrics, STORED_METRICS, type StoredPage, type StoredResult, storeMetrics } from './stored-pages.js';
 
 const START = Date.UTC(2025, 9, 1);
 const GROUPS = 25_000;
@@ -27,17 +35,15 @@ const ANSWER = { owner: 'acme', resultId: '0190c5e4-7b1a-4def-8abc-0123456789ab'
 /** As in the migration of result_pages. */
 const INDEX_GRANULARITY = 256;
 
-let database: TestDatabase;
+const database = testDatabase();
 let mark: SnapshotMark;
 beforeAll(async () => {
-  database = await createTestDatabase();
   const events = Array.from({ length: GROUPS }, (_, index) => event('acme', index));
   await insertUsageEvents(database.warehouse, [...events, event('another', 0), event('another', GROUPS)]);
   while (await sealNext(database.shards.all, SEALED.hourly));
   mark = (await readMetrics(database.warehouse, QUESTION)).mark;
   await storeMetrics(database.warehouse, ANSWER, QUESTION, mark.digest);
 });
-afterAll(() => database.drop());
 
 function event(accountId: string, index: number): PricedEvent {
   const eventId = `0190c5e4-7b1a-7def-8abc-${index.toString(16).padStart(12, '0')}`;
@@ -71,88 +77,69 @@ function names(page: StoredPage | undefined) {
   return page?.groups.map(({ values }) => values.resource_uuid);
 }
 
-describe('a stored answer', () => {
-  it('has every group under its rank', async () => {
-    expect(names(await stored(12_345, 3))).toEqual(['box-12345', 'box-12346', 'box-12347']);
-  });
-
-  it('is what was asked for, of this account alone', async () => {
-    const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, rollups: NO_ROLLUPS });
-    const { groups, totals, totalGroups } = live;
-    expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
-    expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
-  });
-
-  it.each([2, 200])('costs page %d no more than the rows around it', async (page) => {
-    expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
-  });
-
-  it('is known in its account alone', async () => {
-    expect(await stored(0, 3, { ...ANSWER, owner: 'another' })).toBeUndefined();
-  });
-
-  it('that was stored twice has every group once', async () => {
-    const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
-    for (let time = 0; time < 2; time += 1) {
-      await storeMetrics(database.warehouse, twice, QUESTION, mark.digest);
-    }
-    expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
-  });
-
-  it('is not stored at all under the digest of another', async () => {
-    const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
-    await storeMetrics(database.warehouse, other, QUESTION, '1');
-    expect(await stored(0, 1, other)).toBeUndefined();
-  });
-
-  it('is no answer where a part of it is lost', async () => {
-    await execute(database.warehouse, 'ALTER TABLE result_pages DELETE WHERE rank BETWEEN 20050 AND 20060');
-    expect(await stored(20_000, 100)).toBeUndefined();
-    expect(names(await stored(20_100, 100))).toHaveLength(100);
-    expect(names(await stored(GROUPS - 7, 100))).toHaveLength(7);
-  });
+it('a stored result has every group under its rank, of its account alone', async () => {
+  const live = await readMetrics(database.warehouse, { ...QUESTION, limit: GROUPS, rollups: NO_ROLLUPS });
+  const { groups, totals, totalGroups } = live;
+  expect([totalGroups, totals.usage, live.mark.digest]).toEqual([GROUPS, String(GROUPS), mark.digest]);
+  expect(await stored(0, GROUPS)).toEqual({ groups, totals, totalGroups });
+  expect(names(await stored(12_345, 3))).toEqual(['box-12345', 'box-12346', 'box-12347']);
+  expect(await stored(0, 3, { ...ANSWER, owner: 'another' })).toBeUndefined();
 });
 
-describe('an answer as of a block', () => {
-  const OPEN: MetricsQuery = { ...QUESTION, accounts: ['open'], rollups: NO_ROLLUPS };
+it.each([2, 200])('page %d of a stored result costs no more than the rows around it', async (page) => {
+  expect(await rowsRead((page - 1) * 100)).toBeLessThanOrEqual(3 * INDEX_GRANULARITY);
+});
+
+it('a result that is stored twice has every group once, and none under the digest of another', async () => {
+  const twice = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ac' };
+  for (let time = 0; time < 2; time += 1) await storeMetrics(database.warehouse, twice, QUESTION, mark.digest);
+  expect(names(await stored(99, 2, twice))).toEqual(['box-99', 'box-100']);
+  const other = { ...ANSWER, resultId: '0190c5e4-7b1a-4def-8abc-0123456789ad' };
+  await storeMetrics(database.warehouse, other, QUESTION, '1');
+  expect(await stored(0, 1, other)).toBeUndefined();
+});
+
+it('a stored result is none where a part of it is lost', async () => {
+  await execute(database.warehouse, 'ALTER TABLE result_pages DELETE WHERE rank BETWEEN 20050 AND 20060');
+  expect(await stored(20_000, 100)).toBeUndefined();
+  expect(names(await stored(20_100, 100))).toHaveLength(100);
+  expect(names(await stored(GROUPS - 7, 100))).toHaveLength(7);
+});
+
+it('a result as of a block leaves out what was inserted after it, and is another when merges have dropped what it was read from', async () => {
+  const open: MetricsQuery = { ...QUESTION, accounts: ['open'], rollups: NO_ROLLUPS };
   const insert = (...events: PricedEvent[]) => insertUsageEvents(database.warehouse, events);
-  const later = async (asOf: string) => {
-    const { groups, mark } = await readMetrics(database.warehouse, { ...OPEN, asOf });
-    return { names: groups.map(({ values }) => values.resource_uuid), digest: mark.digest };
+  const read = async (asOf?: string) => {
+    const result = await readMetrics(database.warehouse, { ...open, ...(asOf !== undefined && { asOf }) });
+    const boxes = result.groups.map(({ values }) => values.resource_uuid);
+    return { boxes, digest: result.mark.digest, block: result.mark.newest_block };
   };
+  await execute(database.warehouse, 'SYSTEM STOP MERGES usage_events');
+  await insert(event('open', 1), event('open', 2));
+  const first = await read();
+  await insert(event('open', 3), { ...event('open', 1), revision: 1, voided: true });
+  await insert({ ...event('open', 2), revision: 1, cost: 7n });
+  expect(await read(first.block)).toEqual(first);
+  const now = await read();
+  expect([first.boxes, now.boxes]).toEqual([
+    ['box-1', 'box-2'],
+    ['box-3', 'box-2'],
+  ]);
+  expect(now.digest).not.toBe(first.digest);
+  expect(await read(now.block)).toEqual(now);
+  await insert({ ...event('open', 3), revision: 1, cost: 9n });
+  await execute(database.warehouse, 'SYSTEM START MERGES usage_events');
+  await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
+  expect((await read(now.block)).digest).not.toBe(now.digest);
+});
 
-  it('leaves out what was inserted after it, also revisions and voids until they are merged', async () => {
-    await execute(database.warehouse, 'SYSTEM STOP MERGES usage_events');
-    try {
-      await insert(event('open', 1), event('open', 2));
-      const first = await readMetrics(database.warehouse, OPEN);
-      const before = { names: ['box-1', 'box-2'], digest: first.mark.digest };
-      await insert(event('open', 3), { ...event('open', 1), revision: 1, voided: true });
-      await insert({ ...event('open', 2), revision: 1, cost: 7n });
-      expect(await later(first.mark.newest_block)).toEqual(before);
-      const now = await readMetrics(database.warehouse, OPEN);
-      expect(now.groups.map(({ values }) => values.resource_uuid)).toEqual(['box-3', 'box-2']);
-      expect(now.mark.digest).not.toBe(before.digest);
-      expect(await later(now.mark.newest_block)).toEqual({ names: ['box-3', 'box-2'], digest: now.mark.digest });
-    } finally {
-      await execute(database.warehouse, 'SYSTEM START MERGES usage_events');
-    }
-  });
-
-  it('has another digest when merges have dropped what it was read from', async () => {
-    const { mark } = await readMetrics(database.warehouse, OPEN);
-    await insert({ ...event('open', 3), revision: 1, cost: 9n });
-    await execute(database.warehouse, 'OPTIMIZE TABLE usage_events FINAL');
-    expect((await later(mark.newest_block)).digest).not.toBe(mark.digest);
-  });
-
-  it('has another digest when a group has another cost, another usage, or another name', async () => {
-    const digests = new Set<string>();
-    for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
-      await insert({ ...event(`changed ${index}`, 1), ...change });
-      const { mark } = await readMetrics(database.warehouse, { ...OPEN, accounts: [`changed ${index}`] });
-      digests.add(mark.digest);
-    }
-    expect(digests.size).toBe(4);
-  });
+it('a result has another digest when a group has another cost, another usage, or another name', async () => {
+  const digests = new Set<string>();
+  for (const [index, change] of [{}, { cost: 1n }, { usage: 1n }, { resourceUuid: 'renamed' }].entries()) {
+    const account = `changed ${index}`;
+    await insertUsageEvents(database.warehouse, [{ ...event(account, 1), ...change }]);
+    const { mark } = await readMetrics(database.warehouse, { ...QUESTION, accounts: [account], rollups: NO_ROLLUPS });
+    digests.add(mark.digest);
+  }
+  expect(digests.size).toBe(4);
 });

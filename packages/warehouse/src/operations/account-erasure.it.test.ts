@@ -1,25 +1,26 @@
+/** What is erased, to the last row in the files. The command: test/cli/erase. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { createTestDatabase, select, type TestDatabase } from '../../../../test/harness/stack.js';
+import { select } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { insertUsageEvents } from '../events/usage-events.js';
-import { readMetrics } from '../metrics/read.js';
-import { storeMetrics } from '../metrics/stored-pages.js';
+import { readMetrics, storeMetrics } from '../metrics/read.js';
 import { eraseAccountPartition, readAccountPartitions, removeDeletedRejections } from './account-erasure.js';
-import { prepareRejectedEvents, type RejectedEvent, readOpenRejections, settleRejections } from './rejections.js';
+import { prepareRejectedEvents, readOpenRejections, settleRejections } from './rejections.js';
 
 const OCTOBER = Date.UTC(2025, 9, 1);
 const NOVEMBER = Date.UTC(2025, 10, 1);
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = testDatabase();
 
-function refused(accountId: string, position: number): RejectedEvent {
-  const reason = 'invalid_usage';
-  return { receivedAt: OCTOBER, jobId: accountId, position, accountId, reason, message: '', payload: '{}' };
+/** Keeps a rejected event of each account. */
+function reject(...accounts: readonly string[]): Promise<void> {
+  const rows = accounts.map((accountId, position) => ({
+    ...{ receivedAt: OCTOBER, jobId: accountId, position, accountId, message: '', payload: '{}' },
+    reason: 'invalid_usage' as const,
+  }));
+  return prepareRejectedEvents(rows)(database.warehouse);
 }
 
 /** Rows in the files, those that are only marked as deleted included. */
@@ -29,74 +30,64 @@ async function rowsOf(table: string, accountId: string): Promise<number> {
   return (await select<{ rows: number }>(database.warehouse, query, { table, accountId }))[0]?.rows ?? -1;
 }
 
-describe('erasing an account', () => {
-  it("takes a month's rows out of the files, duplicates and those of other months and accounts apart", async () => {
-    const october = pricedEvent({ accountId: 'acme', timestamp: OCTOBER });
-    await insertUsageEvents(database.warehouse, [
-      october,
-      pricedEvent({ accountId: 'acme', timestamp: NOVEMBER }),
-      pricedEvent({ accountId: 'zeta', timestamp: OCTOBER }),
-    ]);
-    await insertUsageEvents(database.warehouse, [{ ...october, revision: 1 }]);
-    await prepareRejectedEvents([refused('acme', 0), refused('zeta', 0)])(database.warehouse);
+const partitionsOf = (accountId: string) => readAccountPartitions(database.shards.all, accountId);
 
-    const partitions = await readAccountPartitions(database.shards.all, 'acme');
-    expect(partitions).toMatchObject([
-      { table: 'usage_events', partition: '202510', rows: expect.any(Number) },
-      { table: 'usage_events', partition: '202511', rows: 1 },
-      { table: 'rejected_events', partition: '202510', rows: 1 },
-    ]);
-    const [first, ...others] = partitions;
-    if (first) await eraseAccountPartition(first, 'acme');
-    expect(await readAccountPartitions(database.shards.all, 'acme')).toEqual(others);
-    for (const partition of others) await eraseAccountPartition(partition, 'acme');
+async function erase(accountId: string): Promise<void> {
+  for (const partition of await partitionsOf(accountId)) await eraseAccountPartition(partition, accountId);
+}
 
-    expect(await readAccountPartitions(database.shards.all, 'acme')).toEqual([]);
-    expect(await rowsOf('usage_events', 'acme')).toBe(0);
-    expect(await rowsOf('rejected_events', 'acme')).toBe(0);
-    expect(await rowsOf('usage_events', 'zeta')).toBe(1);
-    expect(await rowsOf('rejected_events', 'zeta')).toBe(1);
-  });
+it("erasing takes a month's rows out of the files, duplicates and those of other months and accounts apart", async () => {
+  const october = pricedEvent({ timestamp: OCTOBER });
+  const others = [pricedEvent({ timestamp: NOVEMBER }), pricedEvent({ accountId: 'zeta', timestamp: OCTOBER })];
+  await insertUsageEvents(database.warehouse, [october, ...others]);
+  await insertUsageEvents(database.warehouse, [{ ...october, revision: 1 }]);
+  await reject('acme', 'zeta');
 
-  it('takes stored results about several accounts with it, which may have its groups', async () => {
-    const accounts = ['shared', 'zeta'];
-    const window = { startTime: OCTOBER, endTime: NOVEMBER };
-    const question = { window, filters: {}, resolution: 'monthly', groupBy: ['account'], limit: 9 } as const;
-    await insertUsageEvents(
-      database.warehouse,
-      accounts.map((accountId) => pricedEvent({ accountId, timestamp: OCTOBER })),
-    );
-    const owners = ['\0caller', 'shared', 'zeta'];
-    for (const owner of owners) {
-      const result = { owner, resultId: randomUUID() };
-      const { mark } = await readMetrics(database.warehouse, { ...question, accounts });
-      await storeMetrics(database.warehouse, result, { ...question, accounts }, mark.digest);
-    }
-    for (const partition of await readAccountPartitions(database.shards.all, 'shared')) {
-      await eraseAccountPartition(partition, 'shared');
-    }
-    expect(await Promise.all(owners.map((owner) => rowsOf('result_pages', owner)))).toEqual([0, 0, 2]);
-  });
+  const partitions = await partitionsOf('acme');
+  expect(partitions).toMatchObject([
+    { table: 'usage_events', partition: '202510', rows: expect.any(Number) },
+    { table: 'usage_events', partition: '202511', rows: 1 },
+    { table: 'rejected_events', partition: '202510', rows: 1 },
+  ]);
+  const [first, ...rest] = partitions;
+  if (first) await eraseAccountPartition(first, 'acme');
+  expect(await partitionsOf('acme')).toEqual(rest);
+  await erase('acme');
+  for (const table of ['usage_events', 'rejected_events']) {
+    expect([await rowsOf(table, 'acme'), await rowsOf(table, 'zeta')]).toEqual([0, 1]);
+  }
+});
 
-  it('does not keep the same event from counting when it comes again', async () => {
-    const again = pricedEvent({ accountId: 'again', timestamp: OCTOBER });
-    await insertUsageEvents(database.warehouse, [{ ...again, revision: 9 }]);
-    for (const partition of await readAccountPartitions(database.shards.all, 'again')) {
-      await eraseAccountPartition(partition, 'again');
-    }
-    await insertUsageEvents(database.warehouse, [again]);
-    expect(await rowsOf('usage_events', 'again')).toBe(1);
-  });
+it('erasing takes stored results about several accounts with it, which may have its groups', async () => {
+  const accounts = ['shared', 'zeta'];
+  const about = { accounts, window: { startTime: OCTOBER, endTime: NOVEMBER }, filters: {} };
+  const query = { ...about, resolution: 'monthly', groupBy: ['account'], limit: 9 } as const;
+  const events = accounts.map((accountId) => pricedEvent({ accountId, timestamp: OCTOBER }));
+  await insertUsageEvents(database.warehouse, events);
+  const owners = ['\0caller', 'shared', 'zeta'];
+  const { mark } = await readMetrics(database.warehouse, query);
+  for (const owner of owners) {
+    await storeMetrics(database.warehouse, { owner, resultId: randomUUID() }, query, mark.digest);
+  }
+  await erase('shared');
+  expect(await Promise.all(owners.map((owner) => rowsOf('result_pages', owner)))).toEqual([0, 0, 2]);
+});
 
-  it('takes refusals out of the files that settling has only marked', async () => {
-    await prepareRejectedEvents([refused('marked', 0), refused('marked', 1)])(database.warehouse);
-    const [second] = await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 1 });
-    await settleRejections(database.shards, second ? [second] : [], 'discarded');
-    expect(await rowsOf('rejected_events', 'marked')).toBe(2);
-    await removeDeletedRejections(database.shards.all);
-    expect(await rowsOf('rejected_events', 'marked')).toBe(1);
-    expect(await readOpenRejections(database.warehouse, { jobId: 'marked' }, { limit: 9 })).toMatchObject([
-      { position: 0 },
-    ]);
-  });
+it('erasing does not keep the same event from counting when it comes again', async () => {
+  const again = pricedEvent({ accountId: 'again', timestamp: OCTOBER });
+  await insertUsageEvents(database.warehouse, [{ ...again, revision: 9 }]);
+  await erase('again');
+  await insertUsageEvents(database.warehouse, [again]);
+  expect(await rowsOf('usage_events', 'again')).toBe(1);
+});
+
+it('removing takes rejections out of the files that settling has only marked', async () => {
+  const open = () => readOpenRejections(database.warehouse, { accountId: 'marked' }, { limit: 9 });
+  await reject('marked', 'marked');
+  const [second] = await open();
+  await settleRejections(database.shards, second ? [second] : [], 'discarded');
+  expect(await rowsOf('rejected_events', 'marked')).toBe(2);
+  await removeDeletedRejections(database.shards.all);
+  expect(await rowsOf('rejected_events', 'marked')).toBe(1);
+  expect(await open()).toMatchObject([{ position: 0 }]);
 });

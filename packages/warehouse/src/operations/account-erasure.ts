@@ -86,7 +86,6 @@ const RECOMPUTATIONS: Statement = {
 SELECT query_id
 FROM system.processes
 WHERE startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.hourly}') OR startsWith(query, 'INSERT INTO ${ROLLUP_TABLE.daily}')`,
-  query_params: {},
 };
 const recomputationRow = z.object({ query_id: z.string() });
 const RECOMPUTATION_POLL_MS = 50;
@@ -114,6 +113,6 @@ const REMOVE_DELETED_REJECTIONS = 'ALTER TABLE rejected_events APPLY DELETED MAS
 /** Resolves when nothing of them is left on any shard. */
 export async function removeDeletedRejections(shards: readonly Warehouse[]): Promise<void> {
   const name = 'remove_deleted_rejections';
-  const statement = { name, query: REMOVE_DELETED_REJECTIONS, query_params: {}, settings: ON_EVERY_REPLICA };
+  const statement = { name, query: REMOVE_DELETED_REJECTIONS, settings: ON_EVERY_REPLICA };
   await onEachShard(shards, (shard) => shard.run(statement));
 }

@@ -9,7 +9,7 @@ import {
   prepareRows,
   type Warehouse,
 } from '../clickhouse/connection.js';
-import type { Shards } from '../cluster/shards.js';
+import type { Shards } from '../shards.js';
 
 /** A row of rejected_events. */
 export interface RejectedEvent {

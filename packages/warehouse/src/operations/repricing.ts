@@ -2,8 +2,7 @@
 import {
   BILLING_DIMENSIONS,
   COST_SCALE,
-  type EpochMs,
-  MS_PER_HOUR,
+  type DecimalText,
   parseDecimalText,
   RESOURCE_TYPES,
   toScaled,
@@ -11,9 +10,10 @@ import {
   type Window,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import type { Relation, Warehouse } from '../clickhouse/connection.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import type { PricedEvent } from '../events/event-rows.js';
-import { eventsCondition, selectionParameters, type TimeSpan } from '../metrics/plan.js';
+import { eventListStatement, placeOf, storedPayload } from '../metrics/event-list.js';
+import { eventsCondition, selectionParameters } from '../metrics/plan.js';
 
 export interface RepricingScope {
   readonly accountId: string;
@@ -44,7 +44,12 @@ const dimensionSpan = z
 /** What a billing dimension holds in the window; voided events do not count. */
 type DimensionSpan = z.output<typeof dimensionSpan>;
 
-export async function readDimensionSpans(warehouse: Warehouse, scope: RepricingScope): Promise<DimensionSpan[]> {
+export async function readDimensionSpans(
+  warehouse: Warehouse,
+  { accountId, window }: RepricingScope,
+): Promise<DimensionSpan[]> {
+  const accounts = [accountId];
+  const span = { from: window.startTime, to: window.endTime };
   const statement = {
     name: 'read_dimension_spans',
     query: `
@@ -54,52 +59,36 @@ SELECT
   argMin(event_id, (timestamp, event_id)) AS firstEventId,
   toUnixTimestamp64Milli(min(timestamp)) AS firstTimestamp
 FROM usage_events FINAL
-WHERE ${scopeCondition(scope)}
+WHERE ${eventsCondition(accounts, span, 0).join('\n  AND ')}
 GROUP BY billing_dimension
 ORDER BY billing_dimension`,
-    query_params: scopeParameters(scope),
+    query_params: selectionParameters({ accounts, filters: {} }, [span]),
   };
   return warehouse.read(statement, dimensionSpan);
 }
 
-function scopeCondition({ accountId, window }: RepricingScope): string {
-  return eventsCondition([accountId], spanOf(window), 0).join('\n  AND ');
-}
+/** An event with what it cost so far. */
+const pricedEvent = storedPayload
+  .extend({ resource_type: z.enum(RESOURCE_TYPES), billing_dimension: z.enum(BILLING_DIMENSIONS) })
+  .transform(({ id: eventId, at: timestamp, workspace, usage, revision, voided, cost, ...row }) => ({
+    ...{ eventId, timestamp, workspace, revision, voided },
+    ...{ usage: scaledBy(USAGE_SCALE, usage), cost: scaledBy(COST_SCALE, cost) },
+    resourceType: row.resource_type,
+    resourceName: row.resource_name,
+    resourceUuid: row.resource_uuid,
+    billingDimension: row.billing_dimension,
+    priceRevision: row.price_revision,
+    priceBook: row.price_book,
+  }));
 
-function scopeParameters({ accountId, window }: RepricingScope): Relation['query_params'] {
-  return selectionParameters({ accounts: [accountId], filters: {} }, [spanOf(window)]);
+function scaledBy(scale: number, amount: DecimalText): bigint {
+  const digits = parseDecimalText(amount);
+  if (!digits) throw new RangeError(`${amount} is below 0`);
+  return toScaled(digits, scale);
 }
-
-function spanOf({ startTime, endTime }: Window): TimeSpan {
-  return { from: startTime, to: endTime };
-}
-
-function hourInSeconds(instant: EpochMs): number {
-  return (Math.floor(instant / MS_PER_HOUR) * MS_PER_HOUR) / 1000;
-}
-
-const eventRow = z
-  .object({
-    eventId: z.string(),
-    accountId: z.string(),
-    instant: integer,
-    workspace: z.string(),
-    resourceType: z.enum(RESOURCE_TYPES),
-    resourceName: z.string(),
-    resourceUuid: z.string(),
-    billingDimension: z.enum(BILLING_DIMENSIONS),
-    usage: scaled(USAGE_SCALE),
-    revision: z.number(),
-    voided: z.boolean(),
-    cost: scaled(COST_SCALE),
-    priceRevision: z.number(),
-    priceBook: z.number(),
-  })
-  .transform(({ instant: timestamp, ...event }): PricedEvent => ({ ...event, timestamp }));
 
 /**
- * One step through the scope in the order of the table's key, which no revision can change: an event keeps its hour and
- * its id. So the server reads from the step's start and stops at its end, and no event is passed over.
+ * One step through the scope. The server reads from the step's start and stops at its end, and no event is passed over.
  * @param after the last event of the step before
  * @returns at most `limit` events that count, with their cost so far; fewer when there are no more
  */
@@ -109,49 +98,8 @@ export async function readRepricingStep(
   after: EventKey | undefined,
   limit: number,
 ): Promise<PricedEvent[]> {
-  const key = "(toDateTime({after_hour: UInt32}, 'UTC'), UUIDToNum({after_id: UUID}))";
-  const statement = {
-    name: 'read_repricing_step',
-    query: `
-SELECT
-  event_id AS eventId,
-  account_id AS accountId,
-  toUnixTimestamp64Milli(usage_events.timestamp) AS instant,
-  workspace,
-  resource_type AS resourceType,
-  resource_name AS resourceName,
-  resource_uuid AS resourceUuid,
-  billing_dimension AS billingDimension,
-  usage,
-  revision,
-  voided,
-  cost,
-  price_revision AS priceRevision,
-  price_book AS priceBook
-FROM usage_events FINAL
-WHERE ${scopeCondition(scope)}${
-      after
-        ? `
-  AND event_hour >= toDateTime({after_hour: UInt32}, 'UTC')
-  AND (event_hour, UUIDToNum(event_id)) > ${key}`
-        : ''
-    }
-ORDER BY event_hour, UUIDToNum(event_id)
-LIMIT {limit: UInt32}`,
-    query_params: {
-      ...scopeParameters(scope),
-      limit,
-      ...(after && { after_hour: hourInSeconds(after.timestamp), after_id: after.eventId }),
-    },
-  };
-  return warehouse.read(statement, eventRow);
-}
-
-function scaled(scale: number) {
-  return z.string().transform((text, context) => {
-    const digits = parseDecimalText(text);
-    if (digits) return toScaled(digits, scale);
-    context.addIssue({ code: 'custom', message: 'must be a decimal, at least 0' });
-    return z.NEVER;
-  });
+  const place = after && placeOf({ at: after.timestamp, id: after.eventId });
+  const statement = eventListStatement({ ...scope, filters: {}, includesVoided: false, after: place, limit });
+  const events = await warehouse.read({ ...statement, name: 'read_repricing_step' }, pricedEvent);
+  return events.map((event) => ({ ...event, accountId: scope.accountId }));
 }

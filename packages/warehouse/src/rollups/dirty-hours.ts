@@ -37,8 +37,7 @@ import { randomUUID } from 'node:crypto';
 import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { z } from 'zod';
 import { type Accounts, accountsCondition, accountsParameters, onlyAccount } from '../accounts.js';
-import type { Statement, Warehouse } from '../clickhouse/connection.js';
-import { insertRows } from '../clickhouse/connection.js';
+import { insertRows, type Statement, type Warehouse } from '../clickhouse/connection.js';
 import { type EventRows, hoursBefore } from '../events/event-rows.js';
 import type { AccountBucket, AccountHours, RollupKey } from './rollup-rows.js';
 import { readWatermarks } from './watermarks.js';
@@ -208,7 +207,7 @@ SELECT
 FROM
 (${OPEN_MARKS}
 )`;
-  const [row] = await shard.read({ name: 'read_open_marks', query, query_params: {} }, openMarksRow);
+  const [row] = await shard.read({ name: 'read_open_marks', query }, openMarksRow);
   const { open_hours: hours = 0, oldest = 0 } = row ?? {};
   return { hours, oldestSeconds: hours > 0 ? oldest : 0 };
 }

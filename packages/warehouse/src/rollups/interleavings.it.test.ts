@@ -1,27 +1,35 @@
 /**
- * A writer with a sealer or another writer, and a sealer with a recomputer, in every order of their statements; in the long run also three at
- * a time.
+ * Sealers, writers, recomputers and queries, in every order of their statements: two at a time, and in the long form three; and a query
+ * beside a sealer that cannot compute a rollup row. The days of each test come after those of the test before: watermarks never fall.
  */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { Actor, CHANGES_OF_TWO, pausing } from '../../../../test/harness/interleaving.js';
-import { storeEvents } from '../../../../test/harness/late-events.js';
-import { itLong, LONG } from '../../../../test/harness/long.js';
 import {
   allowed,
   ask,
+  CHANGES_OF_TWO,
   daysFrom,
   distinct,
   lateEvent,
+  pausing,
+  playOrders,
   RECOMPUTER,
-  RollupStage,
+  RollupFixture,
   SEALER,
+  SteppedTask,
   stopsOf,
   TIMEOUT_MS,
   WRITER,
-} from '../../../../test/harness/rollup-orders.js';
+} from '../../../../test/harness/interleaving.js';
+import { itLong, LONG } from '../../../../test/harness/long.js';
+import { storeEvents } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
+import type { Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
+import { readMetrics } from '../metrics/read.js';
+import { sealNext } from './maintenance.js';
+import { rollupStateReader } from './readable.js';
 
 jest.setTimeout(TIMEOUT_MS);
 
@@ -30,121 +38,173 @@ jest.setTimeout(TIMEOUT_MS);
  * seals the day, it writes.
  */
 const ORDERS = LONG
-  ? { sealerWriter: 48, sealerRecomputer: 35, writers: 18 }
-  : { sealerWriter: 8, sealerRecomputer: 7, writers: 6 };
-/** Of three: those with more changes from one to another are left out. */
-const CHANGES_OF_THREE = 3;
+  ? { sealerWriter: 48, sealerRecomputer: 35, writers: 18, largeHour: 54, largeDay: 70 }
+  : { sealerWriter: 8, sealerRecomputer: 7, writers: 6, largeHour: 9, largeDay: 10 };
 const ORDERS_OF_THREE = { sealerWriterRecomputer: 43, writerRecomputerQuery: 48, recomputersWriter: 58 };
-const QUERY = ['read_dirty_hours', 'read_metrics'];
 
-let stage: RollupStage;
+const fixture = new RollupFixture(testDatabase());
 
-describe('in every order of their statements', () => {
-  beforeAll(async () => {
-    stage = await RollupStage.open(CHANGES_OF_TWO);
-  });
-  afterAll(() => stage.close());
-
-  it('a sealer and a writer of an hour that is just being sealed agree', async () => {
-    const firstDay = Date.UTC(2000, 0, 1);
-    await stage.storeOnEachDay(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 2, async (day) => ({
-      ...{ actors: [stage.writer(lateEvent(day)), stage.sealer(day + MS_PER_DAY)] },
-      ...{ usage: 1, effects: [1, 0] },
-    }));
-    expect(played).toBe(ORDERS.sealerWriter);
-    expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
-    expect(stopsOf(pausePoints, 1)).toEqual(distinct([SEALER]));
-  });
-
-  it('a sealer of a day and a recomputer of one of its hours agree', async () => {
-    const firstDay = Date.UTC(2003, 0, 1);
-    await stage.storeOnEachDay(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 2, async (day) => {
-      const end = day + MS_PER_DAY;
-      await stage.sealHours(end);
-      await storeEvents(stage.warehouse, [lateEvent(day)]);
-      return { actors: [stage.recomputer(), stage.sealer(end)], usage: 2, effects: [0, 0] };
-    });
-    expect(played).toBe(ORDERS.sealerRecomputer);
-    expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(RECOMPUTER).slice(1)));
-    expect(stopsOf(pausePoints, 1)).toEqual(distinct([SEALER.slice(3)]));
-  });
-
-  it('two writers of one sealed hour agree, one of them with a void', async () => {
-    const firstDay = Date.UTC(2010, 0, 1);
-    const voidable = new Map(daysFrom(firstDay).map((day) => [day, pricedEvent({ timestamp: day })]));
-    const others = [...voidable.keys()].map((day) => pricedEvent({ timestamp: day + MS_PER_HOUR }));
-    await insertUsageEvents(stage.warehouse, [...voidable.values(), ...others]);
-    await stage.sealAll(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 2, async (day) => {
-      const voided = { ...(voidable.get(day) ?? pricedEvent({ timestamp: day })), revision: 1, voided: true };
-      const actors = [stage.writer(lateEvent(day)), stage.writer(voided)];
-      return { actors, usage: 2, effects: [1, -1] };
-    });
-    expect(played).toBe(ORDERS.writers);
-    expect(distinct(pausePoints.flat())).toEqual(distinct([WRITER['the hour is']]));
-  });
+it('a sealer and a writer of an hour that is just being sealed agree in every order of their statements', async () => {
+  const firstDay = Date.UTC(2000, 0, 1);
+  await fixture.storeOnEachDay(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 2, async (day) => ({
+    ...{ tasks: [fixture.writer(lateEvent(day)), fixture.sealer(day + MS_PER_DAY)] },
+    ...{ usage: 1, effects: [1, 0] },
+  }));
+  expect(played).toBe(ORDERS.sealerWriter);
+  expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
+  expect(stopsOf(pausePoints, 1)).toEqual(distinct([SEALER]));
 });
 
-describe('in orders of the statements of three', () => {
-  beforeAll(async () => {
-    stage = await RollupStage.open(CHANGES_OF_THREE);
+it('a sealer of a day and a recomputer of one of its hours agree in every order of their statements', async () => {
+  const firstDay = Date.UTC(2003, 0, 1);
+  await fixture.storeOnEachDay(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 2, async (day) => {
+    const end = day + MS_PER_DAY;
+    await fixture.sealHours(end);
+    await storeEvents(fixture.warehouse, [lateEvent(day)]);
+    return { tasks: [fixture.recomputer(), fixture.sealer(end)], usage: 2, effects: [0, 0] };
   });
-  afterAll(() => stage.close());
+  expect(played).toBe(ORDERS.sealerRecomputer);
+  expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(RECOMPUTER).slice(1)));
+  expect(stopsOf(pausePoints, 1)).toEqual(distinct([SEALER.slice(3)]));
+});
 
-  itLong('a sealer, a writer and a recomputer of an hour that is just being sealed agree', async () => {
+itLong(
+  'a sealer, a writer and a recomputer of an hour that is just being sealed agree in orders of their statements',
+  async () => {
     const firstDay = Date.UTC(2005, 0, 1);
-    await stage.storeOnEachDay(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 3, async (day) => ({
-      ...{ actors: [stage.writer(lateEvent(day)), stage.recomputer(), stage.sealer(day + MS_PER_DAY)] },
+    await fixture.storeOnEachDay(firstDay);
+    const { played, pausePoints } = await fixture.play(firstDay, 3, async (day) => ({
+      ...{ tasks: [fixture.writer(lateEvent(day)), fixture.recomputer(), fixture.sealer(day + MS_PER_DAY)] },
       ...{ usage: 1, effects: [1, 0, 0] },
     }));
     expect(played).toBe(ORDERS_OF_THREE.sealerWriterRecomputer);
     expect(stopsOf(pausePoints, 0)).toEqual(distinct(Object.values(WRITER)));
     expect(stopsOf(pausePoints, 1)).toEqual(distinct(Object.values(RECOMPUTER)));
     expect(stopsOf(pausePoints, 2)).toEqual(distinct([SEALER]));
-  });
+  },
+);
 
-  itLong('a writer and a recomputer of one sealed hour, and a query, agree', async () => {
-    const firstDay = Date.UTC(2015, 0, 1);
-    await stage.storeOnEachDay(firstDay);
-    await stage.sealAll(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 3, async (day) => {
-      // There is a mark already, and the rollup rows lack its event.
-      await storeEvents(stage.warehouse, [lateEvent(day)]);
-      const sealed = await stage.sealedUntil();
-      const [writes, repairs] = [stage.writer(lateEvent(day)), stage.recomputer()];
-      const asks = new Actor(async (pause) => {
-        let ended: boolean[] | undefined;
-        const paused = pausing(stage.warehouse, async (name) => {
-          await pause(name);
-          ended ??= scene.actors.map(({ hasEnded }) => hasEnded);
-        });
-        const usage = await ask(paused, day, sealed);
-        expect([...allowed(scene, ended ?? [])]).toContain(usage);
-      });
-      const scene = { actors: [writes, repairs, asks], usage: 2, effects: [1, 0, 0] };
-      return scene;
-    });
-    expect(played).toBe(ORDERS_OF_THREE.writerRecomputerQuery);
-    expect(stopsOf(pausePoints, 0)).toEqual(distinct([WRITER['the hour is']]));
-    expect(stopsOf(pausePoints, 1)).toEqual(distinct([RECOMPUTER['a mark, and the day is']]));
-    expect(stopsOf(pausePoints, 2)).toEqual(distinct([QUERY]));
+it('two writers of one sealed hour, one of them with a void, agree in every order of their statements', async () => {
+  const firstDay = Date.UTC(2010, 0, 1);
+  const voidable = new Map(daysFrom(firstDay).map((day) => [day, pricedEvent({ timestamp: day })]));
+  const others = [...voidable.keys()].map((day) => pricedEvent({ timestamp: day + MS_PER_HOUR }));
+  await insertUsageEvents(fixture.warehouse, [...voidable.values(), ...others]);
+  await fixture.sealAll(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 2, async (day) => {
+    const voided = { ...(voidable.get(day) ?? pricedEvent({ timestamp: day })), revision: 1, voided: true };
+    const tasks = [fixture.writer(lateEvent(day)), fixture.writer(voided)];
+    return { tasks, usage: 2, effects: [1, -1] };
   });
-
-  itLong('two recomputers of one sealed hour and a writer agree', async () => {
-    const firstDay = Date.UTC(2020, 0, 1);
-    await stage.storeOnEachDay(firstDay);
-    await stage.sealAll(firstDay);
-    const { played, pausePoints } = await stage.play(firstDay, 3, async (day) => {
-      await storeEvents(stage.warehouse, [lateEvent(day)]);
-      const actors = [stage.writer(lateEvent(day)), stage.recomputer(), stage.recomputer()];
-      return { actors, usage: 2, effects: [1, 0, 0] };
-    });
-    expect(played).toBe(ORDERS_OF_THREE.recomputersWriter);
-    expect(stopsOf(pausePoints, 0)).toEqual(distinct([WRITER['the hour is']]));
-    const found = distinct([RECOMPUTER['no mark'], RECOMPUTER['a mark, and the day is']]);
-    expect([stopsOf(pausePoints, 1), stopsOf(pausePoints, 2)]).toEqual([found, found]);
-  });
+  expect(played).toBe(ORDERS.writers);
+  expect(distinct(pausePoints.flat())).toEqual(distinct([WRITER['the hour is']]));
 });
+
+itLong('a writer and a recomputer of one sealed hour, and a query, agree in orders of their statements', async () => {
+  const firstDay = Date.UTC(2015, 0, 1);
+  await fixture.storeOnEachDay(firstDay);
+  await fixture.sealAll(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 3, async (day) => {
+    // There is a mark already, and the rollup rows lack its event.
+    await storeEvents(fixture.warehouse, [lateEvent(day)]);
+    const sealed = await fixture.sealedUntil();
+    const [writes, repairs] = [fixture.writer(lateEvent(day)), fixture.recomputer()];
+    const asks = new SteppedTask(async (pause) => {
+      let ended: boolean[] | undefined;
+      const paused = pausing(fixture.warehouse, async (name) => {
+        await pause(name);
+        ended ??= race.tasks.map(({ hasEnded }) => hasEnded);
+      });
+      const usage = await ask(paused, day, sealed);
+      expect([...allowed(race, ended ?? [])]).toContain(usage);
+    });
+    const race = { tasks: [writes, repairs, asks], usage: 2, effects: [1, 0, 0] };
+    return race;
+  });
+  expect(played).toBe(ORDERS_OF_THREE.writerRecomputerQuery);
+  expect(stopsOf(pausePoints, 0)).toEqual(distinct([WRITER['the hour is']]));
+  expect(stopsOf(pausePoints, 1)).toEqual(distinct([RECOMPUTER['a mark, and the day is']]));
+  expect(stopsOf(pausePoints, 2)).toEqual(distinct([['read_dirty_hours', 'read_metrics']]));
+});
+
+itLong('two recomputers of one sealed hour and a writer agree in orders of their statements', async () => {
+  const firstDay = Date.UTC(2020, 0, 1);
+  await fixture.storeOnEachDay(firstDay);
+  await fixture.sealAll(firstDay);
+  const { played, pausePoints } = await fixture.play(firstDay, 3, async (day) => {
+    await storeEvents(fixture.warehouse, [lateEvent(day)]);
+    const tasks = [fixture.writer(lateEvent(day)), fixture.recomputer(), fixture.recomputer()];
+    return { tasks, usage: 2, effects: [1, 0, 0] };
+  });
+  expect(played).toBe(ORDERS_OF_THREE.recomputersWriter);
+  expect(stopsOf(pausePoints, 0)).toEqual(distinct([WRITER['the hour is']]));
+  const found = distinct([RECOMPUTER['no mark'], RECOMPUTER['a mark, and the day is']]);
+  expect([stopsOf(pausePoints, 1), stopsOf(pausePoints, 2)]).toEqual([found, found]);
+});
+
+/** ClickHouse has no memory for this statement. */
+function starving(inner: Warehouse, name: string): Warehouse {
+  const settings = { max_memory_usage: '1', max_untracked_memory: '1' };
+  return {
+    read: (statement, row) => inner.read(statement, row),
+    run: (statement, body) => inner.run(statement.name === name ? { ...statement, settings } : statement, body),
+    within: (scope) => starving(inner.within(scope), name),
+    ping: () => inner.ping(),
+    close: () => inner.close(),
+  };
+}
+
+const LIMITS = { stepRows: 1_000, statementRows: 1_000, largeRows: 1 };
+
+function sealer(until: number, cannot: string): SteppedTask {
+  return new SteppedTask(async (pause) => {
+    const starved = starving(pausing(fixture.warehouse, pause, ['run']), cannot);
+    const found: number[] = [];
+    for (let step = await sealNext([starved], until, LIMITS); step; step = await sealNext([starved], until, LIMITS)) {
+      found.push(step.tooLarge.length);
+    }
+    expect(found.sort()).toEqual([0, 1]);
+  });
+}
+
+/** As a query process that has just begun reads it. */
+async function usageOf(day: number, asker: Warehouse): Promise<string> {
+  const [accounts, window] = [['acme'], { startTime: day, endTime: day + MS_PER_DAY }];
+  const rollups = await rollupStateReader()({ accounts, warehouse: asker }, window);
+  const question = { accounts, window, filters: {}, groupBy: [], resolution: 'daily', limit: 1, rollups } as const;
+  return (await readMetrics(asker, question)).totals.usage;
+}
+
+function question(day: number): SteppedTask {
+  return new SteppedTask(async (pause) => {
+    // Read beside the watermarks; it says the same all the time.
+    const stop = async (name: string) => (name === 'read_retention_bounds' ? undefined : pause(name));
+    expect(await usageOf(day, pausing(fixture.warehouse, stop))).toBe('1');
+  });
+}
+
+/** With no hour there is no day to compute. */
+const ROLLUPS = [
+  ['an hour', 'recompute_usage_hourly', Date.UTC(2022, 0, 1), ORDERS.largeHour],
+  ['a day', 'recompute_usage_daily', Date.UTC(2024, 0, 1), ORDERS.largeDay],
+] as const;
+
+it.each(LONG ? ROLLUPS : ROLLUPS.slice(0, 1))(
+  'an answer holds what is acknowledged beside a sealer for whom the rollup row of %s is too large',
+  async (_what, cannot, firstDay, orders) => {
+    const days = Array.from({ length: orders }, (_, order) => firstDay + order * MS_PER_DAY);
+    await fixture.storeOnEachDay(firstDay);
+    while (await sealNext([fixture.warehouse], firstDay));
+    let order = 0;
+    const played = await playOrders(2, CHANGES_OF_TWO, async (next, turns) => {
+      const day = days[order] ?? Number.NaN;
+      order += 1;
+      const tasks = [sealer(day + MS_PER_DAY, cannot), question(day)];
+      for (let move = await next(tasks); move; move = await next(tasks)) {
+        expect({ turns, usage: await usageOf(day, fixture.warehouse) }).toEqual({ turns, usage: '1' });
+      }
+    });
+    expect(played).toBe(orders);
+  },
+);

@@ -9,7 +9,7 @@ import { isStatementLimit } from '../clickhouse/errors.js';
 import { clearMarks, hoursOf, markTooLarge, readDueMarks } from './dirty-hours.js';
 import { keyOf, LARGE_ROWS, recomputeEach, recomputeRollups, type StatementLimits } from './recompute.js';
 import { type AccountHours, bucketOf, type Grain, type RollupKey } from './rollup-rows.js';
-import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sizes.js';
+import { readSlices, readSourceRows, readStepEnd, type SizedSlice } from './sources.js';
 import { lowestWatermarks, raiseWatermarks, readWatermarks } from './watermarks.js';
 
 export interface DirtyLimits extends StatementLimits {

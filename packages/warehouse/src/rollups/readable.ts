@@ -5,7 +5,7 @@
 import type { EpochMs, Window } from '@meterline/catalog';
 import type { Accounts } from '../accounts.js';
 import type { Warehouse } from '../clickhouse/connection.js';
-import { readRetentionBounds } from '../retention/bounds.js';
+import { readRetentionBounds } from '../retention.js';
 import { readDirtyHours } from './dirty-hours.js';
 import { NO_ROLLUPS, type ReadableRollups, readWatermarks } from './watermarks.js';
 

@@ -6,8 +6,7 @@
 import type { Relation, Warehouse } from '../clickhouse/connection.js';
 import { isStatementLimit } from '../clickhouse/errors.js';
 import { type Grain, ROLLUP_ARRAYS, ROLLUP_TABLE, type RollupKey } from './rollup-rows.js';
-import { readSourceRows } from './sizes.js';
-import { type RollupSelection, SOURCES, selectRollups } from './sources.js';
+import { type RollupSelection, readSourceRows, SOURCES, selectRollups } from './sources.js';
 
 /** In the order of {@link rollupsStatement}. */
 export const ROLLUP_COLUMNS = [
@@ -25,7 +24,7 @@ export const ROLLUP_COLUMNS = [
  */
 export const FINAL_VERSION = 'bitShiftLeft(toUInt128(1), 127)';
 
-/** A final rollup row replaces every other one: see retention/bounds.ts. */
+/** A final rollup row replaces every other one: see retention.ts. */
 export type Finality = 'replaceable' | 'final';
 
 /**

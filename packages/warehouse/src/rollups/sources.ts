@@ -1,15 +1,18 @@
-/** What rollup rows are computed from: hours from the events, days from the rollup rows of hours. Source: DESIGN section 4. */
-
+/**
+ * What rollup rows are computed from: hours from the events, days from the rollup rows of hours; and how much there is to read, so that
+ * no statement takes too long or too much memory. Source: DESIGN section 4.
+ */
 import { TupleParam } from '@clickhouse/client';
 import type { EpochMs } from '@meterline/catalog';
-import type { Relation } from '../clickhouse/connection.js';
-import type { Grain, RollupKey } from './rollup-rows.js';
+import { z } from 'zod';
+import type { Relation, Statement, Warehouse } from '../clickhouse/connection.js';
+import { GRAIN_MS, type Grain, type RollupKey } from './rollup-rows.js';
 
 /** A rollup row's place in the order of its table. */
 type RollupKeyPair = readonly [accountId: string, bucket: EpochMs];
 
 /** The rollup rows with from <= bucket < to that lie between two keys, these included. */
-export interface Slice {
+interface Slice {
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly first: RollupKeyPair;
@@ -105,7 +108,7 @@ export const SOURCES: Readonly<Record<Grain, Source>> = {
 type Selected = Pick<Relation, 'query_params'> & { readonly condition: string };
 
 /** The rows with from <= hour < to, of every account. */
-export function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
+function selectHours(grain: Grain, from: EpochMs, to: EpochMs): Selected {
   return { condition: OF_HOURS(SOURCES[grain].hour), query_params: { from: from / 1000, to: to / 1000 } };
 }
 
@@ -145,4 +148,122 @@ function keyTuple([accountId, bucket]: RollupKeyPair): TupleParam {
 /** As text of type DateTime: inside a tuple a parameter has no other form that holds for all of 1970. */
 export function dateTime(instant: EpochMs): string {
   return new Date(instant).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
+}
+
+const sourceRows = z
+  .object({ accountId: z.string(), started: z.number(), rows: z.coerce.number() })
+  .transform(({ started, ...row }) => ({ ...row, bucket: started * 1000 }));
+
+/** A rollup row and how many rows it is computed from, unmerged duplicates included. */
+type SourceRows = z.output<typeof sourceRows>;
+
+/** @returns those of the selection that have any */
+export async function readSourceRows(
+  warehouse: Warehouse,
+  grain: Grain,
+  selection: RollupSelection,
+): Promise<SourceRows[]> {
+  return warehouse.read(sourceRowsStatement(grain, selection), sourceRows);
+}
+
+function sourceRowsStatement(grain: Grain, selection: RollupSelection): Statement {
+  const { table, bucket, rows } = SOURCES[grain];
+  const { condition, query_params } = selectRollups(grain, selection);
+  return {
+    name: 'read_source_rows',
+    query: `
+SELECT
+  account_id AS accountId,
+  toUnixTimestamp(${bucket}) AS started,
+  ${rows} AS rows
+FROM ${table}
+WHERE ${condition}
+GROUP BY account_id, started`,
+    query_params,
+  };
+}
+
+const stepRow = z.object({ last_bucket: z.number() });
+
+/**
+ * The end of a step that begins at `from` and reads about so many rows, the bucket included in which it reaches them; the
+ * limit when there are fewer. Buckets that hold nothing cost nothing.
+ */
+export async function readStepEnd(
+  warehouse: Warehouse,
+  grain: Grain,
+  { from, limit, stepRows }: { readonly from: EpochMs; readonly limit: EpochMs; readonly stepRows: number },
+): Promise<EpochMs> {
+  const { table, bucket, rows } = SOURCES[grain];
+  const { condition, query_params } = selectHours(grain, from, limit);
+  const statement = {
+    name: 'read_sealing_step',
+    query: `
+SELECT toUnixTimestamp(step_bucket) AS last_bucket
+FROM
+(
+  SELECT
+    ${bucket} AS step_bucket,
+    sum(${rows}) OVER (ORDER BY step_bucket) AS rows_until
+  FROM ${table}
+  WHERE ${condition}
+  GROUP BY step_bucket
+)
+WHERE rows_until >= {step_rows: UInt64}
+ORDER BY step_bucket
+LIMIT 1`,
+    query_params: { ...query_params, step_rows: stepRows },
+  };
+  const [last] = await warehouse.read(statement, stepRow);
+  return last ? last.last_bucket * 1000 + GRAIN_MS[grain] : limit;
+}
+
+/** A place in the order of rollup rows. */
+const place = z
+  .tuple([z.string(), z.number()])
+  .transform(([accountId, started]) => [accountId, started * 1000] as const);
+
+const slice = z.object({ first: place, last: place, rows: z.coerce.number() });
+
+/** A slice and how many rows it is computed from, unmerged duplicates included. */
+export interface SizedSlice extends Slice {
+  readonly rows: number;
+}
+
+/**
+ * All rollup rows of a step in slices of about so many rows each: fewer than twice as many. A rollup row is never
+ * divided: one with so many rows or more is a slice of its own. Groups are never more than rows, so this bounds a statement's
+ * memory, too.
+ */
+export async function readSlices(
+  warehouse: Warehouse,
+  grain: Grain,
+  { from, to, sliceRows }: { readonly from: EpochMs; readonly to: EpochMs; readonly sliceRows: number },
+): Promise<SizedSlice[]> {
+  const { table, bucket, rows } = SOURCES[grain];
+  const { condition, query_params } = selectHours(grain, from, to);
+  const statement = {
+    name: 'read_sealing_slices',
+    query: `
+SELECT
+  min((account_id, toUnixTimestamp(rollup_bucket))) AS first,
+  max((account_id, toUnixTimestamp(rollup_bucket))) AS last,
+  sum(rollup_rows) AS rows
+FROM
+(
+  SELECT
+    account_id,
+    ${bucket} AS rollup_bucket,
+    ${rows} AS rollup_rows,
+    intDiv(sum(rollup_rows) OVER (ORDER BY account_id, rollup_bucket) - rollup_rows, {slice_rows: UInt64}) AS slice
+  FROM ${table}
+  WHERE ${condition}
+  GROUP BY account_id, rollup_bucket
+)
+GROUP BY slice, rollup_rows >= {slice_rows: UInt64}
+ORDER BY first`,
+    query_params: { ...query_params, slice_rows: sliceRows },
+  };
+  const slices = await warehouse.read(statement, slice);
+  return slices.map((found) => ({ from, to, ...found }));
 }

@@ -38,7 +38,6 @@ SELECT
   toUnixTimestamp(max(sealed_until)) AS sealed_until
 FROM rollup_watermarks
 GROUP BY grain`,
-  query_params: {},
   isShort: true,
 };
 

@@ -62,19 +62,16 @@ SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`;
 const READ_HISTORY: Statement = {
   name: 'read_schema_migrations',
   query: 'SELECT version, name, checksum FROM schema_migrations FINAL ORDER BY version',
-  query_params: {},
 };
 
 const READ_DATABASE_ID: Statement = {
   name: 'read_database_id',
   query: 'SELECT toString(uuid) AS id FROM system.databases WHERE name = currentDatabase()',
-  query_params: {},
 };
 
 const READ_ENGINE: Statement = {
   name: 'read_form',
   query: "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'usage_events'",
-  query_params: {},
 };
 
 const historyRow = z.object({ version: z.number(), name: z.string(), checksum: z.string() });
@@ -135,7 +132,7 @@ async function runMigrations(host: MigratedHost, pending: readonly Migration[]):
     if (cluster) await createDatabase(host.options, localDatabase(database));
     await createDatabase(host.options, database);
     await requireForm(host);
-    await host.local.run({ name: 'create_schema_migrations', query: CREATE_HISTORY, query_params: {} });
+    await host.local.run({ name: 'create_schema_migrations', query: CREATE_HISTORY });
     for (const migration of pending) await apply(host, migration);
   } catch (cause) {
     if (!isAccessDenied(cause)) throw cause;
@@ -203,7 +200,7 @@ async function apply({ options, local, distributed }: MigratedHost, migration: M
   const statements: FormStatement[] = cluster ? inCluster(sql, database, cluster) : [{ database: 'local', sql }];
   for (const statement of statements) {
     const warehouse = statement.database === 'local' ? local : distributed;
-    await warehouse.run({ name: 'run_migration', query: statement.sql, query_params: {} });
+    await warehouse.run({ name: 'run_migration', query: statement.sql });
   }
   await insertRows(local, 'schema_migrations', [{ version, name, checksum }]);
 }

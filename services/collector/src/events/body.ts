@@ -1,13 +1,18 @@
-/** From a request to the bytes of its body, decoded, in memory that is bounded whatever the client does. */
+/** From a request to the bytes of its body, decoded, in memory that is bounded whatever the client does; and what is said to one that holds too much. */
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { ClientGone } from '@meterline/api';
+import { ApiError, ClientGone } from '@meterline/api';
+import { MAX_EVENTS_PER_JOB } from '@meterline/catalog';
 import { z } from 'zod';
 import { ZSTDDecoder } from 'zstddec';
 import type { Reservation } from '../byte-budget.js';
-import { bodyTooLarge, MAX_BODY_BYTES, malformedBody, unsupported } from './limits.js';
+
+/** As sent, and again when it is decoded: 5 MiB. */
+export const MAX_BODY_BYTES = 5 * 1024 * 1024;
+/** All events of a request go into one job, so that they are durable together. */
+export const MAX_EVENTS = MAX_EVENTS_PER_JOB;
 
 /** What a piece takes in memory besides its bytes: a client may send one byte at a time. */
 const PIECE_OVERHEAD = 128;
@@ -86,4 +91,32 @@ async function unpackedZstd(body: Buffer): Promise<Buffer> {
   if (content.length > 0) return Buffer.from(content);
   const message = `The body is not zstd, as Content-Encoding says, or has more than ${MAX_BODY_BYTES} bytes when decoded.`;
   throw malformedBody(message);
+}
+
+function bodyTooLarge(): ApiError {
+  const message = `The body may have ${MAX_BODY_BYTES} bytes, as sent and when it is decoded; send fewer events in one request.`;
+  return new ApiError(413, 'body_too_large', message);
+}
+
+/** How many there are is not known: the rest is not read. */
+export function tooManyEvents(): ApiError {
+  const message = `A request may hold ${MAX_EVENTS} events, this one has more; send them in several.`;
+  return new ApiError(413, 'too_many_events', message);
+}
+
+/** @param message a sentence that says what is wrong and what to send */
+export function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): ApiError {
+  return new ApiError(415, 'unsupported_media_type', message, { headers });
+}
+
+export function noEvents(): ApiError {
+  return malformedBody(`The body has no events; send 1 to ${MAX_EVENTS}.`);
+}
+
+export function notJson(): ApiError {
+  return malformedBody('The body must be JSON: an event, or an array of events that has nothing beside it.');
+}
+
+export function malformedBody(message: string): ApiError {
+  return new ApiError(400, 'invalid_body', message);
 }

@@ -1,19 +1,234 @@
+/** From the bytes of a body, in each format and encoding, to what is said of its events; and bodies that are refused as a whole. */
+import { spawnSync } from 'node:child_process';
+import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { usageEvent } from '../../../../test/harness/events.js';
+import { decoderOf } from './body.js';
 import { checkEvents } from './check.js';
-import { readEvents } from './formats.js';
+import { eventIdOf, eventIdOfCloudEvent } from './cloud-events.js';
+import { formatOf, readEvents } from './formats.js';
+
+const LINES = 'application/x-ndjson';
+const CLOUD_EVENT = 'application/cloudevents+json';
+const CLOUD_EVENTS = 'application/cloudevents-batch+json';
+const ACCOUNT = 'acme';
+
+interface Options {
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What the route does with a body that has arrived. */
+async function check(body: string | Buffer, { type = 'application/json', headers = {} }: Options = {}) {
+  const sent = { 'content-type': type, ...headers };
+  const format = formatOf(sent);
+  const decoded = await decoderOf(headers['content-encoding'])(Buffer.from(body));
+  const rules = { account: ACCOUNT, book: DEFAULT_PRICE_BOOK, now: Date.UTC(2026, 1) };
+  return checkEvents(readEvents(decoded, format, ACCOUNT, sent), rules);
+}
+const checkJson = (content: unknown, options?: Options) => check(JSON.stringify(content), options);
+const reasonsOf = ({ results }: Awaited<ReturnType<typeof check>>) => results.map(({ reason }) => reason);
+
+const { accountId: _account, ...EVENT } = usageEvent(1);
+const { eventId: _id, timestamp, ...DATA } = EVENT;
+
+it('an event has a result that says whether it is accepted, with its account and id, and spoils no other', async () => {
+  const bad: readonly (readonly [unknown, string])[] = [
+    [7, 'event_not_an_object'],
+    [{ ...EVENT, usage: -1 }, 'invalid_usage'],
+    [{ ...EVENT, color: 'red' }, 'unknown_field'],
+    [{ ...EVENT, accountId: 'somebody' }, 'invalid_account_id'],
+    [{ ...EVENT, eventId: undefined }, 'missing_field'],
+    ...['', 7, 'x'.repeat(257)].map((eventId) => [{ ...EVENT, eventId }, 'invalid_event_id'] as const),
+  ];
+  const checked = await checkJson([EVENT, ...bad.map(([sent]) => sent), usageEvent(2)]);
+  expect(checked.accepted).toEqual([usageEvent(1), usageEvent(2)]);
+  expect(checked.results.map(({ index }) => index)).toEqual([0, ...bad.map((_, index) => index + 1), bad.length + 1]);
+  expect(reasonsOf(checked)).toEqual([undefined, ...bad.map(([, reason]) => reason), undefined]);
+  expect(checked.results[0]).toEqual({ index: 0, eventId: EVENT.eventId, status: 'accepted' });
+  const message = 'an event must be a JSON object';
+  expect(checked.results[1]).toEqual({ index: 1, status: 'rejected', reason: 'event_not_an_object', message });
+});
+
+it('an id that is no UUID becomes the same one each time, another one in another account', async () => {
+  const { results } = await checkJson([
+    { ...EVENT, eventId: 'run 1' },
+    { ...EVENT, eventId: EVENT.eventId.toUpperCase() },
+  ]);
+  expect(results.map(({ eventId }) => eventId)).toEqual([eventIdOf(ACCOUNT, 'run 1'), EVENT.eventId]);
+  expect(eventIdOf('another', 'run 1')).not.toBe(eventIdOf(ACCOUNT, 'run 1'));
+  // For ever: a release that computed another one would count events again.
+  expect(eventIdOf(ACCOUNT, 'run-4711')).toBe('48bb1770-de5d-50a4-b30b-f6939f1d2208');
+});
+
+it('a line may hold an event; one that is no JSON spoils no other, nor do its quotes and brackets', async () => {
+  const lines = [JSON.stringify(EVENT), '', 'not JSON\r', '{"a":"', '['.repeat(10), JSON.stringify(usageEvent(2))];
+  const checked = await check(lines.join('\n'), { type: LINES });
+  expect(reasonsOf(checked)).toEqual([undefined, ...Array(3).fill('event_not_an_object'), undefined]);
+  expect(checked.accepted).toEqual([usageEvent(1), usageEvent(2)]);
+});
+
+const cloudEvent = (change: Readonly<Record<string, unknown>> = {}) => ({
+  specversion: '1.0',
+  id: 'run 1',
+  source: '/agents/support',
+  type: 'meterline.usage',
+  time: timestamp,
+  data: DATA,
+  ...change,
+});
+const IN_HEADERS = {
+  'ce-specversion': '1.0',
+  'ce-id': 'run%201',
+  'ce-source': '/agents/support',
+  'ce-type': 'meterline.usage',
+  'ce-time': timestamp,
+};
+
+it.each<[string, unknown, Options]>([
+  ['alone', cloudEvent(), { type: `${CLOUD_EVENT}; charset=utf-8` }],
+  ['among others', [cloudEvent()], { type: CLOUD_EVENTS }],
+  ['in headers', DATA, { headers: IN_HEADERS }],
+  [
+    'in quoted headers',
+    DATA,
+    { headers: { ...IN_HEADERS, 'ce-id': '"run 1"', 'ce-source': String.raw`"\/agents/support"` } },
+  ],
+])('a CloudEvent %s is the same event', async (_how, body, options) => {
+  const eventId = eventIdOfCloudEvent(ACCOUNT, '/agents/support', 'run 1');
+  expect((await checkJson(body, options)).accepted).toEqual([{ ...DATA, accountId: ACCOUNT, eventId, timestamp }]);
+});
+
+it('a CloudEvent may have a time of any offset, which is in UTC in the event, and no other time', async () => {
+  const times = [
+    ['2025-10-02T11:30:00.25+02:30', '2025-10-02T09:00:00.25Z'],
+    ['2025-10-01T23:00:00-10:00', '2025-10-02T09:00:00Z'],
+    ['2025-10-02T09:00:00-00:00', '2025-10-02T09:00:00Z'],
+    ['2025-10-02T09:00:00.123456789Z', '2025-10-02T09:00:00.123456789Z'],
+  ] as const;
+  const wrong = ['2025-02-30T09:00:00+02:00', '2025-10-02T09:00:00+24:00', '2025-10-02T09:00:00+0200', 'noon+01:00'];
+  const batch = [...times.map(([time]) => time), ...wrong].map((time) => cloudEvent({ time }));
+  const checked = await checkJson(batch, { type: CLOUD_EVENTS });
+  expect(reasonsOf(checked).filter(Boolean)).toEqual(wrong.map(() => 'invalid_timestamp'));
+  expect(checked.accepted).toMatchObject(times.map(([, inUtc]) => ({ timestamp: inUtc })));
+});
+
+it('a CloudEvent that is none has a result that says why', async () => {
+  const attribute = 'must be a string of 1 to 256 characters without control characters';
+  const envelopes: readonly (readonly [unknown, string])[] = [
+    [
+      cloudEvent({ specversion: '0.3', data: undefined }),
+      'specversion must be "1.0"; data must be the usage event, a JSON object',
+    ],
+    [cloudEvent({ id: '', source: 7 }), `id ${attribute}; source ${attribute}`],
+    [cloudEvent({ type: null, time: 7 }), 'type must be a string, such as "meterline.usage"; time must be a string'],
+    [cloudEvent({ data_base64: 'e30=', data: undefined }), 'data_base64 is not taken; send the event as JSON in data'],
+    [7, 'a CloudEvent must be a JSON object'],
+  ];
+  const sent = [...envelopes.map(([envelope]) => envelope), cloudEvent()];
+  expect((await checkJson(sent, { type: CLOUD_EVENTS })).results).toMatchObject([
+    ...envelopes.map(([, message]) => ({ reason: 'invalid_cloud_event', message })),
+    { status: 'accepted' },
+  ]);
+});
+
+const gzip = { headers: { 'content-encoding': 'gzip' } };
+const zstd = { headers: { 'content-encoding': 'zstd' } };
+const packed = (content: Buffer) => spawnSync('zstd', ['-q', '-c'], { input: content, maxBuffer: 1e9 }).stdout;
+const hasZstd = spawnSync('zstd', ['--version']).error === undefined;
+/** A frame in one piece that holds `[]`, for machines without the command. Source: RFC 8878, section 3.1.1. */
+const EMPTY_ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 0x5b, 0x5d]);
+/** An empty one of a window of 2 GB. */
+const HUGE_WINDOW = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0, 0]);
+const BOMB = Buffer.alloc(6 * 1024 * 1024);
+
+it.each<[string, string | Buffer, number, string, Options?]>([
+  ['of no type', '[]', 415, 'Content-Type must be one of application/json, ', { type: '' }],
+  ['of a form', '[]', 415, 'not "application/x-www-form-urlencoded"', { type: 'application/x-www-form-urlencoded' }],
+  ['of another charset', '[]', 415, 'charset must be utf-8', { type: 'application/json; charset=latin1' }],
+  ['of another encoding', '[]', 415, 'may be gzip, zstd', { headers: { 'content-encoding': 'br' } }],
+  ['of nothing', '', 400, 'must be JSON'],
+  ['of no JSON', '{"a":', 400, 'must be JSON'],
+  ['of no events', '[]', 400, 'has no events'],
+  ['of a number', '7', 400, 'must be JSON'],
+  ['of events and something else', '{"events":[],"more":1}', 400, 'must be JSON'],
+  ['of no array', '{"events":[]]', 400, 'must be JSON'],
+  ['of a value too many', '[1,]', 400, 'must be JSON'],
+  ['of a comma too few', '[1 2]', 400, 'must be JSON'],
+  ['of brackets', '['.repeat(200_000), 400, 'must be JSON'],
+  ['of no UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), 400, 'not UTF-8'],
+  ['of no gzip', 'not gzip', 400, 'not gzip', gzip],
+  ['of a part of gzip', gzipSync('[1, 2, 3]').subarray(0, 20), 400, 'not gzip', gzip],
+  ['of no zstd', 'not zstd', 400, 'not zstd', zstd],
+  ['of no events in zstd', EMPTY_ZSTD, 400, 'has no events', zstd],
+  ['of a huge window', HUGE_WINDOW, 400, 'not zstd', zstd],
+  ['of the beginning of zstd', HUGE_WINDOW.subarray(0, 5), 400, 'not zstd', zstd],
+  ['of too many events', JSON.stringify(Array(5_001).fill(0)), 413, 'may hold 5000 events'],
+  ['of too many lines', '0\n'.repeat(5_001), 413, 'may hold 5000 events', { type: LINES }],
+  ['of too many bytes once decoded', gzipSync(BOMB), 413, 'may have 5242880 bytes', gzip],
+  ...(hasZstd ? [['of too many in zstd', packed(BOMB), 400, 'more than 5242880', zstd] as const] : []).map(
+    (row): [string, Buffer, number, string, Options] => [...row],
+  ),
+])('a body %s is refused as a whole', async (_what, body, status, words, options = {}) => {
+  await expect(check(body, options)).rejects.toMatchObject({ status, message: expect.stringContaining(words) });
+});
+
+const members = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join();
+
+it.each([
+  ['members', `{${members(150_000)}}`],
+  ['arrays', `{"workspace":${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
+  ['brackets that do not match', `{"workspace":${'['.repeat(200_000)}${'}'.repeat(200_000)}}`],
+])('an event may have any number of %s: it is rejected alone, unread', async (_what, large) => {
+  const small = JSON.stringify(EVENT);
+  for (const [type, body] of [
+    ['application/json', `[${large},${small}]`],
+    ['application/json', `{"events":[${small},${large}]}`],
+    [LINES, `${large}\n${small}`],
+    [CLOUD_EVENTS, `[${large},${JSON.stringify(cloudEvent())}]`],
+  ] as const) {
+    const { accepted, results } = await check(body, { type });
+    expect(accepted).toHaveLength(1);
+    const rejection = { reason: 'unknown_field', message: expect.stringContaining('not read') };
+    expect(results.filter(({ status }) => status === 'rejected')).toMatchObject([rejection]);
+  }
+  const message = expect.stringContaining('one event, of at most 256 values, or has "events"');
+  await expect(check(large)).rejects.toMatchObject({ status: 400, message });
+});
+
+const MANY = Array.from({ length: 5_000 }, (_, n) =>
+  usageEvent(n, { resourceName: n % 7 === 0 ? 'Zürich 😀' : 'support' }),
+);
+const JSON_OF_MANY = JSON.stringify(MANY);
+
+it.each([
+  ['an array', 'application/json', JSON_OF_MANY],
+  ['an array in an object', 'application/json', `{"events":${JSON_OF_MANY}}`],
+  ['lines', LINES, MANY.map((one) => JSON.stringify(one)).join('\n')],
+  ['CloudEvents', CLOUD_EVENTS, JSON.stringify(MANY.map((data) => cloudEvent({ data })))],
+])('a body of 5,000 events is taken as %s, plain and compressed, in its order', async (_what, type, text) => {
+  const body = Buffer.from(text);
+  expect((await check(body, { type })).accepted).toEqual(MANY);
+  expect((await check(gzipSync(body), { type, ...gzip })).accepted).toEqual(MANY);
+  if (hasZstd) expect((await check(packed(body), { type, ...zstd })).accepted).toEqual(MANY);
+});
+
+it('a body of 5,000 events with a fault at its end is refused as a whole', async () => {
+  for (const body of [`${JSON_OF_MANY}]`, JSON_OF_MANY.slice(0, -1), `${JSON_OF_MANY}\u0000`]) {
+    await expect(check(body)).rejects.toMatchObject({ status: 400, code: 'invalid_body' });
+  }
+});
 
 it('a body whose events have 100,000 different names lets other requests go on while it is read', async () => {
-  const events = Array.from({ length: 5_000 }, (_, n) =>
+  const body = Array.from({ length: 5_000 }, (_, n) =>
     Object.fromEntries(Array.from({ length: 20 }, (_, member) => [`name-${n}-${member}`, 0])),
   );
-  const body = Buffer.from(JSON.stringify(events));
   let turns = 0;
   const others = setInterval(() => {
     turns += 1;
   });
-  const rules = { account: 'acme', book: DEFAULT_PRICE_BOOK, now: Date.now() };
-  const { accepted, results } = await checkEvents(readEvents(body, 'json', 'acme', {}), rules);
+  const { accepted, results } = await checkJson(body);
   clearInterval(others);
   expect([accepted.length, results.length]).toEqual([0, 5_000]);
   expect(turns).toBeGreaterThan(20);

@@ -8,27 +8,29 @@ import {
   isRecord,
   isUuid,
   type PriceBook,
+  REJECTION_REASONS,
   readPricedEvent,
 } from '@meterline/catalog';
-import { type Reason, Unreadable } from './cloud-events.js';
-import { eventIdOf } from './event-ids.js';
+import { z } from 'zod';
+import { CLOUD_EVENT_REASON, eventIdOf, Unreadable } from './cloud-events.js';
 
 /** What is said of one event. */
-interface Result {
-  /** The place of the event in the request. */
-  readonly index: number;
-  /** Of an event that is not accepted: as far as it is known. */
-  readonly eventId?: string;
-  readonly status: 'accepted' | 'rejected';
-  readonly reason?: Reason;
-  readonly message?: string;
-}
+export const resultSchema = z.object({
+  index: z.int().min(0).meta({ description: 'The place of the event in the request, from 0 on.' }),
+  eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
+  status: z.enum(['accepted', 'rejected']),
+  reason: z
+    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON])
+    .optional()
+    .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
+  message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
+});
 
 export interface CheckedEvents {
   /** Each with its account, and with a UUID. */
   readonly accepted: readonly object[];
   /** One for each event. */
-  readonly results: readonly Result[];
+  readonly results: readonly z.output<typeof resultSchema>[];
 }
 
 export interface CheckRules {
@@ -44,7 +46,7 @@ const TURN_MS = 2;
 /** @param events as `readEvents` gives them. A rejected one never spoils its neighbours. @throws what reading them does */
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
-  const results: Result[] = [];
+  const results: z.output<typeof resultSchema>[] = [];
   const into = blankEvent();
   let turnBegan = performance.now();
   for (const event of events) {

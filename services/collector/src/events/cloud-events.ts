@@ -3,12 +3,20 @@
  * its eventId, and `time` its timestamp. Source: CloudEvents 1.0.2, its JSON event format and its HTTP protocol binding.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { formatTimestamp, isName, isRecord, parseTimestamp, type RejectionReason } from '@meterline/catalog';
-import { eventIdOfCloudEvent } from './event-ids.js';
+import {
+  formatTimestamp,
+  isName,
+  isRecord,
+  MAX_NAME_LENGTH,
+  parseTimestamp,
+  type RejectionReason,
+} from '@meterline/catalog';
+import { v5 } from 'uuid';
+import { z } from 'zod';
 
 /** The worker's reasons, and one for what never reaches it. */
 export const CLOUD_EVENT_REASON = 'invalid_cloud_event';
-export type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
+type Reason = RejectionReason | typeof CLOUD_EVENT_REASON;
 
 /** In place of an event that cannot be had from what was sent. */
 export class Unreadable {
@@ -19,25 +27,44 @@ export class Unreadable {
   ) {}
 }
 
+function attribute(
+  name: string,
+  description: string,
+  rule = `a string of 1 to ${MAX_NAME_LENGTH} characters without control characters`,
+) {
+  const error = `${name} must be ${rule}`;
+  return z.string(error).refine(isName, error).meta({ minLength: 1, maxLength: MAX_NAME_LENGTH, description });
+}
+
+export const cloudEventSchema = z.object(
+  {
+    specversion: z.literal('1.0', 'specversion must be "1.0"'),
+    id: attribute('id', 'With the source it becomes the eventId, unless data has one.'),
+    source: attribute('source', 'Who has made the event.'),
+    type: attribute('type', 'Any; not looked at.', 'a string, such as "meterline.usage"'),
+    time: z
+      .string('time must be a string')
+      .optional()
+      .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
+    data: z
+      .custom<Readonly<Record<string, unknown>>>(isRecord, 'data must be the usage event, a JSON object')
+      .meta({ type: 'object', additionalProperties: {}, description: 'The members of a UsageEvent.' }),
+  },
+  'a CloudEvent must be a JSON object',
+);
+
 /** @param envelope in the JSON event format @returns the event in it, or an {@link Unreadable} */
 export function openCloudEvent(envelope: unknown, account: string): Record<string, unknown> | Unreadable {
-  if (!isRecord(envelope)) return new Unreadable(CLOUD_EVENT_REASON, 'a CloudEvent must be a JSON object');
-  const { specversion, id, source, type, time, data } = envelope;
-  const faults: string[] = [];
-  if (specversion !== '1.0') faults.push('specversion must be "1.0"');
-  if (!isAttribute(id)) faults.push('id must be a string of 1 to 256 characters without control characters');
-  if (!isAttribute(source)) faults.push('source must be a string of 1 to 256 characters without control characters');
-  if (!isAttribute(type)) faults.push('type must be a string, such as "meterline.usage"');
-  if (time !== undefined && typeof time !== 'string') faults.push('time must be a string');
-  if ('data_base64' in envelope) faults.push('data_base64 is not taken; send the event as JSON in data');
-  else if (!isRecord(data)) faults.push('data must be the usage event, a JSON object');
-  if (!isAttribute(id) || !isAttribute(source) || !isRecord(data) || faults.length > 0) {
-    return new Unreadable(CLOUD_EVENT_REASON, faults.join('; '));
-  }
+  const { data: opened, error } = cloudEventSchema.safeParse(envelope);
+  const isBase64 = isRecord(envelope) && 'data_base64' in envelope;
+  const faults = (error?.issues ?? []).flatMap(({ path, message }) => (isBase64 && path[0] === 'data' ? [] : message));
+  if (isBase64) faults.push('data_base64 is not taken; send the event as JSON in data');
+  if (!opened || faults.length > 0) return new Unreadable(CLOUD_EVENT_REASON, faults.join('; '));
+  const { data, id, source, time } = opened;
   return {
     ...data,
     eventId: data['eventId'] ?? eventIdOfCloudEvent(account, source, id),
-    ...(data['timestamp'] === undefined && typeof time === 'string' && { timestamp: inUtc(time) }),
+    ...(data['timestamp'] === undefined && time !== undefined && { timestamp: inUtc(time) }),
   };
 }
 
@@ -84,6 +111,18 @@ function inUtc(time: string): string {
   return formatTimestamp(sign === '-' ? instant + offset : instant - offset);
 }
 
-function isAttribute(value: unknown): value is string {
-  return typeof value === 'string' && isName(value);
+/**
+ * Of event ids for producers whose ids are not UUIDs. The same id always becomes the same UUID, on every machine and in every
+ * release: it is the identity of an event for ever. Source: RFC 9562, section 5.5, and docs/decisions/0025.
+ */
+const EVENT_ID_NAMESPACE = '5c8a2f0e-3b1d-4a68-9e77-d0c4b6a1f283';
+
+/** The account is part of the name, so that the same id in two accounts is two events everywhere. */
+export function eventIdOf(account: string, id: string): string {
+  return v5(JSON.stringify([account, id]), EVENT_ID_NAMESPACE);
+}
+
+/** A CloudEvent is identified by its source and its id together. Source: CloudEvents 1.0.2, section "id". */
+export function eventIdOfCloudEvent(account: string, source: string, id: string): string {
+  return v5(JSON.stringify([account, source, id]), EVENT_ID_NAMESPACE);
 }

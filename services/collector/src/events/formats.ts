@@ -1,8 +1,8 @@
 /** The formats of a body, and the events in it, still unchecked. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { countValues, endOfString, isRecord, parseJson } from '@meterline/catalog';
+import { MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './body.js';
 import { envelopeOf, isBinaryCloudEvent, openCloudEvent, Unreadable } from './cloud-events.js';
-import { MAX_EVENTS, malformedBody, noEvents, notJson, tooManyEvents, unsupported } from './limits.js';
 
 export const MEDIA_TYPES = {
   json: 'application/json',

@@ -19,13 +19,13 @@ import {
   errorAnswerSchema,
   MAX_NAME_LENGTH,
   MAX_REVISION,
-  REJECTION_REASONS,
   RESOURCE_TYPES,
 } from '@meterline/catalog';
 import { z } from 'zod';
-import { CLOUD_EVENT_REASON } from '../events/cloud-events.js';
+import { MAX_EVENTS, tooManyEvents, unsupported } from '../events/body.js';
+import { resultSchema } from '../events/check.js';
+import { cloudEventSchema } from '../events/cloud-events.js';
 import { MEDIA_TYPES } from '../events/formats.js';
-import { MAX_EVENTS, tooManyEvents, unsupported } from '../events/limits.js';
 import { EVENTS_PARAMETERS, noEventAccepted, queueUnavailable } from '../events/route.js';
 
 const DESCRIPTION = `Takes usage events.
@@ -62,42 +62,19 @@ const usageEvent = z.object({
   void: z.boolean().optional().meta({ description: 'Takes the event out of every sum.' }),
 });
 
-const cloudEvent = z.object({
-  specversion: z.literal('1.0'),
-  id: name('With the source it becomes the eventId, unless data has one.'),
-  source: name('Who has made the event.'),
-  type: name('Any; not looked at.'),
-  time: z
-    .string()
-    .optional()
-    .meta({ format: 'date-time', description: 'The timestamp, unless data has one. With any offset.' }),
-  data: z.record(z.string(), z.unknown()).meta({ description: 'The members of a UsageEvent.' }),
-});
-
-const result = z.object({
-  index: z.int().min(0).meta({ description: 'The place of the event in the request, from 0 on.' }),
-  eventId: z.string().optional().meta({ description: 'As it is kept. Of a rejected event, as far as it is known.' }),
-  status: z.enum(['accepted', 'rejected']),
-  reason: z
-    .enum([...REJECTION_REASONS, CLOUD_EVENT_REASON])
-    .optional()
-    .meta({ description: 'Of a rejected event: a stable code, that of the ingest worker.' }),
-  message: z.string().optional().meta({ description: 'Of a rejected event: what is wrong with it.' }),
-});
-
 const eventsAnswer = z.object({
   accepted: z.int().min(0),
   rejected: z.int().min(0),
-  results: z.array(result).meta({ description: 'One for each event of the request, in its order.' }),
+  results: z.array(resultSchema).meta({ description: 'One for each event of the request, in its order.' }),
 });
 
 const SCHEMAS = {
   UsageEvent: usageEvent,
   UsageEvents: z.array(usageEvent).min(1).max(MAX_EVENTS),
-  CloudEvent: cloudEvent,
-  CloudEvents: z.array(cloudEvent).min(1).max(MAX_EVENTS),
+  CloudEvent: cloudEventSchema,
+  CloudEvents: z.array(cloudEventSchema).min(1).max(MAX_EVENTS),
   EventsAnswer: eventsAnswer,
-  EventResult: result,
+  EventResult: resultSchema,
   NoEventAccepted: z.object({ ...eventsAnswer.shape, ...errorAnswerSchema.shape }).omit({ details: true }),
   Error: errorAnswerSchema,
   ...COMMON_SCHEMAS,

@@ -4,19 +4,28 @@
  * again is harmless.
  */
 
-import { NotReplicated, parseRedisUrl, QUEUE_NAME, replicated } from '@meterline/catalog';
+import { QUEUE_NAME } from '@meterline/catalog';
 import { connectRedis, inTime, StartError } from '@meterline/service';
-import { createRedisClient, leaveConnection, type RedisClient } from '@meterline/service/access';
+import {
+  createRedisClient,
+  leaveConnection,
+  NotReplicated,
+  type RedisClient,
+  replicated,
+} from '@meterline/service/access';
+import { parseRedisUrl } from '@meterline/service/redis-address';
 import { Queue, type Telemetry } from 'bullmq';
-import { Durability, isAnswer, UNREPLICATED } from './durability.js';
+import { Durability, isAnswer } from './durability.js';
 
 const CONNECT_WITHIN_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
 const JOB_NAME = 'usage';
+const UNREPLICATED =
+  'Redis may lose events together with a master, whose replica takes its place: add ?replicas=1 to REDIS_URL';
 /** Of the time for a write: replicas that are late are an answer, and no reason to connect again. */
 const WAIT_SHARE = 0.75;
 
-export interface UsageQueueOptions {
+interface UsageQueueOptions {
   readonly redisUrl: string;
   readonly prefix: string;
   readonly writeMs: number;
@@ -31,9 +40,10 @@ export class UsageQueue {
   readonly #replicas: number;
   readonly #writeMs: number;
 
-  private constructor({ redisUrl, prefix, writeMs, telemetry }: UsageQueueOptions, redis: RedisClient) {
+  private constructor(redis: RedisClient, { redisUrl, prefix, writeMs, telemetry }: UsageQueueOptions) {
+    const { masterName, replicas, isDurabilityAssumed: isAssumed } = parseRedisUrl(redisUrl);
+    if (masterName !== undefined && replicas === 0 && !isAssumed) throw new StartError(UNREPLICATED);
     this.#redis = redis;
-    const { replicas, isDurabilityAssumed: isAssumed } = parseRedisUrl(redisUrl);
     this.#replicas = replicas;
     this.#writeMs = writeMs;
     this.#durability = new Durability({ redis, isAssumed, answerMs: writeMs });
@@ -49,11 +59,7 @@ export class UsageQueue {
       await connectRedis(redis, options.redisUrl);
       // The same errors reject what is being written.
       redis.on('error', () => undefined);
-      const { masterName, replicas, isDurabilityAssumed } = parseRedisUrl(options.redisUrl);
-      if (masterName !== undefined && replicas === 0 && !isDurabilityAssumed) {
-        throw new StartError(`Redis ${UNREPLICATED}`);
-      }
-      const queue = new UsageQueue(options, redis);
+      const queue = new UsageQueue(redis, options);
       await queue.#queue.waitUntilReady();
       const fault = await queue.#durability.fault();
       if (fault !== undefined) throw new StartError(`Redis ${fault}`);

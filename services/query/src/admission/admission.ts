@@ -14,9 +14,10 @@ import {
   type RefusalObserver,
   type Release,
 } from '@meterline/api';
+import { instruments } from '@meterline/service/metrics';
 import { LOW_PRIORITY, type Warehouse } from '@meterline/warehouse';
 import { LRUCache } from 'lru-cache';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { overloaded, tooManyStatements } from '../http/errors.js';
 
 export interface AdmissionLimits extends PermitLimits {
@@ -146,20 +147,11 @@ class BusyAccounts {
 }
 
 export function permitGauges(registry: Registry, { permits }: Admission): void {
-  new Gauge({
-    name: 'meterline_statement_permits_in_use',
-    help: 'Requests of this process whose statements may run now.',
-    registers: [registry],
-    collect() {
-      this.set(permits.inUse);
-    },
-  });
-  new Gauge({
-    name: 'meterline_requests_waiting',
-    help: 'Requests of this process that wait for a permit.',
-    registers: [registry],
-    collect() {
-      this.set(permits.waiting);
-    },
-  });
+  const { readAtScrape } = instruments(registry);
+  readAtScrape(
+    'meterline_statement_permits_in_use',
+    'Requests of this process whose statements may run now.',
+    () => permits.inUse,
+  );
+  readAtScrape('meterline_requests_waiting', 'Requests of this process that wait for a permit.', () => permits.waiting);
 }

@@ -33,9 +33,8 @@ import {
   webhookPayload,
 } from '@meterline/service/alerts';
 import type { Request, RequestHandler, Response } from 'express';
-import { parseBody } from '../http/body.js';
 import { noSuchAlert, noSuchDelivery, tooManyAlerts } from '../http/errors.js';
-import { admitMember, type RouteDependencies } from '../http/member.js';
+import { admitMember, parseBody, type RouteDependencies } from '../http/member.js';
 import { listResponse, parseListRequest } from '../http/paging.js';
 import { type ExactJson, exactNumber, RawJson, writeJson } from '../metrics/response.js';
 
@@ -203,7 +202,7 @@ async function alertEntry({ alerts, clock }: RouteDependencies, alert: Alert) {
   };
 }
 
-function deliveryEntry({ account: _account, alertId: _alertId, payload, ...delivery }: Delivery) {
+function deliveryEntry({ account: _account, alertId: _alertId, resends: _resends, payload, ...delivery }: Delivery) {
   return { ...delivery, payload: new RawJson(payload) };
 }
 

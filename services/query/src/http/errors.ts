@@ -1,10 +1,10 @@
 /** The failures that only questions can meet. */
-import { ApiError, notFound, orUnavailable, RETRY_AFTER_SECONDS, unavailable } from '@meterline/api';
+import { ApiError, notFound, orUnavailable, tooMany, unavailable } from '@meterline/api';
 import { type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
 /** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
-const QUERY_LIMIT_RETRY_SECONDS = '60';
+const QUERY_LIMIT_RETRY_SECONDS = 60;
 
 export function invalidCursor(): ApiError {
   return new ApiError(
@@ -58,7 +58,7 @@ export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullS
   const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
   const minutes = Math.ceil(seconds / 60);
   const message = `This result has ${groups} groups, and ${whose} ${most} stored for later pages in 24 hours; filter, group by fewer dimensions, or try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`;
-  return new ApiError(429, 'too_many_stored_groups', message, { headers: { 'Retry-After': String(seconds) } });
+  return tooMany('too_many_stored_groups', message, seconds);
 }
 
 /** The same for one that does not exist and one that the caller may not revoke. */
@@ -92,24 +92,17 @@ export function tooManyAlerts(): ApiError {
 
 export function tooManyStatements(account: number, caller: number): ApiError {
   const message = `Too many questions of this account are being answered or wait already: ${account} at once are computed for an account, ${caller} of them for one caller; ask fewer at once, and wait as long as Retry-After says.`;
-  return new ApiError(429, 'too_many_statements', message, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+  return tooMany('too_many_statements', message);
 }
 
 export function overloaded(): ApiError {
-  return unavailable(
-    'overloaded',
-    'More is being asked than can be answered at the moment; try again shortly.',
-    undefined,
-  );
+  return unavailable('overloaded', 'More is being asked than can be answered at the moment; try again shortly.');
 }
 
 function queryLimitExceeded(cause: unknown): ApiError {
   const message =
     'The answer would take more time or memory than a question may; narrow the window, filter, or group by fewer dimensions. If it was answered before, try again later.';
-  return new ApiError(503, 'query_limit_exceeded', message, {
-    cause,
-    headers: { 'Retry-After': QUERY_LIMIT_RETRY_SECONDS },
-  });
+  return unavailable('query_limit_exceeded', message, cause, QUERY_LIMIT_RETRY_SECONDS);
 }
 
 export function storageUnavailable(cause?: unknown): ApiError {

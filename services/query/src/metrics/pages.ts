@@ -1,26 +1,31 @@
 /**
- * An answer in pages, and which rollup rows it may be read from. A first page is computed and nothing is kept of it. Its cursor
- * holds a digest of the whole answer, so the second page can tell whether what it computes is still that answer; if it is, all
- * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the answer,
- * the walk ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
+ * A result in pages, and which rollup rows it may be read from. A first page is computed and nothing is kept of it. Its cursor
+ * holds a digest of the whole result, so the second page can tell whether what it computes is still that result; if it is, all
+ * groups are stored, ranked, and this page and those after it are slices of what was stored. If events have changed the result,
+ * paginating ends with `cursor_expired`. Source: DESIGN section 6, "Paging"; docs/decisions/0022.
  */
 import { createHash } from 'node:crypto';
-import type { Principal } from '@meterline/api';
+import { callerKey, type Principal } from '@meterline/api';
+import { type EpochMs, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import {
   type Grouping,
   type MetricsQuery,
   type QueryScope,
   type ReadRollupState,
+  type RollupState,
   readMetrics,
+  readRetentionBounds,
   readStoredMetrics,
   type StoredPage,
+  stateSince,
   storeMetrics,
+  type Warehouse,
 } from '@meterline/warehouse';
+import type { Redis } from 'ioredis';
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { z } from 'zod';
-import { cursorExpired, orStorageUnavailable } from '../http/errors.js';
+import { cursorExpired, orStorageUnavailable, partOfHourDropped, tooManyStoredGroups } from '../http/errors.js';
 import type { MetricsRequest } from './request.js';
-import { whileEventsLast } from './rollup-state.js';
-import type { StoredGroups } from './stored-groups.js';
 
 export interface MetricsPagesOptions {
   readonly readRollupState: ReadRollupState;
@@ -135,4 +140,84 @@ function resultIdOf(query: string, digest: string): string {
 function pageOf({ groups, totals, totalGroups }: StoredPage, from: PagePosition): MetricsPage {
   const shown = from.after + groups.length;
   return { groups, totals, next: shown < totalGroups ? { ...from, after: shown } : undefined };
+}
+
+/**
+ * Months whose events have been dropped are answered from rollup rows, to the last digit, and what only events could answer is
+ * refused; why no response lacks events that are dropped meanwhile: retention.ts in packages/warehouse.
+ *
+ * Runs a query, and once more with what is known then if events that it may have read were dropped meanwhile.
+ * @throws ApiError `events_dropped` where a part of an hour is asked for of such a month
+ */
+export async function whileEventsLast<T>(
+  warehouse: Warehouse,
+  window: Window,
+  state: RollupState,
+  run: (state: RollupState) => Promise<T>,
+): Promise<T> {
+  requireWholeHours(window, state.droppedBefore);
+  const result = await run(state);
+  // What is not sealed is not dropped: this month and the one before it stay open. Where only what was dropped is known to be
+  // sealed, as for a query of the events alone, the next months may be.
+  const knowsSealed = state.hourly > state.droppedBefore;
+  if (knowsSealed && partsOfHours(window, state.hourly).length === 0 && state.dirtyHours.length === 0) return result;
+  const { droppedBefore } = await readRetentionBounds(warehouse);
+  if (droppedBefore <= state.droppedBefore) return result;
+  return whileEventsLast(warehouse, window, stateSince(droppedBefore, state), run);
+}
+
+function requireWholeHours(window: Window, droppedBefore: EpochMs): void {
+  const parameters = partsOfHours(window, droppedBefore);
+  if (parameters.length > 0) throw partOfHourDropped(window, parameters, droppedBefore);
+}
+
+/** Which ends of the window cut an hour in two that begins before the instant, and not before all events. */
+function partsOfHours(window: Window, before: EpochMs): (keyof Window)[] {
+  const ends = ['startTime', 'endTime'] as const;
+  return ends.filter((end) => window[end] > 0 && window[end] < before && window[end] % MS_PER_HOUR !== 0);
+}
+
+const WINDOW_SECONDS = 24 * 60 * 60;
+const CALLER_SHARE = 1 / 4;
+
+/**
+ * How many groups may be stored for later pages: in windows of 24 hours, of an account, and of one caller a quarter of that, so that
+ * what one stores does not shut out the others. Counted in Redis for all processes together.
+ */
+export class StoredGroups {
+  readonly #account: RateLimiterAbstract;
+  readonly #caller: RateLimiterAbstract;
+
+  /** @param most of an account in a window */
+  constructor(redis: Redis, prefix: string, most: number) {
+    const limiter = (name: string, points: number) => {
+      const window = { points, duration: WINDOW_SECONDS, keyPrefix: `${prefix}:stored-groups:${name}` };
+      const insuranceLimiter = new RateLimiterMemory(window);
+      return new RateLimiterRedis({ ...window, storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter });
+    };
+    this.#account = limiter('account', most);
+    this.#caller = limiter('caller', Math.floor(most * CALLER_SHARE));
+  }
+
+  /** To be called before so many groups are stored. @throws ApiError `too_many_stored_groups`, which says when there is room */
+  async requireRoom(principal: Principal, groups: number): Promise<void> {
+    for (const [limiter, key] of this.#limits(principal)) {
+      const window = await limiter.get(key);
+      if ((window?.consumedPoints ?? 0) + groups <= limiter.points) continue;
+      const seconds = window ? Math.ceil(window.msBeforeNext / 1000) : WINDOW_SECONDS;
+      throw tooManyStoredGroups({ groups, most: limiter.points, isOfCaller: limiter === this.#caller, seconds });
+    }
+  }
+
+  /** To be called when they are stored. */
+  async add(principal: Principal, groups: number): Promise<void> {
+    for (const [limiter, key] of this.#limits(principal)) await limiter.penalty(key, groups);
+  }
+
+  #limits(principal: Principal) {
+    return [
+      [this.#caller, callerKey(principal)],
+      [this.#account, principal.account],
+    ] as const;
+  }
 }

@@ -1,8 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@meterline/api';
-import { METRICS_PARAMETERS } from '@meterline/catalog';
+import { formatScaled, isDecimalText } from '@meterline/catalog';
 import fc from 'fast-check';
 import { parseMetricsRequest } from './request.js';
+import { type ExactJson, exactNumber, type RawJson, writeJson } from './response.js';
 
 const WINDOW = 'startTime=2025-10-01T00:00:00Z&endTime=2025-10-02T00:00:00Z';
 
@@ -55,14 +56,6 @@ it('parseMetricsRequest accepts every window of up to 1,600 years within the yea
   );
 });
 
-it('parseMetricsRequest refuses a window that has more buckets than an answer may have points, and says how many', () => {
-  const query = 'startTime=2025-01-01T00:00:00Z&endTime=2027-02-01T00:00:00Z&resolution=monthly';
-  expect(parseMetricsRequest(query, METRICS_PARAMETERS, 25)).toMatchObject({ limit: 1 });
-  expect(() => parseMetricsRequest(query, METRICS_PARAMETERS, 24)).toThrow(
-    'The window has 25 monthly buckets, and an answer at most 24; shorten the window.',
-  );
-});
-
 it('parseMetricsRequest either accepts or names what is wrong, whatever it is given', () => {
   const names = ['startTime', 'endTime', 'groupBy', 'limit', 'resolution', 'workspace', 'cursor', 'other', '__proto__'];
   const pair = fc.tuple(fc.constantFrom(...names), fc.string({ unit: 'grapheme' }));
@@ -77,4 +70,33 @@ it('parseMetricsRequest either accepts or names what is wrong, whatever it is gi
 
 it('parseMetricsRequest cuts a long value short where it quotes it', () => {
   expect(refusalOf(`${WINDOW}&resourceType=${'x'.repeat(5_000)}`).message.length).toBeLessThan(300);
+});
+
+function exact(text: string): RawJson {
+  if (!isDecimalText(text)) throw new TypeError(text);
+  return exactNumber(text);
+}
+
+it('writeJson writes whatever JSON.stringify would write, where there are no numbers', () => {
+  const { tree } = fc.letrec<{ tree: ExactJson }>((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      fc.string({ unit: 'binary' }),
+      fc.boolean(),
+      fc.array(tie('tree')),
+      fc.dictionary(fc.string({ unit: 'binary' }), tie('tree')),
+    ),
+  }));
+  fc.assert(fc.property(tree, (value) => expect(writeJson(value)).toBe(JSON.stringify(value))));
+});
+
+it('writeJson writes every scaled decimal as a JSON number that means the same', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 30n), (scaled) => {
+      const text = writeJson(exact(formatScaled(scaled, 12)));
+      expect(Number.isNaN(JSON.parse(text))).toBe(false);
+      const [integer = '', fraction = ''] = text.split('.');
+      expect(BigInt(integer + fraction.padEnd(12, '0'))).toBe(scaled);
+    }),
+  );
 });

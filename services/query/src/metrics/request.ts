@@ -47,24 +47,22 @@ const RULES = {
 
 /**
  * @param schemas of the parameters: of a query about one account, or about several
- * @param maxPoints of one page, in all its series together
  * @returns with a limit whose groups stay within it
  * @throws ApiError `invalid_parameter` with every fault
  */
 export function parseMetricsRequest(
   rawQuery: string,
   schemas: typeof METRICS_PARAMETERS | typeof ACCOUNTS_METRICS_PARAMETERS = METRICS_PARAMETERS,
-  maxPoints = MAX_PAGE_POINTS,
 ): MetricsRequest {
   const parameters = new QueryParameters(rawQuery, { ...RULES, names: Object.keys(schemas) });
   const window = readWindow(parameters);
-  const resolution = readResolution(parameters, window, maxPoints);
+  const resolution = readResolution(parameters, window);
   const groupBy = parameters.joined('groupBy', schemas.groupBy) ?? [];
   const selected = readFilters(parameters);
   const limit = parameters.optional('limit', METRICS_PARAMETERS.limit) ?? MAX_METRICS_PAGE;
   const cursor = parameters.optional('cursor', METRICS_PARAMETERS.cursor) ?? '';
   if (!window || !resolution || !parameters.areValid) throw parameters.refusal();
-  const mostGroups = Math.floor(maxPoints / bucketCount(window, resolution));
+  const mostGroups = Math.floor(MAX_PAGE_POINTS / bucketCount(window, resolution));
   return { window, resolution, groupBy, ...selected, limit: Math.min(limit, mostGroups), cursor };
 }
 
@@ -89,11 +87,7 @@ export function parseResourceTypesRequest(rawQuery: string): FilterValues & Pick
   return { window, ...selected };
 }
 
-function readResolution(
-  parameters: QueryParameters,
-  window: Window | undefined,
-  mostBuckets: number,
-): Resolution | undefined {
+function readResolution(parameters: QueryParameters, window: Window | undefined): Resolution | undefined {
   const asked = parameters.optional('resolution', METRICS_PARAMETERS.resolution);
   if (!window) return undefined;
   const cap = asked && exceededCap(asked, window);
@@ -106,10 +100,10 @@ function readResolution(
   const resolution = asked ?? defaultResolution(window);
   const buckets = bucketCount(window, resolution);
   // A cap that is exceeded says more.
-  if (!cap && buckets > mostBuckets) {
+  if (!cap && buckets > MAX_PAGE_POINTS) {
     parameters.fault(
       'endTime',
-      `The window has ${buckets} ${resolution} buckets, and an answer at most ${mostBuckets}; shorten the window.`,
+      `The window has ${buckets} ${resolution} buckets, and an answer at most ${MAX_PAGE_POINTS}; shorten the window.`,
     );
   }
   return resolution;

@@ -4,8 +4,9 @@
  * gets holds every event that was acknowledged N seconds before it. Nothing outside this process knows of the cache.
  */
 import { ApiError, ClientGone } from '@meterline/api';
+import { instruments } from '@meterline/service/metrics';
 import { LRUCache } from 'lru-cache';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 export interface CachedResponse {
   /** JSON. */
@@ -14,7 +15,8 @@ export interface CachedResponse {
 }
 
 /** What became of a request for a first page. `shared`: it got the response that another request was computing. */
-export type CacheResult = 'hit' | 'shared' | 'computed';
+const CACHE_RESULTS = ['hit', 'shared', 'computed'] as const;
+export type CacheResult = (typeof CACHE_RESULTS)[number];
 
 /** The oldest response that a request can ask for. */
 const MOST_SECONDS = 300;
@@ -188,22 +190,14 @@ export function allowedAgeSeconds(cacheControl: string | undefined): number {
 
 /** A cache whose results and memory are measured. @param maxBytes as for {@link ResponseCache} */
 export function measuredCache(registry: Registry, maxBytes: number): ResponseCache {
-  const results = new Counter<'result'>({
-    name: 'meterline_response_cache_total',
-    help: 'First pages of metrics that came from memory (hit), from a request that computed them already (shared), or were computed.',
-    labelNames: ['result'],
-    registers: [registry],
-  });
-  for (const result of ['hit', 'shared', 'computed'] as const satisfies readonly CacheResult[])
-    results.inc({ result }, 0);
+  const { counter, readAtScrape } = instruments(registry);
+  const results = counter(
+    'meterline_response_cache_total',
+    'First pages of metrics that came from memory (hit), from a request that computed them already (shared), or were computed.',
+    'result',
+  );
+  for (const result of CACHE_RESULTS) results.inc({ result }, 0);
   const cache = new ResponseCache(maxBytes, (result) => results.inc({ result }));
-  new Gauge({
-    name: 'meterline_response_cache_bytes',
-    help: 'Memory of the responses that are kept.',
-    registers: [registry],
-    collect() {
-      this.set(cache.bytes);
-    },
-  });
+  readAtScrape('meterline_response_cache_bytes', 'Memory of the responses that are kept.', () => cache.bytes);
   return cache;
 }

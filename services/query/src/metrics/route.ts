@@ -1,5 +1,4 @@
 /** GET /v0/accounts/{accountId}/metrics, GET /v0/metrics, and the enums. */
-
 import { createHash } from 'node:crypto';
 import { type Caller, rawQuery, refuseParameters, requireAdmin, requireMembership } from '@meterline/api';
 import {
@@ -15,11 +14,10 @@ import type { RequestHandler } from 'express';
 import { orStorageUnavailable } from '../http/errors.js';
 import { admitCaller, admitMember, type RouteDependencies } from '../http/member.js';
 import type { CursorBinding } from '../http/paging.js';
-import { pagePosition } from './pages.js';
+import { pagePosition, whileEventsLast } from './pages.js';
 import { type MetricsRequest, parseMetricsRequest, parseResourceTypesRequest, readsWorkspaces } from './request.js';
 import { metricsResponse, writeJson } from './response.js';
 import { allowedAgeSeconds, type CachedResponse } from './response-cache.js';
-import { whileEventsLast } from './rollup-state.js';
 
 /** About one account, or without an `accountId` about those of the caller. */
 export function metricsRoute(dependencies: RouteDependencies): RequestHandler<{ accountId?: string }> {

@@ -18,19 +18,22 @@ const KEY_ID = '3bd5a0f1c2e49b687d05aa31';
 const KEY = { id: KEY_ID, account: 'acme', role: 'member', createdAt, expiresAt: '2026-11-15T00:00:00.000Z' };
 const CLIENT_ID = 'client_1f9a3c0b5d7e24680a';
 
+/** Of every operation here. */
+const shared = { tag: 'Access', otherParameters: [IGNORED_WORKSPACE], errors: [...API_ERRORS, 'NotFound'] } as const;
+const KEYS = '/v0/service_accounts/{clientId}/api_keys';
+
 export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
   {
+    ...shared,
     method: 'get',
     path: '/v0/accounts',
     operationId: 'listAccounts',
-    tag: 'Access',
     summary: 'The caller’s accounts',
     description:
       'The accounts that the key or token belongs to, each with the caller’s role in it; for a key of the role operator all that ' +
       'have had a key. An object with pages since version ' +
       '2026-04-28, and takes parameters since then; before, an array of everything.',
     query: ACCOUNT_LIST_PARAMETERS,
-    otherParameters: [IGNORED_WORKSPACE],
     success: { description: 'The accounts.', schemas: ['AccountPage', 'AccountArray'] },
     examples: {
       page: {
@@ -47,10 +50,10 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: API_ERRORS,
   },
   {
+    ...shared,
     method: 'get',
-    path: '/v0/service_accounts/{clientId}/api_keys',
+    path: KEYS,
     operationId: 'listApiKeys',
-    tag: 'Access',
     summary: 'The API keys of a service account',
     description:
       'The keys of a service account, revoked and expired ones included, for an admin of the account that they belong to. ' +
@@ -58,7 +61,6 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
       'before, an array of everything. A token needs the scope `apiKey:list`.\n\n' +
       'A service account is a name within an account, and is there as long as it has a key: one without is a 404.',
     query: API_KEY_LIST_PARAMETERS,
-    otherParameters: [IGNORED_WORKSPACE],
     success: { description: 'The keys.', schemas: ['ApiKeyPage', 'ApiKeyArray'] },
     examples: {
       page: {
@@ -70,20 +72,18 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
         },
       },
     },
-    errors: [...API_ERRORS, 'NotFound'],
   },
   {
+    ...shared,
     method: 'post',
-    path: '/v0/service_accounts/{clientId}/api_keys',
+    path: KEYS,
     operationId: 'createApiKey',
-    tag: 'Access',
     summary: 'Create an API key',
     description:
       'Creates a key of a service account, and with its first key the service account, for an admin of the account that the ' +
       'key is to read. **The key itself is in this answer alone.** A token needs the scope `apiKey:write`.\n\n' +
       'An account has at most 1,000 keys. Beyond that the oldest key that is revoked or has expired is forgotten, with its ' +
       'id; while none is, the answer is a 409 `too_many_api_keys`.',
-    otherParameters: [IGNORED_WORKSPACE],
     body: ['NewApiKey'],
     success: { description: 'The key was created.', schemas: ['CreatedApiKey'] },
     examples: {
@@ -97,15 +97,14 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
     errors: [...API_ERRORS, 'Conflict'],
   },
   {
+    ...shared,
     method: 'delete',
-    path: '/v0/service_accounts/{clientId}/api_keys/{apiKeyId}',
+    path: `${KEYS}/{apiKeyId}`,
     operationId: 'revokeApiKey',
-    tag: 'Access',
     summary: 'Revoke an API key',
     description:
       'Revokes a key of a service account, at once and everywhere, for an admin of the account that the key belongs to and ' +
       'for the key itself. Again is no error. A token needs the scope `apiKey:write`.',
-    otherParameters: [IGNORED_WORKSPACE],
     success: { description: 'The key is revoked. The answer has no body.', schemas: [] },
     examples: {
       revoke: {
@@ -113,6 +112,5 @@ export const ACCESS_OPERATIONS: readonly OperationSketch[] = [
         parameters: { clientId: CLIENT_ID, apiKeyId: KEY_ID },
       },
     },
-    errors: [...API_ERRORS, 'NotFound'],
   },
 ];

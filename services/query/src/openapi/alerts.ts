@@ -44,8 +44,7 @@ const pageOf = (...data: readonly unknown[]) => ({
   meta: { hasMore: false, nextCursor: '', total: data.length },
 });
 
-const shared = { tag: 'Alerts', isExtension: true } as const;
-const ERRORS = [...API_ERRORS, 'NotFound'];
+const shared = { tag: 'Alerts', isExtension: true, errors: [...API_ERRORS, 'NotFound'] } as const;
 const WRITERS = 'Admins of the account only.';
 
 export const ALERT_OPERATIONS: readonly OperationSketch[] = [
@@ -101,7 +100,6 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     description: 'With what it has fired in the current period.',
     success: { description: 'The alert.', schemas: ['Alert'] },
     examples: { one: { summary: 'One that has fired nothing', parameters: PATH, response: SHOWN } },
-    errors: ERRORS,
   },
   {
     ...shared,
@@ -123,7 +121,6 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
         response: { ...SHOWN, thresholds: [50, 80, 100, 120] },
       },
     },
-    errors: ERRORS,
   },
   {
     ...shared,
@@ -134,7 +131,6 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     description: `With its deliveries; those that are pending are dropped. ${WRITERS}`,
     success: { status: '204', description: 'The alert is deleted. The answer has no body.', schemas: [] },
     examples: { one: { summary: 'One alert', parameters: PATH } },
-    errors: ERRORS,
   },
   {
     ...shared,
@@ -145,7 +141,6 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     description: `Posts a webhook of the type \`alert.test\`, in one attempt. ${WRITERS} What became of it is in the deliveries.`,
     success: { status: '202', description: 'The webhook is on its way.', schemas: ['Delivery'] },
     examples: { one: { summary: 'A test', parameters: PATH, response: TEST } },
-    errors: ERRORS,
   },
   {
     ...shared,
@@ -161,7 +156,6 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     examples: {
       page: { summary: 'One test', parameters: { ...PATH, ...RECENT }, response: pageOf(TEST) },
     },
-    errors: ERRORS,
   },
   {
     ...shared,
@@ -174,6 +168,5 @@ export const ALERT_OPERATIONS: readonly OperationSketch[] = [
     examples: {
       one: { summary: 'A delivery', parameters: { ...PATH, deliveryId: DELIVERY_ID }, response: TEST },
     },
-    errors: ERRORS,
   },
 ];

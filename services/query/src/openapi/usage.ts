@@ -26,6 +26,9 @@ const WINDOW = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-03T00:00:0
 const LAST_PAGE = { hasMore: false, nextCursor: '' };
 const COMPUTE = { resourceType: 'agent', billingDimension: 'agent_compute_runtime_gbs' };
 const onDay = (day: number, cost: number, usage: number) => ({ timestamp: `2025-10-0${day}T00:00:00Z`, cost, usage });
+const answerOf = (resolution: string, summary: object, ...data: readonly object[]) => ({
+  response: { ...WINDOW, resolution, summary, data, meta: LAST_PAGE },
+});
 const inOctober = (cost: number) => ({ summary: { cost }, timeseries: [{ timestamp: WINDOW.startTime, cost }] });
 
 const EVENT = {
@@ -56,53 +59,42 @@ const METRICS_EXAMPLES: OperationSketch['examples'] = {
       groupBy: ['workspace', 'billing_dimension'],
       billingDimension: ['agent_compute_runtime_gbs'],
     },
-    response: {
-      ...WINDOW,
-      resolution: 'daily',
-      summary: { totalCost: 13.8, totalUsage: 1200000 },
-      data: [
-        {
-          workspace: 'production',
-          ...COMPUTE,
-          summary: { cost: 11.5, usage: 1000000 },
-          timeseries: [onDay(1, 11.5, 1000000), onDay(2, 0, 0)],
-        },
-        {
-          workspace: 'staging',
-          ...COMPUTE,
-          summary: { cost: 2.3, usage: 200000 },
-          timeseries: [onDay(1, 0, 0), onDay(2, 2.3, 200000)],
-        },
-      ],
-      meta: LAST_PAGE,
-    },
+    ...answerOf(
+      'daily',
+      { totalCost: 13.8, totalUsage: 1200000 },
+      {
+        workspace: 'production',
+        ...COMPUTE,
+        summary: { cost: 11.5, usage: 1000000 },
+        timeseries: [onDay(1, 11.5, 1000000), onDay(2, 0, 0)],
+      },
+      {
+        workspace: 'staging',
+        ...COMPUTE,
+        summary: { cost: 2.3, usage: 200000 },
+        timeseries: [onDay(1, 0, 0), onDay(2, 2.3, 200000)],
+      },
+    ),
   },
   byResource: {
     summary: 'A resource of one workspace, and a name that several workspaces use, which has no `workspace`',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly', groupBy: ['resource_name'] },
-    response: {
-      ...WINDOW,
-      resolution: 'monthly',
-      summary: { totalCost: 13.85 },
-      data: [
-        { resourceType: 'agent', resourceName: 'support', ...inOctober(13.8) },
-        { workspace: 'staging', resourceType: 'agent', resourceName: 'crawler', ...inOctober(0.05) },
-      ],
-      meta: LAST_PAGE,
-    },
+    ...answerOf(
+      'monthly',
+      { totalCost: 13.85 },
+      { resourceType: 'agent', resourceName: 'support', ...inOctober(13.8) },
+      { workspace: 'staging', resourceType: 'agent', resourceName: 'crawler', ...inOctober(0.05) },
+    ),
   },
   total: {
     summary: 'What everything cost',
     parameters: { accountId: 'acme', ...WINDOW, resolution: 'monthly' },
-    response: {
-      ...WINDOW,
-      resolution: 'monthly',
-      summary: { totalCost: 13.85 },
-      data: [inOctober(13.85)],
-      meta: LAST_PAGE,
-    },
+    ...answerOf('monthly', { totalCost: 13.85 }, inOctober(13.85)),
   },
 };
+
+/** Of every operation here. */
+const shared = { method: 'get', tag: 'Usage and cost', errors: API_ERRORS } as const;
 
 /** Of every answer with metrics, about one account or several. */
 const METRICS_ANSWER = {
@@ -118,15 +110,13 @@ const METRICS_ANSWER = {
       headers: { ...headerReference('X-Request-Id'), ...headerReference('ETag') },
     },
   },
-  errors: API_ERRORS,
 } as const;
 
 export const USAGE_OPERATIONS: readonly OperationSketch[] = [
   {
-    method: 'get',
+    ...shared,
     path: '/v0/accounts/{accountId}/metrics',
     operationId: 'getAccountMetrics',
-    tag: 'Usage and cost',
     summary: 'What an account used, and what it cost',
     description:
       'Sums up usage and cost over a window, as a whole or by up to three dimensions, with a series of hours, days, weeks ' +
@@ -148,10 +138,9 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
     examples: METRICS_EXAMPLES,
   },
   {
-    method: 'get',
+    ...shared,
     path: '/v0/metrics',
     operationId: 'getMetrics',
-    tag: 'Usage and cost',
     summary: 'What all of the caller’s accounts used, and what it cost',
     description:
       'As for one account, with the same rules, pages and exactness, over all accounts that the key or token belongs to. ' +
@@ -165,21 +154,14 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
       byAccount: {
         summary: 'Cost by account',
         parameters: { ...WINDOW, resolution: 'monthly', groupBy: ['account'] },
-        response: {
-          ...WINDOW,
-          resolution: 'monthly',
-          summary: { totalCost: 13.85 },
-          data: [{ account: 'acme', ...inOctober(13.85) }],
-          meta: LAST_PAGE,
-        },
+        ...answerOf('monthly', { totalCost: 13.85 }, { account: 'acme', ...inOctober(13.85) }),
       },
     },
   },
   {
-    method: 'get',
+    ...shared,
     path: '/v0/accounts/{accountId}/events',
     operationId: 'listEvents',
-    tag: 'Usage and cost',
     summary: 'The events behind a figure',
     description:
       'Each event as it counts now, with the price that it got and what it replaced: with the window and the filters of a ' +
@@ -195,13 +177,11 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
         response: { data: [EVENT], meta: LAST_PAGE },
       },
     },
-    errors: API_ERRORS,
   },
   {
-    method: 'get',
+    ...shared,
     path: '/v0/accounts/{accountId}/metrics/enums/group-by',
     operationId: 'listGroupByDimensions',
-    tag: 'Usage and cost',
     summary: 'What one can group by',
     description: 'The dimensions that `groupBy` may name, in canonical order. The same for every account.',
     success: { description: 'The dimensions.', schemas: ['GroupByValues'] },
@@ -212,13 +192,11 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
         response: { values: GROUP_BY_DIMENSIONS },
       },
     },
-    errors: API_ERRORS,
   },
   {
-    method: 'get',
+    ...shared,
     path: '/v0/accounts/{accountId}/metrics/enums/resource-types',
     operationId: 'listResourceTypes',
-    tag: 'Usage and cost',
     summary: 'The resource types that were used',
     description:
       'The resource types with at least one event of the account in the window. The filters are those of the metrics; here ' +
@@ -232,13 +210,11 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
         response: { values: ['agent'] },
       },
     },
-    errors: API_ERRORS,
   },
   {
-    method: 'get',
+    ...shared,
     path: '/v0/accounts/{accountId}/metrics/enums/billing-dimensions',
     operationId: 'listBillingDimensions',
-    tag: 'Usage and cost',
     summary: 'What is billed, and in which unit',
     description:
       'The billing dimensions, each with the resource type that it belongs to and its unit: `gbs` are GB-seconds, `count` ' +
@@ -255,6 +231,5 @@ export const USAGE_OPERATIONS: readonly OperationSketch[] = [
         },
       },
     },
-    errors: API_ERRORS,
   },
 ];

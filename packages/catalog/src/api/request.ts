@@ -1,0 +1,57 @@
+/**
+ * What a request comes with, and how much it may ask for: without the schemas that check it, which a page does not need. Source: DESIGN
+ * section 7 (roles), and the API specification, section "Versioning".
+ */
+import type { MetricsField } from '../group-by.js';
+
+/** An admin sees workspaces one by one; a member sees the account as a whole. */
+export const ROLES = ['admin', 'member'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What a key that the API makes may do: read as one of these, or send events of its account and read nothing. */
+export const ACCOUNT_KEY_ROLES = [...ROLES, 'emitter'] as const;
+/** An operator's key reads every account, as an admin of it, and changes nothing. */
+export const KEY_ROLES = [...ACCOUNT_KEY_ROLES, 'operator'] as const;
+export type KeyRole = (typeof KEY_ROLES)[number];
+
+/** Ascending; exactly these are valid, previews are not. */
+export const API_VERSIONS = ['2026-04-16', '2026-04-28'] as const;
+export type ApiVersion = (typeof API_VERSIONS)[number];
+
+/** Applies when the caller names none. */
+export const EARLIEST_API_VERSION: ApiVersion = API_VERSIONS[0];
+
+/** From this version on, lists are `{ data, meta }`; before it, bare arrays. */
+export const PAGINATED_LISTS_SINCE: ApiVersion = '2026-04-28';
+
+export function isApiVersion(value: string): value is ApiVersion {
+  return (API_VERSIONS as readonly string[]).includes(value);
+}
+
+export function hasPaginatedLists(version: ApiVersion): boolean {
+  return version >= PAGINATED_LISTS_SINCE;
+}
+
+export const MAX_METRICS_PAGE = 100;
+/** Of all filters of a request together. */
+export const MAX_FILTER_VALUES = 100;
+/**
+ * Of one page, in all its series: groups times buckets. A point takes some 60 to 100 bytes, so a page has 2 MB at most. Every
+ * window with a capped resolution has its 100 groups: 7 days have 169 hours at most.
+ */
+export const MAX_PAGE_POINTS = 20_000;
+export const DEFAULT_EVENTS_PAGE = 100;
+export const MAX_EVENTS_PAGE = 1_000;
+/** Of the lists of accounts and of keys. */
+export const DEFAULT_LIST_PAGE = 50;
+export const MAX_LIST_PAGE = 200;
+
+/** The parameter that leaves out values of a field. */
+export const EXCLUDING_PARAMETER = {
+  account: 'excludeAccount',
+  workspace: 'excludeWorkspace',
+  resourceType: 'excludeResourceType',
+  resourceName: 'excludeResourceName',
+  resourceUuid: 'excludeResourceUuid',
+  billingDimension: 'excludeBillingDimension',
+} as const satisfies Record<MetricsField, string>;

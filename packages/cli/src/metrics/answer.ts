@@ -1,0 +1,180 @@
+/**
+ * What `metrics` reads of the API, and the forms in which it is printed. JSON and CSV appear whole or not at all, so their pages can be
+ * read again.
+ */
+import {
+  csvHeading,
+  csvRow,
+  type DecimalText,
+  enrichedDimensions,
+  groupKey,
+  groupsCsvColumns,
+  seriesCsvColumns,
+  ZERO,
+} from '@meterline/catalog';
+import { ALL_ACCOUNTS, type MeterlineClient, type MetricsAnswer, type MetricsEntry } from '@meterline/client';
+import { z } from 'zod';
+import { type CommandContext, formatCount, say } from '../command.js';
+import { layoutFor } from '../output/table.js';
+import { PageProgress, writeWhole } from '../output/whole-output.js';
+import type { Query } from './query.js';
+import { type Before, reportText } from './report.js';
+
+export interface Request {
+  readonly context: CommandContext;
+  readonly client: MeterlineClient;
+  readonly account: string;
+  readonly query: Query;
+  /** Every page, not one. */
+  readonly all: boolean;
+  /** Sent again and again: no word on how far it has come. */
+  readonly isWatched: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+type OnRestart = () => void | Promise<void>;
+
+/** Says how far the reading of all pages has come; one page is not worth a word. */
+async function* following<Page>(
+  { context, all, isWatched }: Request,
+  onRestart: OnRestart,
+  groupsIn: (page: Page) => number,
+  open: (restarted: OnRestart) => AsyncGenerator<Page>,
+): AsyncGenerator<Page> {
+  const progress = all && !isWatched ? new PageProgress(context, 'group') : undefined;
+  const pages = open(() => {
+    progress?.restart();
+    return onRestart();
+  });
+  for await (const page of pages) {
+    progress?.page(groupsIn(page));
+    yield page;
+    if (!all) return;
+  }
+  progress?.end();
+}
+
+/** @param onRestart forgets the pages so far, which come again */
+function readPages(request: Request, onRestart: OnRestart): AsyncGenerator<MetricsAnswer> {
+  const { client, account, query, signal } = request;
+  const groupsIn = ({ data }: MetricsAnswer) => data.length;
+  return following(request, onRestart, groupsIn, (restarted) =>
+    client.metricsPages(account, query.sent, { signal, onRestart: restarted }),
+  );
+}
+
+const pageOfGroups = z.object({ data: z.array(z.unknown()) });
+
+/** The same as the API wrote them. */
+function readTexts(request: Request, onRestart: OnRestart): AsyncGenerator<string> {
+  const { client, account, query, signal } = request;
+  const groupsIn = (text: string) => pageOfGroups.parse(JSON.parse(text)).data.length;
+  return following(request, onRestart, groupsIn, (restarted) =>
+    client.metricsTexts(account, query.sent, { signal, onRestart: restarted }),
+  );
+}
+
+/**
+ * What the groups cost in the time before. Reads its pages until none of the groups is missing.
+ * @param wanted undefined: all groups
+ * @returns undefined when nothing is compared
+ */
+async function timeBefore(request: Request, wanted?: readonly MetricsEntry[]): Promise<Before | undefined> {
+  const { groupBy, compared } = request.query;
+  if (!compared) return undefined;
+  const costs = new Map<string, DecimalText>();
+  const keys = wanted?.map((entry) => groupKey(entry, groupBy));
+  const before = { ...request, query: { ...request.query, sent: compared.sent }, all: true, isWatched: true };
+  let answer: MetricsAnswer | undefined;
+  for await (const page of readPages(before, () => costs.clear())) {
+    answer = page;
+    for (const entry of page.data) costs.set(groupKey(entry, groupBy), entry.summary.cost);
+    if (keys?.every((key) => costs.has(key))) break;
+  }
+  return answer && { answer, distance: compared.distance, costs };
+}
+
+/**
+ * Whether groups have no workspace because the caller is a member. Where none has one, only the caller's role tells this from
+ * groups that are of several workspaces each.
+ */
+async function isWorkspaceHidden(request: Request, entries: readonly MetricsEntry[]): Promise<boolean> {
+  const { client, account, query, signal } = request;
+  const isEnriched = enrichedDimensions(query.groupBy).includes('workspace');
+  if (!isEnriched || entries.some(({ workspace }) => workspace !== undefined)) return false;
+  const isAsked = (id: string) => account === ALL_ACCOUNTS || id === account;
+  return (await client.accounts({ signal })).some(({ id, role }) => isAsked(id) && role !== 'admin');
+}
+
+/** One answer a line, as the API wrote it; those of the time before come last. */
+export async function printJson(request: Request): Promise<void> {
+  const { context, query } = request;
+  await writeWhole(context, undefined, async (draft) => {
+    for (const sent of [query.sent, ...(query.compared ? [query.compared.sent] : [])]) {
+      const { size } = await draft.stat();
+      const texts = readTexts({ ...request, query: { ...query, sent } }, () => draft.truncate(size));
+      for await (const text of texts) await draft.appendFile(`${text}\n`);
+    }
+  });
+}
+
+/** @param isSeries a line for each bucket of each group */
+export async function printCsv(request: Request, isSeries: boolean): Promise<void> {
+  const { context, query, all } = request;
+  const before = await timeBefore(request);
+  const write = isSeries ? seriesLines : groupLines;
+  await writeWhole(context, undefined, async (draft) => {
+    let last: MetricsAnswer | undefined;
+    const restart = () => {
+      last = undefined;
+      return draft.truncate();
+    };
+    for await (const page of readPages(request, restart)) {
+      const [heading, ...lines] = write(page, query.groupBy, before);
+      await draft.appendFile((last ? lines : [heading, ...lines]).join(''));
+      last = page;
+    }
+    if (last && !all) sayIfThereIsMore(context, last);
+  });
+}
+
+type GroupBy = Query['groupBy'];
+
+function groupLines(answer: MetricsAnswer, groupBy: GroupBy, before: Before | undefined): string[] {
+  const columns = groupsCsvColumns(groupBy, before !== undefined);
+  const costBefore = (entry: MetricsEntry) => before?.costs.get(groupKey(entry, groupBy)) ?? ZERO;
+  const rows = answer.data.map((entry) => ({ answer, entry, amounts: entry.summary, before: costBefore(entry) }));
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+}
+
+function seriesLines({ data, resolution }: MetricsAnswer, groupBy: GroupBy): string[] {
+  const columns = seriesCsvColumns(groupBy);
+  const rows = data.flatMap((entry) =>
+    entry.timeseries.map((point) => ({ entry, amounts: point, timestamp: point.timestamp, resolution })),
+  );
+  return [csvHeading(columns), ...rows.map((row) => csvRow(columns, row))];
+}
+
+export async function printTable(request: Request, isExact: boolean): Promise<void> {
+  const { text, last } = await readTable(request, isExact);
+  request.context.stdout.write(`${text}\n`);
+  if (!request.all) sayIfThereIsMore(request.context, last);
+}
+
+/** The table as text, and the last page that was read; its summary is of the whole window, as that of every page. */
+export async function readTable(request: Request, isExact: boolean): Promise<{ text: string; last: MetricsAnswer }> {
+  const { context, account, query } = request;
+  const pages: MetricsAnswer[] = [];
+  for await (const page of readPages(request, () => void pages.splice(0))) pages.push(page);
+  const last = pages.at(-1);
+  if (!last) throw new Error('an answer has at least one page');
+  const entries = pages.flatMap(({ data }) => data);
+  const before = await timeBefore(request, entries);
+  const hidesWorkspace = await isWorkspaceHidden(request, entries);
+  const report = { account, groupBy: query.groupBy, hidesWorkspace, answer: last, entries, before };
+  return { text: reportText(report, { ...layoutFor(context), isExact }), last };
+}
+
+function sayIfThereIsMore(context: CommandContext, { data, meta }: MetricsAnswer): void {
+  if (meta.hasMore) say(context, `These are the first ${formatCount(data.length)} groups; --all reads every page.`);
+}

@@ -1,0 +1,121 @@
+/**
+ * What the page shows for use elsewhere: the query of a view with curl, the command line, or a program, each of which reads the key from
+ * METERLINE_API_KEY; and what sends an account its first event.
+ */
+import { type Comparison, formatTimestamp, type UsageEventInput } from '@meterline/catalog';
+import { ALL_ACCOUNTS, type MetricsQuery, metricsPath } from '@meterline/client';
+
+export interface SharedQuery {
+  /** Of the API: `https://billing.example.com`. */
+  readonly origin: string;
+  readonly account: string;
+  readonly query: MetricsQuery;
+  /** What the view is compared with, as a query of its own; undefined: with nothing. */
+  readonly previousQuery: MetricsQuery | undefined;
+  readonly comparison: Comparison | undefined;
+}
+
+export function curlCommand({ origin, account, query, previousQuery }: SharedQuery): string {
+  const command = (asked: MetricsQuery) => {
+    const url = `${origin}${metricsPath(account)}?${new URLSearchParams(parametersOf(asked))}`;
+    return `curl -sS -H "Authorization: Bearer $METERLINE_API_KEY" \\\n  ${quoted(url)}`;
+  };
+  return previousQuery ? `${command(query)}\n${command(previousQuery)}` : command(query);
+}
+
+/** Names and values; names are repeated where they have several values. */
+function parametersOf({ groupBy = [], ...others }: MetricsQuery): [string, string][] {
+  const grouping = groupBy.length > 0 ? { groupBy: groupBy.join(',') } : {};
+  return Object.entries({ ...others, ...grouping }).flatMap(([name, value]) =>
+    [value ?? []].flat().map((each): [string, string] => [name, String(each)]),
+  );
+}
+
+/** All other parameters are filters. */
+const FLAGS: Readonly<Record<string, string>> = {
+  startTime: '--from',
+  endTime: '--to',
+  resolution: '--resolution',
+  groupBy: '--group-by',
+};
+
+export function cliCommand({ origin, account, query, comparison }: SharedQuery): string {
+  const flags = parametersOf(query).map(([name, value]) => {
+    if (FLAGS[name]) return `${FLAGS[name]} ${quoted(value)}`;
+    const excluded = name.replace(/^exclude(.)/, (_, first: string) => first.toLowerCase());
+    return `--filter ${quoted(excluded === name ? `${name}=${value}` : `${excluded}!=${value}`)}`;
+  });
+  const whose = account === ALL_ACCOUNTS ? '--all-accounts' : `--account ${quoted(account)}`;
+  const parts = ['meterline metrics', `--api-url ${quoted(origin)}`, whose, ...flags];
+  if (comparison) parts.push(`--compare ${comparison}`);
+  return [...parts, '--all'].join(' \\\n  ');
+}
+
+export function typeScriptCode({ origin, account, query, previousQuery }: SharedQuery): string {
+  const queries = [query, ...(previousQuery ? [previousQuery] : [])];
+  const isAll = account === ALL_ACCOUNTS;
+  return `import { ${isAll ? 'ALL_ACCOUNTS, ' : ''}MeterlineClient } from '@meterline/client';
+
+const client = new MeterlineClient({
+  baseUrl: ${JSON.stringify(origin)},
+  credential: process.env.METERLINE_API_KEY ?? '',
+});
+const queries = ${JSON.stringify(queries, null, 2)} as const;
+for (const query of queries) {
+  for await (const page of client.metricsPages(${isAll ? 'ALL_ACCOUNTS' : JSON.stringify(account)}, query)) {
+    console.log(page.startTime, page.summary.totalCost, page.data);
+  }
+}
+`;
+}
+
+/** Two minutes of a sandbox with one gigabyte. */
+export function firstEvent(accountId: string, now: Date): UsageEventInput {
+  return {
+    eventId: `first-event-${now.getTime()}`,
+    accountId,
+    workspace: 'production',
+    resourceType: 'sandbox',
+    resourceName: 'my-sandbox',
+    billingDimension: 'sandbox_compute_runtime_gbs',
+    usage: '120',
+    timestamp: formatTimestamp(now.getTime() - (now.getTime() % 1_000)),
+  };
+}
+
+/** Makes the key that the others need in KEY. */
+export function keyCommand(account: string): string {
+  return `npx --no meterline keys create --account ${quoted(account)} --role emitter`;
+}
+
+/**
+ * A here-document with a quoted end, so that the shell changes nothing in it.
+ * @param collectorUrl undefined: it is not known, and is to be in COLLECTOR
+ */
+export function sendCommand(event: UsageEventInput, collectorUrl = '$COLLECTOR'): string {
+  const url = `${collectorUrl}/v0/accounts/${pathPart(event.accountId)}/events`;
+  return `curl -sS "${url}" \\
+  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' --data-binary @- <<'EVENT'
+${JSON.stringify(event)}
+EVENT`;
+}
+
+/** The same as a program; the emitter gives each event its id and its time. */
+export function producerCode({ eventId: _, timestamp: __, ...event }: UsageEventInput, collectorUrl?: string): string {
+  const url = collectorUrl === undefined ? 'process.env.COLLECTOR' : `'${collectorUrl}'`;
+  return `import { openEmitter } from '@meterline/emitter';
+
+const meter = await openEmitter({ url: ${url}, apiKey: process.env.KEY });
+meter.record(${JSON.stringify(event, null, 2)});
+await meter.close();`;
+}
+
+/** Without the characters that a shell gives a meaning in double quotes or at its prompt. */
+function pathPart(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** One word of a shell, whatever is in it. */
+function quoted(text: string): string {
+  return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

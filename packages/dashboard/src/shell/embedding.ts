@@ -1,0 +1,110 @@
+/**
+ * The page inside another one. What it is given stands in the fragment of its address, which is sent to no server:
+ * `/embed#key=mlk_…&view=period%3Dmonth&theme=dark&locale=de`. The key is taken out of the address at once, and kept in memory only.
+ */
+import type { Fetch } from '@meterline/client';
+import * as z from 'zod/mini';
+
+const PATH = '/embed';
+const THEMES = ['light', 'dark'] as const;
+
+// Unit tests have no address.
+export const isEmbedded = globalThis.location?.pathname === PATH;
+const fragment = new URLSearchParams(isEmbedded ? location.hash.slice(1) : '');
+
+/** Undefined: the embedding page has to give one. */
+const givenKey = fragment.get('key') ?? undefined;
+/** Undefined: the system's. */
+export const givenTheme = THEMES.find((theme) => theme === fragment.get('theme'));
+/** How dates and numbers are written; undefined: as in English. */
+export const givenLocale = localeOf(fragment.get('locale') ?? '');
+
+if (isEmbedded) {
+  // A reload keeps the view, the theme and the locale.
+  const query = fragment.get('view') ?? location.search.slice(1);
+  for (const name of ['key', 'view']) fragment.delete(name);
+  history.replaceState(null, '', `${PATH}${query && `?${query}`}${fragment.size > 0 ? `#${fragment}` : ''}`);
+  // Another fragment is another key or view; the browser itself would load nothing.
+  window.addEventListener('hashchange', () => location.reload());
+}
+
+function localeOf(text: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(text || [])[0];
+  } catch {
+    // No language tag.
+    return undefined;
+  }
+}
+
+/** What the browser keeps for the person: inside another page nothing, where it may refuse to be asked. */
+export const browserStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> = isEmbedded
+  ? { getItem: () => null, setItem: () => undefined, removeItem: () => undefined }
+  : globalThis.localStorage;
+
+const pageSettings = z.object({ collectorUrl: z.optional(z.string()), frameAncestors: z.array(z.string()) });
+
+/** What the page cannot know from its own address: see `pageSettingsRoute` of packages/api. @throws when the service does not answer */
+export async function readPageSettings(signal?: AbortSignal): Promise<z.output<typeof pageSettings>> {
+  const answer = await fetch('/page-settings.json', signal ? { signal } : {});
+  return pageSettings.parse(await answer.json());
+}
+
+/** The parent's backend makes a key meanwhile; the person sees the last figures. */
+const PATIENCE_MS = 10_000;
+
+const keyMessage = z.object({ type: z.literal('meterline:key'), key: z.string() });
+
+/**
+ * The key of an embedded page. When the API refuses it, or when there is none, the page posts `{ type: 'meterline:key-expired' }` to its
+ * parent, which answers `{ type: 'meterline:key', key }`; it may also give another key at any time.
+ */
+export class ParentKey {
+  #key = givenKey ?? '';
+  #renewal: Promise<string> | undefined;
+  #onGiven: (key: string) => void = () => undefined;
+
+  /** The last one that was given, even if it was refused; empty, so that the first request is refused: there is none yet. */
+  readonly current = () => this.#key;
+
+  /** As `fetch`, but a request whose key is refused is sent once more, with the next key. */
+  readonly fetch: Fetch = async (url, init) => {
+    const answer = await fetch(url, init);
+    if (answer.status !== 401) return answer;
+    const headers = new Headers(init.headers);
+    const refused = (headers.get('Authorization') ?? '').replace(/^Bearer */, '');
+    const key = await this.#renewed(refused);
+    if (key === refused) return answer;
+    headers.set('Authorization', `Bearer ${key}`);
+    return fetch(url, { ...init, headers });
+  };
+
+  /** Takes keys from the parent until the returned function is called. @param onGiven called after each */
+  listen(onGiven: () => void): () => void {
+    const receive = async ({ data, origin, source }: MessageEvent) => {
+      const message = keyMessage.safeParse(data);
+      if (!message.success || source !== window.parent || window.parent === window) return;
+      const { frameAncestors } = await readPageSettings();
+      if (!frameAncestors.includes(origin)) return;
+      this.#key = message.data.key;
+      this.#onGiven(this.#key);
+      onGiven();
+    };
+    window.addEventListener('message', receive);
+    return () => window.removeEventListener('message', receive);
+  }
+
+  /** One that is not the refused one; the same when the parent gives none in time. */
+  #renewed(refused: string): string | Promise<string> {
+    if (this.#key !== refused || window.parent === window) return this.#key;
+    this.#renewal ??= new Promise<string>((resolve) => {
+      this.#onGiven = resolve;
+      setTimeout(() => resolve(this.#key), PATIENCE_MS);
+      // It holds no secret; who may be the parent is checked by the browser.
+      window.parent.postMessage({ type: 'meterline:key-expired' }, '*');
+    }).finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+}

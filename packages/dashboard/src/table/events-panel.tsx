@@ -1,0 +1,155 @@
+/** Why a row says what it says: the events behind it. */
+import {
+  compareDecimals,
+  counted,
+  type DecimalText,
+  DIMENSIONS,
+  formatUsage,
+  priceText,
+  replacedText,
+  sumDecimals,
+} from '@meterline/catalog';
+import type { EventAnswer, EventPage, EventRevision, EventsQuery } from '@meterline/client';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { exactText, localized, scopeText, valueLabel } from '../breakdown/texts.js';
+import { Sheet } from '../controls/controls.js';
+import { useSession } from '../shell/session.js';
+import { ProblemPanel, Skeleton, Waiting } from '../states/panels.js';
+
+const EVENTS_ON_PAGE = 100;
+
+export interface EventsPanelProps {
+  readonly account: string;
+  /** What the row is called. */
+  readonly name: string;
+  /** What the row says, in USD. */
+  readonly cost: DecimalText;
+  readonly query: EventsQuery;
+  readonly onClose: () => void;
+}
+
+export function EventsPanel({ account, name, cost, query, onClose }: EventsPanelProps) {
+  const { client } = useSession();
+  const pages = useInfiniteQuery({
+    queryKey: ['events', account, query],
+    queryFn: ({ pageParam, signal }) =>
+      readPage((cursor) => client.events(account, { ...query, limit: EVENTS_ON_PAGE, cursor }, { signal }), pageParam),
+    initialPageParam: '',
+    getNextPageParam: (last: EventPage) => last.meta.nextCursor || undefined,
+  });
+  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = pages;
+  const events = data?.pages.flatMap((page) => page.data);
+  return (
+    <Sheet className="events" title={`Events behind ${name}`} hint={scopeText(query)} onClose={onClose}>
+      {error && !isFetchingNextPage && (
+        <ProblemPanel error={error} account={account} onRetry={() => void (events ? fetchNextPage() : refetch())} />
+      )}
+      <Waiting of={[pages]} />
+      {!events && !error && <Skeleton of="table" />}
+      {events && (
+        <>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it can be focused */}
+          <section className="scroller" aria-label="Events" tabIndex={0}>
+            <EventsTable events={events} />
+          </section>
+          <footer className="events-end">
+            <p role="status">{sumText(events, cost, hasNextPage)}</p>
+            {hasNextPage && (
+              <button
+                type="button"
+                className="control"
+                disabled={isFetchingNextPage}
+                onClick={() => void fetchNextPage()}
+              >
+                {isFetchingNextPage ? 'Reading…' : 'More events'}
+              </button>
+            )}
+          </footer>
+        </>
+      )}
+    </Sheet>
+  );
+}
+
+/** Goes on over pages without events: each looks through a part of what the account has. */
+async function readPage(ask: (cursor: string) => Promise<EventPage>, from: string): Promise<EventPage> {
+  let page = await ask(from);
+  while (page.data.length === 0 && page.meta.hasMore) page = await ask(page.meta.nextCursor);
+  return page;
+}
+
+function sumText(events: readonly EventAnswer[], cost: DecimalText, hasMore: boolean): string {
+  const sum = sumDecimals(events.map((event) => event.cost));
+  const shown = localized(counted(events.length, 'event'));
+  if (hasMore) return `The first ${shown}: ${exactText(sum, undefined)} of ${exactText(cost, undefined)}.`;
+  const added = `${shown}: ${exactText(sum, undefined)} in all`;
+  if (compareDecimals(sum, cost) === 0) return `${added}, as in the table.`;
+  return `${added} by now. The table, as of its last refresh, says ${exactText(cost, undefined)}.`;
+}
+
+/** A row for each event, and below it one for each payload that it replaced. */
+function EventsTable({ events }: { readonly events: readonly EventAnswer[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Event, time (UTC)</th>
+          <th scope="col">Resource</th>
+          <th scope="col" className="number">
+            Usage
+          </th>
+          <th scope="col" className="number">
+            Price
+          </th>
+          <th scope="col" className="number">
+            Cost (USD)
+          </th>
+        </tr>
+      </thead>
+      {events.map(({ eventId, history, ...newest }) => (
+        <tbody key={`${newest.timestamp} ${eventId}`}>
+          <tr>
+            <th scope="row">
+              {newest.timestamp.replace('T', ' ').replace('Z', '')}
+              <code>{eventId}</code>
+            </th>
+            <PayloadCells payload={newest} />
+          </tr>
+          {history.map((replaced) => (
+            <tr key={`${replaced.revision} ${replaced.priceRevision} ${replaced.priceBook}`} className="replaced">
+              <th scope="row">{replacedText(replaced)}</th>
+              <PayloadCells payload={replaced} />
+            </tr>
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
+}
+
+function PayloadCells({ payload }: { readonly payload: EventRevision }) {
+  const { workspace, resourceName, resourceUuid, billingDimension, usage, cost, voided, price, priceBook } = payload;
+  const { unit } = DIMENSIONS[billingDimension];
+  const beside = [
+    workspace,
+    valueLabel('billingDimension', billingDimension),
+    valueLabel('resourceUuid', resourceUuid),
+  ];
+  return (
+    <>
+      <td>
+        <span className="event-resource">{resourceName}</span>
+        <span className="beside">{beside.join(' · ')}</span>
+      </td>
+      <td className="number">{localized(formatUsage(usage, unit))}</td>
+      <td className="number">
+        {price ? localized(priceText(price, unit)) : 'not on record'}
+        <span className="beside">
+          book {priceBook}
+          {price && `, since ${price.effectiveFrom.slice(0, 10)}`}
+        </span>
+      </td>
+      <td className="number">{voided ? 'void' : exactText(cost, undefined)}</td>
+    </>
+  );
+}

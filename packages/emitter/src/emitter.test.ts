@@ -1,0 +1,309 @@
+/** What an emitter records, sends, counts and drops. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findFreePort } from '@meterline/local-stack';
+import { metrics } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { receipt, SANDBOX, USAGE, until, useEmitters } from '../../../test/emitter/fixture.js';
+import { TcpProxy } from '../../../test/faults/tcp-proxy.js';
+import type { Emitter, EmitterOptions, EventToRecord } from './index.js';
+
+const { fixture, open } = useEmitters();
+const record = (emitter: Emitter, count: number, changes: Partial<EventToRecord> = {}) =>
+  Array.from({ length: count }, () => emitter.record({ ...USAGE, ...changes }));
+const sizes = () => fixture.collector.received.map(({ events }) => events.length).sort((a, b) => b - a);
+
+describe('record', () => {
+  it('record sends events in batches, with the ids that it has returned', async () => {
+    const emitter = await open({ batchEvents: 40 });
+    const ids = record(emitter, 100);
+    expect(await emitter.flush()).toBe(true);
+    expect(sizes()).toEqual([40, 40, 20]);
+    expect(new Set(fixture.collector.ids)).toEqual(new Set(ids));
+    const none = { retried: 0, rejected: 0, dropped: 0, spooled: 0, unsent: 0 };
+    expect(emitter.counters).toEqual({ recorded: 100, sent: 100, ...none });
+  });
+
+  it('record sends a batch by itself when it is full, and any when it has waited', async () => {
+    const emitter = await open({ batchEvents: 10 });
+    record(emitter, 13);
+    await until(() => emitter.counters.sent === 13);
+    expect(sizes()).toEqual([10, 3]);
+  });
+
+  it('record makes smaller requests of large events', async () => {
+    const emitter = await open({ batchEvents: 5_000 });
+    const name = 'x'.repeat(256);
+    record(emitter, 1_500, { resourceName: name, resourceUuid: name, workspace: name });
+    await emitter.flush();
+    expect(sizes()).toHaveLength(2);
+    expect(emitter.counters.sent).toBe(1_500);
+  });
+
+  it('record refuses what the worker would refuse, tells why, and never throws', async () => {
+    const emitter = await open();
+    const trap = Object.defineProperty({ ...USAGE }, 'usage', {
+      enumerable: true,
+      get: () => {
+        throw new Error('a getter');
+      },
+    });
+    const bad = [{ ...USAGE, usage: -1 }, { ...USAGE, workspace: '' }, JSON.parse('null'), trap];
+    expect(bad.map((event) => emitter.record(event))).toEqual([undefined, undefined, undefined, undefined]);
+    expect(fixture.problems).toMatchObject([
+      { code: 'rejected', reason: 'invalid_usage', event: bad[0] },
+      { code: 'rejected', reason: 'invalid_workspace', message: expect.stringContaining('workspace must be a string') },
+      { code: 'rejected', reason: 'event_not_an_object' },
+      { code: 'rejected', message: expect.stringContaining('a getter') },
+    ]);
+    expect(emitter.counters).toMatchObject({ rejected: 4, recorded: 0 });
+  });
+
+  it('record is counted by the meter provider of the program', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+    const provider = new MeterProvider({ readers: [reader] });
+    metrics.setGlobalMeterProvider(provider);
+    const emitter = await open({ batchMs: 60_000 });
+    record(emitter, 3);
+    record(emitter, 1, { usage: -1 });
+    await provider.forceFlush();
+    const [events, unsent] = exporter.getMetrics()[0]?.scopeMetrics[0]?.metrics ?? [];
+    const outcomes = events?.dataPoints.map(({ attributes, value }) => [attributes['outcome'], value]);
+    expect([events?.descriptor.name, Object.fromEntries(outcomes ?? [])]).toEqual([
+      'meterline.emitter.events',
+      { recorded: 3, sent: 0, retried: 0, rejected: 1, dropped: 0, spooled: 0 },
+    ]);
+    expect(unsent).toMatchObject({ descriptor: { name: 'meterline.emitter.unsent' }, dataPoints: [{ value: 3 }] });
+    await provider.shutdown();
+    metrics.disable();
+  });
+});
+
+describe('while the collector is away', () => {
+  const proxies: TcpProxy[] = [];
+  afterEach(async () => {
+    for (const proxy of proxies.splice(0)) await proxy.close();
+  });
+  /** An emitter whose connections can be broken. */
+  async function openBreakable(options: Partial<EmitterOptions> = {}) {
+    const link = await TcpProxy.open(Number(new URL(fixture.collector.url).port));
+    proxies.push(link);
+    return { link, emitter: await open({ url: `http://127.0.0.1:${link.port}`, ...options }) };
+  }
+
+  it.each(['refuse', 'hang'] as const)(
+    'while connections to the collector %s, flush ends in time, and everything is sent afterwards, once per id',
+    async (kind) => {
+      const { emitter, link } = await openBreakable();
+      record(emitter, 1);
+      await emitter.flush();
+      link.treat({ kind });
+      record(emitter, 99);
+      const started = performance.now();
+      expect(await emitter.flush({ timeoutMs: 300 })).toBe(false);
+      expect(performance.now() - started).toBeGreaterThan(299);
+      link.treat({ kind: 'pass' });
+      expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
+      expect(new Set(fixture.collector.ids).size).toBe(100);
+      expect(emitter.counters).toMatchObject({ recorded: 100, sent: 100, dropped: 0, unsent: 0 });
+    },
+  );
+
+  it('while the collector is away, the newest events are dropped when memory is full, counted, and told once', async () => {
+    const { emitter, link } = await openBreakable({ memoryBytes: 2_000 });
+    link.treat({ kind: 'refuse' });
+    const ids = record(emitter, 20);
+    const taken = ids.filter((id) => id !== undefined);
+    expect(taken).toEqual(ids.slice(0, taken.length));
+    expect(emitter.counters).toMatchObject({ recorded: taken.length, dropped: 20 - taken.length });
+    expect(fixture.problems.filter(({ code }) => code === 'dropped')).toHaveLength(1);
+    link.treat({ kind: 'pass' });
+    expect(await emitter.flush({ timeoutMs: 60_000 })).toBe(true);
+    expect(record(emitter, 1)).not.toEqual([undefined]);
+    await emitter.flush();
+    expect(emitter.counters).toMatchObject({ sent: taken.length + 1 });
+  });
+
+  it('while there is no room, recordWhenRoom waits, and keeps the time of its call', async () => {
+    const { emitter, link } = await openBreakable({ memoryBytes: 2_000 });
+    link.treat({ kind: 'refuse' });
+    while (emitter.record(USAGE) !== undefined);
+    const before = Date.now();
+    const waiting = emitter.recordWhenRoom({ ...USAGE, resourceName: 'late' });
+    await sleep(100);
+    const between = Date.now();
+    link.treat({ kind: 'pass' });
+    const id = await waiting;
+    await emitter.flush();
+    const late = fixture.collector.events.find(({ eventId }) => eventId === id);
+    expect(late?.resourceName).toBe('late');
+    expect(Date.parse(late?.timestamp ?? '')).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(late?.timestamp ?? '')).toBeLessThan(between);
+  });
+});
+
+/** There is room for two events. */
+const MEMORY = { memoryBytes: 600 };
+const SUMS = 9;
+
+describe('close', () => {
+  /** What lets the collector respond to a request that it has read; undefined when it responds at once. */
+  let held: (() => void)[] | undefined;
+  beforeEach(() => {
+    held = undefined;
+    fixture.collector.answer = async ({ events }) => {
+      if (held) await new Promise<void>((resolve) => held?.push(resolve));
+      return receipt(events);
+    };
+  });
+
+  /** @returns how many events are recorded, before the one that is dropped */
+  function fillMemory(emitter: Emitter): number {
+    let recorded = 0;
+    while (emitter.record({ ...USAGE, resourceName: `${recorded}` }) !== undefined) recorded += 1;
+    return recorded;
+  }
+
+  /** Fills its memory, and then adds sums and runs a timer. @returns how many events are recorded */
+  async function fill(emitter: Emitter): Promise<number> {
+    const recorded = fillMemory(emitter);
+    for (let n = 0; n < SUMS; n += 1) emitter.add({ ...USAGE, resourceName: `sum-${n}` });
+    emitter.start(SANDBOX);
+    // Of no time it has nothing to report.
+    await sleep(5);
+    return recorded;
+  }
+
+  it('close reports timers and sums, sends everything, and takes nothing more', async () => {
+    const emitter = await open();
+    emitter.start(SANDBOX);
+    emitter.start({ ...SANDBOX, workspace: 'stopped' }).stop();
+    for (let n = 0; n < 5; n += 1) emitter.add(USAGE);
+    await sleep(20);
+    expect(await emitter.close()).toBe(true);
+    const usageOf = (type: string, workspace = 'production') =>
+      fixture.collector.events
+        .filter((event) => event.resourceType === type && event.workspace === workspace)
+        .map(({ usage }) => Number(usage));
+    expect(usageOf('agent')).toEqual([5]);
+    expect(usageOf('sandbox')).toEqual([expect.any(Number)]);
+    expect(usageOf('sandbox')[0]).toBeGreaterThan(0.04);
+    expect([emitter.record(USAGE), await emitter.recordWhenRoom(USAGE)]).toEqual([undefined, undefined]);
+    emitter.add(USAGE);
+    emitter.start(SANDBOX).stop();
+    expect(emitter.counters).toMatchObject({ dropped: 4, unsent: 0 });
+  });
+
+  it('close sends sums and timers that found no room after what there was, as soon as that has made room', async () => {
+    const emitter = await open({ ...MEMORY, batchMs: 60_000 });
+    const all = (await fill(emitter)) + SUMS + 1;
+    const { dropped } = emitter.counters;
+    expect(await emitter.close()).toBe(true);
+    expect(fixture.collector.events).toHaveLength(all);
+    expect(emitter.counters).toMatchObject({ recorded: all, sent: all, dropped, unsent: 0 });
+  });
+
+  it('close drops and counts them when the time is up, and does not say that everything was sent', async () => {
+    const emitter = await open({ url: `http://127.0.0.1:${await findFreePort()}`, ...MEMORY });
+    const recorded = await fill(emitter);
+    const { dropped } = emitter.counters;
+    const started = performance.now();
+    await until(() => emitter.counters.retried >= 3 * recorded);
+    // Each pause is twice the one before: 50, 100 and 200 ms.
+    expect(performance.now() - started).toBeGreaterThan(300);
+    expect(fixture.problems).toMatchObject([
+      { code: 'dropped', message: 'usage events are dropped: there is no room' },
+      { code: 'unreachable', message: expect.stringContaining('ECONNREFUSED') },
+    ]);
+    expect(await emitter.close({ timeoutMs: 50 })).toBe(false);
+    expect(emitter.counters).toMatchObject({ recorded, sent: 0, dropped: dropped + SUMS + 1, unsent: recorded });
+  });
+
+  it('close drops at once what can never have room', async () => {
+    const emitter = await open({ memoryBytes: 1 });
+    emitter.add(USAGE);
+    const waiting = emitter.recordWhenRoom(USAGE);
+    expect(await emitter.close({ timeoutMs: 60_000 })).toBe(false);
+    expect(await waiting).toBeUndefined();
+    expect(emitter.counters).toMatchObject({ recorded: 0, dropped: 2 });
+    expect(fixture.problems).toMatchObject([
+      { code: 'dropped', message: 'usage events are dropped: the emitter is closed' },
+    ]);
+  });
+
+  it.each<[string, Partial<EmitterOptions>, (emitter: Emitter) => (() => void) | undefined]>([
+    ['of a sum whose window ends', { reportMs: 20 }, (emitter) => void emitter.add(USAGE)],
+    ['of a timer whose interval ends', { reportMs: 20 }, (emitter) => void emitter.start(SANDBOX)],
+    ['of a timer that its program stops', {}, (emitter) => emitter.start(SANDBOX).stop],
+  ])('close sends the event %s meanwhile', async (_, options, use) => {
+    const answers: (() => void)[] = [];
+    held = answers;
+    const emitter = await open({ ...MEMORY, ...options, batchMs: 60_000, batchEvents: 1 });
+    const recorded = fillMemory(emitter);
+    const stop = use(emitter);
+    await sleep(5);
+    const closing = emitter.close({ timeoutMs: Number.POSITIVE_INFINITY });
+    // All but the last are sent, which makes room.
+    for (let sent = 1; sent < recorded; sent += 1) {
+      await until(() => answers.length > 0);
+      answers.shift()?.();
+      await until(() => emitter.counters.sent === sent);
+    }
+    await until(() => answers.length > 0);
+    stop?.();
+    await until(() => emitter.counters.recorded > recorded);
+    held = undefined;
+    answers.shift()?.();
+    expect(await closing).toBe(true);
+    expect(fixture.collector.events).toHaveLength(recorded + 1);
+    expect(emitter.counters).toMatchObject({ recorded: recorded + 1, sent: recorded + 1, unsent: 0 });
+  });
+
+  it('close sends events that wait for room; new ones are not taken', async () => {
+    const emitter = await open({ ...MEMORY, batchMs: 60_000 });
+    const recorded = fillMemory(emitter);
+    const { dropped } = emitter.counters;
+    const waiting = [1, 2, 3].map(() => emitter.recordWhenRoom(USAGE));
+    const closing = emitter.close();
+    expect(await emitter.recordWhenRoom(USAGE)).toBeUndefined();
+    expect(await closing).toBe(true);
+    expect(fixture.collector.ids.slice(recorded)).toEqual(await Promise.all(waiting));
+    expect(emitter.counters).toMatchObject({ sent: recorded + 3, dropped: dropped + 1, unsent: 0 });
+  });
+
+  it('close breaks off what gets no answer in time', async () => {
+    fixture.collector.server.removeAllListeners('request');
+    const requested = once(fixture.collector.server, 'request');
+    const emitter = await open();
+    record(emitter, 1);
+    await requested;
+    expect(await emitter.close({ timeoutMs: 0 })).toBe(false);
+    expect(emitter.counters).toMatchObject({ sent: 0, unsent: 1 });
+  });
+});
+
+it.each<[Partial<EmitterOptions>, string]>([
+  [{ url: 'https://user:secret@meterline.example.com' }, 'have no password: use apiKey'],
+  [{ url: 'https://meterline.example.com/?validate=only' }, 'url must end with its path'],
+  [{ url: 'redis://host' }, 'url must be the address of a collector: https://host'],
+  [{ url: 'memcached://secret@host' }, 'url must be the address of a collector: https://host'],
+  [{ url: '' }, 'url must be the address of a collector'],
+  [{ apiKey: 'a secret\n' }, 'a collector needs apiKey, a key of role emitter'],
+  [{ batchEvents: 5_001 }, 'batchEvents must be a whole number from 1 to 5000, not 5001'],
+  [{ batchMs: 0 }, 'batchMs must be a whole number from 1'],
+  [{ memoryBytes: 1.5 }, 'memoryBytes must be a whole number'],
+  [{ spool: { directory: '/x', maxBytes: -1 } }, 'spool.maxBytes must be a whole number'],
+])('an emitter cannot be opened with %j, and repeats no secret', async (options, message) => {
+  await expect(open(options)).rejects.toMatchObject({
+    code: 'invalid_option',
+    message: expect.stringContaining(message),
+  });
+  await expect(open(options)).rejects.not.toMatchObject({ message: expect.stringContaining('secret') });
+});

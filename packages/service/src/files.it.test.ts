@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK, DEFAULT_PRICE_BOOK_FILE } from '@meterline/catalog';
+import { loadPriceBook, writePrivateText } from './files.js';
+
+let directory: string;
+let path: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'meterline-files-'));
+  path = join(directory, 'file.json');
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+it('a price book is that of the file, or the example book without one', async () => {
+  expect(await loadPriceBook(undefined)).toBe(DEFAULT_PRICE_BOOK);
+  await writeFile(path, JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, version: 9 }));
+  expect(await loadPriceBook(path)).toMatchObject({ version: 9, canonicalText: DEFAULT_PRICE_BOOK.canonicalText });
+});
+
+const WITHOUT_PRICES = JSON.stringify({ ...DEFAULT_PRICE_BOOK_FILE, prices: [] });
+
+it.each([
+  ['is not there', undefined, 'ENOENT'],
+  ['is no JSON', 'version: 1', 'not valid JSON'],
+  ['is no book', '[]', 'expected object'],
+  ['lacks prices', WITHOUT_PRICES, 'no price for sandbox_compute_runtime_gbs'],
+])('a price book that %s is named, as the caller calls it, with the reason', async (_, text, reason) => {
+  if (text !== undefined) await writeFile(path, text);
+  const message = (label: string) => expect.stringMatching(new RegExp(`^${label} cannot be used: .*${reason}`, 's'));
+  const named = { name: 'PriceBookError', message: message(`PRICE_BOOK ${path}`), cause: expect.anything() };
+  await expect(loadPriceBook(path)).rejects.toMatchObject(named);
+  await expect(loadPriceBook(path, '--book')).rejects.toMatchObject({ message: message('--book') });
+});
+
+it('a private file is for its owner alone, and replaced as a whole', async () => {
+  await writePrivateText(path, 'before, and longer');
+  await writePrivateText(path, 'é');
+  expect(await readFile(path, 'utf8')).toBe('é');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(directory)).toEqual(['file.json']);
+});
+
+/** In blocks of 512 bytes or of 1 kB, as the shell has it. Like a full disk, the limit cuts a write short and refuses the next. */
+const MOST_BLOCKS = 8;
+
+/** In a process that can write short files only. @returns the code of the error, or `written` */
+function writeWithoutRoom(length: number): string {
+  // The limit comes with a signal, which a full disk does not send, and on which write-file-atomic would end the process.
+  const program = `
+    process.on('SIGXFSZ', () => undefined);
+    import { writePrivateText } from ${JSON.stringify(new URL('../dist/files.js', import.meta.url).href)};
+    await writePrivateText(process.argv[1], 'x'.repeat(${length})).then(
+      () => console.log('written'),
+      (error) => console.log(error.code),
+    );`;
+  const command = [process.execPath, '--input-type=module', '-e', program, path];
+  const limited = ['-c', `ulimit -f ${MOST_BLOCKS}; exec "$@"`, 'sh', ...command];
+  const { stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8' });
+  return stdout.trim() || stderr;
+}
+
+it('a private file that has no room stays as it was, and leaves nothing behind', async () => {
+  expect(writeWithoutRoom(10)).toBe('written');
+  expect(writeWithoutRoom(100_000)).toBe('EFBIG');
+  expect(await readFile(path, 'utf8')).toBe('xxxxxxxxxx');
+  expect(await readdir(directory)).toEqual(['file.json']);
+});

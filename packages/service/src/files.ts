@@ -1,0 +1,33 @@
+/** Files that services and commands share: price books, and small files that only their owner may read. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { DEFAULT_PRICE_BOOK, PriceBook, PriceBookError } from '@meterline/catalog';
+import writeFileAtomic from 'write-file-atomic';
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * The price book in a JSON file, or the example book when there is no path.
+ * @param label how an error message names the file
+ * @throws PriceBookError naming the file when it cannot be read or is no usable price book; its cause says why
+ */
+export async function loadPriceBook(path: string | undefined, label = `PRICE_BOOK ${path}`): Promise<PriceBook> {
+  if (path === undefined) return DEFAULT_PRICE_BOOK;
+  try {
+    return new PriceBook(JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new PriceBookError(`${label} cannot be used: ${reason}`, { cause });
+  }
+}
+
+/**
+ * Replaces the file as a whole, on disk: a reader finds the old content or the new, never half of it. On a full disk the old
+ * one stays, and nothing beside it.
+ *
+ * @throws the system's error
+ */
+export async function writePrivateText(path: string, text: string): Promise<void> {
+  // write-file-atomic would write once, and take the beginning of the text for all of it when no more has room. It makes the
+  // draft, flushes it to disk, and renames or removes it.
+  await writeFileAtomic(path, '', { mode: OWNER_ONLY, tmpfileCreated: (draft) => writeFile(draft, text) });
+}

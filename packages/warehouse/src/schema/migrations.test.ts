@@ -1,0 +1,141 @@
+/** What the files may hold, and what becomes of them in a cluster. What running them does: migrator.it.test.ts. */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { inCluster } from './forms.js';
+import { MIGRATIONS_DIRECTORY, pendingMigrations, readMigrations } from './migrator.js';
+
+const CREATE = 'CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x\n';
+const SHARDS = { name: 'prod', insertQuorum: undefined };
+const REPLICAS = { name: 'prod', insertQuorum: 2 };
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'migrations-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function read(contents: Readonly<Record<string, string>>) {
+  for (const [name, sql] of Object.entries(contents)) await writeFile(join(directory, name), sql);
+  return readMigrations(directory);
+}
+
+it('migration files are read in the order of their numbers', async () => {
+  const migrations = await read({ '0002_b.sql': CREATE, '0001_z.sql': CREATE, 'README.md': 'not a migration' });
+  expect(migrations).toMatchObject([
+    { version: 1, name: '0001_z.sql' },
+    { version: 2, name: '0002_b.sql' },
+  ]);
+});
+
+it.each([
+  [['0001_a.sql', '0003_c.sql'], '0003_c.sql is out of order: expected number 0002'],
+  [['0001_a.sql', '0001_b.sql'], '0001_b.sql is out of order: expected'],
+  [['0000_a.sql'], '0000_a.sql is out of order: expected number 0001'],
+  [['a.sql'], 'a.sql is out of order'],
+  [['001_a.sql'], '001_a.sql is out of order'],
+])('migration files called %j are refused by name', async (names, message) => {
+  const sent = read(Object.fromEntries(names.map((name) => [name, CREATE])));
+  await expect(sent).rejects.toMatchObject({ name: 'MigrationError', message: expect.stringContaining(message) });
+});
+
+it.each([
+  'CREATE TABLE a (x UInt8) ENGINE = MergeTree ORDER BY x',
+  'CREATE OR REPLACE VIEW a AS SELECT 1',
+  'CREATE MATERIALIZED VIEW IF NOT EXISTS a TO b AS SELECT 1',
+  'ALTER TABLE a ADD COLUMN b UInt8',
+  'ALTER TABLE a DELETE WHERE 1',
+  'DROP TABLE a',
+  'INSERT INTO a VALUES (1)',
+  'TRUNCATE TABLE a',
+  '-- CREATE TABLE IF NOT EXISTS a\nDROP TABLE a',
+  '-- nothing but a comment',
+  '',
+  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, ADD COLUMN c UInt8',
+  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, DELETE WHERE 1',
+  'ALTER TABLE a MODIFY SETTING b = 1, DELETE WHERE 1',
+  'ALTER TABLE a DROP COLUMN IF EXISTS b,\n  DROP COLUMN c',
+])('a migration file may not hold %j, which does something the second time or fails', async (sql) => {
+  const message = 'migration 0001_a.sql must be one statement with IF NOT EXISTS or IF EXISTS';
+  await expect(read({ '0001_a.sql': sql })).rejects.toThrow(message);
+});
+
+it.each([
+  CREATE,
+  '-- why\n--  and why again\n\nCREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = Log',
+  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8',
+  'ALTER TABLE a ADD COLUMN IF NOT EXISTS b Map(String, Decimal(38, 9)) CODEC(Delta, ZSTD(1))',
+  'ALTER TABLE a DROP COLUMN IF EXISTS b',
+  'DROP TABLE IF EXISTS a',
+  'CREATE VIEW IF NOT EXISTS a AS SELECT 1',
+  'ALTER TABLE a MODIFY SETTING b = 1',
+])('a migration file may hold %j', async (sql) => {
+  await expect(read({ '0001_a.sql': sql })).resolves.toHaveLength(1);
+});
+
+it('migration files have a checksum of their text, whatever the line endings', async () => {
+  const windows = CREATE.replaceAll('\n', '\r\n');
+  const [first, second, edited] = await read({
+    '0001_a.sql': CREATE,
+    '0002_b.sql': windows,
+    '0003_c.sql': `${CREATE} `,
+  });
+  expect(first?.checksum).toMatch(/^[0-9a-f]{64}$/);
+  expect(second?.checksum).toBe(first?.checksum);
+  expect(edited?.checksum).not.toBe(first?.checksum);
+});
+
+const file = (version: number, checksum = 'x') => ({ version, name: `000${version}_m.sql`, sql: CREATE, checksum });
+
+it('migrations that have not run are pending, in order', () => {
+  expect(pendingMigrations([file(1), file(2), file(3)], [file(1)], 'm')).toEqual([file(2), file(3)]);
+});
+
+it.each([
+  ['was edited after it ran', [file(1), file(2)], [file(1), file(2, 'y')]],
+  ['is not there', [file(1)], [file(1), file(2)]],
+  ['has another name', [{ ...file(1), name: '0001_n.sql' }, file(2)], [file(1), file(2)]],
+])('migrations are refused when a file %s', (_, migrations, applied) => {
+  expect(() => pendingMigrations(migrations, applied, 'm')).toThrow('database m was made by another build');
+});
+
+/** Of each file, what differs from it: engines in the shard's own database, and all of what leads to it. */
+async function differences(cluster: typeof SHARDS | typeof REPLICAS): Promise<string> {
+  const migrations = await readMigrations(MIGRATIONS_DIRECTORY);
+  return migrations
+    .map(({ name, sql }) => {
+      const written = new Set(sql.split('\n'));
+      const statements = inCluster(sql, 'meterline', cluster).map(({ database, sql: statement }) => {
+        const lines = statement.split('\n').filter((line) => !written.has(line));
+        return lines.map((line) => `${database}: ${line}\n`).join('');
+      });
+      return `${name}\n${statements.join('')}`;
+    })
+    .join('');
+}
+
+it('the migrations differ on shards in what leads to them, and on replicas in the engines, too', async () => {
+  const golden = readFileSync(new URL('../../test/golden/replicas.txt', import.meta.url), 'utf8');
+  expect(await differences(REPLICAS)).toBe(golden);
+  expect(await differences(SHARDS)).toBe(golden.replaceAll(/^local: .*\n/gm, ''));
+});
+
+it('the migrations of a cluster quote a name that needs it', () => {
+  const sql = 'CREATE TABLE IF NOT EXISTS a\n(\n    account_id String\n)\nENGINE = Log';
+  const leading =
+    "CREATE TABLE IF NOT EXISTS a AS `it's_local`.a ENGINE = Distributed('prod', 'it\\'s_local', 'a', cityHash64(account_id))";
+  expect(inCluster(sql, "it's", SHARDS)[1]?.sql).toBe(leading);
+});
+
+it('the migrations of a cluster change a column in both databases, and settings and projections in one', () => {
+  const databases = (sql: string) => inCluster(sql, 'meterline', SHARDS).map(({ database }) => database);
+  expect(databases('-- Why\nALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8')).toEqual(['local', 'distributed']);
+  expect(databases('ALTER TABLE a MODIFY SETTING x = 1')).toEqual(['local']);
+});
+
+it('the migrations of a cluster are refused for a table whose shards nobody has chosen', () => {
+  const sql = 'CREATE TABLE IF NOT EXISTS a\n(\n    x UInt8\n)\nENGINE = Log';
+  expect(() => inCluster(sql, 'm', SHARDS)).toThrow('table a has no account_id; name its shards');
+});

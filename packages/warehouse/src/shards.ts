@@ -1,0 +1,250 @@
+/**
+ * The shards of a deployment; one server is one shard. Rows are inserted and read through Distributed tables, and the engine
+ * finds their shards. What the engine does not distribute is sent to each shard's own tables: watermarks, recomputation, sealing,
+ * deletions. And the hosts of a cluster as ClickHouse knows them, and whether events would be exact on them.
+ */
+
+import { z } from 'zod';
+import { hostsOf } from './addresses.js';
+import {
+  createWarehouse,
+  onEachShard,
+  type Statement,
+  type Warehouse,
+  type WarehouseOptions,
+} from './clickhouse/connection.js';
+import { type Cluster, localDatabase } from './clickhouse/hosts.js';
+import { GRAINS } from './rollups/rollup-rows.js';
+import { readWatermarks } from './rollups/watermarks.js';
+
+export interface Shards {
+  /** All rows of all shards; on one server the same as its only shard. */
+  readonly whole: Warehouse;
+  /** Their own tables, in the order of their numbers. */
+  readonly all: readonly Warehouse[];
+  close(): Promise<void>;
+}
+
+/**
+ * @param options in a cluster with the address of a host of each shard; of several replicas of one, the first is used
+ * @throws ClusterError when they lack a shard, or the cluster is not as it must be
+ */
+export async function openShards(options: WarehouseOptions): Promise<Shards> {
+  const { cluster, database } = options;
+  const whole = createWarehouse(options);
+  if (!cluster) return oneServer(whole);
+  const urls = urlsByShard(await readTopology(options, cluster));
+  return shardsOf(
+    whole,
+    urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(database) })),
+  );
+}
+
+/** @throws ClusterError when a host that the options name does not see the cluster as it must be */
+export async function checkCluster(options: WarehouseOptions): Promise<void> {
+  if (options.cluster) await readTopology(options, options.cluster);
+}
+
+function urlsByShard(hosts: readonly HostFacts[]): string[] {
+  const numbers = [...new Set(hosts.flatMap(({ replicas }) => replicas.map(({ shard }) => shard)))].sort(
+    (a, b) => a - b,
+  );
+  return numbers.map((number) => {
+    const host = hosts.find(({ replicas }) => replicas.some(({ shard, isLocal }) => isLocal && shard === number));
+    if (host) return host.url;
+    throw new ClusterError(
+      `CLICKHOUSE_URL has no host of shard ${number}; name one of each shard, separated by commas`,
+    );
+  });
+}
+
+export function oneServer(warehouse: Warehouse): Shards {
+  return shardsOf(warehouse, [warehouse]);
+}
+
+function shardsOf(whole: Warehouse, all: readonly Warehouse[]): Shards {
+  return {
+    whole,
+    all,
+    close: async () => {
+      await Promise.all([...new Set([whole, ...all])].map((warehouse) => warehouse.close()));
+    },
+  };
+}
+
+/** The cluster cannot be used as it is configured; the message says what to change. */
+export class ClusterError extends Error {
+  override readonly name = 'ClusterError';
+}
+
+/** What one host says. */
+export interface HostFacts {
+  readonly url: string;
+  readonly replicas: readonly Replica[];
+  /** Of `usage_events`. */
+  readonly engine: string;
+  /** Of its shard, as Keeper has them; 0 for a table that is not replicated. */
+  readonly totalReplicas: number;
+  /** An account with rollup rows here that belongs to another shard of so many; undefined: there is none. */
+  readonly strayAccount?: string | undefined;
+}
+
+const REPLICAS: Statement = {
+  name: 'read_cluster',
+  query: `
+SELECT shard_num AS shard, shard_weight AS weight, concat(host_name, ':', toString(port)) AS address, is_local AS isLocal
+FROM system.clusters
+WHERE cluster = {cluster: String}
+ORDER BY shard_num, replica_num`,
+};
+
+const replica = z.object({
+  shard: z.number(),
+  weight: z.number(),
+  address: z.string(),
+  /** Whether it is the host that was asked. */
+  isLocal: z.coerce.boolean(),
+});
+
+/** A replica of a shard, as `remote_servers` of a host has it. */
+export type Replica = Readonly<z.output<typeof replica>>;
+
+const ENGINE: Statement = {
+  name: 'read_engine',
+  query: `
+SELECT
+  any(engine) AS table_engine,
+  toUInt32((SELECT max(total_replicas) FROM system.replicas WHERE database = currentDatabase() AND table = 'usage_events')) AS replicas
+FROM system.tables
+WHERE database = currentDatabase() AND name = 'usage_events'`,
+};
+
+const engineRow = z.object({ table_engine: z.string(), replicas: z.number() });
+
+/** By the days' rollup rows, which are few next to events. */
+const STRAY_ACCOUNT: Statement = {
+  name: 'read_stray_account',
+  query: `
+SELECT account_id
+FROM usage_daily
+WHERE cityHash64(account_id) % {shards: UInt32} != {index: UInt32}
+LIMIT 1`,
+};
+
+const strayRow = z.object({ account_id: z.string() });
+
+/** What a host says, whose schema is up to date. */
+async function readHost(warehouse: Warehouse, { name }: Cluster, url: string): Promise<HostFacts> {
+  const replicas = await warehouse.read({ ...REPLICAS, query_params: { cluster: name } }, replica);
+  const [table] = await warehouse.read(ENGINE, engineRow);
+  const own = replicas.find(({ isLocal }) => isLocal)?.shard;
+  const shards = new Set(replicas.map(({ shard }) => shard)).size;
+  const place = { shards, index: (own ?? 1) - 1 };
+  const [stray] = own ? await warehouse.read({ ...STRAY_ACCOUNT, query_params: place }, strayRow) : [];
+  return {
+    url,
+    strayAccount: stray?.account_id,
+    replicas,
+    engine: table?.table_engine ?? '',
+    totalReplicas: table?.replicas ?? 0,
+  };
+}
+
+/** @returns what each host of the options says. @throws ClusterError when events would not be exact */
+async function readTopology(options: WarehouseOptions, cluster: Cluster): Promise<HostFacts[]> {
+  const urls = hostsOf(options.url);
+  const hosts = urls.map((url) => createWarehouse({ ...options, url, database: localDatabase(options.database) }));
+  try {
+    const facts = await Promise.all(hosts.map((host, index) => readHost(host, cluster, urls[index] ?? '')));
+    const fault = clusterFault(facts, cluster) ?? (await watermarksFault(hosts));
+    if (fault !== undefined) throw new ClusterError(fault);
+    return facts;
+  } finally {
+    await Promise.all(hosts.map((host) => host.close()));
+  }
+}
+
+/**
+ * No `sealedUntil` is above the `sealingUntil` of another host, which was published everywhere before: see rollups/watermarks.ts.
+ * A host where it is so was restored, or added empty: workers and queries that read its copy would disagree with others.
+ */
+async function watermarksFault(hosts: readonly Warehouse[]): Promise<string | undefined> {
+  // One after the other: somebody may be sealing meanwhile.
+  const sealed = await onEachShard(hosts, readWatermarks);
+  const sealing = await onEachShard(hosts, readWatermarks);
+  const agree = GRAINS.every((grain) =>
+    sealed.every(({ [grain]: { sealedUntil } }) =>
+      sealing.every(({ [grain]: { sealingUntil } }) => sealedUntil <= sealingUntil),
+    ),
+  );
+  if (agree) return undefined;
+  return (
+    'the hosts of ClickHouse have different watermarks: one was restored from a backup or is new; stop all workers, run ' +
+    '"TRUNCATE TABLE rollup_watermarks" in the local database of every host, and start again: all hours are sealed anew'
+  );
+}
+
+/** What must not be, in the words of who can change it; undefined when all is well. */
+export function clusterFault(hosts: readonly HostFacts[], { name, insertQuorum }: Cluster): string | undefined {
+  const [first] = hosts;
+  for (const { url, replicas, engine, totalReplicas, strayAccount } of hosts) {
+    const host = `ClickHouse at ${new URL(url).host}`;
+    if (replicas.length === 0) return `${host} has no cluster ${name} in remote_servers; see CLICKHOUSE_CLUSTER`;
+    if (!replicas.some(({ isLocal }) => isLocal)) {
+      return `${host} is no member of its own cluster ${name}; name hosts of the cluster alone in CLICKHOUSE_URL`;
+    }
+    if (membersOf(replicas) !== membersOf(first?.replicas ?? [])) {
+      return `${host} has other members of cluster ${name} than ${new URL(first?.url ?? url).host}; give both the same`;
+    }
+    if (replicas.some(({ weight }) => weight !== 1)) {
+      return `cluster ${name} has shards of different weight on ${host}; rows are found by equal weights of 1`;
+    }
+    if (strayAccount !== undefined) {
+      return (
+        `${host} has usage of account ${strayAccount}, which is on another shard now: cluster ${name} has other shards than when it ` +
+        'was stored; change it back, or move the rows (docs/scaling.md, "Adding a shard")'
+      );
+    }
+    const fault = replicationFault(engine, totalReplicas, mostReplicas(replicas), insertQuorum);
+    if (fault !== undefined) return `${host}: ${fault}`;
+  }
+  return undefined;
+}
+
+/** The argument for each rule is in docs/guarantees.md, "On a cluster". */
+function replicationFault(
+  engine: string,
+  total: number,
+  used: number,
+  insertQuorum: number | undefined,
+): string | undefined {
+  if (!engine.startsWith('Replicated')) {
+    if (insertQuorum !== undefined)
+      return `CLICKHOUSE_INSERT_QUORUM is set, and the tables are ${engine}, not replicated`;
+    return used > 1
+      ? `the cluster has ${used} replicas of a shard, and the tables are ${engine}, not replicated`
+      : undefined;
+  }
+  if (insertQuorum === undefined)
+    return `the tables are ${engine}; set CLICKHOUSE_INSERT_QUORUM to the number of replicas`;
+  if (insertQuorum > total) {
+    return `CLICKHOUSE_INSERT_QUORUM is ${insertQuorum}, and a shard has ${total} replicas: no insert would ever succeed`;
+  }
+  if (insertQuorum === total) return undefined;
+  if (used > 1) {
+    return (
+      `CLICKHOUSE_INSERT_QUORUM is ${insertQuorum} of ${total} replicas, and the cluster has ${used} of a shard: one of them may ` +
+      'lack acknowledged rows; set it to all, or leave one replica of each shard in the cluster'
+    );
+  }
+  if (insertQuorum * 2 > total) return undefined;
+  return `CLICKHOUSE_INSERT_QUORUM is ${insertQuorum} of ${total} replicas; it must be more than half of them`;
+}
+
+function membersOf(replicas: readonly Replica[]): string {
+  return replicas.map(({ shard, address }) => `${shard} ${address}`).join(', ');
+}
+
+function mostReplicas(replicas: readonly Replica[]): number {
+  return Math.max(...replicas.map(({ shard }) => replicas.filter((other) => other.shard === shard).length));
+}

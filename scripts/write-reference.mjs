@@ -1,0 +1,150 @@
+/**
+ * Writes the pages that follow from the code: docs/configuration.md from the schemas that read the environment, and
+ * docs/observability/metrics.md from what the services register. Run it after `tsc -b`. With `--check` it writes nothing and fails where a
+ * page says something else.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { refusalCounter, requestMetrics } from '@meterline/api';
+import { createRegistry, observeStatements, outageGauge } from '@meterline/service/metrics';
+import { environment as ofCommand } from '../packages/cli/dist/settings.js';
+import { environment as ofStart } from '../packages/local-stack/dist/start/settings.js';
+import { environment as alerts, constants as ofAlerts } from '../services/alerts/dist/env.js';
+import { createAlertMetrics } from '../services/alerts/dist/metrics.js';
+import { environment as collector, constants as ofCollector } from '../services/collector/dist/env.js';
+import { bytesGauge, createEventMetrics } from '../services/collector/dist/metrics.js';
+import { registerWorkerGauges } from '../services/ingest/dist/admin.js';
+import { environment as ingest, constants as ofIngest } from '../services/ingest/dist/env.js';
+import { createIngestMetrics } from '../services/ingest/dist/metrics.js';
+import { permitGauges } from '../services/query/dist/admission/admission.js';
+import { constants as ofQuery, environment as query } from '../services/query/dist/env.js';
+import { measuredCache } from '../services/query/dist/metrics/response-cache.js';
+
+/** What terminals and systems set for all programs. */
+const CONVENTIONS = ['XDG_CONFIG_HOME', 'HOME', 'NO_COLOR', 'TERM'];
+
+const command = Object.fromEntries(Object.entries(ofCommand.shape).filter(([name]) => !CONVENTIONS.includes(name)));
+const programs = { ingest: ingest.shape, query: query.shape, collector: collector.shape, alerts: alerts.shape };
+const others = { meterline: command, 'npm start': ofStart.shape };
+
+/** By name: the schema of the first program that describes it, and all programs that read it. */
+const variables = new Map();
+for (const [program, shape] of [...Object.entries(programs), ...Object.entries(others)]) {
+  for (const [name, schema] of Object.entries(shape)) {
+    const { schema: known, readers = [] } = variables.get(name) ?? {};
+    variables.set(name, { schema: known?.description ? known : schema, readers: [...readers, program] });
+  }
+}
+const undescribed = [...variables].filter(([, { schema }]) => !schema.description).map(([name]) => name);
+if (undescribed.length > 0) throw new Error(`no description of ${undescribed.join(', ')}`);
+
+const rows = [...variables].map(([name, { schema, readers }]) => {
+  const defaults = Object.entries(programs).flatMap(([program, shape]) =>
+    name in shape ? [[program, defaultOf(shape[name])]] : [],
+  );
+  const values = new Set(defaults.map(([, value]) => value));
+  const text =
+    values.size > 1 ? defaults.map(([program, value]) => `${value} (${program})`).join(', ') : defaultOf(schema);
+  return `| \`${name}\` | ${text} | ${readers.map((reader) => (reader === 'npm start' ? '`npm start`' : reader)).join(', ')} | ${schema.description} |`;
+});
+
+const constants = Object.entries({
+  ingest: ofIngest,
+  query: ofQuery,
+  collector: ofCollector,
+  alerts: ofAlerts,
+}).flatMap(([program, shape]) =>
+  Object.entries(shape).map(
+    ([name, schema]) => `| \`${name}\` | ${program} | ${defaultOf(schema)} | ${schema.description} |`,
+  ),
+);
+
+const configuration = `# Configuration
+
+Each program reads its environment once, and refuses to start on a bad value. A variable that is set to nothing counts as not set.
+There are ${variables.size}; \`node scripts/write-reference.mjs\` writes this page from the schemas that read them.
+
+| Variable | Default | Read by | What it says |
+|---|---|---|---|
+${rows.join('\n')}
+
+Traces are turned on by the variables of OpenTelemetry, such as \`OTEL_EXPORTER_OTLP_ENDPOINT\` ([traces](observability/README.md#traces)), and
+\`NODE_OPTIONS\` bounds the heap of a process.
+
+## Constants
+
+| Name | Program | Value | Why |
+|---|---|---|---|
+${constants.join('\n')}
+`;
+
+/** What each service registers. Nothing is read from the gauges, so what they would read need not be there. */
+const SERVICES = {
+  ingest: (registry) => {
+    outageGauge(registry, {});
+    observeStatements(registry);
+    createIngestMetrics(registry);
+    registerWorkerGauges(registry, {}, {});
+  },
+  query: (registry) => {
+    outageGauge(registry, {});
+    observeStatements(registry);
+    requestMetrics(registry);
+    refusalCounter(registry);
+    permitGauges(registry, {});
+    measuredCache(registry, 0);
+  },
+  collector: (registry) => {
+    outageGauge(registry, {});
+    requestMetrics(registry);
+    refusalCounter(registry);
+    createEventMetrics(registry);
+    bytesGauge(registry, {});
+  },
+  alerts: (registry) => {
+    outageGauge(registry, {});
+    observeStatements(registry);
+    createAlertMetrics(registry, {});
+  },
+};
+
+/** By name: the metric, and the services that have it. */
+const metrics = new Map();
+for (const [service, register] of Object.entries(SERVICES)) {
+  const registry = createRegistry(service);
+  register(registry);
+  for (const metric of registry.getMetricsAsArray()) {
+    if (!metric.name.startsWith('meterline_')) continue;
+    metrics.set(metric.name, { metric, services: [...(metrics.get(metric.name)?.services ?? []), service] });
+  }
+}
+
+const metricRows = [...metrics.values()].map(({ metric: { name, type, labelNames, help }, services }) => {
+  const labels = labelNames.map((label) => `\`${label}\``).join(', ');
+  const having = services.length === Object.keys(SERVICES).length ? 'all' : services.join(', ');
+  return `| \`${name}\` | ${type} | ${labels} | ${having} | ${help} |`;
+});
+
+const metricsPage = `# Metrics
+
+\`node scripts/write-reference.mjs\` writes this page from the code. Every label has a fixed set of values: none holds an account, a workspace, an
+event or a path. The metrics of the process (\`process_…\`, \`nodejs_…\`) come from prom-client. [Monitoring](README.md) says how to use them.
+
+| Name | Kind | Labels | Services | What it says |
+|---|---|---|---|---|
+${metricRows.join('\n')}
+`;
+
+const pages = { 'configuration.md': configuration, 'observability/metrics.md': metricsPage };
+for (const [name, text] of Object.entries(pages)) {
+  const file = new URL(`../docs/${name}`, import.meta.url);
+  if (!process.argv.includes('--check')) await writeFile(file, text);
+  else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
+    throw new Error(`docs/${name} is not what the code says: run node scripts/write-reference.mjs`);
+  }
+}
+
+/** What applies when nothing is set, as it would be written; a dash for nothing. */
+function defaultOf(schema) {
+  const { data: value } = schema.safeParse(undefined);
+  return value === undefined || value === '' || typeof value === 'object' ? '–' : `\`${value}\``;
+}

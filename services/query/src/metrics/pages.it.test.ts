@@ -1,0 +1,54 @@
+/** What a query may read while months are dropped, on a real ClickHouse. */
+import { beforeEach, expect, it } from '@jest/globals';
+import { MS_PER_HOUR } from '@meterline/catalog';
+import {
+  type RollupState,
+  raiseWatermarks,
+  rollupStateReader,
+  setRetentionBound,
+  stateSince,
+} from '@meterline/warehouse';
+import { execute } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
+import { whileEventsLast } from './pages.js';
+
+const MAY = Date.UTC(2025, 4);
+const JUNE = Date.UTC(2025, 5);
+const SEALED = { hourly: JUNE, daily: JUNE, dirtyHours: [] };
+/** With the constant `eventsOnly`. */
+const EVENTS_ALONE = { hourly: 0, daily: 0, dirtyHours: [] };
+
+const database = testDatabase();
+beforeEach(() => execute(database.warehouse, 'TRUNCATE TABLE retention_bounds'));
+
+it.each([
+  ['of whole hours from rollup rows', SEALED, { startTime: 0, endTime: MAY }, [0]],
+  ['of a part of an hour', SEALED, { startTime: MAY + 1, endTime: JUNE }, [0, MAY]],
+  [
+    'of a dirty hour',
+    { ...SEALED, dirtyHours: [{ bucket: MAY - MS_PER_HOUR }] },
+    { startTime: 0, endTime: MAY },
+    [0, MAY],
+  ],
+  ['from the events alone', EVENTS_ALONE, { startTime: 0, endTime: JUNE }, [0, MAY]],
+])('a query %s runs again if it may have read what was dropped meanwhile', async (_what, state, window, runs) => {
+  const bounds: number[] = [];
+  const run = async ({ droppedBefore }: RollupState) => {
+    bounds.push(droppedBefore);
+    await setRetentionBound([database.warehouse], 'dropped', MAY);
+  };
+  await whileEventsLast(database.warehouse, window, stateSince(0, state), run);
+  expect(bounds).toEqual(runs);
+});
+
+it('dropped months are read from rollup rows, whatever a watermark that was set back says', async () => {
+  await raiseWatermarks([database.warehouse], 'hourly', { sealingUntil: MAY, sealedUntil: MAY });
+  await setRetentionBound([database.warehouse], 'dropped', JUNE);
+  const scope = { accounts: ['acme'], warehouse: database.warehouse };
+  expect(await rollupStateReader()(scope, { startTime: 0, endTime: JUNE })).toEqual({
+    hourly: JUNE,
+    daily: JUNE,
+    dirtyHours: [],
+    droppedBefore: JUNE,
+  });
+});

@@ -1,0 +1,121 @@
+/** Who one is to the API: login, logout, whoami, accounts; and what the API refuses. */
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { startApi, type TestApi } from '../harness/api.js';
+import { event } from '../harness/events.js';
+import { runCommand } from './run-command.js';
+
+const DAY = ['--from', '2025-10-01', '--to', '2025-10-02'];
+const NOBODY = 'http://127.0.0.1:9';
+
+let api: TestApi;
+let key: string;
+/** Without a login. */
+let env: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  key = await api.key('acme');
+  env = { METERLINE_API_URL: api.url, METERLINE_API_KEY: key };
+  await api.seed([event({ cost: '1' })]);
+});
+afterAll(() => api.stop());
+
+/** Where a login is kept. */
+let own: { XDG_CONFIG_HOME: string };
+let file: string;
+beforeEach(async () => {
+  own = { XDG_CONFIG_HOME: await mkdtemp(join(tmpdir(), 'meterline-access-')) };
+  file = join(own.XDG_CONFIG_HOME, 'meterline', 'config.json');
+});
+afterEach(() => rm(own.XDG_CONFIG_HOME, { recursive: true }));
+
+const login = (variables = {}, stdin = `${key}\n`, address = api.url) =>
+  runCommand(['login', '--api-url', address], { env: { ...own, ...variables }, stdin });
+
+it('login keeps a key that works, in a file for its owner alone; logout forgets it', async () => {
+  const kept = await login({}, undefined, `${api.url}/v0/`);
+  expect(kept).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('admin of acme') });
+  expect(kept.stderr).not.toContain(key);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ apiUrl: api.url, apiKey: key, account: 'acme' });
+
+  const who = await runCommand(['whoami', '--json'], { env: own });
+  const from = { kind: 'login file', source: file };
+  expect(JSON.parse(who.stdout)).toMatchObject({ apiUrl: api.url, apiUrlFrom: from, keyFrom: from, account: 'acme' });
+  expect(who.stdout).not.toContain(key);
+  expect((await runCommand(['resource-types', ...DAY], { env: own })).stdout).toBe('sandbox\n');
+  // A key is not sent to an address that it was not given for.
+  expect(await runCommand(['accounts', '--api-url', NOBODY], { env: own })).toMatchObject({ code: 2 });
+
+  expect(await runCommand(['logout'], { env: own })).toMatchObject({ code: 0 });
+  expect(await runCommand(['accounts', '--api-url', api.url], { env: own })).toMatchObject({ code: 2 });
+});
+
+it('a login goes before a local stack that runs here, which whoami names too', async () => {
+  const dataDir = join(own.XDG_CONFIG_HOME, 'stack');
+  await mkdir(dataDir);
+  const addresses = { apiUrl: NOBODY, redisUrl: 'redis://127.0.0.1:9', clickhouseUrl: NOBODY };
+  const server = { clickhouseUser: 'u', clickhousePassword: '', clickhouseDatabase: 'd' };
+  const keys = { account: 'demo', adminKey: 'a', memberKey: 'm' };
+  await writeFile(join(dataDir, 'local.json'), JSON.stringify({ ...addresses, ...server, ...keys }));
+  await login();
+  const variables = { ...own, METERLINE_DATA_DIR: dataDir, METERLINE_ACCOUNT: 'acme' };
+  const { stdout, stderr } = await runCommand(['whoami'], { env: variables });
+  expect(stdout.split('\n').slice(0, 3)).toEqual([
+    `API      ${api.url} (login file: ${file})`,
+    `Key      ${key.slice(0, 10)}… (login file: ${file})`,
+    'Account  acme (environment: METERLINE_ACCOUNT)',
+  ]);
+  expect(stderr).toBe(`The local stack that runs here is not asked; --api-url ${NOBODY} names it.\n`);
+});
+
+it('login says which setting overrides it', async () => {
+  const comesBefore = expect.stringContaining(`${NOBODY} (from METERLINE_API_URL) comes before it`);
+  expect(await login({ METERLINE_API_URL: NOBODY })).toMatchObject({ code: 0, stderr: comesBefore });
+});
+
+it.each([
+  ['a key that the API refuses', 'mlk_nope\n', 3],
+  ['no key', '', 2],
+])('login keeps nothing of %s', async (_name, stdin, code) => {
+  expect((await login({}, stdin)).code).toBe(code);
+  await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+it.each<[string, string, Record<string, string>, number, RegExp]>([
+  [
+    'an unknown key',
+    'metrics',
+    { METERLINE_API_KEY: 'mlk_nope' },
+    3,
+    /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY/,
+  ],
+  ['another account', 'metrics --account other', {}, 3, /^meterline: Access denied \(403 forbidden, request /],
+  [
+    'a window over the cap',
+    'metrics --since 8d --resolution hourly',
+    {},
+    2,
+    /at most 7 days.* \(400 invalid_parameter, /,
+  ],
+  ['nobody there', 'accounts', { METERLINE_API_URL: NOBODY }, 4, /^meterline: .*127\.0\.0\.1:9/],
+  [
+    'no key',
+    'metrics',
+    { METERLINE_API_KEY: '' },
+    2,
+    /^meterline: there is no API key for http.* \(from METERLINE_API_URL\)/,
+  ],
+])('%s is reported on stderr, with an exit code of its own', async (_name, line, variables, code, message) => {
+  const run = await runCommand(line.split(' '), { env: { ...env, ...variables } });
+  expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
+});
+
+it('a member who groups by workspace learns why not', async () => {
+  const member = { ...env, METERLINE_API_KEY: await api.key('acme', 'member') };
+  const run = await runCommand(['metrics', ...DAY, '--group-by', 'workspace'], { env: member });
+  const why = expect.stringContaining('only an admin may group or filter by workspace');
+  expect(run).toMatchObject({ code: 3, stderr: why });
+});

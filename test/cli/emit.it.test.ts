@@ -1,0 +1,53 @@
+/** meterline emit: from files through the collector to jobs in the queue. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type CollectorFixture, event, startCollectorFixture } from '../harness/collector.js';
+import { runCommand } from './run-command.js';
+
+let site: CollectorFixture;
+let account: string;
+let env: Record<string, string>;
+beforeAll(async () => {
+  site = await startCollectorFixture();
+  const { key, ...other } = await site.account();
+  account = other.account;
+  env = { COLLECTOR_URL: `${site.service.url}/v0/`, METERLINE_EMITTER_KEY: key };
+});
+afterAll(() => site.close());
+
+const text = (events: readonly object[]) => events.map((one) => JSON.stringify(one)).join('\n');
+const EVENTS = text([event(), event({ eventId: 'order 1' }), event({ usage: -1 })]);
+const emit = (args: readonly string[], stdin: string, change = {}) =>
+  runCommand(['emit', '-', ...args], { env: { ...env, ...change }, stdin });
+
+it('emit sends what is in the file, and names the lines that the collector rejects', async () => {
+  const run = await emit(['--account', account, '--batch', '2'], `nope\n${EVENTS}\n${text([event()])}`);
+  expect(run).toMatchObject({ code: 5, stdout: 'Sent 3 events in 2 jobs, up to line 5.\n' });
+  expect(run.stderr).toMatch(
+    /^standard input:1: not JSON: .*\nstandard input:4: invalid_usage: .*\nmeterline: 2 lines rejected by the collector\n$/,
+  );
+  expect((await site.takeJobs()).flat()).toHaveLength(3);
+});
+
+it('emit --dry-run asks the collector, which keeps nothing', async () => {
+  const run = await emit(['--account', account, '--dry-run', '--json'], EVENTS);
+  expect([run.code, JSON.parse(run.stdout)]).toMatchObject([5, { validEvents: 2, badLines: 1 }]);
+  expect(await site.takeJobs()).toEqual([]);
+});
+
+it.each<[string, string[], Record<string, unknown>, Record<string, string>, number, RegExp]>([
+  ['no account', [], {}, {}, 5, /^standard input:1: invalid_account_id/],
+  ['a foreign account', [], { accountId: 'another' }, {}, 3, /Access denied/],
+  ['no key', [], {}, { METERLINE_EMITTER_KEY: '' }, 2, /set METERLINE_EMITTER_KEY/],
+  ['no address of the web', ['--url', 'redis://127.0.0.1'], {}, {}, 2, /must be a URL such as https:/],
+  [
+    'nobody there',
+    ['--url', 'http://127.0.0.1:2', '--account', 'a'],
+    {},
+    {},
+    4,
+    /cannot reach the collector at http:.*ECONNREFUSED/,
+  ],
+])('emit says what is wrong with %s', async (_what, args, fields, variables, code, message) => {
+  const run = await emit(args, text([event(fields)]), variables);
+  expect(run).toMatchObject({ code, stderr: expect.stringMatching(message) });
+});

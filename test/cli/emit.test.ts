@@ -1,0 +1,149 @@
+/** `meterline emit` and an HTTP server that answers as a collector does, or as what stands in front of it. */
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { SANDBOX_EVENT } from '../harness/events.js';
+import { runCommand } from './run-command.js';
+
+type Event = Readonly<Record<string, unknown>>;
+type Respond = (response: ServerResponse, events: readonly Event[]) => void;
+
+let server: Server;
+let url: string;
+/** Answers, one after the other; the last one all that come later. */
+let answers: Respond[];
+let requests: (readonly Event[])[];
+beforeEach(async () => {
+  requests = [];
+  server = createServer(async (request, response) => {
+    const events = (await json(request)) as Event[];
+    requests.push(events);
+    (answers[requests.length - 1] ?? answers.at(-1))?.(response, events);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  url = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : '';
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const line = (n: number, accountId = 'acme') => JSON.stringify({ eventId: `event-${n}`, accountId });
+const emit = (lines: readonly string[], args: readonly string[] = [], options: object = {}) => {
+  const env = { METERLINE_EMITTER_KEY: 'key' };
+  return runCommand(['emit', '-', '--url', url, ...args], { env, stdin: lines.join('\n'), ...options });
+};
+
+/** Rejects those events. */
+const receipt =
+  (isRejected: (event: Event) => boolean = () => false, status = 202): Respond =>
+  (response, events) => {
+    const results = events.map((event, index) =>
+      isRejected(event)
+        ? { index, status: 'rejected', reason: 'no_price', message: 'there is none' }
+        : { index, status: 'accepted' },
+    );
+    const rejected = events.filter(isRejected).length;
+    response.writeHead(status).end(JSON.stringify({ accepted: events.length - rejected, rejected, results }));
+  };
+const answer =
+  (code: number, error?: string, message?: string, headers = {}): Respond =>
+  (response) => {
+    const body = error === undefined ? { results: [] } : { code, error, message, requestId: 'r' };
+    response.writeHead(code, headers).end(JSON.stringify(body));
+  };
+
+it('every line is sent as it is, in requests of at most the batch size', async () => {
+  answers = [receipt()];
+  const usages = [3, '03.0', '3', 'é\u2028'].map((usage) => JSON.stringify({ accountId: 'acme', usage }));
+  const run = await emit([`${usages[0]}\r`, ...usages.slice(1)], ['--batch', '3']);
+  expect(run).toMatchObject({ code: 0, stdout: 'Sent 4 events in 2 jobs, up to line 4.\n' });
+  expect(requests.map((events) => events.map(({ usage }) => usage))).toEqual([[3, '03.0', '3'], ['é\u2028']]);
+});
+
+it('lines that are no events are not sent, and are named with their numbers, the first hundred', async () => {
+  answers = [receipt()];
+  const bad = await emit([line(1), 'nope', '[1]', line(2)], ['--json']);
+  const notJson = expect.stringMatching(/^not JSON: /);
+  const listedBadLines = [
+    { line: 2, message: notJson },
+    { line: 3, message: 'not a JSON object' },
+  ];
+  expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([5, { events: 2, badLines: 2, listedBadLines }]);
+  const { stderr } = await emit(Array(1_000).fill('x'));
+  expect(stderr).toMatch(
+    /standard input:100: .*\nstandard input: and 900 more bad lines\nmeterline: 1,000 lines rejected/,
+  );
+});
+
+it('--check holds every line to the rules, and sends nothing', async () => {
+  const { code, stdout, stderr } = await emit(['{"a":1}', JSON.stringify(SANDBOX_EVENT)], ['--check']);
+  expect([code, stdout, requests]).toEqual([5, '1 valid event.\n', []]);
+  expect(stderr).toMatch(/^standard input:1: \w+: .*\nmeterline: 1 line rejected\n$/);
+});
+
+it('a file that is not there is named', async () => {
+  const stderr = 'meterline: cannot read none.jsonl: there is no such file\n';
+  expect(await runCommand(['emit', 'none.jsonl', '--check'])).toEqual({ code: 1, stdout: '', stderr });
+});
+
+it.each([
+  ['200 with no word for any event', answer(200), [], 1],
+  ['404 with no word for any event', answer(404), [], 1],
+  ['503 with no word for any event', answer(503, undefined, undefined, { 'retry-after': '0' }), [], 4],
+  ['202 with no word for any event', answer(202), [], 1],
+  ['200, which is that of a check,', receipt(undefined, 200), [], 1],
+  ['202 to a check', receipt(undefined, 202), ['--dry-run'], 1],
+] as const)('an answer of %s does not count as sent', async (_what, respond, args, code) => {
+  answers = [respond];
+  const run = await emit([line(1)], args);
+  expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringContaining('unexpected_answer') });
+  if (args.length === 0) expect(run.stderr).toContain('Sent 0 events in 0 jobs');
+});
+
+it('a request whose answer is cut off is sent again', async () => {
+  const cutOff: Respond = (response) => {
+    response.writeHead(202, { 'content-length': 100 }).write('{"accepted":1');
+    setImmediate(() => response.destroy());
+  };
+  answers = [cutOff, receipt()];
+  expect(await emit([line(1)])).toMatchObject({ code: 0, stdout: 'Sent 1 event in 1 job, up to line 1.\n' });
+});
+
+it('what was sent of one account is said also when the next one is not allowed', async () => {
+  answers = [receipt(({ eventId }) => eventId === 'event-2'), answer(403, 'forbidden', 'Access denied.')];
+  const run = await emit([line(1, 'a'), line(2, 'a'), line(3, 'b')]);
+  expect(run.code).toBe(3);
+  expect(run.stderr).toMatch(
+    /^standard input:2: no_price: there is none\nSent 1 event in 1 job, .*\nmeterline: .*Access denied/,
+  );
+});
+
+it('a body that is too large is halved until it is not, and an event that is too large alone is a rejected line', async () => {
+  const tooLarge = answer(413, 'body_too_large', 'The body may have 5 bytes.');
+  answers = [
+    (response, events) =>
+      (events.some(({ eventId }) => eventId === 'event-3') ? tooLarge : receipt())(response, events),
+  ];
+  const run = await emit([1, 2, 3, 4, 5, 6, 7].map((n) => line(n)));
+  expect(run).toMatchObject({ code: 5, stdout: expect.stringMatching(/^Sent 6 events in \d jobs, up to line 7\.\n$/) });
+  expect(run.stderr).toContain('standard input:3: too large: The body may have 5 bytes.\n');
+});
+
+it.each<[string, Respond]>([
+  ['for an answer', () => undefined],
+  ['to send again', answer(503, 'busy', 'Busy.', { 'retry-after': '25' })],
+])('a command that waits %s ends with Ctrl-C', async (_what, respond) => {
+  const interruptOn = new Promise<void>((resolve) => {
+    answers = [
+      (...request) => {
+        respond(...request);
+        setImmediate(resolve);
+      },
+    ];
+  });
+  const run = await emit([line(1)], [], { interruptOn });
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringMatching(/^meterline: interrupted\. /) });
+});

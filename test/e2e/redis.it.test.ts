@@ -1,0 +1,277 @@
+/**
+ * What becomes of the queue with its Redis. One with exactly the users of redis/users.conf, as docker-compose.yml starts it, keeps everything
+ * when it is started again: on the server of PATH; METERLINE_TEST_REDIS_SERVERS names more, separated by colons (test/containers/redis-servers.sh
+ * has two). One that is full is emptied by the workers. One that Sentinels replace has what was promised with `replicas=1`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { QUEUE_NAME } from '@meterline/catalog';
+import { findFreePort, type RedisUser, startRedis } from '@meterline/local-stack';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { runCommand } from '../cli/run-command.js';
+import { usageEvent, usageEvents } from '../harness/events.js';
+import { startProduct } from '../harness/product.js';
+import { drained, enqueue, enqueueData, stored, until } from '../harness/queue.js';
+import { fillRedis, startWatchedRedis, type WatchedRedis } from '../harness/redis-servers.js';
+import { killServices, startCollector, startIngest, withConstants } from '../harness/services.js';
+import { createTestDatabase, databaseVariables, type TestDatabase, uniquePrefix } from '../harness/stack.js';
+
+jest.setTimeout(600_000);
+
+const USERS = fileURLToPath(new URL('../../redis/users.conf', import.meta.url));
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+const SERVERS = ['redis-server', ...(process.env['METERLINE_TEST_REDIS_SERVERS']?.split(':') ?? [])];
+
+afterAll(() => killServices());
+
+async function readiness(url: string): Promise<string> {
+  const response = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
+  return `${response.status} ${await response.text()}`;
+}
+const becomes = (url: string, text: string) =>
+  until(`the collector says ${text}`, 30_000, async () => (await readiness(url)).includes(text));
+
+describe.each(SERVERS)('%s', (binary) => {
+  let directory: string;
+  let server: ChildProcess;
+  let log: string;
+  let port: number;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'meterline-redis-'));
+    port = await findFreePort();
+    log = '';
+    await start();
+  });
+  afterEach(async () => {
+    if (server.exitCode === null && server.signalCode === null) await stop('SIGKILL');
+    await rm(directory, { recursive: true });
+  });
+
+  const urlOf = (user: RedisUser) => `redis://${user}:${user.toUpperCase()}_PASSWORD@127.0.0.1:${port}`;
+
+  async function start(users = USERS): Promise<void> {
+    server = spawn(binary, [users, '--port', String(port), '--bind', '127.0.0.1', '--dir', directory, ...DURABLE]);
+    for (const output of [server.stdout, server.stderr]) output?.on('data', (text) => (log += String(text)));
+    const answers = () => asAdmin((redis) => redis.ping()).then(Boolean, () => false);
+    await until('Redis has loaded its data', 30_000, answers);
+  }
+
+  async function stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const ended = once(server, 'exit');
+    server.kill(signal);
+    await ended;
+  }
+
+  async function asAdmin<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = new Redis(urlOf('admin'), { lazyConnect: true, retryStrategy: () => null, disconnectTimeout: 1 });
+    redis.on('error', () => undefined);
+    try {
+      await redis.connect();
+      return await work(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Every key with all that it holds, by name. */
+  const contents = () =>
+    asAdmin(async (redis) => {
+      const value = async (name: string) => {
+        const type = await redis.type(name);
+        if (type === 'hash') return redis.hgetall(name);
+        if (type === 'list') return redis.lrange(name, 0, -1);
+        if (type === 'zset') return redis.zrange(name, '0', '-1', 'WITHSCORES');
+        if (type === 'stream') return redis.xrange(name, '-', '+');
+        return redis.get(name);
+      };
+      const names = (await redis.keys('*')).sort();
+      return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await value(name)])));
+    });
+
+  /** Jobs that wait, that are delayed, and one that was taken; API keys; a paused queue. */
+  async function fill(): Promise<void> {
+    const env = { REDIS_URL: urlOf('operator') };
+    expect((await runCommand(['keys', 'create', '--account', 'acme', '--role', 'admin'], { env })).code).toBe(0);
+    const queueOf = (user: RedisUser) => new Queue(QUEUE_NAME, { connection: { url: urlOf(user) } });
+    const [producer, worker, operator] = [queueOf('producer'), queueOf('worker'), queueOf('operator')];
+    for (const events of [usageEvents(1, 3), usageEvents(4, 2)]) await producer.add('usage', { events });
+    await producer.add('usage', { events: usageEvents(6, 1) }, { delay: 3_600_000 });
+    await worker.upsertJobScheduler('seal', { every: 3_600_000 });
+    await operator.pause();
+    await Promise.all([producer, worker, operator].map((queue) => queue.close()));
+  }
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'a Redis that %s ended has all jobs, keys and its paused queue when it is started again, also after its file was rewritten',
+    async (signal) => {
+      await fill();
+      await asAdmin((redis) => redis.bgrewriteaof());
+      await until('the append-only file is rewritten', 30_000, async () =>
+        (await asAdmin((redis) => redis.info('persistence'))).includes('aof_rewrite_in_progress:0'),
+      );
+      await fill();
+      const before = await contents();
+      expect(Object.keys(before).length).toBeGreaterThan(10);
+      await stop(signal);
+      await start();
+      expect(await contents()).toEqual(before);
+      expect(log).not.toContain('CRITICAL');
+    },
+  );
+
+  it('a collector takes nothing, and says why, while Redis has left something out of its data', async () => {
+    const collector = await startCollector({ REDIS_URL: urlOf('collector') });
+    expect(await readiness(collector.url)).toBe('200 {"status":"ready"}');
+    const before = await contents();
+    const lacking = join(directory, 'users.conf');
+    await writeFile(lacking, (await readFile(USERS, 'utf8')).replace(/^user default off .*$/m, 'user default off'));
+    await stop('SIGKILL');
+    await start(lacking);
+    await becomes(collector.url, 'give its user default all rights');
+    expect(await readiness(collector.url)).toMatch(/^503 /);
+    await expect(startCollector({ REDIS_URL: urlOf('collector') })).rejects.toThrow('collector was not ready');
+
+    await stop('SIGTERM');
+    await start();
+    await becomes(collector.url, '"status":"ready"');
+    expect(Object.keys(await contents())).toEqual(Object.keys(before));
+    expect(await collector.stop()).toBe(0);
+  });
+
+  it('a collector takes nothing, and says why, when Redis comes back empty', async () => {
+    const collector = await startCollector({ REDIS_URL: urlOf('collector') });
+    await stop('SIGKILL');
+    await rm(directory, { recursive: true });
+    await mkdir(directory);
+    await start();
+    await becomes(collector.url, 'has lost its data since this collector started');
+    expect(await readiness(collector.url)).toMatch(/^503 /);
+    expect(await collector.stop()).toBe(0);
+
+    const next = await startCollector({ REDIS_URL: urlOf('collector') });
+    expect(await readiness(next.url)).toMatch(/^200 /);
+    expect(await next.stop()).toBe(0);
+  });
+
+  it('nobody can log in as the user default, with or without a password', async () => {
+    const socket = connect(port, '127.0.0.1');
+    const said = [];
+    for (const line of ['GET x', 'AUTH x', 'AUTH default x', 'AUTH default ""']) {
+      socket.write(`${line}\r\n`);
+      said.push(String(await once(socket, 'data')).split(' ')[0]);
+    }
+    socket.destroy();
+    expect(said).toEqual(['-NOAUTH', '-WRONGPASS', '-WRONGPASS', '-WRONGPASS']);
+  });
+});
+
+it('a full Redis refuses producers, is emptied by a worker that starts, and the API answers meanwhile', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'meterline-full-redis-'));
+  const server = await startRedis({ dataDir });
+  const product = await startProduct({ redisUrl: server.url });
+  try {
+    const { queue, redis, warehouse } = product;
+    const key = await product.key('acme', 'admin', 'e2e');
+    const query = await product.startQuery();
+    const get = (path: string) => fetch(query.url + path, { headers: { authorization: `Bearer ${key}` } });
+
+    await enqueue(queue, 100, 100);
+    await fillRedis(redis);
+    await expect(enqueueData(queue, usageEvent(20_000))).rejects.toThrow('OOM');
+    expect(await (await get('/readyz')).json()).toMatchObject({ status: 'ready', degraded: [{ server: 'Redis' }] });
+    // That the key is used for the first time cannot be written down, which is no reason to refuse.
+    expect((await get('/v0/accounts')).status).toBe(200);
+    expect((await get('/v0/service_accounts/e2e/api_keys')).status).toBe(200);
+
+    const ingest = await product.startIngest(withConstants({ ADMIN_PORT: '0' }, { maintenanceEveryMs: 1_000 }));
+    await drained(queue);
+    expect(await stored(warehouse)).toEqual({ events: 10_000, usage: 10_000 });
+    const taken = async () => (await enqueueData(queue, usageEvent(20_000)).catch(() => undefined)) !== undefined;
+    await until('a producer is taken again', 10_000, taken);
+    await drained(queue);
+    expect(await stored(warehouse)).toMatchObject({ events: 10_001 });
+
+    const { adminPort } = await ingest.entry(({ event }) => event === 'started');
+    const health = await fetch(`http://127.0.0.1:${adminPort}/healthz`);
+    expect([health.status, await health.json()]).toMatchObject([200, { redisFull: false }]);
+    expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
+    expect(await ingest.stop()).toBe(0);
+  } finally {
+    await product.close();
+    await server.stop();
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+describe('with a replica', () => {
+  let redis: WatchedRedis;
+  let database: TestDatabase;
+  beforeAll(async () => {
+    [redis, database] = await Promise.all([startWatchedRedis(), createTestDatabase()]);
+  });
+  afterAll(async () => {
+    await killServices();
+    await Promise.all([redis.close(), database.drop()]);
+  });
+  const env = (url: string) => ({
+    ...databaseVariables(database.options),
+    ...{ REDIS_URL: url, QUEUE_PREFIX: uniquePrefix() },
+  });
+
+  it.each([
+    ['', [1]],
+    ['?replicas=1', []],
+  ])(
+    'a collector and a worker with REDIS_URL=redis://…%s warn of %j replicas at their start',
+    async (query, warned) => {
+      const own = env(`redis://127.0.0.1:${redis.servers[0].port}${query}`);
+      for (const service of [await startCollector(own), await startIngest(own)]) {
+        const warnings = service.entries().filter(({ event }) => event === 'replicas_not_awaited');
+        expect(warnings.map(({ replicas }) => replicas)).toEqual(warned);
+        expect(await service.stop()).toBe(0);
+      }
+    },
+  );
+
+  it('a collector answers for what its master and a replica have, and for nothing else', async () => {
+    const [master, replica] = redis.servers;
+    const own = env(`${redis.url}?replicas=1`);
+    const create = ['keys', 'create', '--account', 'acme', '--role', 'emitter', '--json'];
+    const { key } = JSON.parse((await runCommand(create, { env: own })).stdout);
+    const collector = await startCollector({ ...own, METERLINE_CONSTANTS: JSON.stringify({ writeMs: 1_000 }) });
+    const post = async (n: number) => {
+      const { status } = await fetch(`${collector.url}/v0/accounts/acme/events`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify([usageEvent(n)]),
+      });
+      return status;
+    };
+    for (let n = 0; n < 10; n += 1) expect(await post(n)).toBe(202);
+
+    // The master has it, on its disk, and has answered. That would be lost.
+    replica.signal('SIGSTOP');
+    expect(await post(10)).toBe(503);
+    await master.kill();
+    replica.signal('SIGCONT');
+    await redis.promote(replica);
+    // Alone it has nobody to pass an event on to.
+    await becomes(collector.url, '200 ');
+    expect(await post(11)).toBe(503);
+    await redis.rejoin(master);
+    for (const n of [10, 11, 12]) {
+      await until('the event is taken', 20_000, async () => (await post(n)) === 202);
+    }
+    const worker = await startIngest(withConstants(own, { maintenanceEveryMs: 500 }));
+    await until('all events are stored', 30_000, async () => (await stored(database.warehouse)).events === 13);
+    expect(await stored(database.warehouse)).toEqual({ events: 13, usage: 13 });
+    expect(await Promise.all([worker.stop(), collector.stop()])).toEqual([0, 0]);
+  });
+});
