@@ -8,7 +8,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { abortable } from '@meterline/service';
+import { abortable } from '@meterline/catalog';
 import { z } from 'zod';
 import { alerts } from './alerts.js';
 import { load, neighbours } from './clients.js';

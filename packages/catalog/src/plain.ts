@@ -1,4 +1,5 @@
 /** The catalog for browsers and producers: all but prices and the schemas of the API. It brings no zod. */
+export * from './abortable.js';
 export * from './alert.js';
 export * from './amount-format.js';
 export * from './amounts.js';

@@ -236,6 +236,12 @@ describe('no answer', () => {
     });
   });
 
+  it('within that time says so too when the text of a response never comes, whatever fetch makes of its signal', async () => {
+    const endless = { ok: true, status: 200, headers: new Headers(), text: () => new Promise<string>(() => undefined) };
+    const client = clientOf('http://127.0.0.1', { timeout: 20, retries: 0, fetch: async () => endless });
+    expect(await failureOf(client.accounts())).toMatchObject({ message: expect.stringContaining('within 0.02 s') });
+  });
+
   it('from an address where nobody listens carries the cause', async () => {
     const { url } = await serve(hang);
     for (const stop of stops.splice(0)) stop();

@@ -2,6 +2,7 @@
 import {
   API_VERSIONS,
   type ApiVersion,
+  abortable,
   hasPaginatedLists,
   MAX_LIST_PAGE,
   parseRetryAfter,
@@ -143,16 +144,20 @@ export class Transport {
       ...(maxAgeSeconds !== undefined && { 'Cache-Control': `max-age=${maxAgeSeconds}` }),
     };
     const deadline = AbortSignal.timeout(timeout);
-    try {
+    const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+    const answered = async () => {
       const response = await this.#options.fetch(`${baseUrl}${path}`, {
         method,
         headers,
         ...(body !== undefined && { body: JSON.stringify(body) }),
         cache: 'no-store',
         credentials: 'omit',
-        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+        signal: either,
       });
       return { response, text: await response.text() };
+    };
+    try {
+      return await abortable(answered(), either);
     } catch (cause) {
       signal?.throwIfAborted();
       const failure = deadline.aborted ? `did not answer within ${timeout / 1000} s` : 'cannot be reached';

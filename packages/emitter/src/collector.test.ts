@@ -163,6 +163,22 @@ describe('an answer that is no receipt', () => {
     await rm(directory, { recursive: true });
   });
 
+  it('an answer whose text never comes is given up after ten seconds, and its events are sent again', async () => {
+    const emitter = await open();
+    const response = Object.assign(new Response(), { text: () => new Promise<string>(() => undefined) });
+    const fetching = jest.spyOn(globalThis, 'fetch').mockResolvedValueOnce(response);
+    jest.useFakeTimers({ now: Date.now(), doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
+    emitter.record(USAGE);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(fetching).toHaveBeenCalledTimes(1);
+    await jest.advanceTimersByTimeAsync(10_000);
+    jest.useRealTimers();
+    await until(() => emitter.counters.sent === 1);
+    expect(emitter.counters).toMatchObject({ retried: 1, unsent: 0 });
+    expect(fixture.problems).toMatchObject([{ message: expect.stringContaining('no answer within 10 s') }]);
+    fetching.mockRestore();
+  });
+
   it.each<[string, Answer, string]>([
     ['that is a page', { status: 202, body: '<html>Log in</html>' }, "202, is url the collector's? It says: <html>"],
     ['for other events', { status: 202, body: { accepted: 2, rejected: 0, results: [] } }, '202, '],

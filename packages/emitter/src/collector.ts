@@ -1,7 +1,7 @@
 /** Sends events to Meterline's collector over HTTP, with Node's own client: one request for each account in a batch. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { NO_ACCOUNT_PATH, parseJson, parseRetryAfter } from '@meterline/catalog/plain';
+import { abortable, NO_ACCOUNT_PATH, parseJson, parseRetryAfter } from '@meterline/catalog/plain';
 import { EmitterError, errorMessage } from './problems.js';
 
 /** For an attempt, from the connection to the end of the response. */
@@ -81,7 +81,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
   async function keyOf(account: string, signal: AbortSignal): Promise<string> {
     let key: unknown = apiKey;
     try {
-      if (typeof apiKey === 'function') key = await Promise.race([apiKey(account), aborted(signal)]);
+      if (typeof apiKey === 'function') key = await abortable(Promise.resolve(apiKey(account)), signal);
     } catch (cause) {
       throw new NotTaken(`apiKey has failed: ${errorMessage(cause)}`);
     }
@@ -107,7 +107,7 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
         redirect: 'manual',
         signal: attempt.signal,
       });
-      return { response, text: await response.text() };
+      return { response, text: await abortable(response.text(), attempt.signal) };
     } catch (error) {
       // "fetch failed" says less than its cause.
       throw Object(error).cause ?? error;
@@ -145,10 +145,6 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
 export function accountOf(text: string): string {
   const { accountId } = membersOf(text);
   return typeof accountId === 'string' ? accountId : '';
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 }
 
 /** @returns undefined for a response that does not account for each event: nothing is known then */

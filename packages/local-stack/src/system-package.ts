@@ -9,8 +9,8 @@ import { errorMessage } from './errors.js';
 const run = promisify(execFile);
 const maxBuffer = 64 * 1024 * 1024;
 
-/** RUNLEVEL=1 keeps Debian's packages from starting daemons on their default ports. */
-const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq'];
+/** RUNLEVEL=1 keeps Debian's packages from starting daemons on their default ports. Another start may be installing just now. */
+const APT = ['env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=120'];
 
 /** The commands of each package manager, to which the package's name is added, in the order in which they are tried. */
 const PACKAGE_MANAGERS = {

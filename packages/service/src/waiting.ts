@@ -1,18 +1,6 @@
 /** Waiting for work that may never end. */
 import { setTimeout as delay } from 'node:timers/promises';
-
-/**
- * Waits for the work until the signal is aborted. The work itself goes on; its outcome is then ignored.
- * @throws the work's error, or the signal's reason
- */
-export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
-  });
-}
+import { abortable } from '@meterline/catalog/plain';
 
 /** @throws the answer's own error, or one that names the server when the answer takes longer */
 export async function inTime<T>(server: string, answer: Promise<T>, timeoutMs: number): Promise<T> {

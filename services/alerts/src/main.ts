@@ -1,6 +1,6 @@
 /** The alerts service as a process: it judges alerts every few seconds and delivers their webhooks. */
+import { abortable } from '@meterline/catalog';
 import {
-  abortable,
   checkRedis,
   onceAMinute,
   openAdminServer,

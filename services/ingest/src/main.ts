@@ -1,8 +1,7 @@
 /** The ingest service as a process: it connects to everything that it needs, then takes jobs. */
 
-import { type EpochMs, formatTimestamp, PriceBookError, QUEUE_NAME } from '@meterline/catalog';
+import { abortable, type EpochMs, formatTimestamp, PriceBookError, QUEUE_NAME } from '@meterline/catalog';
 import {
-  abortable,
   checkRedis,
   collectGarbageLate,
   runService,

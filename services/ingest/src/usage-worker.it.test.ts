@@ -2,8 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
-import { DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
-import { abortable } from '@meterline/service';
+import { abortable, DEFAULT_PRICE_BOOK, QUEUE_NAME } from '@meterline/catalog';
 import { createRedisClient } from '@meterline/service/access';
 import { createRegistry } from '@meterline/service/metrics';
 import { openQueueConnection } from '@meterline/service/queue';

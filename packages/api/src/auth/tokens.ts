@@ -3,7 +3,7 @@
  * claim that is there and has another form makes the token invalid. Source: DESIGN section 7.
  */
 
-import { isName, MS_PER_DAY } from '@meterline/catalog';
+import { abortable, isName, MS_PER_DAY } from '@meterline/catalog';
 import { Outage } from '@meterline/service';
 import { ROLES, type Role } from '@meterline/service/access';
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, jwtVerify } from 'jose';
@@ -110,7 +110,7 @@ function fetchOrLast(outage: Outage): FetchImplementation {
     try {
       const response = await fetch(url, options);
       if (response.status !== 200) throw new Error(`${new URL(url).host} answered ${response.status}, not 200`);
-      last = { published: keySet.parse(await response.json()), at: Date.now() };
+      last = { published: keySet.parse(await abortable(response.json(), options.signal)), at: Date.now() };
       outage.recovered();
     } catch (error) {
       outage.failed(error);

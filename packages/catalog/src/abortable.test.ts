@@ -1,0 +1,23 @@
+import { getEventListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { abortable } from './abortable.js';
+
+it('abortable passes on the result or the error of the work, and leaves no listener on a signal that outlives it', async () => {
+  const { signal } = new AbortController();
+  await expect(abortable(Promise.resolve('done'), signal)).resolves.toBe('done');
+  await expect(abortable(Promise.reject(new Error('refused')), signal)).rejects.toThrow('refused');
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+it.each(['before', 'while'])('abortable throws the reason of a signal that is aborted %s it waits', async (when) => {
+  const abort = new AbortController();
+  const reason = new Error('stopping');
+  if (when === 'before') abort.abort(reason);
+  // What the work does then is ignored.
+  const late = nextTurn().then(() => Promise.reject(new Error('late')));
+  const waiting = abortable(late, abort.signal);
+  abort.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await nextTurn();
+});
