@@ -8,17 +8,17 @@ import { Admission, type AdmissionLimits } from '@meterline/query';
 import { createWarehouse, type Warehouse } from '@meterline/warehouse';
 import { type Answer, bearer, DAY, errorOf, metricsPath, NO_LIMITS, startApi, type TestApi } from '../harness/api.js';
 import { pausing } from '../harness/interleaving.js';
-import { createTestDatabase, select, type TestDatabase, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { select, testRedisUrl, uniquePrefix } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
 /** So slow that the next request is not allowed before the test has ended. */
 const ONCE_A_DAY = { requests: 2, seconds: 200_000 };
 
-let database: TestDatabase;
+const database = testDatabase();
 /** Of the test that runs. */
 const running: TestApi[] = [];
 const redis = createRedis(testRedisUrl());
 beforeAll(async () => {
-  database = await createTestDatabase();
   await redis.connect();
 });
 afterEach(async () => {
@@ -26,7 +26,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   redis.disconnect();
-  await database.drop();
 });
 
 /** Statements that compute an answer begin when the test says so, and end then or when their client goes. */

@@ -3,7 +3,7 @@ import { createRedis, type TokenVerifier } from '@meterline/api';
 import { ApiKeyStore } from '@meterline/service/access';
 import { createWarehouse } from '@meterline/warehouse';
 import { type Answer, bearer, DAY, errorOf, metricsPath, startApi, type TestApi } from '../harness/api.js';
-import { createTestDatabase, type TestDatabase } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
 /** Nothing can listen on port 1 without the system's permission. */
 const NOWHERE = '127.0.0.1:1';
@@ -12,11 +12,7 @@ const RESOURCE_TYPES = `/v0/accounts/acme/metrics/enums/resource-types?${new URL
 const GROUP_BY = '/v0/accounts/acme/metrics/enums/group-by';
 const METRICS = metricsPath('acme', DAY);
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = testDatabase();
 
 /** The status, and the code of an error. One that may be over soon says when to try again, and nothing of servers. */
 function outcomeOf(answer: Answer): string {

@@ -4,17 +4,14 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { createTestDatabase, databaseVariables, type TestDatabase, testRedisUrl } from '../harness/stack.js';
+import { databaseVariables, testRedisUrl } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
 const MAIN = fileURLToPath(new URL('../../services/query/dist/main.js', import.meta.url));
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = testDatabase();
 
 interface Ended {
   readonly code: number | null;

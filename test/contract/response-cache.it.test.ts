@@ -3,15 +3,15 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { createWarehouse, sealNext, type Warehouse } from '@meterline/warehouse';
 import { bearer, DAY, metricsBody, metricsPath, type Query, startApi, type TestApi } from '../harness/api.js';
 import { event } from '../harness/events.js';
-import { createTestDatabase, storeEvents, type TestDatabase } from '../harness/stack.js';
+import { storeEvents } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
-let database: TestDatabase;
+const database = testDatabase();
 /** That of the API, whose statements are counted. */
 let warehouse: Warehouse;
 let statements: string[] = [];
 let api: TestApi;
 beforeAll(async () => {
-  database = await createTestDatabase();
   const observe = (name: string) => {
     statements.push(name);
     return () => undefined;
@@ -24,7 +24,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.stop();
   await warehouse.close();
-  await database.drop();
 });
 beforeEach(() => {
   statements = [];

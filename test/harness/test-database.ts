@@ -1,19 +1,23 @@
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from './stack.js';
 
-/** A database of the test file's own: it is there when the file's own `beforeAll` runs, and gone after its last test. */
-export function testDatabase(): Omit<TestDatabase, 'drop'> {
-  const created: TestDatabase[] = [];
-  beforeAll(async () => {
-    created.push(await createTestDatabase());
+/**
+ * A database of the test file's own, or of each of its tests: it is there when the file's own `beforeAll` or `beforeEach` runs, and gone
+ * afterwards.
+ */
+export function testDatabase(of: 'file' | 'each test' = 'file'): Omit<TestDatabase, 'drop'> {
+  let current: TestDatabase | undefined;
+  const [before, after] = of === 'file' ? [beforeAll, afterAll] : [beforeEach, afterEach];
+  before(async () => {
+    current = await createTestDatabase();
   });
-  afterAll(async () => {
-    for (const database of created) await database.drop();
+  after(async () => {
+    await current?.drop();
+    current = undefined;
   });
   const database = () => {
-    const [only] = created;
-    if (!only) throw new Error('the database is created when the first test of the file begins');
-    return only;
+    if (!current) throw new Error('the database is created when the first test of the file begins');
+    return current;
   };
   return {
     get options() {

@@ -3,7 +3,7 @@
  * and resumed in every order. Whatever the order: an event that is accepted counts from its acknowledgement on, one that does not
  * count is kept as refused, and hours and days agree.
  */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, formatTimestamp, MS_PER_DAY, type Window } from '@meterline/catalog';
 import { auditRollups } from '@meterline/cli/operations/audit';
 import { dropClosedMonths } from '@meterline/cli/operations/retention';
@@ -27,7 +27,8 @@ import { Pricer } from '../../services/ingest/src/intake.js';
 import { createIngestMetrics } from '../../services/ingest/src/metrics.js';
 import { pricedEvent } from '../harness/events.js';
 import { pausing, playOrders, SteppedTask } from '../harness/interleaving.js';
-import { createTestDatabase, select, type TestDatabase } from '../harness/stack.js';
+import { select } from '../harness/stack.js';
+import { testDatabase } from '../harness/test-database.js';
 
 /** Orders with more changes between the tasks are left out. A bound that is read too early takes two to show. */
 const CHANGES = 3;
@@ -46,10 +47,9 @@ const DROPPER = [
   'drop_event_month',
 ];
 
-let database: TestDatabase;
+const database = testDatabase();
 let warehouse: Warehouse;
 beforeAll(async () => {
-  database = await createTestDatabase();
   warehouse = database.warehouse;
   const months = Array.from({ length: MONTHS }, (_, month) => Date.UTC(1970, month));
   await insertUsageEvents(
@@ -58,7 +58,6 @@ beforeAll(async () => {
   );
   while (await sealNext([warehouse], SEALED_UNTIL));
 });
-afterAll(() => database.drop());
 
 /** Nothing is kept here. */
 

@@ -1,23 +1,23 @@
 import { EventEmitter, once } from 'node:events';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK, MS_PER_HOUR } from '@meterline/catalog';
 import { noTracing } from '@meterline/service/tracing';
 import { createWarehouse, raiseWatermarks, readDirtyHours, setRetentionBound } from '@meterline/warehouse';
 import { type Logger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { SANDBOX_EVENT } from '../../../test/harness/events.js';
-import { createTestDatabase, execute, select, type TestDatabase } from '../../../test/harness/stack.js';
+import { execute, select } from '../../../test/harness/stack.js';
+import { testDatabase } from '../../../test/harness/test-database.js';
 import { EventStore } from './event-store.js';
 import { type Intake, Pricer } from './intake.js';
 import { createIngestMetrics } from './metrics.js';
 
-let database: TestDatabase;
+const database = testDatabase('each test');
 let lines: Record<string, unknown>[];
 let log: Logger;
 /** Emits `line` for each line of the log. */
 let logged: EventEmitter;
 beforeEach(async () => {
-  database = await createTestDatabase();
   lines = [];
   logged = new EventEmitter();
   const write = (line: string) => {
@@ -26,7 +26,6 @@ beforeEach(async () => {
   };
   log = pino({}, { write });
 });
-afterEach(() => database.drop());
 
 function openStore({ warehouse = database.warehouse, signal = new AbortController().signal } = {}): EventStore {
   const metrics = createIngestMetrics(new Registry());

@@ -1,25 +1,18 @@
 /** Auditing rollup rows that were damaged in every way that one could think of. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { END_OF_TIME } from '@meterline/catalog';
 import { type PricedEvent, type ReadableRollups, readMetrics, readWatermarks, sealNext } from '@meterline/warehouse';
 import { runCommand } from '../../../../test/cli/run-command.js';
 import { event } from '../../../../test/harness/events.js';
-import {
-  createTestDatabase,
-  databaseVariables,
-  execute,
-  recomputeAll,
-  storeEvents,
-  type TestDatabase,
-} from '../../../../test/harness/stack.js';
+import { databaseVariables, execute, recomputeAll, storeEvents } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { auditRollups } from './audit.js';
 
 const DAY = Date.UTC(2025, 9, 1);
 const MIDNIGHT_AFTER = Date.UTC(2025, 9, 3);
 
-let database: TestDatabase;
+const database = testDatabase();
 beforeAll(async () => {
-  database = await createTestDatabase();
   const first = event({ cost: '2' });
   await store([
     first,
@@ -31,7 +24,6 @@ beforeAll(async () => {
   ]);
   while (await sealNext(database.shards.all, MIDNIGHT_AFTER));
 });
-afterAll(() => database.drop());
 
 /** As a worker does it. */
 async function store(events: readonly PricedEvent[]): Promise<void> {

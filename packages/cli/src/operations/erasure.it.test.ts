@@ -7,25 +7,17 @@ import { Redis } from 'ioredis';
 import { ALERT_SETTINGS } from '../../../../test/harness/alerts.js';
 import { event } from '../../../../test/harness/events.js';
 import { until } from '../../../../test/harness/queue.js';
-import {
-  createTestDatabase,
-  execute,
-  select,
-  type TestDatabase,
-  testRedisUrl,
-  uniquePrefix,
-} from '../../../../test/harness/stack.js';
+import { execute, select, testRedisUrl, uniquePrefix } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { eraseAccount, findAccount } from './erasure.js';
 
-let database: TestDatabase;
+const database = testDatabase();
 let redis: Redis;
 beforeAll(async () => {
-  database = await createTestDatabase();
   redis = new Redis(testRedisUrl(), { maxRetriesPerRequest: null });
 });
 afterAll(async () => {
   redis.disconnect();
-  await database.drop();
 });
 
 /** Of a new account with events in two months, one of them sealed, a key and an alert. */

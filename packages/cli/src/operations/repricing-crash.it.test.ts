@@ -1,15 +1,10 @@
 /** Re-pricing that dies after each of its steps, on a real ClickHouse. */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DEFAULT_PRICE_BOOK_FILE, END_OF_TIME, PriceBook } from '@meterline/catalog';
 import { insertUsageEvents, readMetrics, sealNext } from '@meterline/warehouse';
 import { event } from '../../../../test/harness/events.js';
-import {
-  createTestDatabase,
-  recomputeAll,
-  storeEvents,
-  type TestDatabase,
-  uniquePrefix,
-} from '../../../../test/harness/stack.js';
+import { recomputeAll, storeEvents, uniquePrefix } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { auditRollups } from './audit.js';
 import { CostChanges, reprice, repricedEvent } from './repricing.js';
 
@@ -18,11 +13,7 @@ const EVENTS = 6;
 const STEP = 2;
 const { signal } = new AbortController();
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = testDatabase();
 
 async function costOfAll(accountId: string): Promise<string> {
   const accounts = [accountId];

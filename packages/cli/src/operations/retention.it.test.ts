@@ -1,5 +1,5 @@
 /** Closing months and dropping their events, on a real ClickHouse, also where the process dies on the way. */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { MS_PER_HOUR } from '@meterline/catalog';
 import {
   insertUsageEvents,
@@ -16,14 +16,8 @@ import {
 } from '@meterline/warehouse';
 import { pricedEvent } from '../../../../test/harness/events.js';
 import { LONG } from '../../../../test/harness/long.js';
-import {
-  createTestDatabase,
-  execute,
-  recomputeAll,
-  select,
-  storeEvents,
-  type TestDatabase,
-} from '../../../../test/harness/stack.js';
+import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { auditRollups } from './audit.js';
 import { closeMonths, compareClosedMonths, type DropOptions, dropClosedMonths, reopenMonths } from './retention.js';
 
@@ -37,10 +31,9 @@ const ACCOUNTS = ['acme', 'globex'];
 const LAST_RUNS = LONG ? [false, true] : [true];
 const DEATHS = LONG ? { apart: 1, atLeast: 20 } : { apart: 8, atLeast: 2 };
 
-let database: TestDatabase;
+const database = testDatabase('each test');
 let warehouse: Warehouse;
 beforeEach(async () => {
-  database = await createTestDatabase();
   warehouse = database.warehouse;
   const [first, ...others] = ACCOUNTS.flatMap((accountId) =>
     ALL_MONTHS.flatMap((month) =>
@@ -54,7 +47,6 @@ beforeEach(async () => {
   await insertUsageEvents(warehouse, [pricedEvent({ accountId: 'acme', timestamp: OCTOBER, voided: true })]);
   while (await sealNext([warehouse], SEALED_UNTIL));
 });
-afterEach(() => database.drop());
 
 function options(changes: Partial<DropOptions> = {}): DropOptions {
   const { signal } = new AbortController();

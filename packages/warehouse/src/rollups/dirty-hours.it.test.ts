@@ -1,15 +1,9 @@
 /** Which hours are marked, and what a recomputation of them does. In every order of statements: interleavings.it.test.ts. */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import {
-  createTestDatabase,
-  execute,
-  recomputeAll,
-  select,
-  storeEvents,
-  type TestDatabase,
-} from '../../../../test/harness/stack.js';
+import { execute, recomputeAll, select, storeEvents } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
 import { readMetrics } from '../metrics/read.js';
 import { clearMarks, readDirtyHours, readOpenMarks } from './dirty-hours.js';
@@ -21,14 +15,12 @@ const DAY = Date.UTC(2025, 9, 1);
 const END = DAY + 100 * MS_PER_DAY;
 const WINDOW = { startTime: DAY, endTime: END };
 
-let database: TestDatabase;
+const database = testDatabase('each test');
 let warehouse: Warehouse;
 beforeEach(async () => {
-  database = await createTestDatabase();
   warehouse = database.warehouse;
   for (const grain of GRAINS) await raiseWatermarks([warehouse], grain, { sealingUntil: END, sealedUntil: END });
 });
-afterEach(() => database.drop());
 
 /** Stores an event in each of the hours, counted from the first. */
 function store(hours: readonly number[], accountId = 'acme'): Promise<void> {

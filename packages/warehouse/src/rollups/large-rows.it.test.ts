@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
-import { createTestDatabase, execute, select, storeEvents, type TestDatabase } from '../../../../test/harness/stack.js';
+import { execute, select, storeEvents } from '../../../../test/harness/stack.js';
+import { testDatabase } from '../../../../test/harness/test-database.js';
 import { createWarehouse, type Warehouse } from '../clickhouse/connection.js';
 import { insertUsageEvents } from '../events/usage-events.js';
 import { readMetrics } from '../metrics/read.js';
@@ -21,12 +22,11 @@ const LARGE_HOUR = { accountId: 'large', bucket: DAY + 3 * MS_PER_HOUR };
 const at = (accountId: string, hour: number, resourceUuid = '') =>
   pricedEvent({ accountId, resourceUuid, timestamp: DAY + hour * MS_PER_HOUR });
 
-let database: TestDatabase;
+const database = testDatabase('each test');
 let warehouse: Warehouse;
 /** The same database, where each statement may use little memory. */
 let small: Warehouse;
 beforeEach(async () => {
-  database = await createTestDatabase();
   warehouse = database.warehouse;
   small = createWarehouse({ ...database.options, maxMemoryBytes: 16 * 2 ** 20 });
   const large = Array.from({ length: EVENTS }, (_, box) => at('large', 3, `box-${box}`));
@@ -35,7 +35,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await small.close();
-  await database.drop();
 });
 
 /** The usage of an account in the day, read from rollup rows as far as they may be read, of hours or of days. */
