@@ -17,7 +17,7 @@ import { ACME } from './acme.js';
 import { PAGE_FOLDER } from './page-folder.js';
 
 /** For one thing to appear; generous, because the machine may be busy with other tests. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking'];
 
 export interface Explorer {
@@ -122,7 +122,6 @@ export async function visitIn(context: BrowserContext, url: string, options: Vis
   const { key, path = '', view = '', now = NOW } = options;
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
-  page.setDefaultNavigationTimeout(4 * PATIENCE_MS);
   // Not the driver's own clock: it replaces Date, and date-fns does not recognise the replacement.
   if (now !== 'real') await page.addInitScript((time) => (Date.now = () => time), now.getTime());
   const offences = watchOffences(page, url);

@@ -111,6 +111,17 @@ it('the figures are read again each minute, but not where that would store all g
   await page.getByRole('button', { name: /^Refresh/ }).click();
   const ages = [first, await again].map((request) => request.headers()['cache-control']);
   expect(ages).toEqual(['max-age=15', 'max-age=0']);
+  // Nor the values of a list that was left open.
+  await unfoldFilters(page);
+  await page.getByRole('group', { name: 'Filters' }).getByRole('combobox', { name: 'Resource' }).click();
+  await page.getByRole('option', { name: 'nightly' }).waitFor();
+  await page.evaluate(() => {
+    const later = Date.now() + 120_000;
+    Date.now = () => later;
+    document.dispatchEvent(new Event('visibilitychange'));
+  });
+  await page.getByText('as of 12:04:00 UTC').waitFor();
+  expect(asked.filter((url) => /12%3A04.*&resolution=monthly.*groupBy=resource_name/.test(url))).toEqual([]);
 });
 
 it('the figures of the chart are there as a table, where the other groups are the rest to the last digit', async () => {
@@ -229,6 +240,11 @@ it('the comparison with the period before goes back whole weeks, in money and in
     .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
   expect(new Set(tops).size).toBe(1);
   expect(viewOf(page)).toEqual({ account: 'acme', compare: 'period' });
+  // Over bars of any colour: an edge of the card's colour lies below the line.
+  const [edge, line] = await Promise.all(
+    ['.chart-previous-edge', '.chart-previous'].map((part) => page.locator(part).getAttribute('d')),
+  );
+  expect(edge).toBe(line);
 });
 
 it('all accounts are one choice, by account; a row leads into the account, and they are compared and exported together', async () => {
@@ -270,7 +286,10 @@ it('all accounts are one choice, by account; a row leads into the account, and t
   expect((await tableTotal(page))[1]).toBe('$175.02');
   expect(await page.getByRole('button', { name: /events behind|alert/i }).count()).toBe(0);
   await page.getByRole('button', { name: 'Copy as' }).click();
-  expect(await page.locator('.copy pre').textContent()).toContain(`${api.url}/v0/metrics?`);
+  const copied = await page.locator('.copy pre').textContent();
+  expect(copied).toContain(`${api.url}/v0/metrics?`);
+  // That of the period before, too.
+  expect(copied?.match(/startTime=/g)).toHaveLength(2);
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Export CSV' }).click();
   expect(await page.getByText('FOCUS').count()).toBe(0);

@@ -92,7 +92,13 @@ it.each<[string, string, Record<string, string>, number, RegExp]>([
     3,
     /\(401 unauthorized, request [0-9a-f-]{36}\)\nThe key is from METERLINE_API_KEY/,
   ],
-  ['another account', 'metrics --account other', {}, 3, /^meterline: Access denied \(403 forbidden, request /],
+  [
+    'another account',
+    'metrics --account other',
+    {},
+    3,
+    /^meterline: Access denied \(403 forbidden, request .*\)\nThere is no such account, or your key /,
+  ],
   [
     'a window over the cap',
     'metrics --since 8d --resolution hourly',
@@ -116,6 +122,6 @@ it.each<[string, string, Record<string, string>, number, RegExp]>([
 it('a member who groups by workspace learns why not', async () => {
   const member = { ...env, METERLINE_API_KEY: await api.key('acme', 'member') };
   const run = await runCommand(['metrics', ...DAY, '--group-by', 'workspace'], { env: member });
-  const why = expect.stringContaining('only an admin may group or filter by workspace');
+  const why = expect.stringContaining('Only an admin of the account may do this');
   expect(run).toMatchObject({ code: 3, stderr: why });
 });

@@ -36,7 +36,14 @@ it('emit --dry-run asks the collector, which keeps nothing', async () => {
 
 it.each<[string, string[], Record<string, unknown>, Record<string, string>, number, RegExp]>([
   ['no account', [], {}, {}, 5, /^standard input:1: invalid_account_id/],
-  ['a foreign account', [], { accountId: 'another' }, {}, 3, /Access denied/],
+  [
+    'a foreign account',
+    [],
+    { accountId: 'another' },
+    {},
+    3,
+    /Access denied .*\nThere is no such account, or your key /,
+  ],
   ['no key', [], {}, { METERLINE_EMITTER_KEY: '' }, 2, /set METERLINE_EMITTER_KEY/],
   ['no address of the web', ['--url', 'redis://127.0.0.1'], {}, {}, 2, /must be a URL such as https:/],
   [

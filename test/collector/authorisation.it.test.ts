@@ -68,11 +68,13 @@ describe('events of an account', () => {
     expect(await site.takeJobs()).toEqual(outcome === ACCEPTED ? [[{ ...sent, accountId: account }]] : []);
   });
 
-  it('events of an account that are sent by a key that may only read are answered with what to use', async () => {
+  it('events of an account that are sent by a key that may not send them are answered with why, and what to use', async () => {
     for (const kind of ['an admin key', 'a member key'] as const) {
       const { body } = await site.sendAs(await callers.all[kind](), account, '[]');
       expect(body).toMatchObject({ message: expect.stringContaining('--role emitter') });
     }
+    const { body } = await site.sendAs(await callers.all['an emitter key of another account'](), account, '[]');
+    expect(body).toMatchObject({ details: [{ message: expect.stringMatching(/^There is no such account, or/) }] });
   });
 
   it('events of an account are sent by every kind of caller above', () => {

@@ -139,7 +139,10 @@ describe('an answer that is no receipt', () => {
   });
 
   it('an answer of 403 keeps the events of the account, for the next start too, and is told; others are sent', async () => {
-    const forbidden = { status: 403, body: { code: 403, error: 'forbidden', message: 'Access denied' } };
+    const forbidden = {
+      status: 403,
+      body: { error: 'forbidden', message: 'Access denied', details: [{ message: 'Why.' }] },
+    };
     fixture.collector.answer = (request) => (isAcme(request) ? forbidden : receipt(request.events));
     const directory = await mkdtemp(join(tmpdir(), 'meterline-spool-'));
     const emitter = await open({ batchEvents: 1, spool: { directory, fsyncMs: 1 } });
@@ -148,7 +151,7 @@ describe('an answer that is no receipt', () => {
     await until(() => emitter.counters.sent === 20);
     expect(fixture.collector.received.filter(isAcme).length).toBeLessThan(5);
     expect(fixture.problems).toMatchObject([
-      { code: 'held', message: 'usage events of the account acme cannot be sent, and wait: 403, Access denied' },
+      { code: 'held', message: 'usage events of the account acme cannot be sent, and wait: 403, Access denied Why.' },
     ]);
     expect(emitter.counters).toMatchObject({ rejected: 0, dropped: 0, unsent: 20 });
     expect(await emitter.close({ timeoutMs: 0 })).toBe(false);

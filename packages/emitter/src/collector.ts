@@ -128,8 +128,8 @@ export function openCollector(url: string, apiKey: ApiKey): Collector {
       const rejectedEvents = status === 202 || status === 400 ? rejectedIn(text, texts) : undefined;
       const early = rejectedEvents?.find(({ index, reason }) => reason === EARLY && isSoon(texts[index]));
       if (rejectedEvents && !early) return rejectedEvents;
-      const { message } = early ?? membersOf(text);
-      const said = typeof message === 'string' ? message : `is url the collector's? It says: ${text}`;
+      const answer = early ?? membersOf(text);
+      const said = saidIn(answer) || `is url the collector's? It says: ${text}`;
       const isAway = status === 408 || (status >= 502 && status <= 504);
       const pauseMs = retryAfterMs(headers) ?? (isAway ? 0 : HELD_MS);
       const isTrouble = isAway || pauseMs >= HELD_MS;
@@ -156,6 +156,12 @@ function rejectedIn(text: string, sent: readonly string[]): RejectedEvent[] | un
     if (status === 'rejected' && sent[index] !== undefined) rejected.set(index, { index, reason, message });
   }
   return accepted === sent.length - rejected.size ? [...rejected.values()] : undefined;
+}
+
+/** What a response says, and why: an error has details with a message each. */
+function saidIn({ message, details }: { readonly message?: unknown; readonly details?: unknown }): string {
+  const reasons = Array.isArray(details) ? details.map((detail) => Object(detail).message) : [];
+  return [message, ...reasons].filter((each) => typeof each === 'string').join(' ');
 }
 
 /** Whether the event's time comes before long, by the clock here: it may have been set meanwhile. */

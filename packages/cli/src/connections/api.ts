@@ -85,19 +85,21 @@ export async function withClientErrors<T>(access: ServerAccess, work: () => Prom
 function refusal({ key, server }: ServerAccess, error: MeterlineError): CommandError {
   const { code, message, requestId, status } = error;
   const request = requestId === undefined ? '' : `, request ${requestId}`;
-  const hint = server ? ` (from the ${server}, key from ${key?.source})` : hintOn(error, key);
-  return new CommandError(`${message} (${status} ${code}${request})${hint}`, exitCodeOf(error), { cause: error });
+  const place = server ? ` (from the ${server}, key from ${key?.source})` : '';
+  const hint = status === 403 || !server ? hintOn(error, key) : '';
+  return new CommandError(`${message} (${status} ${code}${request})${place}${hint}`, exitCodeOf(error), {
+    cause: error,
+  });
 }
 
-function hintOn({ code, status }: MeterlineError, key: Setting | undefined): string {
+function hintOn({ code, details, status }: MeterlineError, key: Setting | undefined): string {
   const again = key?.kind === 'flag' ? '' : ' Log in again with "meterline login".';
   if (status === 401) return `\nThe key is from ${key?.source}.${again}`;
   if (code === 'cursor_expired') {
     return '\nThe answer changed while its pages were read: run the command again without --cursor, or end the window earlier with --to.';
   }
-  if (code === 'forbidden') {
-    return '\nEither the key is not of this account ("meterline accounts" lists yours), or it is a member\'s: only an admin may group or filter by workspace, or change alerts.';
-  }
+  // Why: the message is the same for every reason.
+  if (status === 403) return details.map((detail) => `\n${detail['message'] ?? ''}`).join('');
   return '';
 }
 

@@ -50,8 +50,9 @@ interface NameFilterProps extends Omit<FilterBarProps, 'workspaceReason'> {
 }
 
 function NameFilter({ account, view, window, field, disabledReason }: NameFilterProps) {
-  const [opened, setOpened] = useState(false);
-  const used = useUsedValues(account, field, window, otherFilters(view, field), opened);
+  // Of the moment when the list was opened: a view that refreshes by itself would read all pages of values each time.
+  const [opened, setOpened] = useState<Window>();
+  const used = useUsedValues(account, field, opened ?? window, otherFilters(view, field), opened !== undefined);
   const choices = used.entries.map(({ [field]: value = '', summary }) => {
     return { value, label: valueLabel(field, value), hint: amountText(summary.cost, undefined) };
   });
@@ -64,8 +65,8 @@ function NameFilter({ account, view, window, field, disabledReason }: NameFilter
     <ValuePicker
       {...{ view, field, choices, note, disabledReason }}
       takesText
-      isLoading={used.isLoading && opened}
-      onOpenChange={setOpened}
+      isLoading={used.isLoading && opened !== undefined}
+      onOpenChange={(isOpen) => setOpened(isOpen ? window : undefined)}
     />
   );
 }

@@ -19,6 +19,7 @@ describe('problemOf', () => {
     [failure(403, 'insufficient_scope'), 'This token may not read billing data', false],
     [failure(400, 'cursor_expired'), 'This list is too old to continue', true],
     [failure(400, 'invalid_parameter'), 'The service refused the request', false],
+    [failure(429, 'too_many_stored_groups', 86_400), 'The service refused the request', true],
     [new TypeError('x'), 'Something went wrong in this page', true],
   ])('gives %s a title, and a way on where there is one', (error, title, canRetry) => {
     expect(problemOf(error, 'acme')).toMatchObject({ title, canRetry });
@@ -51,9 +52,13 @@ describe('the page', () => {
     expect([0, 4].map((failures) => shouldRetryExport(failures, error))).toEqual([true, false]);
   });
 
-  it.each([failure(400), failure(401), failure(403), new TypeError('x')])('does not try again after %s', (error) => {
-    expect(shouldRetry(error)).toBe(false);
-  });
+  const full = failure(429, 'too_many_stored_groups', 86_400);
+  it.each([failure(400), failure(401), failure(403), full, new TypeError('x')])(
+    'does not try again after %s',
+    (error) => {
+      expect(shouldRetry(error)).toBe(false);
+    },
+  );
 
   it('waits as long as the service asks, or else longer each time, and no export longer than a minute', () => {
     expect(retryDelay(0, failure(429, 'some_code', 20))).toBe(20_000);

@@ -8,12 +8,16 @@ const LONGEST_DELAY_MS = 15_000;
 const EXPORT_RETRIES = 4;
 const LONGEST_EXPORT_WAIT_MS = 60_000;
 
+/** There may be no room for a day; the message says when there is, and what to ask instead. */
+const TOO_MANY_GROUPS = 'too_many_stored_groups';
+
 /**
  * Whether the page tries again by itself: for as long as the service is away, fails or is busy. What was shown stays meanwhile. It does so
  * instead of the client, so that it can show what it waits for. All that it repeats are reads.
  */
 export function shouldRetry(error: Error): boolean {
-  if (error instanceof MeterlineError) return error.status === 429 || error.status >= 500;
+  if (error instanceof MeterlineError)
+    return error.code !== TOO_MANY_GROUPS && (error.status === 429 || error.status >= 500);
   return error instanceof MeterlineConnectionError;
 }
 
@@ -55,7 +59,7 @@ function problemOfResponse({ code, message, details, status }: MeterlineError, a
   if (code === 'cursor_expired' || code === 'invalid_cursor') {
     return { title: 'This list is too old to continue', text: 'Refresh to read it again.', canRetry: true };
   }
-  return { title: 'The service refused the request', text: message, canRetry: false };
+  return { title: 'The service refused the request', text: message, canRetry: code === TOO_MANY_GROUPS };
 }
 
 /** For a failed check of a key or token. The API says whether it is unknown, revoked or expired, and when it expired. */

@@ -29,6 +29,11 @@ describe('the rows of the table', () => {
     expect(names(sortRows(rows, { column, descending }))).toEqual(expected);
   });
 
+  it.each([true, false])('that cannot be compared come last by change, descending: %s', (descending) => {
+    const some = [row('unknown', '99'), ...rows];
+    expect(names(sortRows(some, { column: 'change', descending })).at(-1)).toBe('unknown');
+  });
+
   it('are found by a part of their name, in any case', () => {
     expect(names(searchRows(rows, ' BOX '))).toEqual(['box 10', 'box 2']);
     expect(names(searchRows(rows, ''))).toEqual(names(rows));

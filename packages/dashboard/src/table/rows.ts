@@ -76,11 +76,12 @@ export function searchRows(rows: readonly Row[], text: string): readonly Row[] {
   return rows.filter(({ labels }) => labels.some((label) => label.toLowerCase().includes(wanted)));
 }
 
-/** Equal rows stay in the API's order, by cost. */
+/** Equal rows stay in the API's order, by cost. By change, those that cannot be compared come last. */
 export function sortRows(rows: readonly Row[], { column, descending }: Sort): readonly Row[] {
   if (isServerOrder({ column, descending })) return rows;
   const direction = descending ? -1 : 1;
-  return [...rows].sort((a, b) => direction * COMPARE[column](a, b));
+  const isLast = ({ previousCost }: Row) => Number(column === 'change' && previousCost === undefined);
+  return [...rows].sort((a, b) => isLast(a) - isLast(b) || direction * COMPARE[column](a, b));
 }
 
 const names = new Intl.Collator('en', { numeric: true });

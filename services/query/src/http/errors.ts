@@ -1,6 +1,6 @@
 /** The failures that only questions can meet. */
 import { ApiError, notFound, orUnavailable, tooMany, unavailable } from '@meterline/api';
-import { type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
+import { counted, type EpochMs, formatTimestamp, MAX_ALERTS, MS_PER_HOUR, type Window } from '@meterline/catalog';
 import { isContentError, isStatementLimit } from '@meterline/warehouse';
 
 /** Longer than Meterline's own clients wait by themselves: the same question again would most often cost the same again. */
@@ -57,7 +57,7 @@ interface FullStore {
 export function tooManyStoredGroups({ groups, most, isOfCaller, seconds }: FullStore): ApiError {
   const whose = isOfCaller ? 'you may have' : 'all callers of this account together may have';
   const minutes = Math.ceil(seconds / 60);
-  const message = `This result has ${groups} groups, and ${whose} ${most} stored for later pages in 24 hours; filter, group by fewer dimensions, or try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`;
+  const message = `This result has ${counted(groups, 'group')}, and ${whose} ${counted(most, 'group')} stored for later pages in 24 hours; filter, group by fewer dimensions, or try again in ${counted(minutes, 'minute')}.`;
   return tooMany('too_many_stored_groups', message, seconds);
 }
 
