@@ -241,6 +241,7 @@ export function useUsedValues(
   const query: MetricsQuery = { ...others, ...timesOf(window), resolution: 'monthly', groupBy };
   const read = usePages(account, query, '', MOST_VALUE_PAGES, enabled);
   const isCut = read.pages === MOST_VALUE_PAGES && read.hasNextPage;
-  const isLoading = read.isFetching || (read.hasNextPage && !isCut);
-  return { entries: read.entries, isLoading, isCut, isError: read.failureReason !== null };
+  const isError = read.failureReason !== null;
+  const isLoading = read.isFetching || (read.hasNextPage && !isCut && !isError);
+  return { entries: read.entries, isLoading, isCut, isError };
 }
