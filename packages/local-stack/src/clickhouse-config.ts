@@ -69,7 +69,12 @@ export function configXml(usersFile: string, passwords: Passwords, shard?: Shard
         <select_from_system_db_requires_grant>true</select_from_system_db_requires_grant>
         <select_from_information_schema_requires_grant>true</select_from_information_schema_requires_grant>
     </access_control_improvements>
+    <!-- For the few processors of one machine: sixteen, its default, may hold thirty-two merges at once. -->
+    <background_pool_size>4</background_pool_size>
     <merge_tree>
+        <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
+        <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
+        <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
         <min_free_disk_bytes_to_perform_insert>${FREE_SPACE.refusesBelow}</min_free_disk_bytes_to_perform_insert>
     </merge_tree>
     <storage_configuration>
