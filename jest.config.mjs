@@ -32,7 +32,7 @@ const withServers = {
 export default {
   projects: [
     { ...every, displayName: 'unit', testMatch: ['**/!(*.it|*.long).test.ts'] },
-    { ...withServers, displayName: 'it', testMatch: ['**/*.it.test.ts'] },
+    { ...withServers, displayName: 'it', testMatch: ['**/*.it.test.ts', '**/*.it.long.test.ts'] },
     { ...withServers, displayName: 'long', testMatch: ['**/*.long.test.ts'] },
   ],
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',

@@ -19,9 +19,9 @@ const jest = (name, args, env = {}) => ({
   env,
 });
 /** `METERLINE_TEST_SHARDS` is explained in test/setup/global-setup.mjs. */
-const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '60' };
+const TWO_SHARDS = { METERLINE_TEST_SHARDS: '2', ORACLE_CASES: '30' };
 const ON_TWO_SHARDS = [
-  'oracle/oracle.it',
+  'oracle/oracle',
   'contract/(paging|metrics|accounts)',
   'metrics/read-accounts',
   'e2e/ingest',

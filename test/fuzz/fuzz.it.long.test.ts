@@ -1,6 +1,6 @@
 /**
  * Sends the product what no honest client would. `npm run test:fuzz` sends more: FUZZ_REQUESTS, FUZZ_EVENTS; FUZZ_SEED repeats a run.
- * What users of the servers may do is in test/e2e/redis-users.it.test.ts and clickhouse-users.it.test.ts.
+ * What users of the servers may do is in test/e2e/redis-users.it.test.ts and clickhouse-users.it.long.test.ts.
  */
 import { afterAll, beforeAll, describe, it, jest } from '@jest/globals';
 import { LONG } from '../harness/long.js';

@@ -1,1 +1,0 @@
-import './retention.it.test.js';

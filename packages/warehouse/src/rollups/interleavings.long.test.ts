@@ -1,1 +1,0 @@
-import './interleavings.it.test.js';

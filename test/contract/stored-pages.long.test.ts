@@ -1,1 +1,0 @@
-import './stored-pages.it.test.js';

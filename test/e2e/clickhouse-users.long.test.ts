@@ -1,1 +1,0 @@
-import './clickhouse-users.it.test.js';

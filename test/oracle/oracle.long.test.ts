@@ -1,1 +1,0 @@
-import './oracle.it.test.js';

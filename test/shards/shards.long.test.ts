@@ -1,1 +1,0 @@
-import './shards.it.test.js';
