@@ -24,10 +24,10 @@ import { TcpProxy } from './tcp-proxy.js';
 const FIRST_YEAR = 2018;
 const PROBE_TIMEOUT_MS = 10_000;
 
-/** The servers that are reached through the proxies that the fault breaks. */
 /** As of the operator's commands: the audit of an hour of traffic may take longer than a response. */
 const STATEMENT_TIMEOUT_MS = 600_000;
 
+/** The servers that are reached through the proxies that the fault breaks. */
 export type Proxied = 'clickhouse' | 'redis' | 'both' | 'nothing';
 
 export class Fixture {
