@@ -5,6 +5,8 @@
 import { expect, it, jest } from '@jest/globals';
 import { MS_PER_DAY, MS_PER_HOUR } from '@meterline/catalog';
 import { pricedEvent } from '../../../../test/harness/events.js';
+import { pausing, playOrders, SteppedTask } from '../../../../test/harness/interleaving.js';
+import { itLong, LONG } from '../../../../test/harness/long.js';
 import {
   allowed,
   ask,
@@ -12,17 +14,13 @@ import {
   daysFrom,
   distinct,
   lateEvent,
-  pausing,
-  playOrders,
   RECOMPUTER,
   RollupFixture,
   SEALER,
-  SteppedTask,
   stopsOf,
   TIMEOUT_MS,
   WRITER,
-} from '../../../../test/harness/interleaving.js';
-import { itLong, LONG } from '../../../../test/harness/long.js';
+} from '../../../../test/harness/rollup-interleaving.js';
 import { storeEvents } from '../../../../test/harness/stack.js';
 import { testDatabase } from '../../../../test/harness/test-database.js';
 import type { Warehouse } from '../clickhouse/connection.js';
