@@ -16,10 +16,6 @@ export interface DecimalDigits {
   readonly fraction: string;
 }
 
-export function isPlainDecimal(text: string): boolean {
-  return DECIMAL_TEXT.test(text);
-}
-
 /** Splits plain decimal text into its digits; undefined if it is not one ("-1", "1e3", ".5", "" are not). */
 export function parseDecimalText(text: string): DecimalDigits | undefined {
   const match = DECIMAL_TEXT.exec(text);

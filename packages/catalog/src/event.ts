@@ -6,7 +6,6 @@ import {
   type DecimalDigits,
   decimalOfNumber,
   formatScaled,
-  isPlainDecimal,
   parseDecimalText,
   toScaled,
   USAGE_SCALE,
@@ -69,12 +68,6 @@ export interface UsageEvent {
   readonly voided: boolean;
 }
 
-/** The same while it is read. One of these may be used for any number of events. */
-export type EventBeingRead = {
-  /** The usage is a number where that is exact, as it most often is: bigints take three times as long. */
-  -readonly [Field in keyof UsageEvent]: Field extends 'usage' ? number | bigint : UsageEvent[Field];
-};
-
 /** Whether a text may be the name of an account, a workspace or a resource, or a resource's UUID. */
 export function isName(text: string): boolean {
   return NAME.test(text);
@@ -89,48 +82,49 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * Checks one event, and leaves in `into` what it says. One pass accepts everything that is valid; only for the rest it is then found out
- * what is wrong.
+ * Checks one event, and brings it into the form that is stored. One pass accepts everything that is valid; only for the rest it is then found
+ * out what is wrong.
  * @param now for the rule "not more than 10 minutes in the future"
- * @returns why it is rejected; `into` is then of no use
  */
-export function readEvent(input: unknown, now: EpochMs, into: EventBeingRead): Rejected | undefined {
-  if (accepts(input, now, into)) return undefined;
+export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
+  const event = acceptedEvent(input, now);
+  if (event) return { ok: true, value: event };
   const rejection = rejectionOf(input, now);
   if (!rejection) throw new Error('an event was not accepted that no rule speaks against');
   return rejection;
 }
 
-function accepts(input: unknown, now: EpochMs, into: EventBeingRead): boolean {
-  if (!isRecord(input)) return false;
+function acceptedEvent(input: unknown, now: EpochMs): UsageEvent | undefined {
+  if (!isRecord(input)) return undefined;
   const { eventId, accountId, workspace, resourceName, resourceUuid, billingDimension, timestamp } = input;
   const { revision = 0, void: voided = false } = input;
   if (!isEventId(eventId) || !isNameValue(accountId) || !isNameValue(workspace) || !isNameValue(resourceName))
-    return false;
-  if (!isResourceUuid(resourceUuid) || !isDimension(billingDimension) || !isText(timestamp)) return false;
-  if (!isRevision(revision) || !isBoolean(voided)) return false;
+    return undefined;
+  if (!isResourceUuid(resourceUuid) || !isDimension(billingDimension) || !isText(timestamp)) return undefined;
+  if (!isRevision(revision) || !isBoolean(voided)) return undefined;
   const { resourceType, unit } = DIMENSIONS[billingDimension];
-  if (input['resourceType'] !== resourceType) return false;
+  if (input['resourceType'] !== resourceType) return undefined;
   const usage = usageOf(input['usage'], unit);
   const instant = parseTimestamp(timestamp);
-  if (usage === undefined || instant === undefined || instant < 0 || instant > now + MAX_CLOCK_SKEW_MS) return false;
-  for (const name of Object.keys(input)) if (!isEventField(name)) return false;
-
-  into.eventId = eventId;
-  into.accountId = accountId;
-  into.workspace = workspace;
-  into.resourceType = resourceType;
-  into.resourceName = resourceName;
-  into.resourceUuid = resourceUuid ?? '';
-  into.billingDimension = billingDimension;
-  into.usage = usage;
-  into.timestamp = instant;
-  into.revision = revision;
-  into.voided = voided;
-  return true;
+  if (usage === undefined || instant === undefined || instant < 0 || instant > now + MAX_CLOCK_SKEW_MS)
+    return undefined;
+  for (const name of Object.keys(input)) if (!isEventField(name)) return undefined;
+  return {
+    eventId: eventId.toLowerCase(),
+    accountId,
+    workspace,
+    resourceType,
+    resourceName,
+    resourceUuid: resourceUuid ?? '',
+    billingDimension,
+    usage,
+    timestamp: instant,
+    revision,
+    voided,
+  };
 }
 
-/** What speaks against an event: each rule of {@link accepts}, in words. */
+/** What speaks against an event: each rule of {@link acceptedEvent}, in words. */
 export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined {
   if (!isRecord(input)) return rejected('event_not_an_object', 'an event must be a JSON object');
   const broken = brokenRules(input);
@@ -153,31 +147,6 @@ export function rejectionOf(input: unknown, now: EpochMs): Rejected | undefined 
   return undefined;
 }
 
-/** Checks one event, and brings it into the form that is stored. */
-export function parseUsageEvent(input: unknown, now: EpochMs): Checked<UsageEvent> {
-  const event = blankEvent();
-  const rejection = readEvent(input, now, event);
-  if (rejection) return rejection;
-  return { ok: true, value: { ...event, eventId: event.eventId.toLowerCase(), usage: BigInt(event.usage) } };
-}
-
-/** For {@link readEvent} to fill. */
-export function blankEvent(): EventBeingRead {
-  return {
-    eventId: '',
-    accountId: '',
-    workspace: '',
-    resourceType: 'sandbox',
-    resourceName: '',
-    resourceUuid: '',
-    billingDimension: 'sandbox_compute_runtime_gbs',
-    usage: 0,
-    timestamp: 0,
-    revision: 0,
-    voided: false,
-  };
-}
-
 /** The event as a producer sends it; parseUsageEvent reads it back as the same event. */
 export function toUsageEventInput(event: UsageEvent): UsageEventInput {
   return {
@@ -198,26 +167,14 @@ export function toUsageEventInput(event: UsageEvent): UsageEventInput {
 /** How much of a dimension was used, scaled by 10^9: rounded half-even to nine decimals; a whole number where events are counted. */
 export function parseUsage(dimension: BillingDimension, input: number | string): Checked<bigint> {
   const usage = usageOf(input, DIMENSIONS[dimension].unit);
-  return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: BigInt(usage) };
+  return usage === undefined ? usageRejection(dimension, input) : { ok: true, value: usage };
 }
 
-/** Decimals below it with at most nine digits after the point have 15 digits, and so a double of their own. */
-const MAX_EXACT_USAGE = 10 ** 6;
-const SCALE_FACTOR = 10 ** USAGE_SCALE;
 const WHOLE = /^\d+(?:\.0+)?$/;
 
-/**
- * Scaled by 10^9; undefined where it is not valid. Below {@link MAX_EXACT_USAGE} a product with 10^9 is less than a quarter beside the
- * exact one, so that rounding gives that; and a double that the quotient meets again is the one decimal of so few digits, or text nearer
- * to it than half a billionth.
- */
-function usageOf(value: unknown, unit: Unit): number | bigint | undefined {
+/** Scaled by 10^9; undefined where it is not valid. */
+function usageOf(value: unknown, unit: Unit): bigint | undefined {
   if (unit === 'count' && !WHOLE.test(String(value))) return undefined;
-  if (isText(value) ? isPlainDecimal(value) : typeof value === 'number' && value >= 0) {
-    const amount = Number(value);
-    const scaled = Math.round(amount * SCALE_FACTOR);
-    if (amount < MAX_EXACT_USAGE && scaled / SCALE_FACTOR === amount) return scaled;
-  }
   const digits = digitsOf(value);
   return digits && toScaled(digits, USAGE_SCALE);
 }
@@ -289,7 +246,7 @@ const MAX_NAMED_FIELDS = 10;
 const FIELD_RULES = Object.entries(EVENT_FIELDS);
 
 /** Whether an event may have a field of this name. */
-export function isEventField(name: string): name is UsageEventField {
+function isEventField(name: string): name is UsageEventField {
   return Object.hasOwn(EVENT_FIELDS, name);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { BILLING_DIMENSIONS } from './dimensions.js';
-import { costOf, costOfInteger, type Price, PriceBook, PriceBookError } from './price-book.js';
+import { costOf, type Price, PriceBook, PriceBookError } from './price-book.js';
 
 const DIMENSION = 'sandbox_compute_runtime_gbs';
 const FROM = '1970-01-01T00:00:00Z';
@@ -203,46 +203,5 @@ describe('the cost of an event', () => {
       }),
       { numRuns: 300 },
     );
-  });
-});
-
-describe('a cost in doubles', () => {
-  /** Usages and ratios whose product lies on both sides of 2^53, and quotients next to an integer and a half. */
-  const nearTheEdge = fc
-    .tuple(fc.bigInt({ min: 1n, max: 2n ** 53n }), fc.bigInt({ min: 0n, max: 2n ** 54n }), fc.constantFrom(0n, 1n, 2n))
-    .map(([denominator, target, above]) => ({
-      denominator,
-      usages: [target / denominator, target - (target % denominator) + above, target, target >> 1n, 2n ** 53n - 1n],
-    }));
-  const parts = fc.constantFrom(
-    ...[1n, 2n, 3n, 9n, 23n, 1_000n, 2_000n, 13_140n, 58_400n, 2n ** 31n, 2n ** 53n, 10n ** 18n],
-  );
-
-  it('a cost in doubles is the exact one, or none', () => {
-    let exact = 0;
-    fc.assert(
-      fc.property(nearTheEdge, parts, parts, ({ denominator: large, usages }, numerator, small) => {
-        for (const denominator of [large, small]) {
-          const ratio = { numerator: Number(numerator), denominator: Number(denominator) };
-          const price = { effectiveFrom: 0, amount: '', per: '', numerator, denominator, ratio };
-          for (const usage of usages.filter((each) => each < 2n ** 53n)) {
-            const cost = costOfInteger(Number(usage), price);
-            if (cost === undefined) continue;
-            exact += 1;
-            expect(BigInt(cost)).toBe(costOf(usage, price));
-          }
-        }
-      }),
-      { numRuns: 3_000 },
-    );
-    expect(exact).toBeGreaterThan(3_000);
-  });
-
-  it.each([
-    ['a day of a sandbox of 4 GB', 345_600n * 10n ** 9n, '0.0000115', '1'],
-    ['a month of a volume of 100 GB', 262_800_000n * 10n ** 6n, '0.12', '2628000'],
-  ])('a cost in doubles is there for %s', (_, usage, amount, per) => {
-    const inForce = priceOf(book([price(amount, FROM, per)]));
-    expect(costOfInteger(Number(usage), inForce)).toBe(Number(costOf(usage, inForce)));
   });
 });

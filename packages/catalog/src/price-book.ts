@@ -4,8 +4,8 @@
 import * as z from 'zod';
 import { COST_SCALE, divideHalfEven, formatScaled, USAGE_SCALE } from './decimal.js';
 import { BILLING_DIMENSIONS, type BillingDimension } from './dimensions.js';
-import { type EventBeingRead, isName, readEvent } from './event.js';
-import { type Rejected, rejected } from './rejection.js';
+import { isName, parseUsageEvent, type UsageEvent } from './event.js';
+import { type Checked, rejected } from './rejection.js';
 import { type EpochMs, formatTimestamp, parseTimestamp } from './timestamp.js';
 
 const MAX_PRICE_BOOK_VERSION = 65_535;
@@ -64,8 +64,6 @@ export interface Price {
   /** cost (scaled by 10^12) = usage (scaled by 10^9) × numerator ÷ denominator, in lowest terms. */
   readonly numerator: bigint;
   readonly denominator: bigint;
-  /** The same as doubles, the nearest ones. */
-  readonly ratio: { readonly numerator: number; readonly denominator: number };
 }
 
 /** The file is not a usable price book; the message lists every fault with its place. */
@@ -123,14 +121,18 @@ export class PriceBook {
 /**
  * The check that decides whether an event counts: its own rules, and that there is a price for it. The collector checks with this what the
  * ingest worker checks later, so that both say the same.
- * @param into is left with what the event says; of no use when it is rejected
  */
-export function readPricedEvent(input: unknown, book: PriceBook, now: EpochMs, into: EventBeingRead): Price | Rejected {
-  const rejection = readEvent(input, now, into);
-  if (rejection) return rejection;
-  const { accountId, billingDimension, timestamp } = into;
+export function parsePricedEvent(
+  input: unknown,
+  book: PriceBook,
+  now: EpochMs,
+): Checked<{ readonly event: UsageEvent; readonly price: Price }> {
+  const checked = parseUsageEvent(input, now);
+  if (!checked.ok) return checked;
+  const { accountId, billingDimension, timestamp } = checked.value;
   const price = book.priceAt(accountId, billingDimension, timestamp);
-  return price ?? rejected('no_price', `the price book has no price for ${billingDimension} at the event's timestamp`);
+  if (price) return { ok: true, value: { event: checked.value, price } };
+  return rejected('no_price', `the price book has no price for ${billingDimension} at the event's timestamp`);
 }
 
 /**
@@ -140,24 +142,6 @@ export function readPricedEvent(input: unknown, book: PriceBook, now: EpochMs, i
  */
 export function costOf(usage: bigint, { numerator, denominator }: Price): bigint {
   return divideHalfEven(usage * numerator, denominator);
-}
-
-/**
- * The same for usages that are safe integers, in doubles; undefined where they might not be exact.
- *
- * Why they are: let n = usage × numerator and d = denominator. Integers up to 2^53 have a double each, and whatever is larger
- * is rounded to 2^53 or more, so that n and d are exact if the doubles of n + d show less than 2^53. Let q be the whole part
- * of n ÷ d. As n is an integer, n ÷ d is at least 1 ÷ d below q + 1. It is rounded up to q + 1 only if it is nearer than half
- * the distance from there to the next double below, which is less than (q + 1) ÷ 2^53, and that is less than 1 ÷ d, because
- * (q + 1) × d ≤ n + d < 2^53. So `floor` gives q; q × d ≤ n is an integer again, and so is the remainder.
- */
-export function costOfInteger(usage: number, { ratio: { numerator, denominator } }: Price): number | undefined {
-  const product = usage * numerator;
-  if (!(product + denominator < 2 ** 53)) return undefined;
-  const quotient = Math.floor(product / denominator);
-  const twice = (product - quotient * denominator) * 2;
-  if (twice < denominator) return quotient;
-  return twice > denominator || quotient % 2 === 1 ? quotient + 1 : quotient;
 }
 
 /** For each dimension its prices, the latest first. */
@@ -194,8 +178,7 @@ function toPrice(place: string, { amount, per, effectiveFrom }: PriceRow): Price
   const scaled = amount.scaled * 10n ** BigInt(COST_SCALE - USAGE_SCALE);
   const divisor = greatestCommonDivisor(scaled, per.scaled);
   const [numerator, denominator] = [scaled / divisor, per.scaled / divisor];
-  const ratio = { numerator: Number(numerator), denominator: Number(denominator) };
-  return { effectiveFrom, amount: amount.text, per: per.text, numerator, denominator, ratio };
+  return { effectiveFrom, amount: amount.text, per: per.text, numerator, denominator };
 }
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {

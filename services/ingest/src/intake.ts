@@ -1,18 +1,16 @@
 /** From the data of a job to the rows that are stored for it: priced events and rejected ones. Pure. */
 import {
-  blankEvent,
   type Checked,
   costOf,
-  costOfInteger,
   type EpochMs,
   eventsOfJob,
   formatTimestamp,
   type PriceBook,
   parseJson,
+  parsePricedEvent,
   payloadOf,
   payloadReference,
   type Rejection,
-  readPricedEvent,
   tooManyBytes,
   tooManyValues,
   toUsageEventInput,
@@ -40,12 +38,10 @@ export interface Intake {
 /** Checks and prices events, and keeps the numbers of their names from job to job. */
 export class Pricer {
   readonly #book: PriceBook;
-  readonly #event;
   #names = new Names();
 
   constructor(book: PriceBook) {
     this.#book = book;
-    this.#event = { ...blankEvent(), cost: 0 as number | bigint, priceRevision: 0, priceBook: book.version };
   }
 
   /**
@@ -70,14 +66,12 @@ export class Pricer {
 
   /** @returns why the event is not added */
   #add(rows: EventRows, input: unknown, position: number, now: EpochMs, closedBefore: EpochMs): Rejection | undefined {
-    const event = this.#event;
-    const price = readPricedEvent(input, this.#book, now, event);
-    if ('reason' in price) return price;
+    const checked = parsePricedEvent(input, this.#book, now);
+    if (!checked.ok) return checked;
+    const { event, price } = checked.value;
     if (event.timestamp < closedBefore) return tooOldBefore(closedBefore);
-    const { usage } = event;
-    const cost = typeof usage === 'number' ? costOfInteger(usage, price) : undefined;
-    event.cost = cost ?? costOf(BigInt(usage), price);
-    rows.add(event, position);
+    const cost = costOf(event.usage, price);
+    rows.add(event, { cost, priceRevision: 0, priceBook: this.#book.version }, position);
     return undefined;
   }
 }

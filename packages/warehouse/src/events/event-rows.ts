@@ -5,16 +5,15 @@
 import {
   type BillingDimension,
   type EpochMs,
+  isUuid,
   MS_PER_HOUR,
   type ResourceType,
   type UsageEvent,
 } from '@meterline/catalog';
 import type { AccountHours } from '../rollups/rollup-rows.js';
 
-const TWO_TO_32 = 0x1_0000_0000;
-
-/** An event with its price applied: a row of usage_events. */
-export interface PricedEvent extends UsageEvent {
+/** What pricing adds to an event. */
+interface Pricing {
   /** USD, scaled by 10^12. */
   readonly cost: bigint;
   /** Raised by re-pricing; 0 at ingest. */
@@ -22,6 +21,9 @@ export interface PricedEvent extends UsageEvent {
   /** Version of the price book that the cost comes from. */
   readonly priceBook: number;
 }
+
+/** A row of usage_events. */
+export type PricedEvent = UsageEvent & Pricing;
 
 /** Its fields that are names. */
 export type NameField =
@@ -32,10 +34,7 @@ export type NameField =
   | 'resourceUuid'
   | 'billingDimension';
 
-/** The same, with amounts as numbers where they are safe integers. */
-export type EventToStore = Omit<PricedEvent, 'usage' | 'cost'> & Readonly<Record<'usage' | 'cost', number | bigint>>;
-
-/** Where a row's words of 32 bits are. Numbers of 64 and 128 bits have their lowest word first, as in the Native format. */
+/** Where a row's words of 32 bits are. Longer numbers are little-endian, as in the Native format and in this processor. */
 export const WORD = {
   usage: 0,
   cost: 4,
@@ -59,6 +58,7 @@ export const WORDS_PER_ROW = 23;
 export class EventRows {
   readonly names: Names;
   readonly words: Uint32Array;
+  readonly #view: DataView;
   #length = 0;
   #earliest: EpochMs = Number.POSITIVE_INFINITY;
 
@@ -66,12 +66,13 @@ export class EventRows {
   constructor(capacity: number, names: Names) {
     this.names = names;
     this.words = new Uint32Array(capacity * WORDS_PER_ROW);
+    this.#view = new DataView(this.words.buffer);
   }
 
   /** @throws RangeError as {@link add} does */
   static of(events: readonly PricedEvent[], names: Names): EventRows {
     const rows = new EventRows(events.length, names);
-    for (const [position, event] of events.entries()) rows.add(event, position);
+    for (const [position, event] of events.entries()) rows.add(event, event, position);
     return rows;
   }
 
@@ -88,14 +89,15 @@ export class EventRows {
    * @param position index of the event in its job
    * @throws RangeError when a value does not fit its column: a defect of ours
    */
-  add(event: EventToStore, position: number): void {
+  add(event: UsageEvent, { cost, priceRevision, priceBook }: Pricing, position: number): void {
     const { names, words } = this;
+    const view = this.#view;
     const at = this.#length * WORDS_PER_ROW;
     if (at >= words.length) throw new RangeError(`there is room for ${this.#length} events only`);
-    if (!setUuid(words, at + WORD.eventId, event.eventId)) throw new RangeError(`${event.eventId} is not a UUID`);
-    setAmount(words, at + WORD.usage, event.usage);
-    setAmount(words, at + WORD.cost, event.cost);
-    setSafeInteger(words, at + WORD.timestamp, event.timestamp);
+    setUuid(view, at + WORD.eventId, event.eventId);
+    setInt128(view, at + WORD.usage, event.usage);
+    setInt128(view, at + WORD.cost, cost);
+    view.setBigInt64(4 * (at + WORD.timestamp), BigInt(event.timestamp), true);
     words[at + WORD.accountId] = names.numberOf(event.accountId);
     words[at + WORD.workspace] = names.numberOf(event.workspace);
     words[at + WORD.resourceType] = names.numberOf(event.resourceType);
@@ -103,14 +105,14 @@ export class EventRows {
     words[at + WORD.resourceUuid] = names.numberOf(event.resourceUuid);
     words[at + WORD.billingDimension] = names.numberOf(event.billingDimension);
     words[at + WORD.revision] = uint16(event.revision) | (event.voided ? 0x1_0000 : 0);
-    words[at + WORD.price] = uint16(event.priceRevision) | (uint16(event.priceBook) << 16);
+    words[at + WORD.price] = uint16(priceRevision) | (uint16(priceBook) << 16);
     words[at + WORD.position] = position;
     if (event.timestamp < this.#earliest) this.#earliest = event.timestamp;
     this.#length += 1;
   }
 
   timestampOf(row: number): EpochMs {
-    return safeIntegerAt(this.words, row * WORDS_PER_ROW + WORD.timestamp);
+    return Number(this.#view.getBigInt64(4 * (row * WORDS_PER_ROW + WORD.timestamp), true));
   }
 
   positionOf(row: number): number {
@@ -121,7 +123,7 @@ export class EventRows {
     const at = row * WORDS_PER_ROW;
     const [revision, price] = [this.#word(at + WORD.revision), this.#word(at + WORD.price)];
     return {
-      eventId: uuidAt(this.words, at + WORD.eventId),
+      eventId: uuidAt(this.#view, at + WORD.eventId),
       accountId: this.#name(at + WORD.accountId),
       workspace: this.#name(at + WORD.workspace),
       // What was added as one of these.
@@ -129,11 +131,11 @@ export class EventRows {
       resourceName: this.#name(at + WORD.resourceName),
       resourceUuid: this.#name(at + WORD.resourceUuid),
       billingDimension: this.#name(at + WORD.billingDimension) as BillingDimension,
-      usage: int128At(this.words, at + WORD.usage),
+      usage: int128At(this.#view, at + WORD.usage),
       timestamp: this.timestampOf(row),
       revision: revision & 0xffff,
       voided: revision >>> 16 === 1,
-      cost: int128At(this.words, at + WORD.cost),
+      cost: int128At(this.#view, at + WORD.cost),
       priceRevision: price & 0xffff,
       priceBook: price >>> 16,
     };
@@ -167,14 +169,15 @@ const HOURS = 2 ** 22;
 export function hoursBefore(end: EpochMs, parts: readonly EventRows[]): AccountHours[] {
   const byAccount = new Map<string, EpochMs[]>();
   const known = new Map<Names, Set<number>>();
-  for (const { names, words, length, earliest } of parts) {
+  for (const part of parts) {
+    const { names, words, earliest } = part;
     if (earliest >= end) continue;
     const seen = known.get(names) ?? new Set();
     known.set(names, seen);
-    for (let at = 0; at < length * WORDS_PER_ROW; at += WORDS_PER_ROW) {
-      const timestamp = safeIntegerAt(words, at + WORD.timestamp);
+    for (let row = 0; row < part.length; row += 1) {
+      const timestamp = part.timestampOf(row);
       if (timestamp >= end) continue;
-      const account = words[at + WORD.accountId] ?? 0;
+      const account = words[row * WORDS_PER_ROW + WORD.accountId] ?? 0;
       const hour = Math.floor(timestamp / MS_PER_HOUR);
       const key = account * HOURS + hour;
       if (seen.has(key)) continue;
@@ -193,32 +196,31 @@ function uint16(value: number): number {
   return value;
 }
 
-function setSafeInteger(words: Uint32Array, at: number, value: number): void {
-  const low = value >>> 0;
-  words[at] = low;
-  words[at + 1] = (value - low) / TWO_TO_32;
-}
-
-function safeIntegerAt(words: Uint32Array, at: number): number {
-  return (words[at] ?? 0) + ((words[at + 1] ?? 0) | 0) * TWO_TO_32;
-}
-
 /** @throws RangeError */
-function setAmount(words: Uint32Array, at: number, value: number | bigint): void {
-  if (typeof value === 'number') {
-    setSafeInteger(words, at, value);
-    words[at + 2] = 0;
-    words[at + 3] = 0;
-    return;
-  }
+function setInt128(view: DataView, word: number, value: bigint): void {
   if (value !== BigInt.asIntN(128, value)) throw new RangeError(`${value} is out of range for Int128`);
-  for (let word = 0; word < 4; word += 1) words[at + word] = Number(BigInt.asUintN(32, value >> BigInt(32 * word)));
+  view.setBigInt64(4 * word, value, true);
+  view.setBigInt64(4 * word + 8, value >> 64n, true);
 }
 
-function int128At(words: Uint32Array, at: number): bigint {
-  let value = 0n;
-  for (let word = 3; word >= 0; word -= 1) value = (value << 32n) + BigInt(words[at + word] ?? 0);
-  return BigInt.asIntN(128, value);
+function int128At(view: DataView, word: number): bigint {
+  return (view.getBigInt64(4 * word + 8, true) << 64n) | view.getBigUint64(4 * word, true);
+}
+
+/** ClickHouse keeps a UUID as two numbers of 64 bits, the upper one first. @throws RangeError */
+function setUuid(view: DataView, word: number, text: string): void {
+  if (!isUuid(text)) throw new RangeError(`${text} is not a UUID`);
+  const value = BigInt(`0x${text.replaceAll('-', '')}`);
+  view.setBigInt64(4 * word, value >> 64n, true);
+  view.setBigInt64(4 * word + 8, value, true);
+}
+
+function uuidAt(view: DataView, word: number): string {
+  const value = (view.getBigUint64(4 * word, true) << 64n) | view.getBigUint64(4 * word + 8, true);
+  return value
+    .toString(16)
+    .padStart(32, '0')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /**
@@ -255,46 +257,4 @@ export class Names {
     if (text === undefined) throw new RangeError(`no text has the number ${number}`);
     return text;
   }
-}
-
-/** UUIDs as ClickHouse keeps them, two numbers of 64 bits: here four words of 32, each number's lower one first. */
-
-const UUID_LENGTH = 36;
-/** By character code; so large for what is no digit that it shows in a number of four digits. */
-const NO_DIGIT = 0x1_0000;
-const HEX_DIGITS = new Int32Array(256).fill(NO_DIGIT);
-for (let digit = 0; digit < 16; digit += 1) {
-  HEX_DIGITS['0123456789abcdef'.charCodeAt(digit)] = digit;
-  HEX_DIGITS['0123456789ABCDEF'.charCodeAt(digit)] = digit;
-}
-const HYPHENS = [8, 13, 18, 23] as const;
-const HYPHEN = '-'.charCodeAt(0);
-/** Where the halves of each word stand in the text. */
-const UPPER = [9, 0, 28, 19] as const;
-const LOWER = [14, 4, 32, 24] as const;
-
-/** @returns whether the text is a UUID, in either case; words may be changed if it is not */
-function setUuid(words: Uint32Array, at: number, text: string): boolean {
-  if (text.length !== UUID_LENGTH) return false;
-  for (const hyphen of HYPHENS) if (text.charCodeAt(hyphen) !== HYPHEN) return false;
-  for (const [word, upper] of UPPER.entries()) {
-    const [high, low] = [fourDigits(text, upper), fourDigits(text, LOWER[word] ?? 0)];
-    if ((high | low) >= NO_DIGIT) return false;
-    words[at + word] = (high << 16) | low;
-  }
-  return true;
-}
-
-/** 65,536 or more when one of them is no digit. */
-function fourDigits(text: string, at: number): number {
-  return (digit(text, at) << 12) | (digit(text, at + 1) << 8) | (digit(text, at + 2) << 4) | digit(text, at + 3);
-}
-
-function digit(text: string, at: number): number {
-  return HEX_DIGITS[text.charCodeAt(at)] ?? NO_DIGIT;
-}
-
-function uuidAt(words: Uint32Array, at: number): string {
-  const [b, a, d, c] = [0, 1, 2, 3].map((word) => (words[at + word] ?? 0).toString(16).padStart(8, '0'));
-  return `${a}-${b?.slice(0, 4)}-${b?.slice(4)}-${c?.slice(0, 4)}-${c?.slice(4)}${d}`;
 }

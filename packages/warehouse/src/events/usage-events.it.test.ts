@@ -233,7 +233,8 @@ it.each([256, 257, 65_536, 65_537])('a block of events may have %d names in a co
   const rows = new EventRows(count + 1, new Names());
   // The last is the first again.
   for (let name = 0; name <= count; name += 1) {
-    rows.add(pricedEvent({ accountId, resourceName: `name-${name % count}` }), 0);
+    const event = pricedEvent({ accountId, resourceName: `name-${name % count}` });
+    rows.add(event, event, 0);
   }
   await prepareUsageEvents([rows])(database.warehouse);
   const columns = `count() AS rows, uniqExact(resource_name) AS names, countIf(resource_name = 'name-0') AS first`;
@@ -296,7 +297,9 @@ it.each<[string, Payload]>([
   ].map((eventId): [string, Payload] => ['is not a UUID', { eventId }]),
 ])('rows refuse what %s: %p', (message, changes) => {
   expect(() => EventRows.of([pricedEvent(changes)], new Names())).toThrow(message);
-  expect(() => new EventRows(0, new Names()).add(pricedEvent(), 0)).toThrow('there is room for 0 events only');
+  expect(() => new EventRows(0, new Names()).add(pricedEvent(), pricedEvent(), 0)).toThrow(
+    'there is room for 0 events only',
+  );
 });
 
 it('names are large when there are many of them, or long ones', () => {

@@ -1,15 +1,13 @@
 /** What becomes of each event of a request: it is checked as the ingest worker will, and gets in place what is missing. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
-  blankEvent,
   type EpochMs,
-  type EventBeingRead,
   isName,
   isRecord,
   isUuid,
   type PriceBook,
+  parsePricedEvent,
   REJECTION_REASONS,
-  readPricedEvent,
 } from '@meterline/catalog';
 import { z } from 'zod';
 import { CLOUD_EVENT_REASON, eventIdOf, Unreadable } from './cloud-events.js';
@@ -47,7 +45,6 @@ const TURN_MS = 2;
 export async function checkEvents(events: Iterable<unknown>, rules: CheckRules): Promise<CheckedEvents> {
   const accepted: object[] = [];
   const results: z.output<typeof resultSchema>[] = [];
-  const into = blankEvent();
   let turnBegan = performance.now();
   for (const event of events) {
     const index = results.length;
@@ -55,7 +52,7 @@ export async function checkEvents(events: Iterable<unknown>, rules: CheckRules):
       await nextTurn();
       turnBegan = performance.now();
     }
-    const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules, into);
+    const rejection = event instanceof Unreadable ? event : completeAndCheck(event, rules);
     const eventId = knownId(event);
     if (rejection) {
       const { reason, message } = rejection;
@@ -82,13 +79,13 @@ function uuidOf(id: string, account: string): string {
 }
 
 /** @returns why the event is rejected, if it is */
-function completeAndCheck(event: unknown, { account, book, now }: CheckRules, into: EventBeingRead) {
+function completeAndCheck(event: unknown, { account, book, now }: CheckRules) {
   if (isRecord(event)) {
     complete(event, account);
     if (event['accountId'] !== account) return foreign(account);
   }
-  const checked = readPricedEvent(event, book, now, into);
-  return 'reason' in checked ? checked : undefined;
+  const checked = parsePricedEvent(event, book, now);
+  return checked.ok ? undefined : checked;
 }
 
 /** A caller may send events of the account in the path, and of no other. */
